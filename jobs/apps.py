@@ -1,0 +1,16 @@
+"""Application configuration of the core."""
+
+from django.apps import AppConfig
+
+
+class JobsConfig(AppConfig):
+    """The core app; its label and tables are prefixed so that a host's own `jobs` app may exist."""
+
+    name = "jobs"
+    label = "ojs_jobs"
+    verbose_name = "Open Job Spec"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from jobs import checks  # noqa: F401,PLC0415 - importing it is the registration

@@ -1,0 +1,46 @@
+"""A job as the server knows it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(slots=True)
+class Job:
+    """All facts of one job. JSON members are serialized text: parse only where someone looks.
+
+    Not frozen: one is built per job on the hot path, and a frozen dataclass costs four times that.
+    """
+
+    id: str
+    type: str
+    queue: str
+    tenant: str
+    priority: int
+    args: str | bytes
+    meta: str | bytes
+    attributes: str | bytes  # envelope members fixed at PUSH: retry, tags, timeout_ms, unknown ones
+    state: int  # code in domain/states.py
+    attempt: int
+    max_attempts: int
+    timeout_ms: int
+    created_at: datetime
+    enqueued_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    scheduled_at: datetime | None = None
+    expires_at: datetime | None = None
+    activated_at: datetime | None = None
+    due_at: datetime | None = None
+    ran: bool = False  # ended by an attempt, so it has a completed_at
+    dead_letter: bool | None = None
+    result: str | bytes | None = None
+    error: str | bytes | None = None
+    errors: str | bytes | None = None
+    retry_delay_ms: int | None = None
+    version: str | None = None
+    worker_id: str | None = None
+    lease_ms: int | None = None
+    lease_until: datetime | None = None
+    lane_id: int | None = None
+    pool: str | None = None
+    watched: bool = False

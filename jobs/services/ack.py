@@ -1,0 +1,72 @@
+"""End jobs that succeeded. Spec: core ACK, contract 2.2, 3.4, 9.3."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.db import transaction
+
+from jobs import extensions, queries
+from jobs.domain import jsonio
+from jobs.domain.errors import OJSError
+from jobs.domain.states import CODES, State
+from jobs.domain.transition import Transition
+from jobs.services.refusal import refusals
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """One job to complete; `result` is serialized JSON, None when none was sent.
+
+    `worker_id` and `attempt` are checked against the lease when given.
+    """
+
+    job_id: str
+    result: bytes | None = None
+    worker_id: str | None = None
+    attempt: int | None = None
+
+
+def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
+    """Complete jobs; the answer has one entry per ack, in order, an error where it was refused.
+
+    One statement. Jobs that an extension watches take a transaction more, with its own work.
+    """
+    done = {row.id: row for row in queries.complete(_encode(acks), watched=False)}
+    missing = [item for item in acks if item.job_id not in done]
+    if not missing:
+        return [done[item.job_id] for item in acks]
+    if extensions.having("observe"):
+        done |= _complete_watched(missing)
+        missing = [item for item in missing if item.job_id not in done]
+    refused = refusals("ack", {item.job_id: item.worker_id for item in missing})
+    return [done.get(item.job_id) or refused[item.job_id] for item in acks]
+
+
+def _complete_watched(acks: Sequence[Ack]) -> dict[str, queries.Completed]:
+    with transaction.atomic():
+        rows = queries.complete(_encode(acks), watched=True)
+        if rows:
+            transitions = [
+                Transition(row.id, row.queue, row.type, row.tenant, CODES[State.ACTIVE],
+                           CODES[State.COMPLETED], row.attempt)
+                for row in rows
+            ]  # fmt: skip
+            for observe in extensions.having("observe"):
+                observe(transitions)
+    return {row.id: row for row in rows}
+
+
+def _encode(acks: Sequence[Ack]) -> bytes:
+    rows: list[dict[str, Any]] = [
+        {
+            "id": item.job_id,
+            "worker_id": item.worker_id,
+            "attempt": item.attempt,
+            "has_result": item.result is not None,
+            "result": None if item.result is None else orjson.Fragment(item.result),
+        }
+        for item in acks
+    ]
+    return jsonio.dumps(rows)

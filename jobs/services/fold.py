@@ -1,0 +1,9 @@
+"""Turn events into counts, off the hot path. See docs/adr/0002-counts-from-events.md."""
+
+from jobs import queries
+from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
+
+
+def fold(batch: int = 20_000) -> int:
+    """Add one batch of events to depths, totals, minutes and histograms; returns how many."""
+    return queries.fold(batch, WAIT_BOUNDS, RUN_BOUNDS)

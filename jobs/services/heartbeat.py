@@ -1,0 +1,78 @@
+"""Workers report and are told what to do. Spec: core BEAT, contract 3.4, 9.1, 9.4, D50."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import Any
+
+import orjson
+
+from jobs import queries
+from jobs.conf import conf
+
+
+class Standing(IntEnum):
+    """What a worker may do; the storage codes of Worker.reported and Worker.directive."""
+
+    RUNNING = 0
+    QUIET = 1
+    TERMINATE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One heartbeat; `active_ids` are the jobs whose leases to extend."""
+
+    worker_id: str
+    standing: Standing = Standing.RUNNING
+    active_ids: tuple[str, ...] = ()
+    active_jobs: int = 0
+    visibility_ms: int | None = None
+    hostname: str | None = None
+    pid: int | None = None
+    queues: tuple[str, ...] | None = None
+    concurrency: int | None = None
+    labels: Mapping[str, Any] | list[Any] | None = None
+    started_at: datetime | None = None
+    pool: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the worker is told."""
+
+    standing: Standing
+    extended: list[str]
+    cancelled: list[str]
+    server_time: datetime
+
+
+def heartbeat(report: Report) -> Answer:
+    """Note that a worker lives and extend its leases; one statement."""
+    is_stopped = report.standing is Standing.TERMINATE and not report.active_jobs
+    beat = queries.heartbeat(
+        {
+            "worker_id": report.worker_id,
+            "reported": int(report.standing),
+            "ids": sorted(set(report.active_ids)),
+            "lease_ms": report.visibility_ms,
+            "hostname": report.hostname,
+            "pid": report.pid,
+            "queues": _json(report.queues),
+            "concurrency": report.concurrency,
+            "labels": _json(report.labels),
+            "started_at": report.started_at,
+            "pool": report.pool,
+            "stopped": is_stopped,
+            "with_tests": conf().test_directives,
+        }
+    )
+    standing = Standing(max(beat.directive, report.standing))
+    if beat.test_directive:
+        standing = Standing[beat.test_directive.upper()]
+    return Answer(standing, beat.extended, beat.cancelled, beat.server_time)
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else orjson.dumps(value).decode()

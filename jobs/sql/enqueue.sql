@@ -1,0 +1,46 @@
+-- enqueue: store drafts, all or none, in the order of `n`.
+-- `drafts` is one JSON array; `wake` is false inside a caller's transaction, which wakes the lanes
+-- after its commit instead (services/enqueue.py).
+-- Locks: none on shared rows but those of ojs_wake. A used id fails on the primary key.
+WITH placed AS MATERIALIZED (
+    SELECT d.*, t.run_at, t.dies_at,
+           CASE WHEN d.pending THEN 2 WHEN t.run_at > now() THEN 1 ELSE 3 END AS state
+      FROM json_to_recordset(%(drafts)s::json) AS d (
+               n int, id uuid, type text, queue text, tenant text, lane_id bigint, priority smallint,
+               version text, watched boolean, args jsonb, meta jsonb, attributes jsonb,
+               max_attempts int, timeout_ms bigint, visibility_ms bigint, pending boolean,
+               scheduled_at timestamptz, scheduled_in_ms bigint,
+               expires_at timestamptz, expires_in_ms bigint)
+     CROSS JOIN LATERAL (
+           SELECT coalesce(d.scheduled_at, now() + d.scheduled_in_ms * interval '1 millisecond')
+                      AS run_at,
+                  coalesce(d.expires_at, now() + d.expires_in_ms * interval '1 millisecond')
+                      AS dies_at
+           ) AS t
+), stored AS (
+    INSERT INTO ojs_job (id, type, queue, tenant, lane_id, priority, version, watched, args, meta,
+                         attributes, max_attempts, timeout_ms, visibility_ms, created_at,
+                         scheduled_at, expires_at, attempt, enqueued_at)
+    SELECT id, type, queue, tenant, lane_id, priority, version, watched, args, meta, attributes,
+           max_attempts, timeout_ms, visibility_ms, now(), run_at, dies_at, 0,
+           CASE WHEN state = 3 THEN now() END
+      FROM placed ORDER BY n
+), available AS (
+    INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
+    SELECT id, lane_id, 0, now(), dies_at FROM placed WHERE state = 3 ORDER BY n
+), waiting AS (
+    INSERT INTO ojs_later (id, kind, due_at, lane_id, attempt, expires_at)
+    SELECT id, state, CASE WHEN state = 1 THEN run_at END, lane_id, 0, dies_at
+      FROM placed WHERE state <> 3
+), told AS (
+    INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, to_state, attempt, data)
+    SELECT now(), CASE state WHEN 3 THEN 1 WHEN 1 THEN 2 ELSE 100 END, id, queue, type, tenant,
+           state, 0,
+           CASE WHEN state = 1 THEN jsonb_build_object('scheduled_at', ojs_time(run_at))
+                WHEN priority <> 0 THEN jsonb_build_object('priority', priority) END
+      FROM placed ORDER BY n
+)
+SELECT n, state, now() AS created_at, run_at, dies_at,
+       CASE WHEN %(wake)s::boolean THEN
+            (SELECT ojs_wake(array_agg(DISTINCT lane_id)) FROM placed WHERE state = 3) END AS woken
+  FROM placed ORDER BY n

@@ -1,0 +1,318 @@
+-- ojs_claim: hand out up to p_limit available jobs, in one round trip.
+--
+-- What it respects: the worker's standing, pauses, pool and tenant caps, queue order and quotas,
+-- strict priority inside a queue, weighted virtual time between the lanes of one priority, routes,
+-- expiry; and that a job is handed out once.
+--
+-- Parameters: p_queues in turn order, p_quotas the most jobs to take at each position (null: no
+-- bound); p_tenant and p_routes narrow the lanes (null: any); p_low_* are hints where live entries
+-- begin (per position of p_queues: rank and virtual time; per lane: seq). A hint only saves the
+-- walk over dead index entries; whoever passes one repeats the call without it once a second.
+--
+-- Locks, in this order: the pool (exclusive, waits while nothing else is held), lanes (SKIP LOCKED;
+-- a capped lane is waited for only while no other lane is held), tenants (exclusive, tried),
+-- ready rows (SKIP LOCKED), stripes of emptied lanes (exclusive, tried). Nothing held is waited
+-- behind, so no deadlock can pass through here.
+--
+-- Returns the claimed jobs in turn order. A last row with a null id may carry signals: directive
+-- (the worker must not fetch) or due (waiting jobs have become due: promote and call again).
+--
+-- The planner settings at the end are part of the design: the statistics of queue tables are
+-- always wrong, and a generic plan does not know LIMIT. tests/jobs/sql holds the plans.
+CREATE OR REPLACE FUNCTION ojs_claim(
+    p_queues text[], p_quotas int[], p_limit int,
+    p_worker text, p_lease_ms bigint, p_default_lease_ms bigint,
+    p_tenant text, p_routes int[], p_pool text, p_pool_cap int,
+    p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[]
+) RETURNS TABLE (
+    id uuid, type text, queue text, tenant text, lane_id bigint, seq bigint, priority smallint,
+    version text, args text, meta text, attributes text, max_attempts int, timeout_ms bigint,
+    created_at timestamptz, scheduled_at timestamptz, expires_at timestamptz,
+    activated_at timestamptz, attempt int, enqueued_at timestamptz, started_at timestamptz,
+    lease_ms bigint, lease_until timestamptz, error text, errors text, retry_delay_ms bigint,
+    watched boolean, head_rank smallint, head_vt float8, directive smallint, due boolean
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_need int := p_limit;
+    v_quota int;
+    v_standing smallint;
+    v_paused boolean;
+    v_hinted boolean;
+    v_from_rank smallint;
+    v_from_vt float8;
+    v_rank smallint;
+    v_vt float8;
+    v_lanes int;
+    v_locked boolean;
+    v_held boolean := false;  -- a lane lock is held since an earlier pass
+    v_capped boolean;
+    v_ids bigint[];
+    v_tenants text[];
+    v_caps int[];
+    v_vts float8[];
+    v_weights float8[];
+    v_takes int[];
+    v_want int;
+    v_got int;
+    v_free int;
+    q text;
+    r record;
+BEGIN
+    IF p_worker IS NOT NULL THEN
+        SELECT greatest(w.directive, w.reported) INTO v_standing
+          FROM ojs_worker AS w WHERE w.id = p_worker;
+        IF NOT FOUND THEN
+            INSERT INTO ojs_worker (id, pool) VALUES (p_worker, p_pool) ON CONFLICT DO NOTHING;
+        ELSIF v_standing > 0 THEN
+            directive := v_standing;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+    END IF;
+
+    -- Counted under the lock, not before it: two fetches may both see room.
+    IF p_pool_cap IS NOT NULL THEN
+        PERFORM pg_advisory_xact_lock(20266601, hashtext(p_pool));
+        SELECT least(v_need, p_pool_cap - count(*)) INTO v_need
+          FROM ojs_lease AS x WHERE x.pool = p_pool;
+    END IF;
+
+    FOR i IN 1 .. cardinality(p_queues) LOOP
+        EXIT WHEN v_need <= 0;
+        q := p_queues[i];
+        v_quota := least(v_need, coalesce(p_quotas[i], v_need));
+        SELECT u.paused_at IS NOT NULL INTO v_paused FROM ojs_queue AS u WHERE u.name = q;
+        CONTINUE WHEN NOT FOUND OR v_paused;
+
+        v_from_rank := -32768;
+        v_from_vt := '-Infinity';
+        v_hinted := p_low_ranks[i] IS NOT NULL;
+        IF v_hinted THEN
+            -- a lane of higher priority may have woken since the hint was taken
+            PERFORM 1 FROM ojs_lane AS l
+              WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                AND l.rank < p_low_ranks[i]
+              ORDER BY l.queue, l.rank, l.vt LIMIT 1;
+            v_hinted := NOT FOUND;
+            IF v_hinted THEN
+                v_from_rank := p_low_ranks[i];
+                v_from_vt := p_low_vts[i];
+            END IF;
+        END IF;
+
+        FOR pass IN 1 .. 64 LOOP
+            EXIT WHEN v_quota <= 0;
+            -- The head decides the priority; one lane alone needs no bookkeeping between lanes.
+            SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1]
+              INTO v_lanes, v_rank, v_vt
+              FROM (SELECT l.rank, l.vt FROM ojs_lane AS l
+                     WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                       AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
+                       AND (p_tenant IS NULL OR l.tenant = p_tenant)
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                     ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+            IF v_lanes = 0 THEN
+                EXIT WHEN NOT v_hinted;
+                v_hinted := false;
+                v_from_rank := -32768;
+                v_from_vt := '-Infinity';
+                CONTINUE;
+            END IF;
+
+            v_locked := false;
+            IF v_lanes > 1 THEN
+                -- The window keeps a fetcher from serving a lane far ahead of the head just
+                -- because others hold the lanes before it.
+                SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
+                       array_agg(s.weight), count(*), count(s.cap) > 0
+                  INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
+                  FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                         WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                           AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
+                           AND l.vt <= v_vt + (v_quota + 1) / l.weight
+                           AND (p_tenant IS NULL OR l.tenant = p_tenant)
+                           AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                         ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
+                           FOR NO KEY UPDATE SKIP LOCKED) AS s;
+                v_locked := v_lanes > 0;
+                v_held := v_held OR v_locked;
+            END IF;
+            IF NOT v_locked THEN
+                -- A lane alone, or all of them held by other fetchers: take heads under row locks
+                -- only, lanes drawn by weight. Only at the head's priority, and only lanes without
+                -- a cap: a cap cannot be counted without its lock.
+                SELECT array_agg(s.id), array_agg(s.tenant), array_agg(NULL::int), array_agg(s.vt),
+                       array_agg(s.weight), count(*), false
+                  INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
+                  FROM (SELECT c.id, c.tenant, c.vt, c.weight
+                          FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.cap FROM ojs_lane AS l
+                                 WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                                   AND l.rank = v_rank AND l.vt >= v_vt
+                                   AND (p_tenant IS NULL OR l.tenant = p_tenant)
+                                   AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                                 ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c
+                         WHERE c.cap IS NULL
+                         ORDER BY -ln(1 - random()) / c.weight LIMIT v_quota) AS s;
+                IF v_lanes = 0 THEN
+                    -- Only capped lanes at the head: wait for one, unless a lane is held already
+                    -- (two fetchers could then wait for each other).
+                    EXIT WHEN v_held;
+                    SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
+                           array_agg(s.weight), count(*), count(s.cap) > 0
+                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
+                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                               AND l.rank = v_rank AND l.vt >= v_vt
+                               AND (p_tenant IS NULL OR l.tenant = p_tenant)
+                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                             ORDER BY l.queue, l.rank, l.vt LIMIT 1 FOR NO KEY UPDATE) AS s;
+                    v_locked := true;
+                    v_held := true;
+                    CONTINUE WHEN v_lanes = 0;
+                END IF;
+            END IF;
+
+            -- How many from each: the v_quota smallest tags vt + g/weight (start-time fairness).
+            IF v_lanes = 1 THEN
+                v_takes := ARRAY[v_quota];
+            ELSIF v_quota = 1 THEN
+                v_takes := array_fill(0, ARRAY[v_lanes]);
+                v_takes[1] := 1;
+            ELSE
+                SELECT array_agg(coalesce(x.n, 0)::int ORDER BY u.i) INTO v_takes
+                  FROM generate_series(1, v_lanes) AS u (i)
+                  LEFT JOIN (SELECT y.i, count(*) AS n
+                               FROM (SELECT t.i
+                                       FROM unnest(v_vts, v_weights) WITH ORDINALITY AS t (vt, w, i),
+                                            generate_series(1, v_quota) AS g
+                                      ORDER BY t.vt + g / t.w, t.i LIMIT v_quota) AS y
+                              GROUP BY 1) AS x ON x.i = u.i;
+            END IF;
+
+            IF v_capped THEN
+                FOR k IN 1 .. v_lanes LOOP
+                    CONTINUE WHEN v_caps[k] IS NULL OR v_takes[k] = 0;
+                    IF pg_try_advisory_xact_lock(20266602, hashtext(v_tenants[k])) THEN
+                        SELECT v_caps[k] - count(*) INTO v_free
+                          FROM ojs_lease AS x WHERE x.tenant = v_tenants[k] AND x.capped;
+                        FOR j IN 1 .. k - 1 LOOP
+                            IF v_tenants[j] = v_tenants[k] THEN
+                                v_free := v_free - v_takes[j];
+                            END IF;
+                        END LOOP;
+                        IF v_free <= 0 THEN
+                            UPDATE ojs_lane AS l SET blocked = true WHERE l.id = v_ids[k];
+                        END IF;
+                        v_takes[k] := greatest(0, least(v_takes[k], v_free));
+                    ELSE
+                        v_takes[k] := 0;
+                    END IF;
+                END LOOP;
+            END IF;
+
+            SELECT sum(t) INTO v_want FROM unnest(v_takes) AS t;
+            v_got := 0;
+            IF v_want > 0 THEN
+                RETURN QUERY
+                WITH h AS MATERIALIZED (
+                    SELECT w.lane, w.tenant, w.capped, hh.id, hh.seq, hh.attempt, hh.enqueued_at,
+                           w.vt + row_number() OVER (PARTITION BY w.lane ORDER BY hh.seq) / w.weight
+                               AS tag, w.position
+                      FROM unnest(v_ids, v_takes, v_tenants, v_caps, v_vts, v_weights)
+                           WITH ORDINALITY AS u (lane, n, tenant, cap, vt, weight, position)
+                      LEFT JOIN unnest(p_low_lanes, p_low_seqs) AS lo (lane, seq)
+                             ON v_hinted AND lo.lane = u.lane
+                     CROSS JOIN LATERAL (SELECT u.lane, u.tenant, u.cap IS NOT NULL AS capped,
+                                                u.vt, u.weight, u.position) AS w
+                     CROSS JOIN LATERAL (
+                           SELECT z.id, z.seq, z.attempt, z.enqueued_at FROM ojs_ready AS z
+                            WHERE z.lane_id = u.lane AND z.seq >= coalesce(lo.seq, 0)
+                              AND (z.expires_at IS NULL OR z.expires_at > v_now)
+                            ORDER BY z.lane_id, z.seq LIMIT u.n
+                              FOR UPDATE SKIP LOCKED) AS hh
+                ), d AS (
+                    DELETE FROM ojs_ready AS z USING h WHERE z.id = h.id
+                    RETURNING z.id, h.lane, h.tenant, h.capped, h.seq, h.attempt, h.enqueued_at,
+                              h.tag, h.position
+                ), a AS (
+                    INSERT INTO ojs_lease (id, lane_id, tenant, capped, watched, pool, worker_id,
+                                           attempt, enqueued_at, started_at, lease_ms, lease_until,
+                                           timeout_at)
+                    SELECT d.id, d.lane, d.tenant, d.capped, b.watched, p_pool, p_worker,
+                           d.attempt + 1, d.enqueued_at, s.at, s.ms,
+                           s.at + s.ms * interval '1 millisecond',
+                           s.at + b.timeout_ms * interval '1 millisecond'
+                      FROM d JOIN ojs_job AS b ON b.id = d.id
+                     CROSS JOIN LATERAL (
+                           SELECT greatest(v_now, d.enqueued_at) AS at,
+                                  coalesce(p_lease_ms, b.visibility_ms, p_default_lease_ms) AS ms
+                           ) AS s
+                    RETURNING id, attempt, enqueued_at, started_at, lease_ms, lease_until, watched
+                ), e AS (
+                    INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state,
+                                           to_state, attempt, worker_id, took_ms)
+                    SELECT a.started_at, 3, a.id, b.queue, b.type, b.tenant, 3, 4, a.attempt,
+                           p_worker,
+                           (extract(epoch FROM a.started_at - a.enqueued_at) * 1000)::bigint
+                      FROM a JOIN ojs_job AS b ON b.id = a.id
+                ), u AS (
+                    UPDATE ojs_lane AS l SET vt = l.vt + n.jobs / l.weight
+                      FROM (SELECT d.lane, count(*) AS jobs FROM d GROUP BY 1) AS n
+                     WHERE v_locked AND l.id = n.lane
+                )
+                SELECT a.id, b.type, b.queue, b.tenant, d.lane, d.seq, b.priority, b.version,
+                       b.args::text, b.meta::text, b.attributes::text, b.max_attempts,
+                       b.timeout_ms, b.created_at, b.scheduled_at, b.expires_at, b.activated_at,
+                       a.attempt, a.enqueued_at, a.started_at, a.lease_ms, a.lease_until,
+                       b.error::text, b.errors::text, b.retry_delay_ms, a.watched,
+                       v_rank, v_vt, NULL::smallint, NULL::boolean
+                  FROM d JOIN a ON a.id = d.id JOIN ojs_job AS b ON b.id = d.id
+                 ORDER BY d.tag, d.position;
+                GET DIAGNOSTICS v_got = ROW_COUNT;
+            END IF;
+
+            IF v_got < v_want THEN
+                -- Some lane held fewer jobs than asked for. One that is empty leaves the index,
+                -- but only if no producer is at work on it: see ojs_wake.
+                FOR r IN SELECT u.lane FROM unnest(v_ids, v_takes) AS u (lane, n)
+                          WHERE u.n > 0
+                            AND NOT EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = u.lane)
+                LOOP
+                    IF pg_try_advisory_xact_lock(20266603, (r.lane % 128)::int)
+                       AND NOT EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = r.lane)
+                    THEN
+                        UPDATE ojs_lane AS l SET active = false
+                          FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
+                                   FOR NO KEY UPDATE SKIP LOCKED) AS s
+                         WHERE l.id = s.id;
+                        v_held := v_held OR FOUND;
+                    END IF;
+                END LOOP;
+            END IF;
+
+            v_need := v_need - v_got;
+            v_quota := v_quota - v_got;
+            IF v_got < v_want AND v_hinted THEN
+                v_hinted := false;  -- jobs may lie below the hint: look again without it
+                v_from_rank := -32768;
+                v_from_vt := '-Infinity';
+            ELSIF v_got = 0 AND pass >= 4 THEN
+                EXIT;
+            END IF;
+        END LOOP;
+    END LOOP;
+
+    IF v_need > 0 AND EXISTS (SELECT 1 FROM ojs_later AS x WHERE x.due_at <= v_now) THEN
+        id := NULL;
+        due := true;
+        RETURN NEXT;
+    END IF;
+END $$
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_mergejoin = off
+SET enable_hashjoin = off
+SET jit = off

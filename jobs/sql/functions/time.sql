@@ -1,0 +1,6 @@
+-- ojs_time: a time as the wire spells it: UTC, six digits, no fraction when it is zero.
+CREATE OR REPLACE FUNCTION ojs_time(p_at timestamptz) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT replace(to_char(p_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                   '.000000Z', 'Z')
+$$

@@ -1,0 +1,36 @@
+-- ojs_wake: make lanes that received jobs visible to the claim; called by the statement that
+-- inserts ready rows.
+-- Locks: the lanes' stripes, shared, until commit. A claim retires an empty lane only under the
+-- exclusive stripe lock and after a second look; so either it sees our rows, or we see, with the
+-- fresh snapshot a function body gets, that the lane is retired, and bring it back. Then the lane
+-- rows that must change, in id order.
+-- Raises OJS01 when a lane is gone: the caller's cache is stale and nothing may be stored.
+CREATE OR REPLACE FUNCTION ojs_wake(p_lanes bigint[]) RETURNS int
+LANGUAGE plpgsql STRICT AS $$
+DECLARE
+    known int;
+    awake int;
+    lane record;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(20266603, s.stripe)
+       FROM (SELECT DISTINCT (l % 128)::int AS stripe FROM unnest(p_lanes) AS l ORDER BY 1) AS s;
+    SELECT count(*), count(*) FILTER (WHERE l.active) INTO known, awake
+      FROM ojs_lane AS l WHERE l.id = ANY (p_lanes);
+    IF known < cardinality(p_lanes) THEN
+        RAISE EXCEPTION 'a lane is gone' USING ERRCODE = 'OJS01';
+    END IF;
+    IF awake < known THEN
+        FOR lane IN SELECT l.id, l.queue FROM ojs_lane AS l
+                     WHERE l.id = ANY (p_lanes) AND NOT l.active ORDER BY l.id
+        LOOP
+            -- a lane that was empty joins at the present virtual time: idling earns no credit
+            UPDATE ojs_lane AS l
+               SET active = true, vt = greatest(l.vt, ojs_present(l.queue, l.rank))
+             WHERE l.id = lane.id AND NOT l.active;
+            IF FOUND THEN
+                PERFORM pg_notify('ojs_ready', lane.queue);
+            END IF;
+        END LOOP;
+    END IF;
+    RETURN known - awake;
+END $$

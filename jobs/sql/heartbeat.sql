@@ -1,0 +1,54 @@
+-- heartbeat: note that a worker lives, extend the leases it names, tell what was cancelled.
+-- A lease is never shortened; its length is the request's, else the one of the claim.
+-- Locks: the worker, then its leases in id order.
+WITH before AS (
+    SELECT w.reported, w.last_heartbeat_at, w.dead_at, w.stopped_at
+      FROM ojs_worker AS w WHERE w.id = %(worker_id)s::text
+), beat AS (
+    INSERT INTO ojs_worker AS w (id, reported, hostname, pid, queues, concurrency, labels, pool,
+                                 started_at, last_heartbeat_at, stopped_at)
+    VALUES (%(worker_id)s::text, %(reported)s::smallint, %(hostname)s::text, %(pid)s::bigint,
+            %(queues)s::jsonb, %(concurrency)s::int, %(labels)s::jsonb, %(pool)s::text,
+            coalesce(%(started_at)s::timestamptz, now()), now(),
+            CASE WHEN %(stopped)s::boolean THEN now() END)
+    ON CONFLICT (id) DO UPDATE
+       SET reported = excluded.reported, last_heartbeat_at = now(), dead_at = NULL,
+           stopped_at = excluded.stopped_at,
+           hostname = coalesce(excluded.hostname, w.hostname), pid = coalesce(excluded.pid, w.pid),
+           queues = coalesce(excluded.queues, w.queues),
+           concurrency = coalesce(excluded.concurrency, w.concurrency),
+           labels = coalesce(excluded.labels, w.labels), pool = coalesce(w.pool, excluded.pool),
+           started_at = coalesce(%(started_at)s::timestamptz, w.started_at)
+    RETURNING w.directive
+), held AS MATERIALIZED (
+    SELECT l.id FROM ojs_lease AS l
+     WHERE l.id = ANY (%(ids)s::uuid[])
+       AND (l.worker_id IS NULL OR l.worker_id = %(worker_id)s::text)
+     ORDER BY l.id FOR UPDATE
+), extended AS (
+    UPDATE ojs_lease AS l
+       SET lease_until = greatest(l.lease_until, now()
+               + coalesce(%(lease_ms)s::bigint, l.lease_ms) * interval '1 millisecond')
+      FROM held AS h WHERE l.id = h.id
+    RETURNING l.id
+), cancelled AS (
+    SELECT j.id FROM ojs_job AS j WHERE j.id = ANY (%(ids)s::uuid[]) AND j.state = 7
+), told AS (
+    INSERT INTO ojs_event (at, kind, worker_id, data)
+    SELECT now(), k.kind, %(worker_id)s::text, k.data
+      FROM (VALUES (0)) AS one (x) LEFT JOIN before AS b ON true
+     CROSS JOIN LATERAL (VALUES
+           (30, b.last_heartbeat_at IS NULL OR b.dead_at IS NOT NULL OR b.stopped_at IS NOT NULL,
+            jsonb_build_object('queues', %(queues)s::jsonb, 'concurrency', %(concurrency)s::int)),
+           (31, %(reported)s::smallint = 1 AND coalesce(b.reported, 0) = 0,
+            jsonb_build_object('active_jobs', cardinality(%(ids)s::uuid[]))),
+           (32, %(stopped)s::boolean AND b.stopped_at IS NULL,
+            jsonb_build_object('reason', 'shutdown'))) AS k (kind, due, data)
+     WHERE k.due
+)
+SELECT (SELECT directive FROM beat) AS directive, now() AS server_time,
+       array(SELECT id FROM extended) AS extended, array(SELECT id FROM cancelled) AS cancelled,
+       CASE WHEN %(with_tests)s::boolean THEN
+            (SELECT j.meta ->> 'test_directive' FROM held AS h JOIN ojs_job AS j ON j.id = h.id
+              WHERE j.meta ->> 'test_directive' IN ('quiet', 'terminate') ORDER BY j.id LIMIT 1)
+       END AS test_directive

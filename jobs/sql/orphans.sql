@@ -1,0 +1,10 @@
+-- orphans: jobs still held by workers that are dead, at most `batch`; guarded later by fail.sql.
+SELECT l.id, l.attempt, l.worker_id, l.watched, j.timeout_ms, j.max_attempts,
+       j.attributes -> 'retry' AS retry, coalesce(j.errors, '[]') AS errors,
+       (extract(epoch FROM clock_timestamp() - l.started_at) * 1000)::bigint AS elapsed_ms,
+       'worker_death' AS reason
+  FROM ojs_worker AS w
+  JOIN ojs_lease AS l ON l.worker_id = w.id AND l.started_at <= w.dead_at
+  JOIN ojs_job AS j ON j.id = l.id
+ WHERE w.dead_at > now() - interval '1 day'
+ LIMIT %(batch)s::int

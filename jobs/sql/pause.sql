@@ -1,0 +1,21 @@
+-- pause: pause or resume a queue, made if unknown; an event only when something changed.
+WITH before AS (
+    SELECT paused_at FROM ojs_queue WHERE name = %(queue)s::text FOR UPDATE
+), stored AS (
+    INSERT INTO ojs_queue AS q (name, paused_at)
+    VALUES (%(queue)s::text, CASE WHEN %(paused)s::boolean THEN now() END)
+    ON CONFLICT (name) DO UPDATE
+       SET paused_at = CASE WHEN %(paused)s::boolean THEN coalesce(q.paused_at, now()) END,
+           updated_at = now()
+    RETURNING q.paused_at, now() AS at
+), told AS (
+    INSERT INTO ojs_event (at, kind, queue, data)
+    SELECT now(), CASE WHEN %(paused)s::boolean THEN 20 ELSE 21 END, %(queue)s::text,
+           jsonb_build_object(CASE WHEN %(paused)s::boolean THEN 'paused_by' ELSE 'resumed_by' END,
+                              %(actor)s::text)
+     WHERE %(paused)s::boolean IS DISTINCT FROM
+           coalesce((SELECT paused_at IS NOT NULL FROM before), false)
+), woken AS (
+    SELECT pg_notify('ojs_ready', %(queue)s::text) WHERE NOT %(paused)s::boolean
+)
+SELECT paused_at, at, (SELECT count(*) FROM woken) AS woken FROM stored

@@ -1,0 +1,22 @@
+-- promote: scheduled and retryable jobs whose time has come become available, at most `batch`.
+-- Locks: the promoted rows, SKIP LOCKED, so several loops share the work; then those of ojs_wake.
+WITH due AS MATERIALIZED (
+    SELECT x.id FROM ojs_later AS x
+     WHERE x.due_at <= clock_timestamp() AND (x.expires_at IS NULL OR x.expires_at > now())
+     ORDER BY x.due_at, x.id LIMIT %(batch)s::int FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM ojs_later AS x USING due AS d WHERE x.id = d.id RETURNING x.*
+), again AS (
+    INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
+    SELECT id, lane_id, attempt, now(), expires_at FROM gone ORDER BY due_at, id
+), told AS (
+    INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
+                           data)
+    SELECT now(), CASE WHEN g.kind = 1 THEN 1 ELSE 100 END, g.id, j.queue, j.type, j.tenant,
+           g.kind, 3, g.attempt,
+           CASE WHEN j.priority <> 0 THEN jsonb_build_object('priority', j.priority) END
+      FROM gone AS g JOIN ojs_job AS j ON j.id = g.id
+)
+SELECT count(*)::int AS promoted,
+       (SELECT ojs_wake(array_agg(DISTINCT w.lane_id)) FROM gone AS w) AS woken
+  FROM gone

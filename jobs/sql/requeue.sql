@@ -1,0 +1,29 @@
+-- requeue: active -> available unharmed: the claim is given back and not counted.
+-- Locks: the leases, in id order; then those of ojs_wake and ojs_release.
+WITH given AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (id uuid, worker_id text, attempt int)
+), held AS MATERIALIZED (
+    SELECT l.id FROM ojs_lease AS l JOIN given AS g ON g.id = l.id
+     WHERE (g.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = g.worker_id)
+       AND (g.attempt IS NULL OR l.attempt = g.attempt)
+     ORDER BY l.id FOR UPDATE OF l
+), ended AS (
+    DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id RETURNING l.*
+), stored AS (
+    UPDATE ojs_job AS j
+       SET attempt = e.attempt - 1, enqueued_at = now(), started_at = NULL
+      FROM ended AS e WHERE j.id = e.id
+    RETURNING j.id, j.queue, j.type, j.tenant, e.lane_id, e.worker_id, j.attempt, j.max_attempts,
+              j.expires_at
+), again AS (
+    INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
+    SELECT id, lane_id, attempt, now(), expires_at FROM stored ORDER BY id
+), told AS (
+    INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
+                           worker_id)
+    SELECT now(), 100, id, queue, type, tenant, 4, 3, attempt, worker_id FROM stored
+)
+SELECT s.id, s.attempt, s.max_attempts,
+       (SELECT ojs_wake(array_agg(DISTINCT w.lane_id)) FROM stored AS w) AS woken,
+       (SELECT ojs_release(array_agg(DISTINCT e.tenant)) FROM ended AS e WHERE e.capped) AS freed
+  FROM stored AS s
