@@ -362,3 +362,14 @@ def ping() -> float:
 def reset() -> None:
     """Forget everything but keys."""
     _rows("reset", {})
+
+
+def dead_letters(params: Mapping[str, Any]) -> tuple[list[str], int]:
+    """List discarded jobs by filter, newest first; returns ids and how many there are."""
+    rows = _rows("dead_letters", params)
+    return [str(row[0]) for row in rows], (rows[0][1] if rows else 0)
+
+
+def minutes(queue: str, since_minutes: int) -> tuple[int, int, int, int, int]:
+    """Sum a queue's minutes: completed, failed attempts, started, wait ms, run ms."""
+    return tuple(_rows("minutes", {"queue": queue, "minutes": since_minutes})[0])

@@ -16,6 +16,8 @@ from jobs.services import lanes
 from jobs.services.show import show
 
 DISCARDED = CODES[State.DISCARDED]
+DEAD = 9  # Finished.kind of a flagged job
+MOST = 10_000  # per queue; retention keeps no more in the dead letter. Spec: contract 10.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,27 @@ class DeadLetterFilter:
     since: datetime | None = None
     tenant: str | None = None
     is_all: bool = False
+
+
+def dead_letters(
+    wanted: DeadLetterFilter, *, limit: int, offset: int
+) -> tuple[list[Job], int]:
+    """List discarded jobs, newest first; returns a page and the total, counted up to MOST."""
+    ids, total = queries.dead_letters(
+        {
+            "queue": wanted.queue,
+            "kinds": [DEAD, DISCARDED] if wanted.is_all else [DEAD],
+            "since": wanted.since,
+            "type": wanted.type,
+            "error_type": wanted.error_type,
+            "tenant": wanted.tenant,
+            "most": MOST,
+            "offset": offset,
+            "limit": limit,
+        }
+    )
+    found = queries.jobs(ids)
+    return [found[job_id] for job_id in ids if job_id in found], total
 
 
 def retry(job_id: str, override: Override | None = None) -> Job:

@@ -1,0 +1,88 @@
+"""Who a request comes from and what it may do. Spec: contract 31.1, 31.2."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.utils import timezone
+from rest_framework.request import Request
+
+from jobs.conf import conf
+from jobs.domain import keys
+from jobs.domain.errors import PermissionDenied, Unauthenticated
+from jobs.services.api_keys import cache
+
+CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An authenticated caller."""
+
+    name: str
+    grant: keys.Grant
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant the key is bound to; None: any."""
+        return self.grant.tenant
+
+    def require_enqueue(self, queues_and_types: Iterable[tuple[str, str]]) -> None:
+        """Refuse queues and types the key does not cover. Raises PermissionDenied."""
+        for queue, kind in queues_and_types:
+            if not keys.allowed(queue, self.grant.queues_enqueue):
+                raise _denied(f"enqueue to queue {queue!r}", queue=queue)
+            if not keys.allowed(kind, self.grant.job_types):
+                raise _denied(f"enqueue jobs of type {kind!r}", queue=queue)
+
+    def require_fetch(self, queues: Iterable[str]) -> None:
+        """Refuse queues the key does not cover. Raises PermissionDenied."""
+        for queue in queues:
+            if not keys.allowed(queue, self.grant.queues_fetch):
+                raise _denied(f"fetch from queue {queue!r}", queue=queue)
+
+
+OPEN = Principal("anonymous", keys.Grant(keys.SCOPES))
+
+
+def authenticate(request: Request, scope: str | None) -> Principal:
+    """Return the principal of a request that needs `scope` (None: anyone may).
+
+    Raises Unauthenticated or PermissionDenied. No statement while the key is cached.
+    """
+    if scope is None or conf().auth == "off":
+        return OPEN
+    known = _known(_credentials(request))
+    if scope not in known.grant.scopes:
+        raise _denied(scope)
+    return known
+
+
+def _credentials(request: Request) -> str:
+    header = request.META.get("HTTP_AUTHORIZATION", "")
+    kind, _, text = header.partition(" ")
+    if kind.lower() == "bearer":
+        return text.strip()
+    if key := request.META.get("HTTP_X_API_KEY"):
+        return key.strip()
+    raise Unauthenticated("an API key is required", headers=CHALLENGE)
+
+
+def _known(text: str) -> Principal:
+    parts = keys.split(text)
+    known = cache.get(parts[0]) if parts else None
+    if parts is None or known is None or not keys.matches(parts[1], known.secret_hash):
+        raise Unauthenticated("the API key is not valid", headers=CHALLENGE)
+    if known.why_not:
+        raise _ended(known.why_not, "the API key was revoked")
+    if known.expires_at and known.expires_at <= timezone.now():
+        raise _ended("token_expired", "the API key has expired")
+    return Principal(known.name, known.grant)
+
+
+def _ended(reason: str, message: str) -> Unauthenticated:
+    return Unauthenticated(message, details={"reason": reason}, headers=CHALLENGE)
+
+
+def _denied(operation: str, *, queue: str | None = None) -> PermissionDenied:
+    details = {"operation": operation} | ({"queue": queue} if queue else {})
+    return PermissionDenied(f"the API key does not allow: {operation}", details=details)

@@ -1,0 +1,281 @@
+"""What every OJS endpoint shares: media types, access, headers and the error body.
+
+Spec: contract 3.1, 4, 31. A view method returns a `Reply`; it raises OJSError for anything else.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, ClassVar
+
+import orjson
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from rest_framework import exceptions
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from jobs.api.access import Principal, authenticate
+from jobs.conf import conf
+from jobs.domain import jsonio
+from jobs.domain.caller import Caller
+from jobs.domain.errors import (
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    InvalidPayload,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    OJSError,
+    PayloadTooLarge,
+    PermissionDenied,
+    RateLimited,
+    Unauthenticated,
+    Unsupported,
+)
+from jobs.domain.ids import request_id
+
+logger = logging.getLogger("ojs.api")
+
+OJS_TYPE = "application/openjobspec+json"
+JSON_TYPE = "application/json"
+OJS_VERSION = "1.0"
+READABLE = frozenset(map(chr, range(33, 127)))
+SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
+SQL_UNAVAILABLE = {"57P01", "57P02", "57P03", "53300", "08006", "08001", "08003"}
+
+
+class Parser(BaseParser):
+    """Accept any body: `OJSView.body` reads it, with OJS errors."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, media_type: str | None = None, context: Any = None) -> Any:
+        """Leave the body alone."""
+        return stream
+
+
+class Renderer(BaseRenderer):
+    """JSON by orjson; ready bytes pass through."""
+
+    media_type = OJS_TYPE
+    format = "json"
+    charset = None
+
+    def render(self, data: Any, media_type: str | None = None, context: Any = None) -> bytes:
+        """Serialize an answer."""
+        if data is None:
+            return b""
+        return data if isinstance(data, bytes) else jsonio.dumps(data)
+
+
+class JSONRenderer(Renderer):
+    """The same bytes for clients that only know application/json."""
+
+    media_type = JSON_TYPE
+
+
+class Negotiation(BaseContentNegotiation):
+    """Always answer: the OJS type unless the client asks for plain JSON only. Spec: D15."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        """Use the one parser."""
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        """Choose between the two spellings of one body."""
+        accept = request.META.get("HTTP_ACCEPT", "")
+        chosen = renderers[1] if JSON_TYPE in accept and OJS_TYPE not in accept else renderers[0]
+        return chosen, chosen.media_type
+
+
+class OJSView(APIView):
+    """Base of all endpoints. `scopes` names what a key needs per method; None is public."""
+
+    parser_classes = [Parser]
+    renderer_classes = [Renderer, JSONRenderer]
+    content_negotiation_class = Negotiation
+    authentication_classes: ClassVar[list[Any]] = []
+    permission_classes: ClassVar[list[Any]] = []
+    throttle_classes: ClassVar[list[Any]] = []
+    scopes: ClassVar[Mapping[str, str | None]] = {}
+
+    principal: Principal
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check version and access before the handler runs."""
+        super().initial(request, *args, **kwargs)
+        _check_version(request)
+        method = "GET" if request.method == "HEAD" else request.method or ""
+        if method in self.scopes:
+            self.principal = authenticate(request, self.scopes[method])
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks, for services."""
+        return Caller(
+            self.principal.name,
+            self.principal.tenant,
+            self.request.META.get("HTTP_X_OJS_TENANT"),
+            self.request.ojs_request_id,
+        )
+
+    def body(self) -> dict[str, Any]:
+        """Read the JSON object of the request. Raises InvalidPayload and friends."""
+        return jsonio.loads_object(self.raw_body())
+
+    def optional_body(self) -> dict[str, Any]:
+        """Read a body that may be missing; an empty one equals `{}`. Spec: contract 3.1."""
+        raw = self.raw_body(needs_type=False)
+        return jsonio.loads_object(raw) if raw.strip() else {}
+
+    def raw_body(self, *, needs_type: bool = True) -> bytes:
+        """Read the bytes within the size limit, after checking type and encoding."""
+        request = self.request._request  # noqa: SLF001 - DRF keeps Django's request there
+        length = _content_length(request)
+        if length > conf().max_body_bytes:
+            raise PayloadTooLarge.of("request body", conf().max_body_bytes, length)
+        if length and request.META.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
+            raise InvalidRequest.field("Content-Encoding", "only identity is supported")
+        if length or needs_type:
+            _check_content_type(request.META.get("CONTENT_TYPE", ""), has_body=bool(length))
+        return request.body
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Render every problem in the OJS shape."""
+        return error_response(as_ojs_error(exc), self.request)
+
+    def finalize_response(
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
+    ) -> Response:
+        """Add the headers that every answer has."""
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        stamp(answer, request.ojs_request_id)
+        return answer
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """Give the request its id before anything can fail."""
+        wrapped = super().initialize_request(request, *args, **kwargs)
+        wrapped.ojs_request_id = chosen_request_id(request)
+        return wrapped
+
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Answer 405 with Allow."""
+        raise MethodNotAllowed.of(request.method or "", self.allowed_methods)
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Answer OPTIONS without a body."""
+        return Response(None, status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+
+
+def _check_version(request: Request) -> None:
+    wanted = request.META.get("HTTP_OJS_VERSION")
+    if wanted and wanted.partition(".")[0].strip() != "1":
+        raise Unsupported(
+            f"OJS-Version {wanted[:40]!r} is not spoken here",
+            details={"field": "OJS-Version", "expected": OJS_VERSION, "received": wanted[:40]},
+        )
+
+
+def _content_length(request: HttpRequest) -> int:
+    raw = request.META.get("CONTENT_LENGTH") or ""
+    return int(raw) if raw.isascii() and raw.isdigit() else 0
+
+
+def _check_content_type(raw: str, *, has_body: bool) -> None:
+    kind = raw.partition(";")[0].strip().lower()
+    if kind not in {OJS_TYPE, JSON_TYPE} and (has_body or kind):
+        raise InvalidRequest.field("Content-Type", f"must be {OJS_TYPE} or {JSON_TYPE}", raw[:100])
+
+
+def chosen_request_id(request: HttpRequest) -> str:
+    """Return the client's request id when it is printable and short, else a new one."""
+    sent = request.META.get("HTTP_X_REQUEST_ID", "")
+    return sent if 1 <= len(sent) <= 128 and READABLE.issuperset(sent) else request_id()
+
+
+def stamp(response: HttpResponse, identity: str) -> None:
+    """Set the headers that every answer has. Spec: contract 3.1."""
+    response.headers["OJS-Version"] = OJS_VERSION
+    response.headers["X-Request-Id"] = identity
+
+
+def error_body(problem: OJSError, identity: str) -> dict[str, Any]:
+    """Build the one error shape. Spec: contract 4.1."""
+    docs = conf().docs_url + problem.code
+    return {
+        "error": {
+            "code": problem.code,
+            "type": problem.type,
+            "message": problem.message,
+            "retryable": problem.retryable,
+            "details": problem.details,
+            "hint": problem.hint,
+            "docs_url": docs,
+            "doc_url": docs,
+            "request_id": identity,
+            **problem.extra,
+        }
+    }
+
+
+def error_response(problem: OJSError, request: Request) -> Response:
+    """Render an error for a DRF view."""
+    body = error_body(problem, request.ojs_request_id)
+    return Response(body, status=problem.status, headers=problem.headers)
+
+
+def plain_error(problem: OJSError, request: HttpRequest) -> HttpResponse:
+    """Render an error outside DRF: unknown paths and failures of the framework itself."""
+    identity = chosen_request_id(request)
+    response = HttpResponse(
+        orjson.dumps(error_body(problem, identity)), status=problem.status, content_type=OJS_TYPE
+    )
+    for name, value in problem.headers.items():
+        response.headers[name] = value
+    stamp(response, identity)
+    return response
+
+
+@cache
+def _framework_errors() -> Mapping[type[Exception], Callable[[Any], OJSError]]:
+    return {
+        exceptions.ParseError: lambda e: InvalidPayload(str(e.detail)),
+        exceptions.UnsupportedMediaType: lambda e: InvalidRequest(str(e.detail)),
+        exceptions.NotAuthenticated: lambda e: Unauthenticated(str(e.detail)),
+        exceptions.AuthenticationFailed: lambda e: Unauthenticated(str(e.detail)),
+        exceptions.PermissionDenied: lambda e: PermissionDenied(str(e.detail)),
+        exceptions.NotFound: lambda e: NotFound("no such resource"),
+        exceptions.Throttled: lambda e: RateLimited(str(e.detail)),
+        exceptions.ValidationError: lambda e: InvalidRequest(str(e.detail)),
+    }
+
+
+def as_ojs_error(exc: Exception) -> OJSError:
+    """Translate any exception; an unforeseen one is logged and stays generic."""
+    if isinstance(exc, OJSError):
+        return exc
+    for kind, translate in _framework_errors().items():
+        if isinstance(exc, kind):
+            return translate(exc)
+    if isinstance(exc, DatabaseError | InterfaceError):
+        return _database_error(exc)
+    logger.error("request.failed", exc_info=exc)
+    return BackendError("the server failed to answer")
+
+
+def _database_error(exc: Exception) -> OJSError:
+    state = getattr(exc.__cause__, "sqlstate", None)
+    if state in SQL_TIMEOUTS:
+        return BackendTimeout("the database took too long")
+    if state in SQL_UNAVAILABLE or (
+        state is None and isinstance(exc, OperationalError | InterfaceError)
+    ):
+        return BackendUnavailable("the database cannot be reached", headers={"Retry-After": "1"})
+    logger.error("request.failed", exc_info=exc)
+    return BackendError("the server failed to answer")

@@ -1,0 +1,368 @@
+"""JSON to domain and back; the wire names live here. Spec: contract 1 to 3."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import orjson
+
+from jobs import queries
+from jobs.conf import conf
+from jobs.domain import jsonio
+from jobs.domain.claim import FetchRequest
+from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, Limits, parse_job
+from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError, ResultTooLarge
+from jobs.domain.ids import is_id
+from jobs.domain.job import Job
+from jobs.domain.retry import normalise_error
+from jobs.domain.states import CODES, State, state_of
+from jobs.domain.times import format_time, parse_time
+from jobs.services.ack import Ack
+from jobs.services.heartbeat import Answer, Report, Standing
+from jobs.services.nack import Nack
+
+_T = TypeVar("_T")
+
+MAX_COUNT = 100
+MAX_QUEUES = 100
+MAX_WORKER_ID = 256
+MAX_WAIT_MS = 20_000
+MIN_LEASE_MS = 1000
+MAX_LEASE_MS = 10 * 365 * 86_400_000
+STANDINGS = {
+    "running": Standing.RUNNING,
+    "quiet": Standing.QUIET,
+    "drain": Standing.QUIET,
+    "draining": Standing.QUIET,
+    "shutting_down": Standing.QUIET,
+    "terminate": Standing.TERMINATE,
+}
+COMPLETED, CANCELLED, DISCARDED = (
+    CODES[State.COMPLETED], CODES[State.CANCELLED], CODES[State.DISCARDED],
+)  # fmt: skip
+RETRYABLE = CODES[State.RETRYABLE]
+
+
+def limits() -> Limits:
+    """Return the limits of contract 1.6 as configured."""
+    return Limits(max_envelope_bytes=conf().max_envelope_bytes, max_meta_bytes=conf().max_meta_bytes)
+
+
+def decode_job(body: Mapping[str, Any]) -> JobDraft:
+    """Decode one PUSH request."""
+    return parse_job(body, limits=limits())
+
+
+def decode_batch(body: Mapping[str, Any]) -> list[Any]:
+    """Return the raw jobs of a batch after checking their number."""
+    return _list_of(body, "jobs", conf().max_batch)
+
+
+def _list_of(body: Mapping[str, Any], name: str, most: int) -> list[Any]:
+    raw = body.get(name)
+    if not isinstance(raw, list) or not raw:
+        raise InvalidRequest.field(name, "must be a non-empty array", raw)
+    if len(raw) > most:
+        raise BatchTooLarge(
+            f"{name} has {len(raw)} items, at most {most} are taken",
+            details={"max_batch_size": most, "limit": most, "actual": len(raw)},
+        )
+    return raw
+
+
+def decode_batch_item(item: object) -> JobDraft:
+    """Decode one PUSH request of a batch."""
+    if not isinstance(item, dict):
+        raise InvalidRequest.field("jobs", "must hold objects", item)
+    return decode_job(item)
+
+
+def items(body: Mapping[str, Any], name: str, most: int) -> list[dict[str, Any]]:
+    """Return the objects of an array. Raises InvalidRequest, BatchTooLarge."""
+    raw = _list_of(body, name, most)
+    for index, item in enumerate(raw):
+        if not isinstance(item, dict):
+            raise InvalidRequest.field(f"{name}[{index}]", "must be an object", item)
+    return raw
+
+
+def decode_item(
+    decode: Callable[[Mapping[str, Any]], _T], index: int, item: Mapping[str, Any]
+) -> _T:
+    """Decode one item; a problem names its index."""
+    try:
+        return decode(item)
+    except OJSError as problem:
+        problem.details["index"] = index
+        raise
+
+
+def wait_ms(body: Mapping[str, Any]) -> int:
+    """Read how long FETCH may wait for a job. Raises InvalidRequest."""
+    return integer(body, "wait_ms", high=MAX_WAIT_MS) or 0
+
+
+def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> FetchRequest:
+    """Decode FETCH."""
+    queues = body.get("queues")
+    if not isinstance(queues, list) or not 1 <= len(queues) <= MAX_QUEUES:
+        raise InvalidRequest.field("queues", f"must be an array of 1 to {MAX_QUEUES} names", queues)
+    for queue in queues:
+        queue_name("queues", queue)
+    count = integer(body, "count", low=1)
+    pool = body.get("pool")
+    if pool is not None and not isinstance(pool, str):
+        raise InvalidRequest.field("pool", "must be a string", pool)
+    return FetchRequest(
+        queues=tuple(queues),
+        count=min(count or 1, MAX_COUNT),
+        worker_id=worker_id(body),
+        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
+        tenant=tenant,
+        pool=pool,
+    )
+
+
+def queue_name(field: str, value: object) -> str:
+    """Check a queue name. Raises InvalidRequest."""
+    if not isinstance(value, str) or not QUEUE_PATTERN.fullmatch(value):
+        raise InvalidRequest.field(field, "is not a valid queue name", value)
+    return value
+
+
+def integer(
+    body: Mapping[str, Any], name: str, *, low: int = 0, high: int = 2**53
+) -> int | None:
+    """Read an optional integer; 10.0 counts, true does not. Raises InvalidRequest."""
+    raw = body.get(name)
+    if raw is None:
+        return None
+    if isinstance(raw, float) and raw.is_integer():
+        raw = int(raw)
+    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
+        raise InvalidRequest.field(name, f"must be an integer from {low} to {high}", raw)
+    return raw
+
+
+def worker_id(body: Mapping[str, Any], *, required: bool = False) -> str | None:
+    """Read `worker_id`. Raises InvalidRequest."""
+    raw = body.get("worker_id")
+    if raw is None and not required:
+        return None
+    if not isinstance(raw, str) or not 1 <= len(raw) <= MAX_WORKER_ID:
+        raise InvalidRequest.field(
+            "worker_id", f"must be a string of 1 to {MAX_WORKER_ID} characters", raw
+        )
+    return raw
+
+
+def job_id(body: Mapping[str, Any]) -> str:
+    """Read `job_id`; text that is no id names no job, which is for the service to say."""
+    raw = body.get("job_id")
+    if not isinstance(raw, str) or not raw:
+        raise InvalidRequest.field("job_id", "is required and must be a string", raw)
+    return raw
+
+
+def decode_ack(body: Mapping[str, Any]) -> Ack:
+    """Decode ACK."""
+    result = None
+    if "result" in body:
+        result = jsonio.dumps(body["result"])
+        if len(result) > conf().max_result_bytes:
+            raise ResultTooLarge.of("result", conf().max_result_bytes, len(result))
+    return Ack(job_id(body), result, worker_id(body))
+
+
+def decode_nack(body: Mapping[str, Any]) -> Nack:
+    """Decode FAIL."""
+    requeue = body.get("requeue", False)
+    if not isinstance(requeue, bool):
+        raise InvalidRequest.field("requeue", "must be a boolean", requeue)
+    error = None if requeue else normalise_error(body.get("error"))
+    return Nack(job_id(body), error, requeue=requeue, worker_id=worker_id(body))
+
+
+def decode_heartbeat(body: Mapping[str, Any]) -> Report:
+    """Decode BEAT; `active_jobs` may be the ids or their number. Spec: D17."""
+    state = body.get("state") or "running"
+    if not isinstance(state, str) or state not in STANDINGS:
+        raise InvalidRequest.field("state", f"must be one of {', '.join(STANDINGS)}", state)
+    ids, number = _active(body)
+    started = body.get("started_at")
+    return Report(
+        worker_id=worker_id(body, required=True) or "",
+        standing=STANDINGS[state],
+        active_ids=tuple(i for i in ids if is_id(i)),
+        active_jobs=number,
+        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
+        hostname=_text(body, "hostname"),
+        pid=integer(body, "pid"),
+        queues=_names(body),
+        concurrency=integer(body, "concurrency", high=2**31 - 1),
+        labels=_labels(body),
+        started_at=parse_time(started) if isinstance(started, str) else None,
+        pool=_text(body, "pool"),
+    )
+
+
+def _active(body: Mapping[str, Any]) -> tuple[list[Any], int]:
+    raw = body.get("active_jobs")
+    if isinstance(raw, list):
+        return _ids("active_jobs", raw), len(raw)
+    number = integer(body, "active_jobs", high=2**31 - 1)
+    ids = body.get("active_job_ids")
+    if ids is None:
+        return [], number or 0
+    return _ids("active_job_ids", ids), number if number is not None else len(ids)
+
+
+def _ids(name: str, raw: object) -> list[Any]:
+    if not isinstance(raw, list) or len(raw) > conf().max_batch:
+        raise InvalidRequest.field(name, f"must be an array of at most {conf().max_batch} ids")
+    if not all(isinstance(item, str) for item in raw):
+        raise InvalidRequest.field(name, "must hold strings only")
+    return raw
+
+
+def _text(body: Mapping[str, Any], name: str) -> str | None:
+    raw = body.get(name)
+    if raw is None:
+        return None
+    if not isinstance(raw, str) or len(raw) > MAX_WORKER_ID:
+        raise InvalidRequest.field(
+            name, f"must be a string of at most {MAX_WORKER_ID} characters", raw
+        )
+    return raw
+
+
+def _names(body: Mapping[str, Any]) -> tuple[str, ...] | None:
+    raw = body.get("queues")
+    if raw is None:
+        return None
+    if not isinstance(raw, list) or len(raw) > MAX_QUEUES:
+        raise InvalidRequest.field("queues", f"must be an array of at most {MAX_QUEUES} names", raw)
+    return tuple(queue_name("queues", name) for name in raw)
+
+
+def _labels(body: Mapping[str, Any]) -> Any:
+    raw = body.get("labels")
+    if raw is not None and not isinstance(raw, dict | list):
+        raise InvalidRequest.field("labels", "must be an object or an array", raw)
+    return raw
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def encode_job(job: Job, **more: Any) -> orjson.Fragment:
+    """Encode an envelope. JSON members are spliced in as stored, never parsed."""
+    shown: dict[str, Any] = {
+        "specversion": "1.0",
+        "id": job.id,
+        "type": job.type,
+        "queue": job.queue,
+        "args": orjson.Fragment(job.args),
+        "meta": orjson.Fragment(job.meta),
+        "priority": job.priority,
+        "state": state_of(job.state).value,
+        "attempt": job.attempt,
+        "max_attempts": job.max_attempts,
+        "created_at": format_time(job.created_at),
+    }
+    _add_times(shown, job)
+    if job.retry_delay_ms is not None:
+        shown["retry_delay_ms"] = job.retry_delay_ms
+    for name in ("error", "errors", "result"):
+        text = getattr(job, name)
+        if text is not None:
+            shown[name] = orjson.Fragment(text)
+    if job.worker_id is not None and job.state == CODES[State.ACTIVE]:
+        shown["worker_id"] = job.worker_id
+    if job.dead_letter is not None:
+        shown["dead_letter"] = job.dead_letter
+    if job.version is not None:
+        shown["version"] = job.version
+    shown.update(more)
+    return orjson.Fragment(_splice(orjson.dumps(shown), job.attributes))
+
+
+def _add_times(shown: dict[str, Any], job: Job) -> None:
+    ended = {
+        "completed_at": job.state == COMPLETED or job.ran,
+        "cancelled_at": job.state == CANCELLED,
+        "discarded_at": job.state == DISCARDED,
+    }
+    times: dict[str, datetime | None] = {
+        "enqueued_at": job.enqueued_at,
+        "started_at": job.started_at,
+        "scheduled_at": job.scheduled_at,
+        "expires_at": job.expires_at,
+        "activated_at": job.activated_at,
+        "next_attempt_at": job.due_at if job.state == RETRYABLE else None,
+    }
+    times |= {name: job.finished_at for name, is_so in ended.items() if is_so}
+    shown.update((name, format_time(at)) for name, at in times.items() if at is not None)
+
+
+def _splice(head: bytes, attributes: str | bytes) -> bytes:
+    tail = attributes.encode() if isinstance(attributes, str) else attributes
+    return head if tail == b"{}" else head[:-1] + b"," + tail[1:]
+
+
+def encode_ack(row: queries.Completed) -> dict[str, Any]:
+    """Encode the answer to ACK. Spec: D16."""
+    return {
+        "acknowledged": True,
+        "id": row.id,
+        "job_id": row.id,
+        "state": State.COMPLETED.value,
+        "attempt": row.attempt,
+        "completed_at": format_time(row.finished_at),
+    }
+
+
+def encode_nack(row: queries.Failed | queries.Requeued) -> dict[str, Any]:
+    """Encode the answer to FAIL."""
+    shown: dict[str, Any] = {
+        "id": row.id,
+        "job_id": row.id,
+        "state": State.AVAILABLE.value,
+        "attempt": row.attempt,
+        "max_attempts": row.max_attempts,
+    }
+    if isinstance(row, queries.Requeued):
+        return shown
+    shown["state"] = state_of(row.state).value
+    if row.due_at is not None:
+        shown |= {"next_attempt_at": format_time(row.due_at), "retry_delay_ms": row.delay_ms}
+    if row.finished_at is not None:
+        ended = format_time(row.finished_at)
+        shown |= {"discarded_at": ended, "completed_at": ended, "dead_letter": row.dead_letter}
+    return shown
+
+
+def encode_heartbeat(answer: Answer) -> dict[str, Any]:
+    """Encode the answer to BEAT."""
+    return {
+        "state": answer.standing.name.lower(),
+        "jobs_extended": answer.extended,
+        "cancelled_jobs": answer.cancelled,
+        "server_time": format_time(answer.server_time),
+        "acknowledged": True,
+    }
+
+
+def pagination(total: int, limit: int, offset: int, next_cursor: str | None) -> dict[str, Any]:
+    """Build the object of contract 3.1."""
+    shown: dict[str, Any] = {
+        "total": total, "limit": limit, "offset": offset, "has_more": next_cursor is not None,
+    }  # fmt: skip
+    if next_cursor is not None:
+        shown["next_cursor"] = next_cursor
+    return shown
+
+
+def encode_all(jobs: Sequence[Job]) -> list[orjson.Fragment]:
+    """Encode envelopes in order."""
+    return [encode_job(job) for job in jobs]

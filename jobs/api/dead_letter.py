@@ -1,0 +1,98 @@
+"""Endpoints under /ojs/v1/dead-letter. Spec: contract 2.4, 3.6, 10.7."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api import codec
+from jobs.api.base import OJSView
+from jobs.api.jobs import JobDetail
+from jobs.api.paging import page
+from jobs.domain.envelope import parse_job
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.job import Job
+from jobs.domain.times import parse_time
+from jobs.services.dead_letter import DeadLetterFilter, Override, dead_letters, delete, retry
+
+OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})
+FLAGS = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+
+class DeadLetterCollection(OJSView):
+    """List the dead letter."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    def get(self, request: Request) -> Response:
+        """List flagged jobs, with `all=true` every discarded one, newest first."""
+        window = page(request)
+        wanted = self.decode_filter(request)
+        jobs, total = dead_letters(wanted, limit=window.limit, offset=window.offset)
+        shown = codec.encode_all(jobs)
+        return Response(
+            {"jobs": shown, "items": shown, "total": total, "pagination": window.answer(total)}
+        )
+
+    def decode_filter(self, request: Request) -> DeadLetterFilter:
+        """Read the query. Raises InvalidRequest."""
+        query = request.query_params
+        everything = query.get("all", "").lower()
+        if everything not in FLAGS:
+            raise InvalidRequest.field("all", "must be true or false", everything[:100])
+        since = query.get("since")
+        return DeadLetterFilter(
+            queue=query.get("queue"),
+            type=query.get("type"),
+            error_type=query.get("error_type"),
+            since=parse_time(since, "since") if since else None,
+            tenant=self.principal.tenant,
+            is_all=FLAGS[everything],
+        )
+
+
+class DeadLetterJob(JobDetail):
+    """Remove a discarded job."""
+
+    scopes = {"DELETE": "ojs:data:cancel"}
+    http_method_names = ["delete", "options"]
+
+    def delete(self, request: Request, job_id: str) -> Response:
+        """Delete it for good."""
+        self.visible(job_id)
+        delete(job_id)
+        return Response({"deleted": True, "job_id": job_id, "id": job_id})
+
+
+class DeadLetterRetry(JobDetail):
+    """Manual retry."""
+
+    scopes = {"POST": "ojs:data:cancel"}
+    http_method_names = ["post", "options"]
+
+    def post(self, request: Request, job_id: str) -> Response:
+        """Make a discarded job available again, with changes if wanted."""
+        override = self.optional_body().get("override")
+        job = self.visible(job_id)
+        return Response({"job": codec.encode_job(retry(job_id, decode_override(override, job)))})
+
+
+def decode_override(raw: object, job: Job) -> Override | None:
+    """Read what a manual retry changes, by the rules of PUSH. Raises InvalidRequest and others."""
+    if raw is None:
+        return None
+    if not isinstance(raw, Mapping):
+        raise InvalidRequest.field("override", "must be an object", raw)
+    if unknown := sorted(set(raw) - OVERRIDABLE):
+        raise InvalidRequest.field(f"override.{unknown[0]}", "cannot be changed by a retry")
+    given: dict[str, Any] = {name: raw[name] for name in OVERRIDABLE & raw.keys()}
+    given = {name: value for name, value in given.items() if value is not None}
+    draft = parse_job({"type": job.type, "args": [], **given}, limits=codec.limits())
+    return Override(
+        queue=draft.queue if "queue" in given else None,
+        args=draft.args if "args" in given else None,
+        meta=draft.meta if "meta" in given else None,
+        priority=draft.priority if "priority" in given else None,
+        retry=draft.retry if "retry" in given else None,
+    )

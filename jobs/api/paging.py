@@ -1,0 +1,64 @@
+"""`limit` with `offset`, `cursor` or `page`. Spec: contract 3.1, Paging."""
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.domain.errors import InvalidRequest
+
+DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET = 50, 200, 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A window of a list."""
+
+    limit: int
+    offset: int
+
+    def answer(self, total: int) -> dict[str, Any]:
+        """Build the `pagination` object."""
+        shown: dict[str, Any] = {
+            "total": total,
+            "limit": self.limit,
+            "offset": self.offset,
+            "has_more": self.offset + self.limit < total,
+        }
+        if shown["has_more"]:
+            text = f"off:{self.offset + self.limit}"
+            shown["next_cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        return shown
+
+
+def page(request: Request, *, default: int = DEFAULT_LIMIT, most: int = MAX_LIMIT) -> Page:
+    """Read the window of a request, at most `most` items. Raises InvalidRequest."""
+    query = request.query_params
+    limit = _number(query.get("per_page", query.get("limit")), "limit", 1)
+    limit = min(limit or default, most)
+    if cursor := query.get("cursor"):
+        return Page(limit, _offset_of(cursor))
+    number = _number(query.get("page"), "page", 1)
+    if number is not None:
+        return Page(limit, (number - 1) * limit)
+    return Page(limit, _number(query.get("offset"), "offset", 0) or 0)
+
+
+def _number(raw: str | None, name: str, low: int) -> int | None:
+    if raw is None or raw == "":
+        return None
+    if not (raw.isascii() and raw.isdigit() and len(raw) <= 7 and low <= int(raw) <= MAX_OFFSET):
+        raise InvalidRequest.field(name, f"must be an integer from {low} to {MAX_OFFSET}", raw[:100])
+    return int(raw)
+
+
+def _offset_of(cursor: str) -> int:
+    try:
+        text = base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)).decode()
+        offset = int(text.removeprefix("off:"))
+    except ValueError:
+        offset = -1
+    if not 0 <= offset <= MAX_OFFSET:
+        raise InvalidRequest.field("cursor", "is not one this server gave", cursor[:100])
+    return offset

@@ -1,0 +1,179 @@
+"""Manifest, health, readiness and reset. Spec: contract 3.8, 3.9, 24, 32.1."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs import extensions
+from jobs.api.base import OJS_VERSION, OJSView
+from jobs.conf import conf
+from jobs.domain.errors import NotFound
+from jobs.services.health import backend_health, uptime_seconds
+from jobs.services.reset import reset
+
+VERSION = "0.1.0"
+DEGRADED_MS = 1000
+CORE = (
+    extensions.Facts("dead-letter", "urn:ojs:ext:dead-letter", "1.0.0"),
+    extensions.Facts("x-batch-ack", "urn:ojs:ext:x-batch-ack", "1.0.0", tier="experimental"),
+)
+CAPABILITIES = {
+    "batch_enqueue": True,
+    "cron_jobs": False,
+    "dead_letter": True,
+    "delayed_jobs": True,
+    "job_ttl": True,
+    "priority_queues": True,
+    "rate_limiting": False,
+    "schema_validation": False,
+    "unique_jobs": False,
+    "workflows": False,
+    "pause_resume": True,
+}
+
+
+class Manifest(OJSView):
+    """What this server can do, computed from what is installed."""
+
+    scopes = {"GET": None}
+
+    def get(self, request: Request) -> Response:
+        """Show the manifest."""
+        facts = [*CORE, *(f for hook in extensions.having("manifest") if (f := hook()))]
+        capabilities = dict(CAPABILITIES)
+        for fact in facts:
+            capabilities |= fact.capabilities
+        base = request.build_absolute_uri("/ojs/v1")
+        return Response(
+            {
+                "specversion": OJS_VERSION,
+                "ojs_version": OJS_VERSION,
+                "implementation": {
+                    "name": "ojs-django",
+                    "version": VERSION,
+                    "language": "python",
+                    "homepage": conf().homepage,
+                },
+                "conformance_level": _level(capabilities),
+                "conformance_tier": "runtime",
+                "protocols": ["http"],
+                "backend": "postgres",
+                "capabilities": capabilities,
+                "extensions": [fact.name for fact in facts],
+                "extension_details": _details(facts),
+                "schema_validation": capabilities["schema_validation"],
+                "unique_job_strength": "strong" if capabilities["unique_jobs"] else "none",
+                "event_delivery": "at_least_once",
+                "limits": _limits(),
+                "endpoints": {
+                    "base_url": base,
+                    "manifest": "/ojs/manifest",
+                    "health": "/ojs/v1/health",
+                },
+            }
+        )
+
+
+def _level(capabilities: dict[str, bool]) -> int:
+    needed = (
+        ("cron_jobs", "delayed_jobs", "job_ttl"),
+        ("workflows",),
+        ("priority_queues", "unique_jobs", "batch_enqueue", "rate_limiting"),
+    )
+    level = 1
+    for names in needed:
+        if not all(capabilities[name] for name in names):
+            break
+        level += 1
+    return level
+
+
+def _details(facts: list[extensions.Facts]) -> dict[str, list[dict[str, str]]]:
+    return {
+        tier: [
+            {"name": fact.name, "uri": fact.uri, "version": fact.version}
+            for fact in facts
+            if fact.tier == tier
+        ]
+        for tier in ("official", "experimental")
+    }
+
+
+def _limits() -> dict[str, Any]:
+    return {
+        "max_envelope_bytes": conf().max_envelope_bytes,
+        "max_meta_bytes": conf().max_meta_bytes,
+        "max_queue_name_bytes": 128,
+        "max_job_type_bytes": 255,
+        "max_result_bytes": conf().max_result_bytes,
+        "max_batch_size": conf().max_batch,
+        "supported_compression": [],
+    }
+
+
+class Health(OJSView):
+    """Is the server well."""
+
+    scopes = {"GET": None}
+
+    def get(self, request: Request) -> Response:
+        """Show health; 503 when the database does not answer."""
+        backend = backend_health()
+        is_slow = backend.latency_ms > DEGRADED_MS
+        status = "unhealthy" if backend.error else "degraded" if is_slow else "ok"
+        shown: dict[str, Any] = {
+            "type": "postgres",
+            "status": "unhealthy" if backend.error else "degraded" if is_slow else "ok",
+            "latency_ms": backend.latency_ms,
+        }
+        if backend.error:
+            shown["error"] = backend.error
+            status = "degraded"
+        return Response(
+            {
+                "status": status,
+                "version": VERSION,
+                "specversion": OJS_VERSION,
+                "uptime_seconds": uptime_seconds(),
+                "backend": shown,
+            },
+            status=503 if backend.error else 200,
+            headers={"Cache-Control": "no-store"},
+        )
+
+
+class Alive(OJSView):
+    """The process answers; no database."""
+
+    scopes = {"GET": None}
+
+    def get(self, request: Request) -> Response:
+        """Say so."""
+        return Response({"status": "ok"})
+
+
+class Ready(OJSView):
+    """Whether to send requests here."""
+
+    scopes = {"GET": None}
+
+    def get(self, request: Request) -> Response:
+        """Check the database."""
+        error = backend_health().error
+        shown = {"status": "not_ready" if error else "ready",
+                 "checks": {"database": error or "ok"}}  # fmt: skip
+        return Response(shown, status=503 if error else 200)
+
+
+class Reset(OJSView):
+    """Wipe everything; exists only for test runs."""
+
+    scopes = {"POST": "ojs:admin:purge"}
+
+    def post(self, request: Request) -> Response:
+        """Forget all jobs. 404 unless OJS_ALLOW_RESET is on."""
+        if not conf().allow_reset:
+            raise NotFound("no such resource")
+        reset()
+        return Response(None, status=204)

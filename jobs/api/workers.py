@@ -1,0 +1,164 @@
+"""Endpoints under /ojs/v1/workers. Spec: contract 3.4, 9."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api import codec
+from jobs.api.base import OJSView, error_body
+from jobs.conf import conf
+from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import NotFound, OJSError
+from jobs.domain.ids import is_id
+from jobs.queries import Claimed
+from jobs.services.ack import Ack, ack
+from jobs.services.fetch import fetch
+from jobs.services.heartbeat import Standing, heartbeat
+from jobs.services.nack import Nack, nack
+from jobs.services.waiting import fetch_or_wait
+
+
+class WorkerView(OJSView):
+    """Base of what only workers call."""
+
+    scopes = {"POST": "ojs:data:fetch"}
+
+
+class FetchJobs(WorkerView):
+    """FETCH."""
+
+    def post(self, request: Request) -> Response:
+        """Hand out jobs."""
+        body = self.body()
+        wanted = codec.decode_fetch(body, tenant=self.principal.tenant)
+        self.principal.require_fetch(wanted.queues)
+        claimed = self.claim(wanted, codec.wait_ms(body))
+        answer: dict[str, Any] = {"jobs": codec.encode_all(claimed.jobs)}
+        if claimed.directive:
+            answer["directive"] = Standing(claimed.directive).name.lower()
+        return Response(answer)
+
+    def claim(self, wanted: FetchRequest, wait_ms: int) -> Claimed:
+        """Claim now, or hold the request until a job arrives."""
+        return fetch_or_wait(wanted, wait_ms) if wait_ms else fetch(wanted)
+
+
+def known_id(job_id: str) -> str:
+    """Return a job id that the database can read. Raises NotFound."""
+    if not is_id(job_id):
+        raise NotFound.of("job", job_id)
+    return job_id
+
+
+class AckJob(WorkerView):
+    """ACK."""
+
+    def post(self, request: Request) -> Response:
+        """Complete a job."""
+        wanted = codec.decode_ack(self.body())
+        known_id(wanted.job_id)
+        outcome = ack([wanted])[0]
+        if isinstance(outcome, OJSError):
+            raise outcome
+        return Response(codec.encode_ack(outcome))
+
+
+class NackJob(WorkerView):
+    """FAIL."""
+
+    def post(self, request: Request) -> Response:
+        """Fail an attempt, or give it back."""
+        wanted = codec.decode_nack(self.body())
+        known_id(wanted.job_id)
+        outcome = nack([wanted])[0]
+        if isinstance(outcome, OJSError):
+            raise outcome
+        return Response(codec.encode_nack(outcome))
+
+
+Item = Ack | Nack
+
+
+class BatchView(WorkerView):
+    """Many answers about jobs in one request; each item stands for itself.
+
+    Declared extension `x-batch-ack`: 200 with one result per item, in order.
+    """
+
+    member: ClassVar[str]
+
+    def post(self, request: Request) -> Response:
+        """Apply all items."""
+        raw = codec.items(self.body(), self.member, conf().max_batch)
+        wanted = [codec.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
+        known = [item for item in wanted if is_id(item.job_id)]
+        done = dict(zip((i.job_id for i in known), self.apply(known), strict=True))
+        results = [self.result(item.job_id, done.get(item.job_id)) for item in wanted]
+        return Response({"results": results, "count": len(results)})
+
+    def decode(self, item: Mapping[str, Any]) -> Item:
+        """Read one item."""
+        raise NotImplementedError
+
+    def apply(self, wanted: Sequence[Any]) -> Sequence[Any]:
+        """Change the jobs; one outcome per item."""
+        raise NotImplementedError
+
+    def encode(self, outcome: Any) -> dict[str, Any]:
+        """Write one success."""
+        raise NotImplementedError
+
+    def result(self, job_id: str, outcome: Any) -> dict[str, Any]:
+        """Encode one item's outcome; None: the id names no job."""
+        if outcome is None:
+            outcome = NotFound.of("job", job_id)
+        if isinstance(outcome, OJSError):
+            body = error_body(outcome, self.request.ojs_request_id)
+            return {"id": job_id, "job_id": job_id, "status": outcome.status, **body}
+        return {"status": 200, **self.encode(outcome)}
+
+
+class AckBatch(BatchView):
+    """ACK of many."""
+
+    member = "acks"
+
+    def decode(self, item: Mapping[str, Any]) -> Item:
+        """Read one ACK."""
+        return codec.decode_ack(item)
+
+    def apply(self, wanted: Sequence[Any]) -> Sequence[Any]:
+        """Complete the jobs."""
+        return ack(wanted) if wanted else ()
+
+    def encode(self, outcome: Any) -> dict[str, Any]:
+        """Write one ACK."""
+        return codec.encode_ack(outcome)
+
+
+class NackBatch(BatchView):
+    """FAIL of many."""
+
+    member = "nacks"
+
+    def decode(self, item: Mapping[str, Any]) -> Item:
+        """Read one FAIL."""
+        return codec.decode_nack(item)
+
+    def apply(self, wanted: Sequence[Any]) -> Sequence[Any]:
+        """Fail the attempts."""
+        return nack(wanted) if wanted else ()
+
+    def encode(self, outcome: Any) -> dict[str, Any]:
+        """Write one FAIL."""
+        return codec.encode_nack(outcome)
+
+
+class Heartbeat(WorkerView):
+    """BEAT."""
+
+    def post(self, request: Request) -> Response:
+        """Note that a worker lives and tell it what to do."""
+        return Response(codec.encode_heartbeat(heartbeat(codec.decode_heartbeat(self.body()))))

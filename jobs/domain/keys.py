@@ -1,0 +1,77 @@
+"""API keys as text: `ojs_<prefix8>_<secret43>`, and what a key may do. Spec: contract 31.2."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+PATTERN = re.compile(r"ojs_([a-z0-9]{8})_([A-Za-z0-9_-]{43})")
+ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+SCOPES = frozenset(
+    {
+        "ojs:data:enqueue", "ojs:data:fetch", "ojs:data:read", "ojs:data:cancel",
+        "ojs:admin:read", "ojs:admin:write", "ojs:admin:purge",
+        "ojs:webhooks:write", "ojs:federation:write",
+    }
+)  # fmt: skip
+GROUPS = {
+    "ojs:data:write": frozenset({"ojs:data:enqueue", "ojs:data:fetch", "ojs:data:cancel"}),
+    "producer": frozenset({"ojs:data:enqueue"}),
+    "worker": frozenset({"ojs:data:fetch"}),
+    "operator": frozenset(
+        {"ojs:data:enqueue", "ojs:data:cancel", "ojs:data:read", "ojs:admin:read"}
+    ),
+    "admin": SCOPES,
+}
+
+
+def make() -> tuple[str, str, bytes]:
+    """Return a new key as (its text, prefix, hash of the secret); only the text opens anything."""
+    prefix = "".join(secrets.choice(ALPHABET) for _ in range(8))
+    secret = secrets.token_urlsafe(32)
+    return f"ojs_{prefix}_{secret}", prefix, digest(secret)
+
+
+def digest(secret: str) -> bytes:
+    """Hash a secret. It has 256 random bits, so a fast hash cannot be searched."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """Return (prefix, secret), None when `text` is not a key."""
+    match = PATTERN.fullmatch(text)
+    return (match[1], match[2]) if match else None
+
+
+def matches(secret: str, expected: bytes) -> bool:
+    """Compare in constant time."""
+    return hmac.compare_digest(digest(secret), expected)
+
+
+def expand(names: list[str]) -> frozenset[str]:
+    """Turn scopes and role names into scopes. Raises ValueError naming an unknown one."""
+    granted: set[str] = set()
+    for name in names:
+        if name not in SCOPES and name not in GROUPS:
+            raise ValueError(f"{name!r} is neither a scope nor a role")
+        granted |= GROUPS.get(name, {name})
+    return frozenset(granted)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a principal may do; empty globs allow all, `tenant` None is not bound to one."""
+
+    scopes: frozenset[str]
+    tenant: str | None = None
+    queues_enqueue: tuple[str, ...] = ()
+    queues_fetch: tuple[str, ...] = ()
+    job_types: tuple[str, ...] = ()
+
+
+def allowed(name: str, globs: tuple[str, ...]) -> bool:
+    """Tell whether a queue or type is covered."""
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)

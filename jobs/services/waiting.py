@@ -1,0 +1,93 @@
+"""Hold a FETCH until a job arrives: one LISTEN connection per process wakes the waiters.
+
+A waiter holds a server thread, so only `SLOTS` wait at a time; beyond that the answer is at once.
+Spec: contract 3.4 (`wait_ms`).
+"""
+
+import logging
+import random
+import threading
+from time import monotonic
+
+import psycopg
+from django.db import connection
+
+from jobs.domain.claim import FetchRequest
+from jobs.queries import Claimed
+from jobs.services.fetch import fetch
+
+logger = logging.getLogger("ojs.waiting")
+
+SLOTS = 2  # per process: half of the server's threads
+POLL_S = 1.0  # the net under a lost notification
+RECONNECT_S = 1.0
+
+_slots = threading.BoundedSemaphore(SLOTS)
+
+
+class Listener:
+    """Follows `ojs_ready` in a thread that starts with the first waiter."""
+
+    def __init__(self) -> None:
+        """Prepare; nothing is connected yet."""
+        self._changed = threading.Condition()
+        self._rounds = 0
+        self._thread: threading.Thread | None = None
+
+    def rounds(self) -> int:
+        """Return how many wake-ups were seen; pass it to `wait`."""
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._follow, daemon=True, name="ojs-listen")
+                self._thread.start()
+            return self._rounds
+
+    def wait(self, seen: int, timeout_s: float) -> None:
+        """Block until something was woken since `seen`, or for `timeout_s`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rounds != seen, timeout_s)
+
+    def _follow(self) -> None:
+        pause = threading.Event()
+        while True:
+            try:
+                self._listen()
+            except psycopg.Error:
+                logger.warning("listen.lost", exc_info=True)
+                pause.wait(RECONNECT_S)
+
+    def _listen(self) -> None:
+        parameters = connection.get_connection_params()
+        parameters = {k: v for k, v in parameters.items() if k not in {"cursor_factory", "context"}}
+        with psycopg.connect(**{**parameters, "autocommit": True}) as raw:
+            raw.execute("LISTEN ojs_ready")
+            for _ in raw.notifies():
+                with self._changed:
+                    self._rounds += 1
+                    self._changed.notify_all()
+
+
+_listener = Listener()
+
+
+def fetch_or_wait(request: FetchRequest, wait_ms: int) -> Claimed:
+    """Claim jobs, waiting up to `wait_ms` for the first; empty at once when all slots wait."""
+    if not _slots.acquire(blocking=False):
+        return fetch(request)
+    try:
+        return _wait(request, monotonic() + wait_ms / 1000)
+    finally:
+        _slots.release()
+
+
+def _wait(request: FetchRequest, until: float) -> Claimed:
+    quick = 0.01  # a claim may have skipped rows another one held: look again soon at first
+    while True:
+        seen = _listener.rounds()
+        claimed = fetch(request)
+        left = until - monotonic()
+        if claimed.jobs or claimed.directive or left <= 0:
+            return claimed
+        pause = quick + random.random() * quick  # noqa: S311 - spreads polls, no secret
+        _listener.wait(seen, min(pause, left))
+        quick = min(quick * 2, POLL_S)
