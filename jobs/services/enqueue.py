@@ -1,6 +1,7 @@
 """Store jobs. Spec: core PUSH, contract 1.7, 2.2, 11.1, 12.1."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -15,9 +16,11 @@ from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft, attributes
 from jobs.domain.errors import Duplicate
 from jobs.domain.job import Job
+from jobs.domain.states import CODES, State
 from jobs.domain.times import format_time
 from jobs.services import lanes
 
+AVAILABLE = CODES[State.AVAILABLE]
 TRIES = 3  # how often a stale lane cache is refilled before the problem is passed on
 
 
@@ -68,11 +71,15 @@ def _store(drafts: list[JobDraft], caller: Caller) -> list[Job]:
 
 
 def _insert(drafts: list[JobDraft]) -> list[Job]:
+    written = [_write(draft) for draft in drafts]
     for attempt in range(TRIES):
         by_key = lanes.resolve(_key(draft) for draft in drafts)
-        rows = [_row(n, draft, by_key[_key(draft)]) for n, draft in enumerate(drafts)]
+        rows = [
+            _row(n, draft, text, by_key[_key(draft)])
+            for n, (draft, text) in enumerate(zip(drafts, written, strict=True))
+        ]
         try:
-            placed = _execute(rows, [row["lane_id"] for row in rows])
+            placed = _execute(rows, set(by_key.values()))
         except IntegrityError as problem:
             raise _duplicate(drafts, problem) from problem
         except DatabaseError as problem:
@@ -81,20 +88,20 @@ def _insert(drafts: list[JobDraft]) -> list[Job]:
             lanes.forget()
             continue
         return [
-            _job(draft, row, place)
-            for draft, row, place in zip(drafts, rows, placed, strict=True)
+            _job(draft, text, place)
+            for draft, text, place in zip(drafts, written, placed, strict=True)
         ]
     raise AssertionError("the loop returns or raises")
 
 
-def _execute(rows: list[dict[str, Any]], lane_ids: list[int]) -> list[queries.Placed]:
+def _execute(rows: list[dict[str, Any]], lane_ids: set[int]) -> list[queries.Placed]:
     if not connection.in_atomic_block:
         return queries.enqueue(jsonio.dumps(rows), wake=True)
     with transaction.atomic():  # a savepoint: a taken id must not spoil the host's transaction
         if not lanes.defers_waking():
             return queries.enqueue(jsonio.dumps(rows), wake=True)
         placed = queries.enqueue(jsonio.dumps(rows), wake=False)
-    transaction.on_commit(lambda: lanes.wake(sorted(set(lane_ids))))
+    transaction.on_commit(lambda: lanes.wake(sorted(lane_ids)))
     return placed
 
 
@@ -102,8 +109,24 @@ def _key(draft: JobDraft) -> LaneKey:
     return LaneKey(draft.queue, draft.priority, draft.tenant, draft.route)
 
 
-def _row(n: int, draft: JobDraft, lane_id: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A draft's JSON members, serialized once for the database and the answer."""
+
+    args: bytes
+    meta: bytes
+    attributes: bytes
+    timeout_ms: int
+
+
+def _write(draft: JobDraft) -> _Written:
     shown = attributes(draft)
+    return _Written(
+        jsonio.dumps(draft.args), jsonio.dumps(draft.meta), jsonio.dumps(shown), shown["timeout_ms"]
+    )
+
+
+def _row(n: int, draft: JobDraft, written: _Written, lane_id: int) -> dict[str, Any]:
     return {
         "n": n,
         "id": draft.id,
@@ -114,11 +137,11 @@ def _row(n: int, draft: JobDraft, lane_id: int) -> dict[str, Any]:
         "priority": draft.priority,
         "version": draft.version,
         "watched": draft.watched,
-        "args": orjson.Fragment(jsonio.dumps(draft.args)),
-        "meta": orjson.Fragment(jsonio.dumps(draft.meta)),
-        "attributes": orjson.Fragment(jsonio.dumps(shown)),
+        "args": orjson.Fragment(written.args),
+        "meta": orjson.Fragment(written.meta),
+        "attributes": orjson.Fragment(written.attributes),
         "max_attempts": draft.retry.max_attempts,
-        "timeout_ms": shown["timeout_ms"],
+        "timeout_ms": written.timeout_ms,
         "visibility_ms": draft.visibility_ms,
         "pending": draft.pending,
         "scheduled_at": draft.scheduled_at and format_time(draft.scheduled_at),
@@ -128,26 +151,25 @@ def _row(n: int, draft: JobDraft, lane_id: int) -> dict[str, Any]:
     }
 
 
-def _job(draft: JobDraft, row: dict[str, Any], place: queries.Placed) -> Job:
+def _job(draft: JobDraft, written: _Written, place: queries.Placed) -> Job:
     return Job(
         id=draft.id,
         type=draft.type,
         queue=draft.queue,
         tenant=draft.tenant,
         priority=draft.priority,
-        args=row["args"].contents,
-        meta=row["meta"].contents,
-        attributes=row["attributes"].contents,
+        args=written.args,
+        meta=written.meta,
+        attributes=written.attributes,
         state=place.state,
         attempt=0,
         max_attempts=draft.retry.max_attempts,
-        timeout_ms=row["timeout_ms"],
+        timeout_ms=written.timeout_ms,
         created_at=place.created_at,
-        enqueued_at=place.created_at if place.state == 3 else None,
+        enqueued_at=place.created_at if place.state == AVAILABLE else None,
         scheduled_at=place.scheduled_at,
         expires_at=place.expires_at,
         version=draft.version,
-        lane_id=row["lane_id"],
         watched=draft.watched,
     )
 

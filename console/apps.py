@@ -1,0 +1,11 @@
+"""Application configuration."""
+
+from django.apps import AppConfig
+
+
+class ConsoleConfig(AppConfig):
+    """The operators' web console."""
+
+    name = "console"
+    label = "ojs_console"
+    default_auto_field = "django.db.models.BigAutoField"

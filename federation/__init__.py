@@ -1,0 +1,1 @@
+"""Regions: routing, health and failover."""

@@ -1,0 +1,1 @@
+"""The core: envelope, lifecycle, delivery."""

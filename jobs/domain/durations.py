@@ -1,0 +1,51 @@
+"""ISO 8601 durations as whole milliseconds. Spec: contract 5.2."""
+
+import re
+from typing import Final
+
+PATTERN: Final = re.compile(
+    r"P(?=.)(?:(?P<years>\d{1,9})Y)?(?:(?P<months>\d{1,9})M)?(?:(?P<weeks>\d{1,9})W)?"
+    r"(?:(?P<days>\d{1,9})D)?"
+    r"(?:T(?=\d)(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?"
+    r"(?:(?P<seconds>\d{1,12}(?:\.\d{1,9})?)S)?)?",
+    re.ASCII,
+)
+UNIT_MS: Final = {
+    "years": 365 * 86_400_000,
+    "months": 30 * 86_400_000,
+    "weeks": 7 * 86_400_000,
+    "days": 86_400_000,
+    "hours": 3_600_000,
+    "minutes": 60_000,
+    "seconds": 1000,
+}
+LONGEST_MS: Final = 100 * 365 * 86_400_000
+
+
+def parse_duration(text: object) -> int:
+    """Return milliseconds. Raises ValueError, also above 100 years."""
+    match = PATTERN.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError("must be an ISO 8601 duration such as PT30S")
+    ms = sum(
+        round(float(number) * UNIT_MS[unit]) if unit == "seconds" else int(number) * UNIT_MS[unit]
+        for unit, number in match.groupdict().items()
+        if number
+    )
+    if ms > LONGEST_MS:
+        raise ValueError("must be at most 100 years")
+    return ms
+
+
+def format_duration(ms: int) -> str:
+    """Spell milliseconds in the largest whole units, days at most: 90000 is PT1M30S."""
+    days, rest = divmod(ms, UNIT_MS["days"])
+    hours, rest = divmod(rest, UNIT_MS["hours"])
+    minutes, rest = divmod(rest, UNIT_MS["minutes"])
+    seconds, fraction = divmod(rest, 1000)
+    time = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes)
+    if fraction:
+        time += f"{seconds}.{fraction:03}".rstrip("0") + "S"
+    elif seconds or not (days or time):
+        time += f"{seconds}S"
+    return "P" + f"{days}D" * bool(days) + ("T" + time) * bool(time)

@@ -1,0 +1,342 @@
+"""The job envelope as a producer sends it. Spec: contract 1.
+
+`parse_job` checks everything that needs no database and collects all problems of one job.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from jobs.domain import jsonio
+from jobs.domain.durations import parse_duration
+from jobs.domain.errors import (
+    InvalidRequest,
+    MetadataTooLarge,
+    PayloadTooLarge,
+    Problem,
+    Unsupported,
+)
+from jobs.domain.ids import is_id, new_id
+from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy, parse_policy
+from jobs.domain.times import read_time
+
+TYPE_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*")
+QUEUE_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
+VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
+URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
+DEFAULT_TIMEOUT_MS: Final = 1_800_000
+MAX_MS: Final = 10 * 365 * 86_400_000
+MAX_TYPE, MAX_TAGS, MAX_TAG = 255, 64, 128
+SPECVERSION: Final = "1.0"
+
+# Set by the server alone; a client's value is dropped. Spec: contract 1.2
+MANAGED: Final = frozenset(
+    {
+        "state", "attempt", "max_attempts", "created_at", "enqueued_at", "started_at",
+        "completed_at", "cancelled_at", "discarded_at", "activated_at", "next_attempt_at",
+        "retry_delay_ms", "error", "errors", "result", "worker_id", "workflow_id",
+        "workflow_step", "parent_results", "dead_letter", "previous_state",
+    }
+)  # fmt: skip
+KNOWN: Final = frozenset(
+    {
+        "specversion", "id", "type", "queue", "args", "meta", "metadata", "priority", "timeout",
+        "timeout_ms", "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema",
+        "tags", "visibility_timeout", "visibility_timeout_ms", "pending", "rate_limit", "options",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes in bytes. Spec: contract 1.6."""
+
+    max_envelope_bytes: int = 1_048_576
+    max_meta_bytes: int = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class JobDraft:
+    """A valid job that is not stored yet; times in UTC, relative ones in milliseconds from PUSH."""
+
+    id: str
+    type: str
+    queue: str
+    args: list[Any]
+    meta: dict[str, Any]
+    priority: int = 0
+    tags: list[str] = field(default_factory=list)
+    retry: RetryPolicy = DEFAULT_POLICY
+    timeout_ms: int | None = None
+    timeout_in_seconds: bool = False  # sent as `timeout`, so returned as such too (D5)
+    visibility_ms: int | None = None
+    visibility_in_seconds: bool = False
+    scheduled_at: datetime | None = None
+    scheduled_in_ms: int | None = None
+    expires_at: datetime | None = None
+    expires_in_ms: int | None = None
+    pending: bool = False
+    schema: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)  # unknown members, kept for the client
+    tenant: str = "_default"
+    version: str | None = None
+    route: int = 0  # lane route; 0: any worker of the type
+    watched: bool = False  # an extension follows its end
+
+
+def attributes(draft: JobDraft) -> dict[str, Any]:
+    """Return the envelope members that are fixed at PUSH and live in one column."""
+    shown: dict[str, Any] = {
+        **draft.extra,
+        "tags": draft.tags,
+        "retry": draft.retry.to_wire(),
+        "timeout_ms": draft.timeout_ms or DEFAULT_TIMEOUT_MS,
+    }
+    if draft.timeout_in_seconds:
+        shown["timeout"] = shown["timeout_ms"] // 1000
+    if draft.visibility_ms is not None:
+        shown["visibility_timeout_ms"] = draft.visibility_ms
+    if draft.visibility_in_seconds and draft.visibility_ms is not None:
+        shown["visibility_timeout"] = draft.visibility_ms // 1000
+    if draft.schema is not None:
+        shown["schema"] = draft.schema
+    return shown
+
+
+def parse_job(
+    raw: Mapping[str, Any], *, base_retry: RetryPolicy = DEFAULT_POLICY, limits: Limits = Limits()
+) -> JobDraft:
+    """Check one PUSH request and return its draft. Spec: contract 1.1, 1.7.
+
+    Raises InvalidRequest with all problems of shape, InvalidRetryPolicy, the 413s, Unsupported.
+    """
+    _check_sizes(raw, _Reader(raw).meta(), limits)
+    reader = _Reader(raw)
+    draft = reader.draft()
+    if reader.problems:
+        raise InvalidRequest.of_problems(reader.problems)
+    policy = parse_policy(
+        reader.get("retry"), base_retry, max_attempts=reader.options.get("max_attempts")
+    )
+    for name in ("unique", "rate_limit"):
+        if reader.get(name) is not None:
+            raise Unsupported(f"{name} is not supported by this server", details={"field": name})
+    return draft(policy)
+
+
+def _check_sizes(raw: Mapping[str, Any], meta: dict[str, Any], limits: Limits) -> None:
+    size = len(jsonio.dumps(raw))
+    if size > limits.max_envelope_bytes:
+        raise PayloadTooLarge.of("job", limits.max_envelope_bytes, size)
+    if size > limits.max_meta_bytes:
+        size = len(jsonio.dumps(meta))
+        if size > limits.max_meta_bytes:
+            raise MetadataTooLarge.of("meta", limits.max_meta_bytes, size)
+
+
+class _Reader:
+    """Reads one request, `options` before top level (D7), and collects its problems."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.problems: list[Problem] = []
+        options = raw.get("options")
+        if options is not None and not isinstance(options, Mapping):
+            self.refuse("options", "must be an object", options)
+            options = None
+        self.raw: Mapping[str, Any] = raw
+        self.options: Mapping[str, Any] = options or {}
+
+    def refuse(self, name: str, problem: str, received: object = None) -> None:
+        self.problems.append(Problem(name, problem, received))
+
+    def get(self, name: str) -> Any:
+        value = self.options.get(name)
+        return self.raw.get(name) if value is None else value
+
+    def draft(self) -> Callable[[RetryPolicy], JobDraft]:
+        self.specversion()
+        timeout_ms, timeout_in_seconds = self.duration("timeout", low_ms=0)
+        visibility_ms, visibility_in_seconds = self.duration("visibility_timeout", low_ms=1000)
+        scheduled_at, scheduled_in_ms = self.schedule()
+        expires_at, expires_in_ms = self.time("expires_at")
+        if scheduled_at and expires_at and expires_at <= scheduled_at:
+            self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
+        if scheduled_in_ms and expires_in_ms and expires_in_ms <= scheduled_in_ms:
+            self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
+        members: dict[str, Any] = {
+            "id": self.id(),
+            "type": self.type(),
+            "queue": self.queue(),
+            "args": self.args(),
+            "meta": self.meta(),
+            "priority": self.priority(),
+            "tags": self.tags(),
+            "pending": self.pending(),
+            "schema": self.schema(),
+            "extra": self.extra(),
+        }
+        return lambda retry: JobDraft(
+            **members,
+            retry=retry,
+            timeout_ms=timeout_ms or None,
+            timeout_in_seconds=timeout_in_seconds and bool(timeout_ms),
+            visibility_ms=visibility_ms,
+            visibility_in_seconds=visibility_in_seconds,
+            scheduled_at=scheduled_at,
+            scheduled_in_ms=scheduled_in_ms,
+            expires_at=expires_at,
+            expires_in_ms=expires_in_ms,
+        )
+
+    def specversion(self) -> None:
+        value = self.raw.get("specversion")
+        if value is not None and not (
+            isinstance(value, str) and VERSION_PATTERN.fullmatch(value)
+        ):
+            self.refuse("specversion", f"must be {SPECVERSION}", value)
+
+    def id(self) -> str:
+        value = self.raw.get("id")
+        if value is None:
+            return new_id()
+        if not is_id(value):
+            self.refuse("id", "must be a UUIDv7 in lower case", value)
+        return str(value)
+
+    def type(self) -> str:
+        value = self.raw.get("type")
+        if value is None:
+            self.refuse("type", "is required")
+        elif (
+            not isinstance(value, str)
+            or len(value) > MAX_TYPE
+            or not TYPE_PATTERN.fullmatch(value)
+        ):
+            self.refuse("type", "must be dot-separated lower-case words", value)
+        return str(value)
+
+    def queue(self) -> str:
+        value = self.get("queue")
+        if value is None:
+            return "default"
+        if not isinstance(value, str) or not QUEUE_PATTERN.fullmatch(value):
+            self.refuse(
+                "queue", "must be 1 to 128 of a-z, 0-9, '.' and '-', not '.' or '-' first", value
+            )
+        return str(value)
+
+    def args(self) -> list[Any]:
+        value = self.raw.get("args")
+        if not isinstance(value, list):
+            self.refuse("args", "is required and must be an array", value)
+            return []
+        return value
+
+    def meta(self) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for name, value in (
+            ("metadata", self.options.get("metadata")), ("meta", self.raw.get("meta")),
+        ):  # fmt: skip
+            if value is None:
+                continue
+            if not isinstance(value, dict):
+                self.refuse(name, "must be an object", value)
+            else:
+                merged |= value
+        return merged
+
+    def priority(self) -> int:
+        value = self.get("priority")
+        if value is None:
+            return 0
+        if isinstance(value, str) and value.lower() in PRIORITIES:
+            return PRIORITIES[value.lower()]
+        number = _whole(value)
+        if number is None or not -100 <= number <= 100:
+            self.refuse("priority", "must be an integer from -100 to 100, or a name", value)
+            return 0
+        return number
+
+    def tags(self) -> list[str]:
+        value = self.get("tags")
+        if value is None:
+            return []
+        if (
+            not isinstance(value, list)
+            or not all(isinstance(tag, str) and 1 <= len(tag) <= MAX_TAG for tag in value)
+            or len(value := list(dict.fromkeys(value))) > MAX_TAGS
+        ):
+            self.refuse("tags", f"must be at most {MAX_TAGS} texts of 1 to {MAX_TAG} characters")
+            return []
+        return value
+
+    def pending(self) -> bool:
+        value = self.get("pending")
+        if value is not None and not isinstance(value, bool):
+            self.refuse("pending", "must be a boolean", value)
+        return value is True
+
+    def schema(self) -> str | None:
+        value = self.raw.get("schema")
+        if value is None:
+            return None
+        if not isinstance(value, str) or not URI_PATTERN.fullmatch(value):
+            self.refuse("schema", "must be an absolute URI", value)
+        return str(value)
+
+    def extra(self) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in self.raw.items()
+            if name not in KNOWN and name not in MANAGED
+        }
+
+    def duration(self, name: str, *, low_ms: int) -> tuple[int | None, bool]:
+        """Read `<name>_ms`, else `<name>` in seconds; returns (ms, whether it was seconds)."""
+        milliseconds, seconds = self.get(f"{name}_ms"), self.raw.get(name)
+        found = self.whole(f"{name}_ms", milliseconds, low_ms, MAX_MS)
+        in_seconds = self.whole(name, seconds, low_ms // 1000, MAX_MS // 1000)
+        if found is not None or in_seconds is None:
+            return found, False
+        return in_seconds * 1000, milliseconds is None
+
+    def whole(self, name: str, value: object, low: int, high: int) -> int | None:
+        if value is None:
+            return None
+        number = _whole(value)
+        if number is None or not low <= number <= high:
+            self.refuse(name, f"must be an integer from {low} to {high}", value)
+            return None
+        return number
+
+    def schedule(self) -> tuple[datetime | None, int | None]:
+        at = self.time("scheduled_at")
+        other = self.time("delay_until")
+        if self.get("scheduled_at") is None:
+            return other
+        if self.get("delay_until") is not None and other != at:
+            self.refuse("delay_until", "differs from scheduled_at", self.get("delay_until"))
+        return at
+
+    def time(self, name: str) -> tuple[datetime | None, int | None]:
+        """Read an absolute time, or `+` and a duration; returns one of (time, ms)."""
+        value = self.get(name)
+        if value is None:
+            return None, None
+        try:
+            if isinstance(value, str) and value.startswith("+"):
+                return None, parse_duration(value[1:])
+            return read_time(value), None
+        except ValueError as problem:
+            self.refuse(name, str(problem), value)
+            return None, None
+
+
+def _whole(value: object) -> int | None:
+    """Return an integer as JSON means it: 10.0 counts, true does not."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

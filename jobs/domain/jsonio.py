@@ -1,0 +1,94 @@
+"""JSON in and out, within what PostgreSQL can store. Spec: contract 1.5.
+
+orjson does the work; what it reads differently from the contract is caught by cheap looks at the
+bytes before and, where one finds something, by the exact and slow way.
+"""
+
+import json
+import re
+from typing import Any, Final, NoReturn
+
+import orjson
+
+from jobs.domain.errors import InvalidPayload
+
+MAX_DEPTH: Final = 100
+LONG_NUMBER: Final = re.compile(rb"\d{19}")  # may exceed 64 bits, which orjson turns into a float
+NUL: Final = b"\\u0000"
+MAX_DIGITS: Final = 1000  # PostgreSQL stores more, nobody means it
+
+
+def loads_object(body: bytes) -> dict[str, Any]:
+    """Read the one JSON object of a request. Raises InvalidPayload."""
+    value = loads(body)
+    if not isinstance(value, dict):
+        raise InvalidPayload("the body must be a JSON object")
+    return value
+
+
+def loads(body: bytes) -> Any:
+    """Read any JSON document. Raises InvalidPayload."""
+    if not body.strip():
+        raise InvalidPayload("the body is empty")
+    _check_depth(body)
+    try:
+        value = _exact(body) if LONG_NUMBER.search(body) else orjson.loads(body)
+    except (ValueError, RecursionError) as problem:
+        raise InvalidPayload(f"the body is not valid JSON: {problem}") from None
+    if NUL in body and _has_nul(value):
+        raise InvalidPayload("text must not contain the character U+0000")
+    return value
+
+
+def _check_depth(body: bytes) -> None:
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    # brackets outside strings: what remains when strings are removed
+    for bracket in re.findall(rb"[\[{}\]]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", body, flags=re.S)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise InvalidPayload(f"the body is nested deeper than {MAX_DEPTH} levels")
+
+
+def _exact(body: bytes) -> Any:
+    orjson.loads(body)  # its rules for everything but the size of integers
+    return json.loads(body, parse_int=_integer)
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+def _has_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any("\0" in key or _has_nul(item) for key, item in value.items())
+    return isinstance(value, list) and any(map(_has_nul, value))
+
+
+def dumps(value: Any) -> bytes:
+    """Serialize; integers of any size, orjson.Fragment anywhere. Raises InvalidPayload."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        pass
+    try:
+        return json.dumps(
+            value, default=_fragment, ensure_ascii=False, separators=(",", ":")
+        ).encode()
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise InvalidPayload(f"the value cannot be written as JSON: {problem}") from None
+
+
+def _fragment(value: object) -> Any:
+    if isinstance(value, orjson.Fragment):
+        return json.loads(orjson.dumps(value))
+    _refuse(value)
+
+
+def _refuse(value: object) -> NoReturn:
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,1 @@
+"""The standalone server: the composition root, the only place that knows every app."""

@@ -1,0 +1,69 @@
+"""Typed readers of the environment: the only place that looks at it."""
+
+import os
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
+
+
+def text(name: str, default: str | None = None) -> str | None:
+    """Return a variable, or the content of the file that `<name>_FILE` names."""
+    if path := os.environ.get(f"{name}_FILE"):
+        return Path(path).read_text().strip()
+    return os.environ.get(name, default)
+
+
+def flag(name: str, *, default: bool = False) -> bool:
+    """Return a switch. Raises ImproperlyConfigured."""
+    raw = os.environ.get(name)
+    if raw is None:
+        return default
+    if raw.lower() in TRUE | FALSE:
+        return raw.lower() in TRUE
+    raise ImproperlyConfigured(f"{name} is {raw!r}: use true or false")
+
+
+def integer(name: str, default: int) -> int:
+    """Return a whole number. Raises ImproperlyConfigured."""
+    raw = os.environ.get(name)
+    try:
+        return default if raw is None else int(raw)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} is {raw!r}: use a whole number") from None
+
+
+def names(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return a comma-separated list."""
+    raw = os.environ.get(name)
+    if raw is None:
+        return default
+    return tuple(part.strip() for part in raw.split(",") if part.strip())
+
+
+def is_set(name: str) -> bool:
+    """Tell whether a variable is given."""
+    return name in os.environ or f"{name}_FILE" in os.environ
+
+
+def database(url: str) -> dict[str, object]:
+    """Return Django's settings for a postgresql:// URL; `?host=` names a socket directory.
+
+    Raises ImproperlyConfigured for any other kind of database.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
+    query = dict(parse_qsl(parts.query))
+    host = query.pop("host", None) or unquote(parts.hostname or "")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")) or "postgres",
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": str(parts.port or query.pop("port", "") or ""),
+        "OPTIONS": query,
+    }

@@ -1,0 +1,158 @@
+"""Settings of the standalone server, from the environment; see docs/configuration.md."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+from jobs.conf import Conf
+from ojs_project import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+DEBUG = env.flag("OJS_DEBUG")
+SECRET_KEY = env.text("OJS_SECRET_KEY") or ""
+if not SECRET_KEY:
+    if not (DEBUG or env.flag("OJS_ALLOW_INSECURE") or env.flag("OJS_BUILD")):
+        raise ImproperlyConfigured("set OJS_SECRET_KEY (or OJS_SECRET_KEY_FILE)")
+    SECRET_KEY = "insecure-" + "x" * 50
+ALLOWED_HOSTS = list(env.names("OJS_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
+CSRF_TRUSTED_ORIGINS = list(env.names("OJS_CSRF_TRUSTED_ORIGINS"))
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_prometheus",
+    "django_q",
+    "jobs.apps.JobsConfig",
+    "tenancy.apps.TenancyConfig",
+    "scheduling.apps.SchedulingConfig",
+    "versioning.apps.VersioningConfig",
+    "federation.apps.FederationConfig",
+    "workflows.apps.WorkflowsConfig",
+    "console.apps.ConsoleConfig",
+    "ojs_project.apps.ProjectConfig",
+]
+
+# API paths pay for none of these: see ojs_project/middleware.py
+PAGE_MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+PAGE_PREFIXES = ("/console/", "/admin/", "/static/")
+MIDDLEWARE = ["ojs_project.middleware.pages_only"]
+# the admin asks for its middleware by name; ours runs it for the admin's paths
+SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
+
+ROOT_URLCONF = "ojs_project.urls"
+WSGI_APPLICATION = "ojs_project.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASE_URL = env.text("DATABASE_URL") or "postgresql://postgres@localhost/postgres"
+_database = env.database(DATABASE_URL)
+_options: dict[str, Any] = {"server_side_binding": True, "application_name": "ojs"}
+if not env.flag("OJS_POOLER"):  # a transaction-mode pooler breaks prepared statements
+    _options["prepare_threshold"] = 2
+DATABASES = {
+    "default": {
+        **_database,
+        "OPTIONS": {**_options, **_database["OPTIONS"]},  # type: ignore[dict-item]  # a dict by construction
+        "CONN_MAX_AGE": None,  # a connection per request costs six sevenths of the rate
+        "CONN_HEALTH_CHECKS": False,
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = True
+LOGIN_URL = "/console/login"
+LOGIN_REDIRECT_URL = "/console/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("MinimumLengthValidator", "CommonPasswordValidator")
+]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # above the limits of contract 1.6
+APPEND_SLASH = False
+
+REST_FRAMEWORK = {
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+
+Q_CLUSTER = {
+    "name": "ojs",
+    "orm": "default",
+    "workers": 2,
+    "timeout": 60,
+    "retry": 180,
+    "max_attempts": 5,
+    "ack_failures": True,
+    "catch_up": False,
+    "bulk": 1,
+    "save_limit": 1000,
+    "label": "Operator tasks",
+}
+
+_READERS = {bool: lambda name: env.flag(name), int: lambda name: env.integer(name, 0)}
+_LISTS = {"extensions", "enqueue_middleware", "execution_middleware"}
+
+
+def _ojs() -> dict[str, Any]:
+    chosen: dict[str, Any] = {}
+    for name, field in Conf.__dataclass_fields__.items():
+        variable = f"OJS_{name.upper()}"
+        if not env.is_set(variable):
+            continue
+        read = _READERS.get(type(field.default), env.text)
+        chosen[name.upper()] = env.names(variable) if name in _LISTS else read(variable)
+    return chosen
+
+
+OJS = _ojs()
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "ojs_project.logs.JsonFormatter"},
+    },
+    "handlers": {
+        "stdout": {
+            "class": "logging.StreamHandler",
+            "stream": "ext://sys.stdout",
+            "formatter": env.text("OJS_LOG_FORMAT", "text"),
+        }
+    },
+    "root": {"handlers": ["stdout"], "level": env.text("OJS_LOG_LEVEL", "INFO")},
+}

@@ -1,0 +1,1 @@
+"""Pools, queue strategies, starvation prevention and cron."""

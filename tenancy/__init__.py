@@ -1,0 +1,1 @@
+"""Tenants: isolation, limits and fair shares. The core keeps their lanes."""

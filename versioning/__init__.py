@@ -1,0 +1,1 @@
+"""Job versions: routing, schemas and canary releases."""

@@ -1,0 +1,1 @@
+"""Chains, groups and batches of jobs."""
