@@ -373,3 +373,10 @@ def dead_letters(params: Mapping[str, Any]) -> tuple[list[str], int]:
 def minutes(queue: str, since_minutes: int) -> tuple[int, int, int, int, int]:
     """Sum a queue's minutes: completed, failed attempts, started, wait ms, run ms."""
     return tuple(_rows("minutes", {"queue": queue, "minutes": since_minutes})[0])
+
+
+def lead(key: int) -> bool:
+    """Take the session lock of a loop, kept until this connection ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(20266604, %s)", [key])
+        return bool(cursor.fetchone()[0])

