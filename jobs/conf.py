@@ -43,5 +43,6 @@ def conf() -> Conf:
 def from_mapping(raw: Mapping[str, Any]) -> Conf:
     """Build a Conf from upper-case keys, sequences as tuples."""
     known = {field.name for field in fields(Conf)}
-    chosen = {key.lower(): value for key, value in raw.items() if key.lower() in known}
-    return Conf(**{k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()})
+    chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in known}
+    chosen |= {key: tuple(value) for key, value in chosen.items() if isinstance(value, list)}
+    return Conf(**chosen)

@@ -46,7 +46,7 @@ class Queue(models.Model):
         ordering = ["name"]
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)
 
 
 class Lane(models.Model):
@@ -87,9 +87,7 @@ class Lane(models.Model):
                 condition=Q(active=True, blocked=False, paused=False),
             ),
             # release: the lanes a tenant's cap had blocked
-            models.Index(
-                fields=["tenant"], name="ojs_lane_capped", condition=Q(cap__isnull=False)
-            ),
+            models.Index(fields=["tenant"], name="ojs_lane_capped", condition=Q(cap__isnull=False)),
         ]
 
     def __str__(self) -> str:

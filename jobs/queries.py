@@ -57,13 +57,15 @@ def enqueue(drafts: bytes, *, wake: bool) -> list[Placed]:
 
 def lanes(keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]) -> list[int]:
     """Find or make the lanes of `keys`, ids in that order; `terms` has (weight, cap) by tenant."""
-    wanted = [
-        {
-            "n": n, "queue": k.queue, "priority": k.priority, "tenant": k.tenant, "route": k.route,
-            "weight": terms.get(k.tenant, (1.0, None))[0], "cap": terms.get(k.tenant, (1.0, None))[1],
-        }
-        for n, k in enumerate(keys)
-    ]  # fmt: skip
+    wanted = []
+    for n, key in enumerate(keys):
+        weight, cap = terms.get(key.tenant, (1.0, None))
+        wanted.append(
+            {
+                "n": n, "queue": key.queue, "priority": key.priority, "tenant": key.tenant,
+                "route": key.route, "weight": weight, "cap": cap,
+            }
+        )  # fmt: skip
     found = dict(_rows("lanes", {"keys": _json(wanted)}))
     return [found[n] for n in range(len(keys)) if n in found]
 

@@ -26,7 +26,7 @@ def flag(name: str, *, default: bool = False) -> bool:
     raise ImproperlyConfigured(f"{name} is {raw!r}: use true or false")
 
 
-def integer(name: str, default: int) -> int:
+def integer(name: str, default: int = 0) -> int:
     """Return a whole number. Raises ImproperlyConfigured."""
     raw = os.environ.get(name)
     try:

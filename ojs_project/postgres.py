@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 MARKER = "ojs-cluster"  # names the directories that are ours
 ACCOUNT = "ojs-postgres"
@@ -129,9 +129,9 @@ class Cluster:
         self.stop()
 
     def _take_folder(self) -> None:
-        if self.folder.exists() and any(self.folder.iterdir()):
-            if not (self.folder / MARKER).exists():
-                raise ClusterError(f"{self.folder} holds something else: choose another data dir")
+        is_used = self.folder.exists() and any(self.folder.iterdir())
+        if is_used and not (self.folder / MARKER).exists():
+            raise ClusterError(f"{self.folder} holds something else: choose another data dir")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = (self.folder / MARKER).open("a")
         try:
@@ -208,7 +208,7 @@ def _account() -> "pwd.struct_passwd | None":
         return pwd.getpwnam(ACCOUNT)
 
 
-def _as(account: "pwd.struct_passwd | None") -> dict[str, object]:
+def _as(account: "pwd.struct_passwd | None") -> dict[str, Any]:
     if account is None:
         return {}
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}

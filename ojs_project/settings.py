@@ -1,5 +1,6 @@
 """Settings of the standalone server, from the environment; see docs/configuration.md."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ Q_CLUSTER = {
     "label": "Operator tasks",
 }
 
-_READERS = {bool: lambda name: env.flag(name), int: lambda name: env.integer(name, 0)}
+_READERS: dict[type, Callable[[str], Any]] = {bool: env.flag, int: env.integer}
 _LISTS = {"extensions", "enqueue_middleware", "execution_middleware"}
 
 

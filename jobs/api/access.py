@@ -58,12 +58,12 @@ def authenticate(request: Request, scope: str | None) -> Principal:
 
 
 def _credentials(request: Request) -> str:
-    header = request.META.get("HTTP_AUTHORIZATION", "")
+    header = str(request.META.get("HTTP_AUTHORIZATION", ""))
     kind, _, text = header.partition(" ")
     if kind.lower() == "bearer":
         return text.strip()
     if key := request.META.get("HTTP_X_API_KEY"):
-        return key.strip()
+        return str(key).strip()
     raise Unauthenticated("an API key is required", headers=CHALLENGE)
 
 

@@ -45,6 +45,7 @@ logger = logging.getLogger("ojs.api")
 OJS_TYPE = "application/openjobspec+json"
 JSON_TYPE = "application/json"
 OJS_VERSION = "1.0"
+MAX_REQUEST_ID = 128
 READABLE = frozenset(map(chr, range(33, 127)))
 SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
 SQL_UNAVAILABLE = {"57P01", "57P02", "57P03", "53300", "08006", "08001", "08003"}
@@ -100,12 +101,13 @@ class OJSView(APIView):
     parser_classes = [Parser]
     renderer_classes = [Renderer, JSONRenderer]
     content_negotiation_class = Negotiation
-    authentication_classes: ClassVar[list[Any]] = []
-    permission_classes: ClassVar[list[Any]] = []
-    throttle_classes: ClassVar[list[Any]] = []
+    authentication_classes = ()
+    permission_classes = ()
+    throttle_classes = ()
     scopes: ClassVar[Mapping[str, str | None]] = {}
 
     principal: Principal
+    identity: str  # the request id
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check version and access before the handler runs."""
@@ -122,7 +124,7 @@ class OJSView(APIView):
             self.principal.name,
             self.principal.tenant,
             self.request.META.get("HTTP_X_OJS_TENANT"),
-            self.request.ojs_request_id,
+            self.identity,
         )
 
     def body(self) -> dict[str, Any]:
@@ -136,7 +138,7 @@ class OJSView(APIView):
 
     def raw_body(self, *, needs_type: bool = True) -> bytes:
         """Read the bytes within the size limit, after checking type and encoding."""
-        request = self.request._request  # noqa: SLF001 - DRF keeps Django's request there
+        request = self.request._request
         length = _content_length(request)
         if length > conf().max_body_bytes:
             raise PayloadTooLarge.of("request body", conf().max_body_bytes, length)
@@ -148,27 +150,26 @@ class OJSView(APIView):
 
     def handle_exception(self, exc: Exception) -> Response:
         """Render every problem in the OJS shape."""
-        return error_response(as_ojs_error(exc), self.request)
+        return error_response(as_ojs_error(exc), self.identity)
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> Response:
         """Add the headers that every answer has."""
         answer = super().finalize_response(request, response, *args, **kwargs)
-        stamp(answer, request.ojs_request_id)
+        stamp(answer, self.identity)
         return answer
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         """Give the request its id before anything can fail."""
-        wrapped = super().initialize_request(request, *args, **kwargs)
-        wrapped.ojs_request_id = chosen_request_id(request)
-        return wrapped
+        self.identity = chosen_request_id(request)
+        return super().initialize_request(request, *args, **kwargs)
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """Answer 405 with Allow."""
         raise MethodNotAllowed.of(request.method or "", self.allowed_methods)
 
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """Answer OPTIONS without a body."""
         return Response(None, status=204, headers={"Allow": ", ".join(self.allowed_methods)})
 
@@ -196,7 +197,7 @@ def _check_content_type(raw: str, *, has_body: bool) -> None:
 def chosen_request_id(request: HttpRequest) -> str:
     """Return the client's request id when it is printable and short, else a new one."""
     sent = request.META.get("HTTP_X_REQUEST_ID", "")
-    return sent if 1 <= len(sent) <= 128 and READABLE.issuperset(sent) else request_id()
+    return sent if 1 <= len(sent) <= MAX_REQUEST_ID and READABLE.issuperset(sent) else request_id()
 
 
 def stamp(response: HttpResponse, identity: str) -> None:
@@ -224,10 +225,9 @@ def error_body(problem: OJSError, identity: str) -> dict[str, Any]:
     }
 
 
-def error_response(problem: OJSError, request: Request) -> Response:
+def error_response(problem: OJSError, identity: str) -> Response:
     """Render an error for a DRF view."""
-    body = error_body(problem, request.ojs_request_id)
-    return Response(body, status=problem.status, headers=problem.headers)
+    return Response(error_body(problem, identity), status=problem.status, headers=problem.headers)
 
 
 def plain_error(problem: OJSError, request: HttpRequest) -> HttpResponse:

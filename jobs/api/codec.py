@@ -45,7 +45,9 @@ RETRYABLE = CODES[State.RETRYABLE]
 
 def limits() -> Limits:
     """Return the limits of contract 1.6 as configured."""
-    return Limits(max_envelope_bytes=conf().max_envelope_bytes, max_meta_bytes=conf().max_meta_bytes)
+    return Limits(
+        max_envelope_bytes=conf().max_envelope_bytes, max_meta_bytes=conf().max_meta_bytes
+    )
 
 
 def decode_job(body: Mapping[str, Any]) -> JobDraft:
@@ -130,9 +132,7 @@ def queue_name(field: str, value: object) -> str:
     return value
 
 
-def integer(
-    body: Mapping[str, Any], name: str, *, low: int = 0, high: int = 2**53
-) -> int | None:
+def integer(body: Mapping[str, Any], name: str, *, low: int = 0, high: int = 2**53) -> int | None:
     """Read an optional integer; 10.0 counts, true does not. Raises InvalidRequest."""
     raw = body.get(name)
     if raw is None:

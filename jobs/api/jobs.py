@@ -33,9 +33,7 @@ class JobCollection(OJSView):
         if job is None:
             return Response({"job": None, "dropped": True})
         location = f"/ojs/v1/jobs/{job.id}"
-        return Response(
-            {"job": codec.encode_job(job)}, status=201, headers={"Location": location}
-        )
+        return Response({"job": codec.encode_job(job)}, status=201, headers={"Location": location})
 
 
 class JobBatch(OJSView):

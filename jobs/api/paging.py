@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from jobs.domain.errors import InvalidRequest
 
-DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET = 50, 200, 1_000_000
+DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, MAX_DIGITS = 50, 200, 1_000_000, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,12 @@ def page(request: Request, *, default: int = DEFAULT_LIMIT, most: int = MAX_LIMI
 def _number(raw: str | None, name: str, low: int) -> int | None:
     if raw is None or raw == "":
         return None
-    if not (raw.isascii() and raw.isdigit() and len(raw) <= 7 and low <= int(raw) <= MAX_OFFSET):
-        raise InvalidRequest.field(name, f"must be an integer from {low} to {MAX_OFFSET}", raw[:100])
+    if not (
+        raw.isascii() and raw.isdigit() and len(raw) <= MAX_DIGITS and low <= int(raw) <= MAX_OFFSET
+    ):
+        raise InvalidRequest.field(
+            name, f"must be an integer from {low} to {MAX_OFFSET}", raw[:100]
+        )
     return int(raw)
 
 

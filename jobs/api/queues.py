@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from jobs.api import codec
 from jobs.api.base import OJSView
 from jobs.api.paging import page
+from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import NotFound
 from jobs.domain.states import State
 from jobs.domain.times import format_time
@@ -58,7 +59,7 @@ def encode_queue(queue: Queue) -> dict[str, Any]:
 
 def known_name(name: str) -> str:
     """Return a name that may be a queue's. Raises NotFound."""
-    if not codec.QUEUE_PATTERN.fullmatch(name):
+    if not QUEUE_PATTERN.fullmatch(name):
         raise NotFound.of("queue", name)
     return name
 

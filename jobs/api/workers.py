@@ -115,7 +115,7 @@ class BatchView(WorkerView):
         if outcome is None:
             outcome = NotFound.of("job", job_id)
         if isinstance(outcome, OJSError):
-            body = error_body(outcome, self.request.ojs_request_id)
+            body = error_body(outcome, self.identity)
             return {"id": job_id, "job_id": job_id, "status": outcome.status, **body}
         return {"status": 200, **self.encode(outcome)}
 

@@ -29,7 +29,7 @@ URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
 DEFAULT_TIMEOUT_MS: Final = 1_800_000
 MAX_MS: Final = 10 * 365 * 86_400_000
-MAX_TYPE, MAX_TAGS, MAX_TAG = 255, 64, 128
+MAX_TYPE, MAX_TAGS, MAX_TAG, MAX_PRIORITY = 255, 64, 128, 100
 SPECVERSION: Final = "1.0"
 
 # Set by the server alone; a client's value is dropped. Spec: contract 1.2
@@ -193,9 +193,7 @@ class _Reader:
 
     def specversion(self) -> None:
         value = self.raw.get("specversion")
-        if value is not None and not (
-            isinstance(value, str) and VERSION_PATTERN.fullmatch(value)
-        ):
+        if value is not None and not (isinstance(value, str) and VERSION_PATTERN.fullmatch(value)):
             self.refuse("specversion", f"must be {SPECVERSION}", value)
 
     def id(self) -> str:
@@ -211,9 +209,7 @@ class _Reader:
         if value is None:
             self.refuse("type", "is required")
         elif (
-            not isinstance(value, str)
-            or len(value) > MAX_TYPE
-            or not TYPE_PATTERN.fullmatch(value)
+            not isinstance(value, str) or len(value) > MAX_TYPE or not TYPE_PATTERN.fullmatch(value)
         ):
             self.refuse("type", "must be dot-separated lower-case words", value)
         return str(value)
@@ -255,7 +251,7 @@ class _Reader:
         if isinstance(value, str) and value.lower() in PRIORITIES:
             return PRIORITIES[value.lower()]
         number = _whole(value)
-        if number is None or not -100 <= number <= 100:
+        if number is None or abs(number) > MAX_PRIORITY:
             self.refuse("priority", "must be an integer from -100 to 100, or a name", value)
             return 0
         return number

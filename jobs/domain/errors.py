@@ -14,7 +14,9 @@ def shown(value: object) -> object:
         return value if abs(value) < 2**63 else f"an integer of {value.bit_length()} bits"
     if isinstance(value, str):
         return value if len(value) <= MAX_SHOWN else value[:MAX_SHOWN] + "…"
-    return {dict: "an object", list: "an array"}.get(type(value), type(value).__name__)
+    if isinstance(value, dict):
+        return "an object"
+    return "an array" if isinstance(value, list) else type(value).__name__
 
 
 class OJSError(Exception):

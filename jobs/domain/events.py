@@ -46,7 +46,6 @@ NAMES: Final = {
     Kind.WORKER_STOPPED: "worker.stopped",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()}
-FIRST_HIDDEN: Final = Kind.MOVED
 
 # Histogram measures and their upper bounds in seconds. Spec: contract 32.3.
 WAIT, RUN_COMPLETED, RUN_FAILED = 0, 1, 2

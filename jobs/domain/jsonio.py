@@ -6,7 +6,7 @@ bytes before and, where one finds something, by the exact and slow way.
 
 import json
 import re
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import orjson
 
@@ -85,10 +85,6 @@ def dumps(value: Any) -> bytes:
 
 
 def _fragment(value: object) -> Any:
-    if isinstance(value, orjson.Fragment):
-        return json.loads(orjson.dumps(value))
-    _refuse(value)
-
-
-def _refuse(value: object) -> NoReturn:
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    if not isinstance(value, orjson.Fragment):
+        raise TypeError(f"{type(value).__name__} is not JSON")
+    return json.loads(orjson.dumps(value))

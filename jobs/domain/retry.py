@@ -1,5 +1,6 @@
 """Retry policies: parse, delay, decide. Spec: contract 5."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -140,7 +141,7 @@ class _Reader:
         value = self.raw.get(name)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if value is None or value == 0 and not isinstance(value, bool):
+        if value is None or (value == 0 and not isinstance(value, bool)):
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 2**40:
             self.refuse(name, "must be a positive integer of milliseconds, at most 2^40")
@@ -209,9 +210,9 @@ def _raw_delay(policy: RetryPolicy, attempt: int) -> float:
         case "linear":
             return initial * attempt
         case "exponential":
-            return initial * coefficient ** (attempt - 1)
+            return initial * math.pow(coefficient, attempt - 1)
         case "polynomial":
-            return initial * float(attempt) ** coefficient
+            return initial * math.pow(attempt, coefficient)
         case _:
             return initial
 
@@ -250,7 +251,7 @@ def decide(
 def _is_listed(policy: RetryPolicy, error: Mapping[str, Any]) -> bool:
     names = [error.get("type"), error.get("code")]
     return any(
-        name == entry or entry.endswith(".*") and name.startswith(entry[:-1])
+        name == entry or (entry.endswith(".*") and name.startswith(entry[:-1]))
         for entry in policy.non_retryable_errors
         for name in names
         if isinstance(name, str)

@@ -29,9 +29,7 @@ TRANSITIONS: Final[dict[State | None, frozenset[State]]] = {
     None: frozenset({State.SCHEDULED, State.PENDING, State.AVAILABLE}),
     State.SCHEDULED: frozenset({State.AVAILABLE, State.CANCELLED, State.DISCARDED}),
     # to scheduled: activated before its scheduled_at (contract 2.6)
-    State.PENDING: frozenset(
-        {State.AVAILABLE, State.SCHEDULED, State.CANCELLED, State.DISCARDED}
-    ),
+    State.PENDING: frozenset({State.AVAILABLE, State.SCHEDULED, State.CANCELLED, State.DISCARDED}),
     State.AVAILABLE: frozenset({State.ACTIVE, State.CANCELLED, State.DISCARDED}),
     State.ACTIVE: frozenset(
         {State.COMPLETED, State.RETRYABLE, State.DISCARDED, State.AVAILABLE, State.CANCELLED}

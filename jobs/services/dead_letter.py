@@ -43,9 +43,7 @@ class DeadLetterFilter:
     is_all: bool = False
 
 
-def dead_letters(
-    wanted: DeadLetterFilter, *, limit: int, offset: int
-) -> tuple[list[Job], int]:
+def dead_letters(wanted: DeadLetterFilter, *, limit: int, offset: int) -> tuple[list[Job], int]:
     """List discarded jobs, newest first; returns a page and the total, counted up to MOST."""
     ids, total = queries.dead_letters(
         {

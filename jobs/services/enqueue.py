@@ -9,8 +9,8 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils.module_loading import import_string
 
 from jobs import extensions, queries
-from jobs.domain import jsonio
 from jobs.conf import conf
+from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft, attributes
@@ -59,9 +59,7 @@ def _hooks(draft: JobDraft, caller: Caller) -> JobDraft | None:
 
 
 def _store(drafts: list[JobDraft], caller: Caller) -> list[Job]:
-    gates = [
-        extension for extension in extensions.installed() if extension.gates(drafts, caller)
-    ]
+    gates = [extension for extension in extensions.installed() if extension.gates(drafts, caller)]
     if not gates:
         return _insert(drafts)
     with transaction.atomic():

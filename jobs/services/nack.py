@@ -39,9 +39,7 @@ def nack(nacks: Sequence[Nack]) -> list[Outcome]:
     done: dict[str, Outcome] = {}
     requeues = [item for item in nacks if item.requeue]
     if requeues:
-        rows = [
-            {"id": n.job_id, "worker_id": n.worker_id, "attempt": n.attempt} for n in requeues
-        ]
+        rows = [{"id": n.job_id, "worker_id": n.worker_id, "attempt": n.attempt} for n in requeues]
         done |= {row.id: row for row in queries.requeue(orjson.dumps(rows))}
     failures = [item for item in nacks if not item.requeue]
     if failures:

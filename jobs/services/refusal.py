@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from jobs import queries
 from jobs.domain.errors import Conflict, NotFound, OJSError
+from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of
 
 
@@ -16,7 +17,7 @@ def refusals(verb: str, holders: Mapping[str, str | None]) -> dict[str, OJSError
     }
 
 
-def _refusal(verb: str, job_id: str, worker_id: str | None, job: queries.Job | None) -> OJSError:
+def _refusal(verb: str, job_id: str, worker_id: str | None, job: Job | None) -> OJSError:
     if job is None:
         return NotFound.of("job", job_id)
     details = {
