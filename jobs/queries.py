@@ -327,7 +327,10 @@ def fold(batch: int, wait_bounds: Iterable[float], run_bounds: Iterable[float]) 
         "wait_bounds": [bound * 1000.0 for bound in wait_bounds],
         "run_bounds": [bound * 1000.0 for bound in run_bounds],
     }
-    return int(_rows("fold", params)[0][0])
+    folded, is_placed = _rows("fold", params)[0]
+    if not is_placed:
+        _rows("fold_from_start", {})
+    return int(folded)
 
 
 def heal() -> int:

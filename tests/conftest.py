@@ -1,60 +1,44 @@
-"""PostgreSQL and servers for the tests: nothing on the machine is needed or touched.
-
-The controller starts one embedded cluster for the run, unless DATABASE_URL names a server; each
-xdist worker has its own database in it.
-"""
+"""Servers and processes for the tests."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from django.test.utils import setup_databases, teardown_databases
+from pytest_django.plugin import DjangoDbBlocker
 
-from ojs_project.postgres import Cluster
+from jobs.services.reset import reset
 
 ROOT = Path(__file__).resolve().parent.parent
-CLUSTER: list[Cluster] = []
-FOR_TESTS = {
-    "fsync": "off",
-    "shared_buffers": "256MB",
-    "max_connections": "300",
-    "full_page_writes": "off",
-    "idle_in_transaction_session_timeout": "0",
-}
-
-os.environ.setdefault("OJS_SECRET_KEY", "for-tests-" + "x" * 50)
-os.environ.setdefault("OJS_AUTH", "off")
-os.environ.setdefault("OJS_ALLOW_INSECURE", "true")
-os.environ.setdefault("OJS_ALLOW_RESET", "true")
-os.environ.setdefault("OJS_TEST_DIRECTIVES", "true")
 
 
-def _start_cluster() -> None:
-    if "DATABASE_URL" in os.environ:
-        return
-    folder = Path(tempfile.mkdtemp(prefix="ojs-tests-"))
-    folder.chmod(0o711)
-    CLUSTER.append(Cluster(folder / "cluster", FOR_TESTS).start())
-    os.environ["DATABASE_URL"] = CLUSTER[0].url
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[None]:
+    """Make this worker's database always, not only when a test carries pytest-django's mark."""
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False, aliases=["default"])
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(made, verbosity=0)
 
 
-# before pytest-django reads the settings; xdist workers inherit the variable
-_start_cluster()
-
-
-def pytest_unconfigure() -> None:
-    """End and remove the cluster, also after a failed run."""
-    while CLUSTER:
-        cluster = CLUSTER.pop()
-        cluster.stop(immediately=True)
-        shutil.rmtree(cluster.folder.parent, ignore_errors=True)
+@pytest.fixture
+def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """An empty store where commits are real, as the claim and other connections need them."""
+    with django_db_blocker.unblock():
+        reset()
+        yield
+        reset()
 
 
 @pytest.fixture(scope="session")

@@ -5,5 +5,8 @@ from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
 
 
 def fold(batch: int = 20_000) -> int:
-    """Add one batch of events to depths, totals, minutes and histograms; returns how many."""
+    """Add one batch of events to depths, totals, minutes and histograms; returns how many.
+
+    The first call ever only places the start.
+    """
     return queries.fold(batch, WAIT_BOUNDS, RUN_BOUNDS)

@@ -7,7 +7,7 @@ SELECT queue, state, sum(jobs)::bigint AS jobs FROM (
     SELECT e.queue, s.state, s.n
       FROM ojs_event AS e
      CROSS JOIN LATERAL (VALUES (e.to_state, 1), (e.from_state, -1)) AS s (state, n)
-     WHERE e.stamp >= (SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1)
+     WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
        AND e.job_id IS NOT NULL AND s.state IS NOT NULL
        AND (%(queues)s::text[] IS NULL OR e.queue = ANY (%(queues)s::text[]))
 ) AS c GROUP BY queue, state

@@ -72,4 +72,4 @@ WITH position AS MATERIALIZED (
     UPDATE ojs_fold_position AS p SET stamp = greatest(p.stamp, (SELECT stamp FROM upto))
      WHERE p.id = 1
 )
-SELECT count(*)::int AS folded FROM event
+SELECT count(*)::int AS folded, EXISTS (SELECT 1 FROM position) AS is_placed FROM event

@@ -1,0 +1,48 @@
+"""The environment of a test run, set before pytest-django reads the settings (`-p tests.plugin`).
+
+The controller starts one embedded cluster for the run, unless DATABASE_URL names a server; each
+xdist worker has its own database in it.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from ojs_project.postgres import Cluster
+
+CLUSTER: list[Cluster] = []
+FOR_TESTS = {
+    "fsync": "off",
+    "shared_buffers": "256MB",
+    "max_connections": "300",
+    "full_page_writes": "off",
+    "idle_in_transaction_session_timeout": "0",
+}
+
+os.environ.setdefault("OJS_SECRET_KEY", "for-tests-" + "x" * 50)
+os.environ.setdefault("OJS_AUTH", "off")
+os.environ.setdefault("OJS_ALLOW_INSECURE", "true")
+os.environ.setdefault("OJS_ALLOW_RESET", "true")
+os.environ.setdefault("OJS_TEST_DIRECTIVES", "true")
+
+
+def _start_cluster() -> None:
+    if "DATABASE_URL" in os.environ:
+        return
+    folder = Path(tempfile.mkdtemp(prefix="ojs-tests-"))
+    folder.chmod(0o711)
+    CLUSTER.append(Cluster(folder / "cluster", FOR_TESTS).start())
+    os.environ["DATABASE_URL"] = CLUSTER[0].url
+
+
+# xdist workers inherit the variable
+_start_cluster()
+
+
+def pytest_unconfigure() -> None:
+    """End and remove the cluster, also after a failed run."""
+    while CLUSTER:
+        cluster = CLUSTER.pop()
+        cluster.stop(immediately=True)
+        shutil.rmtree(cluster.folder.parent, ignore_errors=True)
