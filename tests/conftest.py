@@ -26,7 +26,7 @@ def django_db_setup(
 ) -> Iterator[None]:
     """Make this worker's database always, not only when a test carries pytest-django's mark."""
     with django_db_blocker.unblock():
-        made = setup_databases(verbosity=0, interactive=False, aliases=["default"])
+        made = setup_databases(verbosity=0, interactive=False)
     yield
     with django_db_blocker.unblock():
         teardown_databases(made, verbosity=0)
