@@ -385,3 +385,8 @@ def lead(key: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(20266604, %s)", [key])
         return bool(cursor.fetchone()[0])
+
+
+def progress(params: Mapping[str, Any]) -> bool:
+    """Store the progress of a running attempt; false when it is not held so."""
+    return bool(_rows("progress", params))

@@ -7,6 +7,7 @@ from jobs.api.base import plain_error
 from jobs.api.dead_letter import DeadLetterCollection, DeadLetterJob, DeadLetterRetry
 from jobs.api.events import EventCollection
 from jobs.api.jobs import JobActivation, JobBatch, JobCollection, JobDetail
+from jobs.api.progress import JobProgress, WorkerProgress
 from jobs.api.queues import (
     QueueCollection,
     QueueDetail,
@@ -31,6 +32,8 @@ urlpatterns = [
     path("ojs/v1/jobs/batch", JobBatch.as_view(), name="ojs-jobs-batch"),
     path("ojs/v1/jobs/<str:job_id>", JobDetail.as_view(), name="ojs-job"),
     path("ojs/v1/jobs/<str:job_id>/activate", JobActivation.as_view(), name="ojs-job-activate"),
+    path("ojs/v1/jobs/<str:job_id>/progress", JobProgress.as_view(), name="ojs-job-progress"),
+    path("ojs/v1/workers/progress", WorkerProgress.as_view(), name="ojs-worker-progress"),
     path("ojs/v1/workers/fetch", FetchJobs.as_view(), name="ojs-fetch"),
     path("ojs/v1/workers/ack", AckJob.as_view(), name="ojs-ack"),
     path("ojs/v1/workers/ack/batch", AckBatch.as_view(), name="ojs-ack-batch"),

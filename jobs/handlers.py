@@ -1,0 +1,178 @@
+"""`@job`: Python handlers, and enqueueing them by a call. Spec: core, design of `runworker`.
+
+    @job("mail.send", queue="mail", timeout=60)
+    def send_mail(address: str, *, subject: str = "") -> None: ...
+
+    send_mail.enqueue("ada@example.org")            # in the caller's transaction
+    send_mail.options(delay=60).enqueue("…")        # the same with other terms
+    send_mail("ada@example.org")                    # a plain call, no job
+
+Handlers live in a module `ojs_jobs` of any installed app; `runworker` imports them all.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from jobs.domain.envelope import parse_job
+from jobs.domain.job import Job
+from jobs.services.enqueue import enqueue
+from jobs.services.progress import Progress, report
+
+MODULE = "ojs_jobs"  # looked for in every installed app
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_registry: dict[str, "JobHandler[Any, Any]"] = {}
+_current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
+
+
+class Retry(Exception):
+    """Raise it to fail the attempt with a normal retry, whatever the policy lists."""
+
+    code = "RETRY"
+
+
+class Discard(Exception):
+    """Raise it to end the job for good."""
+
+    code = "DISCARD"
+
+
+class JobTimeout(BaseException):
+    """Raised inside a handler that ran too long; not an Exception, so that `except` lets it by."""
+
+
+@dataclass(slots=True)
+class Context:
+    """What a running handler may ask and say about its job."""
+
+    job: Job
+    worker_id: str
+    _cancelled: bool = False
+    extras: dict[str, Any] = field(default_factory=dict)  # for execution middleware
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        return self.job.attempt
+
+    def is_cancelled(self) -> bool:
+        """Tell whether the job was cancelled meanwhile; a long handler looks now and then."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Note that the job was cancelled."""
+        self._cancelled = True
+
+    def progress(self, fraction: float, message: str | None = None, data: Any = None) -> None:
+        """Report progress from 0 to 1; it also extends the lease."""
+        report(self.job.id, Progress(fraction, message, data), worker_id=self.worker_id)
+
+
+def current_job() -> Context:
+    """Return the context of the running handler. Raises RuntimeError outside of one."""
+    context = _current.get()
+    if context is None:
+        raise RuntimeError("no job is running here")
+    return context
+
+
+@contextmanager
+def running(context: Context) -> Iterator[None]:
+    """Make `context` the current one."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@dataclass(frozen=True)
+class JobHandler(Generic[P, R]):
+    """A registered function; callable as the function itself."""
+
+    function: Callable[P, R]
+    type: str
+    terms: dict[str, Any] = field(default_factory=dict)  # envelope members of every job
+    idempotent: bool = False  # may run twice after a crash, so results may be acked in batches
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function here and now."""
+        return self.function(*args, **kwargs)
+
+    def options(self, **terms: Any) -> "JobHandler[P, R]":
+        """Return the handler with other terms: queue, priority, delay (seconds), meta, …"""
+        return replace(self, terms={**self.terms, **_terms(terms)})
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job | None:
+        """Store a job with these arguments; None when middleware dropped it.
+
+        Joins the caller's transaction: a rollback leaves no job. Raises TypeError for arguments
+        the function does not take, OJSError for values the envelope does not take.
+        """
+        draft = parse_job({**self.terms, "type": self.type, "args": self.bind(args, kwargs)})
+        return enqueue([draft])[0]
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Return the JSON arguments of a call: positions, then one object of keywords if any."""
+        inspect.signature(self.function).bind(*args, **kwargs)
+        return [*args, {KEYWORDS: kwargs}] if kwargs else list(args)
+
+    def run(self, args: list[Any]) -> R:
+        """Call the function with the JSON arguments of a job."""
+        keywords: dict[str, Any] = {}
+        if args and isinstance(args[-1], dict) and args[-1].keys() == {KEYWORDS}:
+            keywords = args[-1][KEYWORDS]
+            args = args[:-1]
+        return self.function(*args, **keywords)
+
+
+KEYWORDS = "__kwargs__"  # marks the object that carries a call's keyword arguments
+
+
+def _terms(terms: dict[str, Any]) -> dict[str, Any]:
+    renamed = dict(terms)
+    if "timeout" in renamed:
+        renamed["timeout_ms"] = round(renamed.pop("timeout") * 1000)
+    if "delay" in renamed:
+        renamed["scheduled_at"] = f"+PT{renamed.pop('delay')}S"
+    return renamed
+
+
+def job(
+    type: str, *, idempotent: bool = False, **terms: Any
+) -> Callable[[Callable[P, R]], JobHandler[P, R]]:
+    """Register a function as the handler of a job type.
+
+    Terms are members of the envelope (queue, priority, retry, meta, tags, …), besides `timeout`
+    and `delay` in seconds. Raises ValueError when the type has a handler or a term is wrong.
+    """
+    if type in _registry:
+        raise ValueError(f"job type {type!r} has a handler already")
+    chosen = _terms(terms)
+    parse_job({**chosen, "type": type, "args": []})  # wrong terms fail at import
+
+    def register(function: Callable[P, R]) -> JobHandler[P, R]:
+        handler = JobHandler(function, type, chosen, idempotent)
+        update_wrapper(handler, function)
+        _registry[type] = handler
+        return handler
+
+    return register
+
+
+def handler_of(type: str) -> JobHandler[Any, Any] | None:
+    """Return the handler of a job type, None when this project has none."""
+    return _registry.get(type)
+
+
+def handled_queues() -> tuple[str, ...]:
+    """Return the queues that registered handlers enqueue to, `default` first."""
+    named = {str(handler.terms.get("queue", "default")) for handler in _registry.values()}
+    return ("default", *sorted(named - {"default"}))
