@@ -140,6 +140,9 @@ def _ojs() -> dict[str, Any]:
 
 
 OJS = _ojs()
+OJS_DEMO = env.flag("OJS_DEMO")
+if OJS_DEMO:
+    OJS["EXTENSIONS"] = (*OJS.get("EXTENSIONS", ()), "ojs_project.demo.DemoExtension")
 
 LOGGING = {
     "version": 1,

@@ -1,38 +1,104 @@
 """manage.py runworker: the loops, and the handlers of this project."""
 
+import os
+import secrets
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils.module_loading import autodiscover_modules
 
+from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, run_once
+from jobs.worker.engine import Engine, Terms
+from jobs.worker.pool import Pool
 
 
 class Command(BaseCommand):
-    """Run the loops until SIGTERM or SIGINT."""
+    """Run loops and handlers until SIGTERM or SIGINT.
 
-    help = "Run the loops that move jobs along."
+    The parent runs the loops and keeps `--processes` children, which claim jobs and run handlers.
+    The first SIGTERM drains; the second ends at once; SIGTSTP stops claiming, SIGCONT resumes.
+    Exit code 0: everything finished; 1: some jobs were given back.
+    """
+
+    help = "Run the loops that move jobs along and the handlers of this project's jobs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
-        parser.add_argument("--no-handlers", action="store_true", help="run loops only")
-        parser.add_argument("--once", action="store_true", help="run every loop dry, then exit")
+        parser.add_argument("--queues", help="comma-separated, in order; default: the handlers'")
+        parser.add_argument("--pool", help="the pool this worker belongs to")
+        parser.add_argument("--concurrency", type=int, default=10, help="threads per process")
+        parser.add_argument("--processes", type=int, default=1)
+        parser.add_argument("--once", action="store_true", help="end when nothing is available")
+        only = parser.add_mutually_exclusive_group()
+        only.add_argument("--no-handlers", action="store_true", help="run loops only")
+        only.add_argument("--no-loops", action="store_true", help="run handlers only")
+        parser.add_argument("--child", action="store_true", help="internal: one worker process")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Run until told to stop."""
-        if options["once"]:
-            self.stdout.write(f"{run_once()} rows changed")
-            return
-        over = threading.Event()
+        if options["child"]:
+            sys.exit(_run_child(options))
+        if options["once"] and not options["no_loops"]:
+            run_once()
+        runner = None if options["no_loops"] or options["once"] else LoopRunner()
+        if runner:
+            runner.start()
+        code = _run_loops_only() if options["no_handlers"] else _run_pool(options)
+        if runner:
+            runner.stop()
+        sys.exit(code)
 
-        def end(_number: int, _frame: FrameType | None) -> None:
-            over.set()
 
-        signal.signal(signal.SIGTERM, end)
-        signal.signal(signal.SIGINT, end)
-        runner = LoopRunner()
-        runner.start()
-        over.wait()
-        runner.stop()
+def _run_loops_only() -> int:
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: over.set())
+    over.wait()
+    return 0
+
+
+def _run_pool(options: dict[str, Any]) -> int:
+    command = [sys.executable, *sys.argv[:1], "runworker", "--child"]
+    command += ["--concurrency", str(options["concurrency"])]
+    for name in ("queues", "pool"):
+        if options[name]:
+            command += [f"--{name}", options[name]]
+    if options["once"]:
+        command.append("--once")
+    pool = Pool(command, options["processes"], once=options["once"])
+
+    def tell(number: int, _frame: FrameType | None) -> None:
+        pool.tell(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTSTP, signal.SIGCONT):
+        signal.signal(number, tell)
+    return pool.run()
+
+
+def _run_child(options: dict[str, Any]) -> int:
+    autodiscover_modules(MODULE)
+    queues = options["queues"]
+    named = tuple(q.strip() for q in queues.split(",") if q.strip()) if queues else ()
+    engine = Engine(
+        Terms(
+            # a new identity per process start: a successor must not keep its jobs alive
+            worker_id=f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}",
+            queues=named or handled_queues(),
+            concurrency=options["concurrency"],
+            pool=options["pool"],
+            once=options["once"],
+        )
+    )
+    signal.signal(signal.SIGTERM, lambda _n, _f: engine.terminate())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTSTP, lambda _n, _f: engine.quiet())
+    signal.signal(signal.SIGCONT, lambda _n, _f: engine.resume())
+    code = engine.run()
+    sys.stdout.flush()
+    # threads that no longer react must not keep the process
+    os._exit(code)

@@ -1,0 +1,119 @@
+"""Sends the outcomes of attempts in batches, and never loses one.
+
+A handler thread waits until its outcome is committed before it takes another job, so a crash
+repeats at most one finished job per thread; under load the waiting outcomes share statements. Only
+handlers marked `idempotent` go on at once, and a crash may repeat their latest batch.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Sequence
+from time import monotonic
+
+from django.db import Error, connection
+
+from jobs.domain.errors import OJSError
+from jobs.services.ack import Ack, ack
+from jobs.services.nack import Nack, nack
+
+logger = logging.getLogger("ojs.worker")
+
+MOST = 500  # outcomes per statement
+FULL = 50  # outcomes that go at once
+LINGER_S = 0.005  # how long outcomes nobody waits for may gather
+RETRY_S = 0.5
+BACKLOG = 2000  # unsent outcomes before idempotent handlers wait, too
+
+Outcome = Ack | Nack
+
+
+class Acker:
+    """One thread that answers for all handler threads of a process."""
+
+    def __init__(self) -> None:
+        """Prepare; `start` starts the thread."""
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[Outcome, threading.Event | None]] = deque()
+        self._over = False
+        self._sending = 0
+        self._thread = threading.Thread(target=self._run, name="ojs-ack", daemon=True)
+
+    def start(self) -> None:
+        """Start sending."""
+        self._thread.start()
+
+    def send(self, outcome: Outcome, *, wait: bool) -> None:
+        """Hand an outcome over; with `wait` return when it is committed."""
+        sent = threading.Event() if wait else None
+        with self._changed:
+            self._waiting.append((outcome, sent))
+            if wait or len(self._waiting) in {1, FULL}:
+                self._changed.notify_all()
+            if not wait and len(self._waiting) > BACKLOG:
+                self._changed.wait_for(lambda: len(self._waiting) <= BACKLOG)
+        if sent:
+            sent.wait()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything handed over is sent; returns whether it was."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: not self._waiting and not self._sending, timeout_s
+            )
+
+    def stop(self, timeout_s: float) -> None:
+        """Send what is left and end the thread."""
+        self.flush(timeout_s)
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while batch := self._take():
+            self._send_until_done([outcome for outcome, _ in batch])
+            for _, sent in batch:
+                if sent:
+                    sent.set()
+            with self._changed:
+                self._sending = 0
+                self._changed.notify_all()
+        connection.close()
+
+    def _take(self) -> list[tuple[Outcome, threading.Event | None]]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._over)
+            if self._waiting and not any(sent for _, sent in self._waiting):
+                self._changed.wait_for(self._is_worth_it, LINGER_S)
+            batch = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+            self._sending = len(batch)
+            return batch
+
+    def _is_worth_it(self) -> bool:
+        return self._over or len(self._waiting) >= FULL or any(s for _, s in self._waiting)
+
+    def _send_until_done(self, batch: Sequence[Outcome]) -> None:
+        began = monotonic()
+        while True:
+            try:
+                _send(batch)
+            except Error:
+                # the database is away: the results wait here, the leases wait there
+                logger.warning("ack.delayed", extra={"count": len(batch)}, exc_info=True)
+                connection.close()
+                if self._over and monotonic() - began > RETRY_S * 10:
+                    logger.exception("ack.given_up", extra={"count": len(batch)})
+                    return
+                threading.Event().wait(RETRY_S)
+            else:
+                return
+
+
+def _send(batch: Sequence[Outcome]) -> None:
+    acks = [outcome for outcome in batch if isinstance(outcome, Ack)]
+    nacks = [outcome for outcome in batch if isinstance(outcome, Nack)]
+    answers = [*(ack(acks) if acks else ()), *(nack(nacks) if nacks else ())]
+    for answer in answers:
+        if isinstance(answer, OJSError):  # cancelled, or the lease was lost: fencing at work
+            logger.warning("ack.refused", extra={"reason": answer.message})

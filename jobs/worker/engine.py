@@ -1,0 +1,342 @@
+"""One worker process: claims batches, runs them in threads, answers, heartbeats.
+
+Threads: the main one claims; `concurrency` threads run handlers; one acks; one heartbeats and
+watches timeouts. A handler that overruns its timeout first gets JobTimeout raised inside it; one
+that does not react (a blocking C call) is answered for as timed out, and the whole process is
+replaced, because a thread cannot be killed: the others get a moment to finish, what is left is
+given back unharmed.
+"""
+
+import ctypes
+import logging
+import os
+import random
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+from django.db import Error, close_old_connections, connection
+
+from jobs.conf import conf
+from jobs.domain import retry
+from jobs.domain.claim import FetchRequest
+from jobs.domain.job import Job
+from jobs.handlers import Context, JobTimeout, handler_of
+from jobs.services.fetch import fetch
+from jobs.services.heartbeat import Report, Standing, heartbeat
+from jobs.services.nack import Nack, nack
+from jobs.services.waiting import Listener
+from jobs.worker.acker import Acker
+from jobs.worker.execution import execute, failed
+
+logger = logging.getLogger("ojs.worker")
+
+MOST_CLAIMED = 200
+HEARTBEAT_S = 5.0
+TICK_S = 0.1  # how often timeouts are looked at
+STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
+LEAVE_S = 5.0  # how long the others may go on in a process that must be replaced
+FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
+RECONNECT_S = 0.5
+
+CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new process after REPLACE
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a worker process runs."""
+
+    worker_id: str
+    queues: tuple[str, ...]
+    concurrency: int
+    pool: str | None = None
+    once: bool = False  # end when nothing is available
+
+
+@dataclass(slots=True)
+class _Running:
+    """One attempt in a thread."""
+
+    context: Context
+    thread_id: int
+    until: float  # monotonic: when its execution time is over
+    warned: bool = False
+    answered: bool = False
+
+
+class Engine:
+    """A worker process; `run` blocks until it is told to end and returns an exit code."""
+
+    def __init__(self, terms: Terms) -> None:
+        """Prepare; nothing runs yet."""
+        self.terms = terms
+        self.standing = Standing.RUNNING
+        self._todo: SimpleQueue[Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._held: dict[str, Context] = {}  # every job claimed and not yet answered
+        self._running: dict[int, _Running] = {}
+        self._acker = Acker()
+        self._listener = Listener()
+        self._wake = threading.Event()
+        self._must_leave = threading.Event()
+        self._over = threading.Event()
+        self._beat_now = threading.Event()
+
+    # --- the main thread
+
+    def run(self) -> int:
+        """Work until told to end, then drain. Returns an exit code."""
+        self._acker.start()
+        threads = [
+            threading.Thread(target=self._work, name=f"ojs-handler-{n}", daemon=True)
+            for n in range(self.terms.concurrency)
+        ]
+        threads += [threading.Thread(target=self._watch, name="ojs-watch", daemon=True)]
+        threads += [threading.Thread(target=self._beat, name="ojs-beat", daemon=True)]
+        for thread in threads:
+            thread.start()
+        self._claim_until_told()
+        return self._drain()
+
+    def quiet(self) -> None:
+        """Claim nothing more; what runs goes on."""
+        self.standing = max(self.standing, Standing.QUIET)
+        self._beat_now.set()
+
+    def resume(self) -> None:
+        """Claim again after `quiet`."""
+        if self.standing is Standing.QUIET:
+            self.standing = Standing.RUNNING
+            self._beat_now.set()
+
+    def terminate(self) -> None:
+        """Claim nothing more, drain and end."""
+        self.standing = Standing.TERMINATE
+        self._wake.set()
+
+    def _claim_until_told(self) -> None:
+        pause = FIRST_POLL_S
+        while self.standing is not Standing.TERMINATE and not self._must_leave.is_set():
+            free = self._free()
+            if free <= 0 or self.standing is Standing.QUIET:
+                self._wake.wait(TICK_S)
+                self._wake.clear()
+                continue
+            seen = self._listener.rounds()
+            if self._claim(free):
+                pause = FIRST_POLL_S
+                continue
+            if self.terms.once and not self._held:
+                return
+            # An empty claim may have skipped rows that another claim held and then returned, or a
+            # lane that a racing one left active without waking anybody: the first looks are quick.
+            self._listener.wait(seen, pause * (0.75 + random.random() / 2))  # noqa: S311 - jitter
+            pause = min(pause * 2, LAST_POLL_S)
+            if self._listener.rounds() != seen:
+                pause = FIRST_POLL_S
+
+    def _free(self) -> int:
+        """How many jobs to claim: two per free slot, so that a slot never waits for a claim."""
+        with self._lock:
+            free = self.terms.concurrency * 2 - len(self._held)
+        # small claims cost as much as large ones: wait until a quarter is free
+        return min(MOST_CLAIMED, free) if free * 4 >= self.terms.concurrency else 0
+
+    def _claim(self, free: int) -> bool:
+        request = FetchRequest(
+            self.terms.queues, count=free, worker_id=self.terms.worker_id, pool=self.terms.pool
+        )
+        try:
+            close_old_connections()
+            claimed = fetch(request)
+        except Error:
+            logger.warning("claim.database", exc_info=True)
+            connection.close()
+            threading.Event().wait(RECONNECT_S)
+            return False
+        if claimed.directive:
+            self.standing = max(self.standing, Standing(claimed.directive))
+        with self._lock:
+            for job in claimed.jobs:
+                self._held[job.id] = Context(job, self.terms.worker_id)
+        for job in claimed.jobs:
+            self._todo.put(job)
+        return bool(claimed.jobs)
+
+    # --- handler threads
+
+    def _work(self) -> None:
+        while (job := self._todo.get()) is not None:
+            with self._lock:
+                context = self._held.get(job.id)
+                if context is None:  # given back meanwhile
+                    continue
+                entry = _Running(
+                    context, threading.get_ident(), monotonic() + job.timeout_ms / 1000
+                )
+                self._running[entry.thread_id] = entry
+            try:
+                self._attempt(entry)
+            except JobTimeout:  # it arrived a moment after the handler's end
+                self._finish(entry)
+        connection.close()
+
+    def _attempt(self, entry: _Running) -> None:
+        outcome = execute(entry.context)
+        handler = handler_of(entry.context.job.type)
+        is_late = self._finish(entry)
+        if not is_late:
+            self._acker.send(outcome, wait=not (handler and handler.idempotent))
+        self._forget(entry.context.job.id)
+
+    def _finish(self, entry: _Running) -> bool:
+        """Leave the table of running attempts; returns whether it was answered already."""
+        with self._lock:
+            self._running.pop(entry.thread_id, None)
+            return entry.answered
+
+    def _forget(self, job_id: str) -> None:
+        with self._lock:
+            self._held.pop(job_id, None)
+            is_low = len(self._held) <= self.terms.concurrency
+        if is_low:
+            self._wake.set()
+
+    # --- timeouts
+
+    def _watch(self) -> None:
+        while not self._over.wait(TICK_S):
+            now = monotonic()
+            with self._lock:
+                late = [entry for entry in self._running.values() if entry.until <= now]
+            for entry in late:
+                self._stop_attempt(entry, now)
+
+    def _stop_attempt(self, entry: _Running, now: float) -> None:
+        with self._lock:
+            if self._running.get(entry.thread_id) is not entry or entry.answered:
+                return
+            if not entry.warned:
+                entry.warned = True
+                _raise_in(entry.thread_id)
+                return
+            if now < entry.until + STUCK_S:
+                return
+            entry.answered = True
+        job = entry.context.job
+        logger.error("handler.stuck", extra={"job_id": job.id, "type": job.type})
+        elapsed_ms = job.timeout_ms + round((now - entry.until) * 1000)
+        error = retry.timeout_error(job.timeout_ms, elapsed_ms)
+        self._acker.send(failed(entry.context, error), wait=False)
+        self._forget(job.id)
+        self._must_leave.set()
+        self._wake.set()
+
+    # --- heartbeats
+
+    def _beat(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._send_beat()
+            except Error:
+                logger.warning("heartbeat.database", exc_info=True)
+                connection.close()
+            self._beat_now.wait(HEARTBEAT_S)
+            self._beat_now.clear()
+        connection.close()
+
+    def _send_beat(self) -> None:
+        with self._lock:
+            ids = tuple(self._held)
+        answer = heartbeat(self._report(ids))
+        if answer.standing > self.standing:
+            self.standing = answer.standing
+            self._wake.set()
+        for job_id in answer.cancelled:
+            with self._lock:
+                context = self._held.get(job_id)
+            if context:
+                context.cancel()
+
+    def _report(self, ids: Sequence[str]) -> Report:
+        # while jobs are held a terminating worker only counts as quiet: it still answers for them
+        standing = Standing.QUIET if ids and self.standing else self.standing
+        return Report(
+            self.terms.worker_id,
+            standing,
+            active_ids=tuple(ids),
+            active_jobs=len(ids),
+            hostname=os.uname().nodename,
+            pid=os.getpid(),
+            queues=self.terms.queues,
+            concurrency=self.terms.concurrency,
+            pool=self.terms.pool,
+        )
+
+    # --- the end
+
+    def _drain(self) -> int:
+        """Give back what has not started, let the rest finish, give back what does not."""
+        self._beat_now.set()
+        self._give_back(self._unstarted())
+        grace = LEAVE_S if self._must_leave.is_set() else conf().shutdown_grace_ms / 1000
+        until = monotonic() + grace
+        while self._held_count() and monotonic() < until:
+            self._wake.wait(TICK_S)
+            self._wake.clear()
+        with self._lock:
+            left = [entry.context.job for entry in self._running.values() if not entry.answered]
+            for entry in self._running.values():
+                entry.answered = True
+        self._give_back(left)
+        self._acker.stop(grace)
+        self._over.set()
+        self._say_goodbye()
+        if self._must_leave.is_set():
+            return REPLACE
+        return UNFINISHED if left else CLEAN
+
+    def _held_count(self) -> int:
+        with self._lock:
+            return len(self._held)
+
+    def _unstarted(self) -> list[Job]:
+        found: list[Job] = []
+        while True:
+            try:
+                job = self._todo.get_nowait()
+            except Empty:
+                return found
+            if job is not None:
+                found.append(job)
+
+    def _give_back(self, jobs: Sequence[Job]) -> None:
+        if not jobs:
+            return
+        with self._lock:
+            for job in jobs:
+                self._held.pop(job.id, None)
+        wanted = [
+            Nack(job.id, None, requeue=True, worker_id=self.terms.worker_id, attempt=job.attempt)
+            for job in jobs
+        ]
+        try:
+            nack(wanted)
+        except Error:  # the leases return them
+            logger.warning("requeue.database", extra={"count": len(jobs)}, exc_info=True)
+
+    def _say_goodbye(self) -> None:
+        self.standing = Standing.TERMINATE
+        try:
+            heartbeat(self._report(()))
+        except Error:
+            logger.warning("heartbeat.database", exc_info=True)
+
+
+def _raise_in(thread_id: int) -> None:
+    """Raise JobTimeout in a handler thread, at its next Python instruction."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread_id), ctypes.py_object(JobTimeout)
+    )

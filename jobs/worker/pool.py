@@ -1,0 +1,107 @@
+"""The parent of the worker processes: starts them, passes signals on, replaces those that end."""
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from jobs.conf import conf
+from jobs.worker.engine import CLEAN, UNFINISHED
+
+logger = logging.getLogger("ojs.worker")
+
+PAUSE_S = 1.0  # before a process that failed is started again
+KILL_S = 10.0  # beyond the grace period
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(slots=True)
+class _Process:
+    handle: subprocess.Popen[bytes]
+    started_at: float
+
+
+class Pool:
+    """Keeps `number` copies of `command` running until told to end."""
+
+    def __init__(self, command: Sequence[str], number: int, *, once: bool) -> None:
+        """Prepare; `run` starts them. With `once` a clean end is not followed by a new start."""
+        self._command = list(command)
+        self._number = number
+        self._once = once
+        self._processes: list[_Process] = []
+        self._over = threading.Event()
+        self._code = CLEAN
+
+    def run(self) -> int:
+        """Run until told to end; returns the worst exit code."""
+        self._processes = [self._start() for _ in range(self._number)]
+        while self._processes and not self._over.wait(0.1):
+            self._look_after()
+        self._end()
+        return self._code
+
+    def tell(self, number: int) -> None:
+        """Pass a signal on; SIGTERM and SIGINT also end the pool, the second one at once."""
+        if number in {signal.SIGTERM, signal.SIGINT}:
+            if self._over.is_set():
+                number = signal.SIGKILL
+            self._over.set()
+            number = signal.SIGTERM if number == signal.SIGINT else number
+        for process in list(self._processes):
+            if process.handle.poll() is None:
+                process.handle.send_signal(number)
+
+    def _start(self) -> _Process:
+        handle = subprocess.Popen(  # noqa: S603 - our own command
+            self._command,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the parent to pass on
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing but a system call
+        )
+        return _Process(handle, monotonic())
+
+    def _look_after(self) -> None:
+        for index, process in enumerate(self._processes):
+            code = process.handle.poll()
+            if code is None:
+                continue
+            if self._once and code in {CLEAN, UNFINISHED}:
+                self._code = max(self._code, code)
+                del self._processes[index]
+                return
+            logger.warning("worker.replaced", extra={"pid": process.handle.pid, "code": code})
+            if monotonic() - process.started_at < PAUSE_S:
+                self._over.wait(PAUSE_S)
+            if not self._over.is_set():
+                self._processes[index] = self._start()
+
+    def _end(self) -> None:
+        self.tell_all_to_end()
+        until = monotonic() + conf().shutdown_grace_ms / 1000 + KILL_S
+        for process in self._processes:
+            try:
+                code = process.handle.wait(max(0.1, until - monotonic()))
+            except subprocess.TimeoutExpired:
+                process.handle.kill()
+                code = process.handle.wait()
+            self._code = max(self._code, UNFINISHED if code else CLEAN)
+
+    def tell_all_to_end(self) -> None:
+        """Send SIGTERM to those that live; a process that got one before ignores the repetition."""
+        for process in self._processes:
+            if process.handle.poll() is None:
+                process.handle.terminate()
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() == 1:  # the parent died before it could be told
+            os._exit(UNFINISHED)
