@@ -93,7 +93,7 @@ def running(context: Context) -> Iterator[None]:
         _current.reset(token)
 
 
-@dataclass(frozen=True)
+@dataclass
 class JobHandler(Generic[P, R]):
     """A registered function; callable as the function itself."""
 

@@ -12,6 +12,7 @@ from jobs.services.enqueue import enqueue
 
 TENANTS = ("north", "south", "east", "acme:eu")
 EVERY_MS = 400
+SMTP_FAILS, CARD_FAILS = 0.2, 0.125
 CHANCE = random.Random()  # noqa: S311 - variety, no secret
 
 
@@ -37,7 +38,7 @@ def hello(name: str) -> dict[str, str]:
 def send_mail(address: str, subject: str) -> dict[str, str]:
     """Fail one time in five, as relays do."""
     _work(0.05)
-    if CHANCE.random() < 0.2:
+    if CHANCE.random() < SMTP_FAILS:
         raise SmtpTimeout(f"relay did not answer for {address}")
     return {"sent_to": address, "subject": subject}
 
@@ -55,7 +56,7 @@ def send_mail(address: str, subject: str) -> dict[str, str]:
 def charge(invoice: int, cents: int) -> dict[str, int]:
     """Be declined one time in eight; a declined card goes to the dead letter."""
     _work(0.1)
-    if CHANCE.random() < 0.125:
+    if CHANCE.random() < CARD_FAILS:
         raise CardDeclined(f"issuer declined {cents} cents for invoice {invoice}")
     return {"invoice": invoice, "charged": cents}
 
