@@ -15,6 +15,7 @@ from django.db import Error, close_old_connections, connections
 
 from jobs import extensions, queries
 from jobs.extensions import Loop
+from jobs.metrics import observe_tick
 from jobs.services.expire import expire
 from jobs.services.fold import fold
 from jobs.services.heal import heal
@@ -103,8 +104,10 @@ class LoopRunner:
             self._stop.wait(FOLLOW_S)
             return
         while not self._stop.is_set():
+            began = monotonic()
             _drain(loop, self._stop)
             self.ticks[loop.name] = monotonic()
+            observe_tick(loop.name, self.ticks[loop.name] - began)
             self._stop.wait(_pause_s(loop))
 
 

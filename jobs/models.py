@@ -406,6 +406,7 @@ class Duration(models.Model):
     measure = models.SmallIntegerField()  # codes in domain/events.py
     bucket = models.SmallIntegerField()  # index of the bound in domain/events.py
     jobs = models.BigIntegerField()
+    took_ms = models.BigIntegerField()  # of these jobs together
 
     class Meta:
         db_table = "ojs_duration"

@@ -6,7 +6,7 @@ trip; what it locks stands in its file.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from itertools import starmap
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from django.db import connection
+from django.db.models.functions import Now
 
 from jobs.domain.claim import ClaimPlan, LaneKey
 from jobs.domain.job import Job
@@ -390,3 +391,8 @@ def lead(key: int) -> bool:
 def progress(params: Mapping[str, Any]) -> bool:
     """Store the progress of a running attempt; false when it is not held so."""
     return bool(_rows("progress", params))
+
+
+def ago(ms: int) -> Any:
+    """Return an expression for a time before the database's now."""
+    return Now() - timedelta(milliseconds=ms)

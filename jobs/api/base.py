@@ -6,6 +6,7 @@ Spec: contract 3.1, 4, 31. A view method returns a `Reply`; it raises OJSError f
 import logging
 from collections.abc import Callable, Mapping
 from functools import cache
+from time import perf_counter
 from typing import Any, ClassVar
 
 import orjson
@@ -39,6 +40,7 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
+from jobs.metrics import observe_request
 
 logger = logging.getLogger("ojs.api")
 
@@ -108,6 +110,7 @@ class OJSView(APIView):
 
     principal: Principal
     identity: str  # the request id
+    began: float
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check version and access before the handler runs."""
@@ -158,11 +161,16 @@ class OJSView(APIView):
         """Add the headers that every answer has."""
         answer = super().finalize_response(request, response, *args, **kwargs)
         stamp(answer, self.identity)
+        match = request.resolver_match
+        route = (match and match.url_name) or "unknown"
+        method = request.method or ""
+        observe_request(method, route, answer.status_code, perf_counter() - self.began)
         return answer
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         """Give the request its id before anything can fail."""
         self.identity = chosen_request_id(request)
+        self.began = perf_counter()
         return super().initialize_request(request, *args, **kwargs)
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:

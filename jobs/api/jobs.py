@@ -1,5 +1,6 @@
 """Endpoints under /ojs/v1/jobs. Spec: contract 3.3."""
 
+from time import perf_counter
 from typing import Any
 
 from rest_framework.request import Request
@@ -12,6 +13,7 @@ from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.states import State
+from jobs.metrics import observe_enqueue
 from jobs.services.activate import activate
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
@@ -32,6 +34,7 @@ class JobCollection(OJSView):
         job = enqueue([draft], self.caller)[0]
         if job is None:
             return Response({"job": None, "dropped": True})
+        observe_enqueue(draft.queue, perf_counter() - self.began)
         location = f"/ojs/v1/jobs/{job.id}"
         return Response({"job": codec.encode_job(job)}, status=201, headers={"Location": location})
 

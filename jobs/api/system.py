@@ -2,13 +2,21 @@
 
 from typing import Any
 
+from django_prometheus.exports import ExportToDjangoView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs import extensions
-from jobs.api.base import OJS_VERSION, OJSView
+from jobs.api.base import (
+    OJS_TYPE,
+    OJS_VERSION,
+    Negotiation,
+    OJSView,
+    Renderer,
+)
 from jobs.conf import conf
 from jobs.domain.errors import NotFound
+from jobs.services.exposition import exposition
 from jobs.services.health import backend_health, uptime_seconds
 from jobs.services.reset import reset
 
@@ -164,6 +172,52 @@ class Ready(OJSView):
         shown = {"status": "not_ready" if error else "ready",
                  "checks": {"database": error or "ok"}}  # fmt: skip
         return Response(shown, status=503 if error else 200)
+
+
+class TextRenderer(Renderer):
+    """Prometheus text; the exact type `text/plain` when the client asks for just that."""
+
+    media_type = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class PlainTextRenderer(Renderer):
+    """The same without parameters. Spec: contract 32.4."""
+
+    media_type = "text/plain"
+
+
+class MetricsNegotiation(Negotiation):
+    """Choose the spelling of the text type."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        """Answer `Accept: text/plain` with exactly that."""
+        is_plain = request.META.get("HTTP_ACCEPT", "").strip() == "text/plain"
+        chosen = renderers[1] if is_plain else renderers[0]
+        return chosen, chosen.media_type
+
+
+class Metrics(OJSView):
+    """Everything Prometheus may know."""
+
+    scopes = {"GET": "ojs:admin:read"}
+    renderer_classes = [TextRenderer, PlainTextRenderer]
+    content_negotiation_class = MetricsNegotiation
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Need no key when the deployment says so."""
+        if not conf().metrics_public:
+            super().initial(request, *args, **kwargs)
+
+    def get(self, request: Request) -> Response:
+        """Show the lifecycle metrics and those of the server processes."""
+        processes = ExportToDjangoView(request).content
+        return Response(exposition() + processes)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Errors are JSON here, too."""
+        self.request.accepted_renderer = Renderer()
+        self.request.accepted_media_type = OJS_TYPE
+        return super().handle_exception(exc)
 
 
 class Reset(OJSView):

@@ -15,7 +15,7 @@ from jobs.api.queues import (
     QueueResume,
     QueueStatistics,
 )
-from jobs.api.system import Alive, Health, Manifest, Ready, Reset
+from jobs.api.system import Alive, Health, Manifest, Metrics, Ready, Reset
 from jobs.api.workers import AckBatch, AckJob, FetchJobs, Heartbeat, NackBatch, NackJob
 from jobs.domain.errors import NotFound
 
@@ -55,6 +55,7 @@ urlpatterns = [
     ),
     path("ojs/v1/events", EventCollection.as_view(), name="ojs-events"),
     path("ojs/v1/admin/reset", Reset.as_view(), name="ojs-reset"),
+    path("metrics", Metrics.as_view(), name="ojs-metrics"),
     path("livez", Alive.as_view(), name="ojs-livez"),
     path("healthz", Alive.as_view(), name="ojs-healthz"),
     path("ready", Ready.as_view(), name="ojs-ready"),

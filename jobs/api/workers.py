@@ -1,6 +1,7 @@
 """Endpoints under /ojs/v1/workers. Spec: contract 3.4, 9."""
 
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any, ClassVar
 
 from rest_framework.request import Request
@@ -12,6 +13,7 @@ from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.ids import is_id
+from jobs.metrics import observe_fetch
 from jobs.queries import Claimed
 from jobs.services.ack import Ack, ack
 from jobs.services.fetch import fetch
@@ -35,6 +37,7 @@ class FetchJobs(WorkerView):
         wanted = codec.decode_fetch(body, tenant=self.principal.tenant)
         self.principal.require_fetch(wanted.queues)
         claimed = self.claim(wanted, codec.wait_ms(body))
+        observe_fetch(perf_counter() - self.began, len(claimed.jobs))
         answer: dict[str, Any] = {"jobs": codec.encode_all(claimed.jobs)}
         if claimed.directive:
             answer["directive"] = Standing(claimed.directive).name.lower()

@@ -59,6 +59,7 @@ class Migration(migrations.Migration):
                 ('measure', models.SmallIntegerField()),
                 ('bucket', models.SmallIntegerField()),
                 ('jobs', models.BigIntegerField()),
+                ('took_ms', models.BigIntegerField()),
             ],
             options={
                 'db_table': 'ojs_duration',

@@ -59,15 +59,17 @@ WITH position AS MATERIALIZED (
            cancelled = m.cancelled + excluded.cancelled, expired = m.expired + excluded.expired,
            wait_ms = m.wait_ms + excluded.wait_ms, run_ms = m.run_ms + excluded.run_ms
 ), duration AS (
-    INSERT INTO ojs_duration AS d (queue, type, measure, bucket, jobs)
-    SELECT queue, type, measure, bucket, count(*)
-      FROM (SELECT queue, type, CASE kind WHEN 3 THEN 0 WHEN 4 THEN 1 ELSE 2 END AS measure,
+    INSERT INTO ojs_duration AS d (queue, type, measure, bucket, jobs, took_ms)
+    SELECT queue, type, measure, bucket, count(*), sum(took_ms)
+      FROM (SELECT queue, type, took_ms,
+                   CASE kind WHEN 3 THEN 0 WHEN 4 THEN 1 ELSE 2 END AS measure,
                    CASE kind
                         WHEN 3 THEN width_bucket(took_ms - 0.5::float8, %(wait_bounds)s::float8[])
                         ELSE width_bucket(took_ms - 0.5::float8, %(run_bounds)s::float8[]) END AS bucket
               FROM event WHERE kind IN (3, 4, 5) AND took_ms IS NOT NULL) AS m
      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-    ON CONFLICT (queue, type, measure, bucket) DO UPDATE SET jobs = d.jobs + excluded.jobs
+    ON CONFLICT (queue, type, measure, bucket) DO UPDATE
+       SET jobs = d.jobs + excluded.jobs, took_ms = d.took_ms + excluded.took_ms
 ), moved AS (
     UPDATE ojs_fold_position AS p SET stamp = greatest(p.stamp, (SELECT stamp FROM upto))
      WHERE p.id = 1

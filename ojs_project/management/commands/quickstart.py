@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -151,7 +152,17 @@ def _environment(cluster: Cluster | None, folder: Path, options: dict[str, Any])
         environment.setdefault("OJS_ALLOWED_HOSTS", "*")
     if options["demo"]:
         environment["OJS_DEMO"] = "true"
+    if "PROMETHEUS_MULTIPROC_DIR" not in environment:
+        environment["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics(folder))
     return environment
+
+
+def _metrics(folder: Path) -> Path:
+    """Return an empty folder where the processes of this start share their metrics."""
+    path = folder / "metrics"
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
 
 
 def _secret(folder: Path) -> Path:

@@ -1,0 +1,62 @@
+"""In-process metrics of the API; lifecycle counters come from the database instead.
+
+Names follow contract 32.3. Children are resolved once per label set: looking them up is the
+dearest part of counting.
+"""
+
+from functools import cache
+from typing import Any
+
+from prometheus_client import Counter, Histogram
+
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+_requests = Histogram(
+    "ojs_http_request_duration_seconds",
+    "Time to answer an API request",
+    ["method", "route", "status"],
+    buckets=BOUNDS,
+)
+_fetch = Histogram("ojs_fetch_duration_seconds", "Time to answer a FETCH", buckets=BOUNDS)
+_enqueue = Histogram(
+    "ojs_job_enqueue_duration_seconds", "Time to accept a job", ["queue"], buckets=BOUNDS
+)
+_tick = Histogram("ojs_loop_tick_seconds", "Time of one turn of a loop", ["loop"], buckets=BOUNDS)
+_fetch_empty = Counter("ojs_fetch_empty_total", "FETCH answers without a job")
+
+
+MOST_QUEUES = 200  # further ones share `_other`
+_queues: dict[str, Any] = {}
+
+
+@cache
+def _request_child(method: str, route: str, status: int) -> Any:
+    return _requests.labels(method, route, str(status))
+
+
+def observe_request(method: str, route: str, status: int, seconds: float) -> None:
+    """Count one answer; `route` is a URL name, never a path."""
+    _request_child(method, route, status).observe(seconds)
+
+
+def observe_fetch(seconds: float, jobs: int) -> None:
+    """Count one FETCH."""
+    _fetch.observe(seconds)
+    if not jobs:
+        _fetch_empty.inc()
+
+
+def observe_enqueue(queue: str, seconds: float) -> None:
+    """Count one accepted PUSH."""
+    child = _queues.get(queue)
+    if child is None:
+        name = queue if len(_queues) < MOST_QUEUES else "_other"
+        child = _enqueue.labels(name)
+        if name == queue:
+            _queues[queue] = child
+    child.observe(seconds)
+
+
+def observe_tick(loop: str, seconds: float) -> None:
+    """Count one turn of a loop."""
+    _tick.labels(loop).observe(seconds)
