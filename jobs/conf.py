@@ -20,7 +20,7 @@ class Conf:
     extensions: tuple[str, ...] = ()
     enqueue_middleware: tuple[str, ...] = ()
     execution_middleware: tuple[str, ...] = ()
-    direct_database_url: str | None = None
+    direct_database: str = "default"  # alias of a connection past any pooler
     docs_url: str = "https://openjobspec.org/errors/"
     homepage: str = "https://openjobspec.org/"
     default_visibility_ms: int = 1_800_000

@@ -54,6 +54,7 @@ class Context:
 
     job: Job
     worker_id: str
+    result: Any = None  # the job's result when the handler returns None
     _cancelled: bool = False
     extras: dict[str, Any] = field(default_factory=dict)  # for execution middleware
 

@@ -26,6 +26,7 @@ logger = logging.getLogger("ojs.loops")
 
 FOLLOW_S = 1.0  # how often a copy that does not lead tries to
 RETRY_S = 1.0  # pause after a failure
+NOTE_S = 5.0  # how often a leader notes that its loop turns
 
 CORE = (
     Loop("promote", promote, 100, due_in_ms),
@@ -65,7 +66,6 @@ class LoopRunner:
     def __init__(self, loops: Iterable[Loop] | None = None) -> None:
         """Prepare the threads; `start` starts them."""
         self._stop = threading.Event()
-        self.ticks: dict[str, float] = {}
         self._threads = [
             threading.Thread(target=self._run, args=(loop,), name=f"ojs-{loop.name}", daemon=True)
             for loop in (all_loops() if loops is None else loops)
@@ -103,11 +103,14 @@ class LoopRunner:
         if not queries.lead(crc32(loop.name.encode()) & 0x7FFFFFFF):
             self._stop.wait(FOLLOW_S)
             return
+        noted = -NOTE_S
         while not self._stop.is_set():
             began = monotonic()
             _drain(loop, self._stop)
-            self.ticks[loop.name] = monotonic()
-            observe_tick(loop.name, self.ticks[loop.name] - began)
+            observe_tick(loop.name, monotonic() - began)
+            if began - noted >= NOTE_S:
+                queries.tick(loop.name)
+                noted = began
             self._stop.wait(_pause_s(loop))
 
 

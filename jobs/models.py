@@ -429,6 +429,19 @@ class FoldPosition(models.Model):
         return str(self.stamp)
 
 
+class LoopTick(models.Model):
+    """When a loop last did its turn; written by its leader every few seconds."""
+
+    name = NameField(primary_key=True)
+    ticked_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_loop"
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
 class ApiKey(models.Model):
     """A bearer key; only the hash of its secret is kept. Spec: contract 31.2."""
 

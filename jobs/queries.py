@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import starmap
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import orjson
@@ -356,13 +355,25 @@ def next_due_ms() -> int | None:
     return int(row[0]) if row else None
 
 
-def ping() -> float:
-    """Ask the database for a sign of life; returns the milliseconds it took."""
+class Vitals(NamedTuple):
+    """Numbers of queues and workers, and whether every loop did its turn lately."""
 
-    began = perf_counter()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-    return (perf_counter() - began) * 1000
+    queues: int
+    paused: int
+    workers: int
+    alive: int
+    ticked_at: datetime | None
+    is_ticking: bool
+
+
+def vitals(silence_ms: int, stale_ms: int) -> Vitals:
+    """Tell whether the system is well; workers silent for `silence_ms` are not alive."""
+    return Vitals(*_rows("vitals", {"silence_ms": silence_ms, "stale_ms": stale_ms})[0])
+
+
+def tick(loop: str) -> None:
+    """Note that a loop did its turn."""
+    _rows("tick", {"name": loop})
 
 
 def reset() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -48,7 +49,7 @@ def is_set(name: str) -> bool:
     return name in os.environ or f"{name}_FILE" in os.environ
 
 
-def database(url: str) -> dict[str, object]:
+def database(url: str) -> dict[str, Any]:
     """Return Django's settings for a postgresql:// URL; `?host=` names a socket directory.
 
     Raises ImproperlyConfigured for any other kind of database.

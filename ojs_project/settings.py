@@ -76,18 +76,31 @@ TEMPLATES = [
 ]
 
 DATABASE_URL = env.text("DATABASE_URL") or "postgresql://postgres@localhost/postgres"
-_database = env.database(DATABASE_URL)
-_options: dict[str, Any] = {"server_side_binding": True, "application_name": "ojs"}
-if not env.flag("OJS_POOLER"):  # a transaction-mode pooler breaks prepared statements
-    _options["prepare_threshold"] = 2
-DATABASES = {
-    "default": {
-        **_database,
-        "OPTIONS": {**_options, **_database["OPTIONS"]},  # type: ignore[dict-item]  # a dict by construction
+_OPTIONS: dict[str, Any] = {
+    "server_side_binding": True,
+    "application_name": "ojs",
+    "connect_timeout": 5,
+    "tcp_user_timeout": 10_000,  # ms: a server that vanished is noticed before clients give up
+    "keepalives_idle": 30,
+}
+
+
+def _database(url: str, *, pooled: bool) -> dict[str, Any]:
+    found = env.database(url)
+    # a transaction-mode pooler breaks prepared statements
+    prepared = {} if pooled else {"prepare_threshold": 2}
+    return {
+        **found,
+        "OPTIONS": {**_OPTIONS, **prepared, **found["OPTIONS"]},
         "CONN_MAX_AGE": None,  # a connection per request costs six sevenths of the rate
         "CONN_HEALTH_CHECKS": False,
     }
-}
+
+
+DATABASES = {"default": _database(DATABASE_URL, pooled=env.flag("OJS_POOLER"))}
+DIRECT_DATABASE_URL = env.text("OJS_DIRECT_DATABASE_URL")
+if DIRECT_DATABASE_URL:
+    DATABASES["direct"] = _database(DIRECT_DATABASE_URL, pooled=False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 USE_TZ = True
@@ -140,6 +153,8 @@ def _ojs() -> dict[str, Any]:
 
 
 OJS = _ojs()
+if DIRECT_DATABASE_URL:
+    OJS["DIRECT_DATABASE"] = "direct"
 OJS_DEMO = env.flag("OJS_DEMO")
 if OJS_DEMO:
     OJS["EXTENSIONS"] = (*OJS.get("EXTENSIONS", ()), "ojs_project.demo.DemoExtension")

@@ -103,8 +103,9 @@ def _wait_for(url: str) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until:
         try:
-            if httpx.get(url, timeout=2).status_code == 200:
+            if httpx.get(url, timeout=2).json()["status"] == "ok":  # with its loops
                 return
-        except httpx.HTTPError:
-            time.sleep(0.1)
+        except (httpx.HTTPError, ValueError):
+            pass
+        time.sleep(0.1)
     raise AssertionError(f"no server at {url}")

@@ -15,8 +15,16 @@ from jobs.api.queues import (
     QueueResume,
     QueueStatistics,
 )
-from jobs.api.system import Alive, Health, Manifest, Metrics, Ready, Reset
-from jobs.api.workers import AckBatch, AckJob, FetchJobs, Heartbeat, NackBatch, NackJob
+from jobs.api.system import Alive, HealthView, Manifest, Metrics, Ready, Reset
+from jobs.api.workers import (
+    AckBatch,
+    AckJob,
+    FetchJobs,
+    Heartbeat,
+    NackBatch,
+    NackJob,
+    WorkerDirective,
+)
 from jobs.domain.errors import NotFound
 
 
@@ -27,7 +35,7 @@ def unknown_path(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("ojs/manifest", Manifest.as_view(), name="ojs-manifest"),
-    path("ojs/v1/health", Health.as_view(), name="ojs-health"),
+    path("ojs/v1/health", HealthView.as_view(), name="ojs-health"),
     path("ojs/v1/jobs", JobCollection.as_view(), name="ojs-jobs"),
     path("ojs/v1/jobs/batch", JobBatch.as_view(), name="ojs-jobs-batch"),
     path("ojs/v1/jobs/<str:job_id>", JobDetail.as_view(), name="ojs-job"),
@@ -54,13 +62,18 @@ urlpatterns = [
         name="ojs-dead-letter-retry",
     ),
     path("ojs/v1/events", EventCollection.as_view(), name="ojs-events"),
+    re_path(
+        r"^ojs/v1/admin/workers/(?P<worker_id>[^/]+)/(?P<verb>quiet|terminate|resume)$",
+        WorkerDirective.as_view(),
+        name="ojs-worker-directive",
+    ),
     path("ojs/v1/admin/reset", Reset.as_view(), name="ojs-reset"),
     path("metrics", Metrics.as_view(), name="ojs-metrics"),
     path("livez", Alive.as_view(), name="ojs-livez"),
     path("healthz", Alive.as_view(), name="ojs-healthz"),
     path("ready", Ready.as_view(), name="ojs-ready"),
     path("readyz", Ready.as_view(), name="ojs-readyz"),
-    path("health", Health.as_view(), name="ojs-health-short"),
+    path("health", HealthView.as_view(), name="ojs-health-short"),
 ]
 
 # Included last by the project, so that extensions can add paths below /ojs before it.

@@ -20,6 +20,7 @@ from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Standing, heartbeat
 from jobs.services.nack import Nack, nack
 from jobs.services.waiting import fetch_or_wait
+from jobs.services.workers import direct
 
 
 class WorkerView(OJSView):
@@ -165,3 +166,17 @@ class Heartbeat(WorkerView):
     def post(self, request: Request) -> Response:
         """Note that a worker lives and tell it what to do."""
         return Response(codec.encode_heartbeat(heartbeat(codec.decode_heartbeat(self.body()))))
+
+
+class WorkerDirective(OJSView):
+    """What an operator wants of one worker."""
+
+    scopes = {"POST": "ojs:admin:write"}
+
+    def post(self, request: Request, worker_id: str, verb: str) -> Response:
+        """Note it; the worker learns it with its next heartbeat or FETCH."""
+        self.optional_body()
+        if "\0" in worker_id:
+            raise NotFound.of("worker", worker_id)
+        told = direct(worker_id, verb)
+        return Response({"worker_id": worker_id, "id": worker_id, "directive": told.name.lower()})

@@ -116,6 +116,16 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='LoopTick',
+            fields=[
+                ('name', jobs.models.NameField(db_collation='C', primary_key=True, serialize=False)),
+                ('ticked_at', models.DateTimeField()),
+            ],
+            options={
+                'db_table': 'ojs_loop',
+            },
+        ),
+        migrations.CreateModel(
             name='Minute',
             fields=[
                 ('queue', jobs.models.NameField(db_collation='C')),

@@ -1,21 +1,44 @@
 """Is the server well: facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
 
 from dataclasses import dataclass
-from time import monotonic
+from functools import cache
+from time import monotonic, perf_counter
 
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.migrations.executor import MigrationExecutor
 
 from jobs import queries
+from jobs.conf import conf
 
 STARTED = monotonic()
+SLOW_MS = 1000
+STALE_LOOP_MS = 15_000
 
 
 @dataclass(frozen=True, slots=True)
-class BackendHealth:
-    """The database as seen now; `error` None: it answered within `latency_ms`."""
+class Health:
+    """The system as seen now; `error` None: the database answered within `latency_ms`."""
 
     latency_ms: int
     error: str | None
+    vitals: queries.Vitals | None
+
+    @property
+    def is_slow(self) -> bool:
+        """The database takes too long to answer."""
+        return self.latency_ms > SLOW_MS
+
+    @property
+    def is_ticking(self) -> bool:
+        """Every loop did its turn lately: due jobs start, lost ones come back."""
+        return self.vitals is not None and self.vitals.is_ticking
+
+    @property
+    def is_well(self) -> bool:
+        """Nothing an operator has to look at."""
+        if self.error or self.vitals is None or self.is_slow or not self.is_ticking:
+            return False
+        return (self.vitals.workers - self.vitals.alive) * 2 <= self.vitals.workers
 
 
 def uptime_seconds() -> int:
@@ -23,9 +46,27 @@ def uptime_seconds() -> int:
     return int(monotonic() - STARTED)
 
 
-def backend_health() -> BackendHealth:
-    """Ask the database for a sign of life."""
+def health() -> Health:
+    """Look at the database, workers and loops; one statement."""
+    began = perf_counter()
     try:
-        return BackendHealth(max(1, round(queries.ping())), None)
+        vitals = queries.vitals(conf().worker_silence_ms, STALE_LOOP_MS)
     except (DatabaseError, InterfaceError) as problem:
-        return BackendHealth(0, type(problem).__name__)
+        return Health(0, type(problem).__name__, None)
+    return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals)
+
+
+@cache
+def _no_migration_is_missing() -> bool:
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise LookupError  # not cached: it may change
+    return True
+
+
+def is_migrated() -> bool:
+    """Tell whether the database has this release's tables; asks until it has."""
+    try:
+        return _no_migration_is_missing()
+    except (LookupError, DatabaseError, InterfaceError):
+        return False

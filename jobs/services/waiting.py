@@ -8,10 +8,12 @@ import logging
 import random
 import threading
 from time import monotonic
+from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import connections
 
+from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.queries import Claimed
 from jobs.services.fetch import fetch
@@ -57,14 +59,19 @@ class Listener:
                 pause.wait(RECONNECT_S)
 
     def _listen(self) -> None:
-        parameters = connection.get_connection_params()
-        parameters = {k: v for k, v in parameters.items() if k not in {"cursor_factory", "context"}}
-        with psycopg.connect(**{**parameters, "autocommit": True}) as raw:
+        with psycopg.connect(**_parameters(), autocommit=True) as raw:
             raw.execute("LISTEN ojs_ready")
             for _ in raw.notifies():
                 with self._changed:
                     self._rounds += 1
                     self._changed.notify_all()
+
+
+def _parameters() -> dict[str, Any]:
+    """Return where to connect: LISTEN does not work through a transaction-mode pooler."""
+    left_out = {"cursor_factory", "context", "autocommit"}
+    found = connections[conf().direct_database].get_connection_params()
+    return {name: value for name, value in found.items() if name not in left_out}
 
 
 _listener = Listener()

@@ -33,7 +33,8 @@ def _wrap(wrapper: Callable[[Context, Step], Any], following: Step) -> Step:
 
 def _call(context: Context) -> Any:
     handler = _handler(context)
-    return handler.run(orjson.loads(context.job.args))
+    returned = handler.run(orjson.loads(context.job.args))
+    return context.result if returned is None else returned
 
 
 def _handler(context: Context) -> JobHandler[Any, Any]:

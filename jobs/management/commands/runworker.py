@@ -9,8 +9,10 @@ from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
+from jobs.conf import conf
 from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, run_once
 from jobs.worker.engine import Engine, Terms
@@ -41,6 +43,7 @@ class Command(BaseCommand):
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Run until told to stop."""
+        _connect_directly()
         if options["child"]:
             sys.exit(_run_child(options))
         if options["once"] and not options["no_loops"]:
@@ -52,6 +55,11 @@ class Command(BaseCommand):
         if runner:
             runner.stop()
         sys.exit(code)
+
+
+def _connect_directly() -> None:
+    """Use the connection past the pooler: loops and workers hold session locks and LISTEN."""
+    connections.settings["default"] = connections.settings[conf().direct_database]
 
 
 def _run_loops_only() -> int:

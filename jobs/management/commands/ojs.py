@@ -1,0 +1,144 @@
+"""manage.py ojs: what operators do with jobs and queues, from a shell.
+
+    manage.py ojs enqueue mail.send '["ada@example.org"]' --queue mail --in PT5M
+    manage.py ojs inspect JOB            manage.py ojs cancel JOB --reason "…"
+    manage.py ojs retry JOB              manage.py ojs queues
+    manage.py ojs pause QUEUE            manage.py ojs resume QUEUE
+    manage.py ojs stats
+
+Every verb takes `--json` for scripts; the shapes are those of the HTTP API.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jobs import queries
+from jobs.api import codec
+from jobs.api.queues import encode_stats
+from jobs.domain import jsonio
+from jobs.domain.errors import OJSError
+from jobs.domain.job import Job
+from jobs.domain.states import State, state_of
+from jobs.models import Queue
+from jobs.services import dead_letter
+from jobs.services.cancel import cancel
+from jobs.services.enqueue import enqueue
+from jobs.services.queues import pause, resume, stats
+from jobs.services.show import show
+
+ACTOR = "manage.py"
+
+
+class Command(BaseCommand):
+    """Operate jobs and queues."""
+
+    help = "Enqueue, inspect, retry and cancel jobs; list, pause and resume queues."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare one sub-command per verb."""
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        one = verbs.add_parser("enqueue", help="store a job")
+        one.add_argument("type")
+        one.add_argument("arguments", nargs="?", default="[]", metavar="ARGS", help="a JSON array")
+        one.add_argument("--queue")
+        one.add_argument("--priority", type=int)
+        one.add_argument("--meta", help="a JSON object")
+        one.add_argument("--in", dest="delay", metavar="DURATION", help="ISO 8601, such as PT5M")
+        for verb, text in (
+            ("inspect", "show a job"),
+            ("retry", "run a discarded job again"),
+            ("cancel", "end a job"),
+        ):
+            verbs.add_parser(verb, help=text).add_argument("job")
+        verbs.choices["cancel"].add_argument("--reason")
+        for verb in ("pause", "resume"):
+            verbs.add_parser(verb, help=f"{verb} a queue").add_argument("queue")
+        verbs.add_parser("queues", help="list queues with their numbers")
+        verbs.add_parser("stats", help="jobs by state, over all queues")
+        for choice in verbs.choices.values():
+            choice.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *_arguments: Any, **options: Any) -> None:
+        """Run the verb; what the server refuses ends the command with its message."""
+        act: Callable[[dict[str, Any]], None] = getattr(self, f"_{options['verb']}")
+        try:
+            act(options)
+        except OJSError as problem:
+            raise CommandError(f"{problem.code}: {problem.message}") from None
+
+    def _enqueue(self, options: dict[str, Any]) -> None:
+        body: dict[str, Any] = {"type": options["type"], "args": _parsed("args", options["arguments"])}
+        if options["meta"] is not None:
+            body["meta"] = _parsed("meta", options["meta"])
+        chosen = {"queue": options["queue"], "priority": options["priority"]}
+        chosen |= {"scheduled_at": options["delay"] and f"+{options['delay']}"}
+        body["options"] = {name: value for name, value in chosen.items() if value is not None}
+        stored = enqueue([codec.decode_job(body)])[0]
+        if stored is None:
+            raise CommandError("middleware dropped the job")
+        self._print_job(stored, options)
+
+    def _inspect(self, options: dict[str, Any]) -> None:
+        self._print_job(show(options["job"]), options, details=True)
+
+    def _retry(self, options: dict[str, Any]) -> None:
+        self._print_job(dead_letter.retry(options["job"]), options)
+
+    def _cancel(self, options: dict[str, Any]) -> None:
+        job, _ = cancel(show(options["job"]).id, ACTOR, options["reason"])
+        self._print_job(job, options)
+
+    def _pause(self, options: dict[str, Any]) -> None:
+        name = codec.queue_name("queue", options["queue"])
+        self._print_queues([encode_stats(pause(name, ACTOR)[0])], options)
+
+    def _resume(self, options: dict[str, Any]) -> None:
+        name = codec.queue_name("queue", options["queue"])
+        self._print_queues([encode_stats(resume(name, ACTOR)[0])], options)
+
+    def _queues(self, options: dict[str, Any]) -> None:
+        names = Queue.objects.values_list("name", flat=True)
+        self._print_queues([encode_stats(stats(name)) for name in names], options)
+
+    def _stats(self, options: dict[str, Any]) -> None:
+        summed = {state.value: 0 for state in State}
+        for counts in queries.depths().values():
+            for code, jobs in counts.items():
+                summed[state_of(code).value] += jobs
+        if options["json"]:
+            self.stdout.write(json.dumps(summed))
+            return
+        for state, jobs in summed.items():
+            self.stdout.write(f"{state:10} {jobs:>12,}")
+
+    def _print_job(self, job: Job, options: dict[str, Any], *, details: bool = False) -> None:
+        envelope = json.loads(jsonio.dumps(codec.encode_job(job)))
+        if options["json"]:
+            self.stdout.write(json.dumps(envelope))
+        elif details:
+            self.stdout.write(json.dumps(envelope, indent=2, ensure_ascii=False))
+        else:
+            self.stdout.write(f"{job.id}  {envelope['state']}  {job.type}  queue {job.queue}")
+
+    def _print_queues(self, shown: Sequence[dict[str, Any]], options: dict[str, Any]) -> None:
+        if options["json"]:
+            self.stdout.write(json.dumps([queue["queue"] for queue in shown]))
+            return
+        columns = [state.value for state in State]
+        self.stdout.write(_row("queue", "status", columns))
+        for queue in shown:
+            self.stdout.write(_row(queue["name"], queue["status"], [queue[c] for c in columns]))
+
+
+def _row(name: str, status: str, cells: Iterable[object]) -> str:
+    return f"{name:24} {status:8}" + "".join(f"{cell:>11}" for cell in cells)
+
+
+def _parsed(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        raise CommandError(f"{name} is not JSON: {problem}") from None
