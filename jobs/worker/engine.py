@@ -34,7 +34,7 @@ from jobs.worker.execution import execute, failed
 logger = logging.getLogger("ojs.worker")
 
 MOST_CLAIMED = 200
-HEARTBEAT_S = 5.0
+BEATS = 6  # heartbeats within the silence after which a worker counts as dead
 TICK_S = 0.1  # how often timeouts are looked at
 STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
 LEAVE_S = 5.0  # how long the others may go on in a process that must be replaced
@@ -243,7 +243,7 @@ class Engine:
             except Error:
                 logger.warning("heartbeat.database", exc_info=True)
                 connection.close()
-            self._beat_now.wait(HEARTBEAT_S)
+            self._beat_now.wait(conf().worker_silence_ms / 1000 / BEATS)
             self._beat_now.clear()
         connection.close()
 

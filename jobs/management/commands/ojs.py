@@ -70,7 +70,10 @@ class Command(BaseCommand):
             raise CommandError(f"{problem.code}: {problem.message}") from None
 
     def _enqueue(self, options: dict[str, Any]) -> None:
-        body: dict[str, Any] = {"type": options["type"], "args": _parsed("args", options["arguments"])}
+        body: dict[str, Any] = {
+            "type": options["type"],
+            "args": _parsed("args", options["arguments"]),
+        }
         if options["meta"] is not None:
             body["meta"] = _parsed("meta", options["meta"])
         chosen = {"queue": options["queue"], "priority": options["priority"]}

@@ -1,0 +1,1 @@
+"""`runworker` as a real process; its handlers stand in `ojs_jobs.py`."""

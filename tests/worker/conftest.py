@@ -1,0 +1,120 @@
+"""A worker process and a place to meet its handlers."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from django.db import connection
+
+from jobs.domain.job import Job
+from jobs.domain.states import State, state_of
+from jobs.services.show import show
+
+DEADLINE_S = 30.0
+Spawn = Callable[..., subprocess.Popen[bytes]]
+
+
+def until(check: Callable[[], bool]) -> None:
+    """Wait for something that another process does."""
+    end = monotonic() + DEADLINE_S
+    while not check():
+        assert monotonic() < end, "it did not happen"
+        threading.Event().wait(0.02)
+
+
+def wait_for(job_id: str, *states: State) -> Job:
+    """Wait until a job is in one of `states` and return it."""
+    until(lambda: state_of(show(job_id).state) in states)
+    return show(job_id)
+
+
+@dataclass
+class Guest:
+    """A handler that waits for an answer."""
+
+    line: socket.socket
+    pid: int
+    attempt: int
+
+    def let_go(self, text: str = "done") -> None:
+        """Let it return `text`."""
+        self.line.sendall(text.encode())
+        self.line.close()
+
+
+class Meeting:
+    """Where handlers of `tests.meet` report."""
+
+    def __init__(self, address: Path) -> None:
+        """Listen at a socket."""
+        self.address = str(address)
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(self.address)
+        self._socket.listen(50)
+        self._socket.settimeout(DEADLINE_S)
+        self._guests: list[Guest] = []
+
+    def next(self) -> Guest:
+        """Wait for the next handler."""
+        line, _ = self._socket.accept()
+        pid, attempt = line.recv(100).split()
+        self._guests.append(Guest(line, int(pid), int(attempt)))
+        return self._guests[-1]
+
+    def close(self) -> None:
+        """Stop listening and let everybody go."""
+        self._socket.close()
+        for guest in self._guests:
+            guest.line.close()
+
+
+@pytest.fixture
+def meeting(tmp_path: Path) -> Iterator[Meeting]:
+    """Return a place to meet handlers."""
+    place = Meeting(tmp_path / "s")
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def worker(store: None, spawn: Spawn) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Return a function that starts `runworker` with the handlers of these tests."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+        process = spawn(
+            "manage.py", "runworker", *arguments,
+            DJANGO_SETTINGS_MODULE="tests.worker.settings", **environment,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            _kill_with_children(process.pid)
+        process.wait()
+    until(_is_alone)
+
+
+def _kill_with_children(pid: int) -> None:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for number in (pid, *map(int, children)):
+        os.kill(number, signal.SIGKILL)
+
+
+def _is_alone() -> bool:
+    """Tell whether the database has noticed the end of every worker."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND application_name = 'ojs-worker-tests'"
+        )
+        return bool(cursor.fetchone()[0] == 0)

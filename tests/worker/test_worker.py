@@ -1,0 +1,175 @@
+"""What `runworker` does with jobs, signals, crashes and handlers that never end."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import orjson
+import pytest
+from django.db import transaction
+
+from jobs.domain.job import Job
+from jobs.domain.states import State, state_of
+from jobs.models import Event, Progress
+from jobs.services.cancel import cancel
+from jobs.services.show import show
+from tests.worker import ojs_jobs as handlers
+from tests.worker.conftest import Meeting, Spawn, until, wait_for
+
+Start = Callable[..., "object"]
+
+
+def stored(job: Job | None) -> str:
+    """Return the id of a job that was not dropped."""
+    assert job is not None
+    return job.id
+
+
+def errors(job: Job) -> list[dict[str, object]]:
+    """Return the error history."""
+    found: list[dict[str, object]] = orjson.loads(job.errors or "[]")
+    return found
+
+
+def test_handlers_complete_jobs_with_their_results(worker: Spawn) -> None:
+    job_id = stored(handlers.echo.enqueue({"a": [1, None, "ü"]}))
+    worker("--concurrency", "2")
+    job = wait_for(job_id, State.COMPLETED)
+    assert orjson.loads(job.result or "") == {"a": [1, None, "ü"]}
+
+
+def test_the_context_reports_progress_and_sets_the_result(worker: Spawn) -> None:
+    job_id = stored(handlers.report.enqueue())
+    worker("--once")
+    job = wait_for(job_id, State.COMPLETED)
+    assert orjson.loads(job.result or "") == {"cancelled": False}
+    shown = Progress.objects.get(job_id=job_id)
+    assert (shown.progress, shown.message, shown.data) == (0.5, "half", {"rows": 10})
+
+
+def test_once_ends_when_nothing_is_available(worker: Spawn) -> None:
+    ids = [stored(handlers.echo.enqueue(n)) for n in range(50)]
+    process = worker("--once", "--processes", "2")
+    assert process.wait(60) == 0
+    assert {state_of(show(job_id).state) for job_id in ids} == {State.COMPLETED}
+
+
+def test_a_failing_handler_leaves_its_error_and_goes_to_the_dead_letter(worker: Spawn) -> None:
+    job_id = stored(handlers.broken.enqueue(0))
+    worker()
+    job = wait_for(job_id, State.DISCARDED)
+    assert job.dead_letter is True
+    error = errors(job)[0]
+    assert error["type"] == "ZeroDivisionError"
+    assert "ojs_jobs.py" in str(error["backtrace"])
+
+
+def test_a_job_without_handler_fails_and_says_so(worker: Spawn) -> None:
+    chosen = handlers.echo.options(retry={"max_attempts": 1})
+    chosen.type = "tests.unknown"
+    job_id = stored(chosen.enqueue(1))
+    worker()
+    job = wait_for(job_id, State.DISCARDED)
+    assert errors(job)[0]["code"] == "handler_not_found"
+
+
+def test_enqueue_joins_the_transaction_of_the_caller(worker: Spawn, meeting: Meeting) -> None:
+    worker()
+    with transaction.atomic():
+        lost = stored(handlers.meet.enqueue(meeting.address))
+        transaction.set_rollback(True)
+    with transaction.atomic():
+        kept = stored(handlers.meet.enqueue(meeting.address))
+    guest = meeting.next()
+    guest.let_go()
+    wait_for(kept, State.COMPLETED)
+    assert not Event.objects.filter(job_id=lost).exists()
+
+
+def test_gs_17_a_killed_worker_loses_its_job_once_and_another_finishes_it(
+    worker: Spawn, meeting: Meeting
+) -> None:
+    job_id = stored(handlers.meet.enqueue(meeting.address))
+    worker(OJS_WORKER_SILENCE_MS="1500")
+    first = meeting.next()
+    os.kill(first.pid, signal.SIGKILL)
+    second = meeting.next()
+    assert (first.attempt, second.attempt) == (1, 2)
+    assert second.pid != first.pid
+    second.let_go("after all")
+    job = wait_for(job_id, State.COMPLETED)
+    assert [error["code"] for error in errors(job)] == ["worker_death"]
+    assert orjson.loads(job.result or "") == "after all"
+
+
+def test_gs_1_sigterm_finishes_what_runs_and_gives_the_rest_back(
+    worker: Spawn, meeting: Meeting
+) -> None:
+    ids = [stored(handlers.meet.enqueue(meeting.address)) for _ in range(2)]
+    process = worker("--concurrency", "1")
+    running = meeting.next()
+    until(lambda: all(show(job_id).state == 4 for job_id in ids))  # the second one waits claimed
+    process.send_signal(signal.SIGTERM)
+    until(lambda: any(state_of(show(job_id).state) is State.AVAILABLE for job_id in ids))
+    running.let_go()
+    assert process.wait(30) == 0
+    done, back = sorted((show(job_id) for job_id in ids), key=lambda job: job.state, reverse=True)
+    assert (state_of(done.state), done.attempt) == (State.COMPLETED, 1)
+    assert (state_of(back.state), back.attempt) == (State.AVAILABLE, 0)
+
+
+def test_gs_4_what_outlasts_the_grace_period_is_given_back_unharmed(
+    worker: Spawn, meeting: Meeting
+) -> None:
+    job_id = stored(handlers.meet.enqueue(meeting.address))
+    process = worker(OJS_SHUTDOWN_GRACE_MS="300")
+    meeting.next()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 1
+    job = show(job_id)
+    assert (state_of(job.state), job.attempt, errors(job)) == (State.AVAILABLE, 0, [])
+
+
+def test_gs_5_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> None:
+    stored(handlers.meet.enqueue(meeting.address))
+    process = worker()
+    meeting.next()
+    process.send_signal(signal.SIGTERM)
+    until(lambda: Event.objects.filter(kind=31).exists())  # quiet: the first one arrived
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 1
+
+
+def test_gs_5_sigtstp_quiets_and_sigcont_resumes(worker: Spawn, meeting: Meeting) -> None:
+    process = worker()
+    first = stored(handlers.meet.enqueue(meeting.address))
+    guest = meeting.next()
+    process.send_signal(signal.SIGTSTP)
+    until(lambda: Event.objects.filter(kind=31).exists())
+    second = stored(handlers.meet.enqueue(meeting.address))
+    guest.let_go()
+    wait_for(first, State.COMPLETED)
+    assert state_of(show(second).state) is State.AVAILABLE
+    process.send_signal(signal.SIGCONT)
+    meeting.next().let_go()
+    wait_for(second, State.COMPLETED)
+
+
+@pytest.mark.parametrize("handler", [handlers.spin, handlers.block], ids=["python", "c-call"])
+def test_a_handler_that_never_ends_is_stopped(worker: Spawn, handler: object) -> None:
+    stuck = stored(handler.enqueue())  # type: ignore[attr-defined]  # a JobHandler
+    worker("--concurrency", "1")
+    job = wait_for(stuck, State.DISCARDED)
+    assert errors(job)[0]["code"] == "timeout"
+    after = stored(handlers.echo.enqueue(1))  # its slot is free again
+    wait_for(after, State.COMPLETED)
+
+
+def test_a_cancelled_job_is_told_to_its_handler(worker: Spawn, meeting: Meeting) -> None:
+    job_id = stored(handlers.meet.enqueue(meeting.address))
+    worker(OJS_WORKER_SILENCE_MS="1500")
+    guest = meeting.next()
+    cancel(job_id)
+    guest.let_go("too late")
+    job = wait_for(job_id, State.CANCELLED)
+    assert job.result is None
