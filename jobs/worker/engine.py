@@ -83,6 +83,7 @@ class Engine:
         self._must_leave = threading.Event()
         self._over = threading.Event()
         self._beat_now = threading.Event()
+        self._is_known = threading.Event()  # the first heartbeat was stored
 
     # --- the main thread
 
@@ -119,7 +120,9 @@ class Engine:
     def _claim_until_told(self) -> None:
         pause = FIRST_POLL_S
         while self.standing is not Standing.TERMINATE and not self._must_leave.is_set():
-            free = self._free()
+            # A worker that never heartbeated is not missed when it dies: its jobs would wait for
+            # the end of their leases. So it claims nothing before it is known. Spec: GS-17.
+            free = self._free() if self._is_known.is_set() else 0
             if free <= 0 or self.standing is Standing.QUIET:
                 self._wake.wait(TICK_S)
                 self._wake.clear()
@@ -237,13 +240,16 @@ class Engine:
     # --- heartbeats
 
     def _beat(self) -> None:
+        interval = conf().worker_silence_ms / 1000 / BEATS
         while not self._over.is_set():
+            pause = interval
             try:
                 self._send_beat()
             except Error:
                 logger.warning("heartbeat.database", exc_info=True)
                 connection.close()
-            self._beat_now.wait(conf().worker_silence_ms / 1000 / BEATS)
+                pause = min(RECONNECT_S, interval)
+            self._beat_now.wait(pause)
             self._beat_now.clear()
         connection.close()
 
@@ -251,6 +257,9 @@ class Engine:
         with self._lock:
             ids = tuple(self._held)
         answer = heartbeat(self._report(ids))
+        if not self._is_known.is_set():
+            self._is_known.set()
+            self._wake.set()
         if answer.standing > self.standing:
             self.standing = answer.standing
             self._wake.set()
