@@ -116,6 +116,7 @@ class Engine:
         """Claim nothing more, drain and end."""
         self.standing = Standing.TERMINATE
         self._wake.set()
+        self._listener.wake()
 
     def _claim_until_told(self) -> None:
         pause = FIRST_POLL_S
@@ -236,6 +237,7 @@ class Engine:
         self._forget(job.id)
         self._must_leave.set()
         self._wake.set()
+        self._listener.wake()
 
     # --- heartbeats
 
@@ -263,6 +265,7 @@ class Engine:
         if answer.standing > self.standing:
             self.standing = answer.standing
             self._wake.set()
+            self._listener.wake()
         for job_id in answer.cancelled:
             with self._lock:
                 context = self._held.get(job_id)
