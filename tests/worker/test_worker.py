@@ -9,12 +9,14 @@ import orjson
 import pytest
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import Event, Progress, Worker
 from jobs.services.cancel import cancel
 from jobs.services.show import show
+from jobs.services.workers import direct
 from tests.processes import until
 from tests.worker import ojs_jobs as handlers
 from tests.worker.conftest import Meeting, Spawn, wait_for
@@ -167,6 +169,42 @@ def test_gs_5_sigtstp_quiets_and_sigcont_resumes(worker: Spawn, meeting: Meeting
     process.send_signal(signal.SIGCONT)
     meeting.next().let_go()
     wait_for(second, State.COMPLETED)
+
+
+def test_gs_15_an_operator_quiets_a_worker_and_resumes_it(worker: Spawn, meeting: Meeting) -> None:
+    worker(OJS_WORKER_SILENCE_MS="6000")  # a heartbeat per second
+    first = stored(handlers.meet.enqueue(meeting.address))
+    guest = meeting.next()
+    known = Worker.objects.get(pid=guest.pid)
+    direct(known.id, "quiet")
+    second = stored(handlers.meet.enqueue(meeting.address))
+    guest.let_go()
+    wait_for(first, State.COMPLETED)
+    heard = timezone.now()
+    until(lambda: Worker.objects.filter(id=known.id, last_heartbeat_at__gt=heard).exists())
+    assert state_of(show(second).state) is State.AVAILABLE
+    direct(known.id, "resume")
+    meeting.next().let_go()
+    wait_for(second, State.COMPLETED)
+
+
+def test_gs_15_an_operator_ends_a_worker_and_the_pool_starts_another(
+    worker: Spawn, meeting: Meeting
+) -> None:
+    worker(OJS_WORKER_SILENCE_MS="6000")
+    first = stored(handlers.meet.enqueue(meeting.address))
+    guest = meeting.next()
+    known = Worker.objects.get(pid=guest.pid)
+    direct(known.id, "terminate")
+    second = stored(handlers.meet.enqueue(meeting.address))
+    guest.let_go()
+    successor = meeting.next()
+    assert successor.pid != guest.pid
+    successor.let_go()
+    wait_for(first, State.COMPLETED)
+    wait_for(second, State.COMPLETED)
+    known.refresh_from_db()
+    assert known.stopped_at is not None
 
 
 @pytest.mark.parametrize("handler", [handlers.spin, handlers.block], ids=["python", "c-call"])
