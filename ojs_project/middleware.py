@@ -1,5 +1,6 @@
 """Runs Django's page middleware for pages only, so that API requests do not pay for it."""
 
+import warnings
 from collections.abc import Callable
 
 from django.conf import settings
@@ -15,11 +16,14 @@ CSP = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-ur
 def pages_only(get_response: Handler) -> Handler:
     """Wrap the view in `PAGE_MIDDLEWARE` when the path starts with one of `PAGE_PREFIXES`."""
     pages: Handler = get_response
-    for path in reversed(settings.PAGE_MIDDLEWARE):
-        try:
-            pages = import_string(path)(pages)
-        except MiddlewareNotUsed:
-            continue
+    with warnings.catch_warnings():
+        # static files that were not collected come from the apps' folders
+        warnings.filterwarnings("ignore", "No directory at", UserWarning)
+        for path in reversed(settings.PAGE_MIDDLEWARE):
+            try:
+                pages = import_string(path)(pages)
+            except MiddlewareNotUsed:
+                continue
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if not request.path_info.startswith(settings.PAGE_PREFIXES):

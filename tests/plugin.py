@@ -4,6 +4,7 @@ The controller starts one embedded cluster for the run, unless DATABASE_URL name
 xdist worker has its own database in it.
 """
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -40,6 +41,7 @@ def _start_cluster() -> None:
 _start_cluster()
 
 
+@atexit.register  # pytest does not call it when a conftest cannot be imported
 def pytest_unconfigure() -> None:
     """End and remove the cluster, also after a failed run."""
     while CLUSTER:

@@ -6,9 +6,17 @@ from typing import Any
 
 from rest_framework.request import Request
 
+from jobs.api.schemas import Schema, integer, text
 from jobs.domain.errors import InvalidRequest
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, MAX_DIGITS = 50, 200, 1_000_000, 7
+QUERY: dict[str, Schema] = {
+    "limit": {**integer(1, MAX_OFFSET), "description": "Clamped to what the list allows"},
+    "offset": integer(0, MAX_OFFSET),
+    "cursor": {**text(1), "description": "`next_cursor` of the page before"},
+    "page": integer(1, MAX_OFFSET),
+    "per_page": {**integer(1, MAX_OFFSET), "description": "Another name of `limit`"},
+}
 
 
 @dataclass(frozen=True, slots=True)
