@@ -220,6 +220,8 @@ class Later(models.Model):
             models.Index(
                 fields=["due_at", "id"], name="ojs_later_due", condition=Q(due_at__isnull=False)
             ),
+            # the console's lists of scheduled, pending and retryable jobs
+            models.Index(fields=["kind", "id"], name="ojs_later_kind"),
             # expire: waiting jobs whose time has passed
             models.Index(
                 fields=["expires_at"],
@@ -282,6 +284,8 @@ class Event(models.Model):
             models.Index(
                 fields=["job_id"], name="ojs_event_job", condition=Q(job_id__isnull=False)
             ),
+            # the console's latest failures; 5 is a failed attempt
+            models.Index(fields=["stamp", "seq"], name="ojs_event_failed", condition=Q(kind=5)),
         ]
 
     def __str__(self) -> str:

@@ -124,6 +124,13 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {"DEFAULT_GENERATOR_CLASS": "jobs.api.openapi.Generator"}
 
+# Shared by all processes: the operator tasks' cluster tells here that it runs
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "ojs_cache",
+    }
+}
 Q_CLUSTER = {
     "name": "ojs",
     "orm": "default",
@@ -134,6 +141,8 @@ Q_CLUSTER = {
     "ack_failures": True,
     "catch_up": False,
     "bulk": 1,
+    "poll": 1,  # seconds between looks for a task
+    "guard_cycle": 1,  # seconds between signs of life, which fade after 3
     "save_limit": 1000,
     "label": "Operator tasks",
 }

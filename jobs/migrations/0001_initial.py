@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'ojs_event',
-                'indexes': [models.Index(condition=models.Q(('job_id__isnull', False)), fields=['job_id'], name='ojs_event_job')],
+                'indexes': [models.Index(condition=models.Q(('job_id__isnull', False)), fields=['job_id'], name='ojs_event_job'), models.Index(condition=models.Q(('kind', 5)), fields=['stamp', 'seq'], name='ojs_event_failed')],
             },
         ),
         migrations.CreateModel(
@@ -265,7 +265,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'ojs_later',
-                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at', 'id'], name='ojs_later_due'), models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='ojs_later_expires')],
+                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at', 'id'], name='ojs_later_due'), models.Index(fields=['kind', 'id'], name='ojs_later_kind'), models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='ojs_later_expires')],
             },
         ),
         migrations.CreateModel(
