@@ -37,7 +37,7 @@ FILTER = {
     "queue": text(),
     "type": text(),
     "error_type": text(),
-    "since": TIME,
+    "since": {"anyOf": [TIME, {"const": ""}]},
     "all": {"type": "string", "enum": list(FLAGS), "description": "Those not flagged, too"},
 }
 OVERRIDE = obj(

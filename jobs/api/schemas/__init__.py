@@ -53,7 +53,8 @@ def matching(pattern: re.Pattern[str], **more: Any) -> Schema:
 
 def maybe(schema: Schema) -> Schema:
     """Allow null: for optional members of a request it means "not given"."""
-    if isinstance(kind := schema.get("type"), str) and "enum" not in schema:
+    kind = schema.get("type")
+    if isinstance(kind, str) and not {"enum", "format"} & schema.keys():
         return {**schema, "type": [kind, "null"]}
     return {"anyOf": [schema, {"type": "null"}]}
 
@@ -80,33 +81,30 @@ WHEN: Schema = {
     "anyOf": [TIME, text(pattern=DURATION["pattern"].replace("^", "^\\+", 1))],
 }
 
-ERROR = component(
-    "Error",
+PROBLEM = component(
+    "Problem",
     obj(
         {
-            "error": obj(
-                {
-                    "code": text(1),
-                    "type": {
-                        "type": "string",
-                        "enum": [
-                            "validation_error", "not_found", "conflict", "rate_limit", "auth",
-                            "unsupported", "backend_error",
-                        ],
-                    },
-                    "message": text(1),
-                    "retryable": BOOLEAN,
-                    "details": OBJECT,
-                    "hint": text(1),
-                    "docs_url": text(),
-                    "doc_url": text(),
-                    "request_id": text(1, 128),
-                },
-                additionalProperties=True,
-            )
-        }
+            "code": text(1),
+            "type": {
+                "type": "string",
+                "enum": [
+                    "validation_error", "not_found", "conflict", "rate_limit", "auth",
+                    "unsupported", "backend_error",
+                ],
+            },
+            "message": text(1),
+            "retryable": BOOLEAN,
+            "details": OBJECT,
+            "hint": text(1),
+            "docs_url": text(),
+            "doc_url": text(),
+            "request_id": text(1, 128),
+        },
+        additionalProperties=True,  # a code may bring members of its own
     ),
 )  # fmt: skip
+ERROR = component("Error", obj({"error": PROBLEM}))
 
 PAGINATION = component(
     "Pagination",

@@ -6,10 +6,10 @@ from jobs.api import codec
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
-    ERROR,
     ID,
     LEASE_MS,
     OBJECT,
+    PROBLEM,
     QUEUE,
     STATE,
     TIME,
@@ -31,7 +31,10 @@ FETCH = obj(
     {"queues": array(QUEUE, minItems=1, maxItems=codec.MAX_QUEUES)},
     optional(
         {
-            "count": {**integer(1), "description": f"At most {codec.MAX_COUNT} are handed out"},
+            "count": {
+                **integer(1, 2**53),
+                "description": f"At most {codec.MAX_COUNT} are handed out",
+            },
             "worker_id": WORKER_ID,
             "visibility_timeout_ms": LEASE_MS,
             "wait_ms": {
@@ -127,8 +130,12 @@ DIRECTED = obj({"worker_id": text(1), "id": text(1), "directive": DIRECTIVE})
 
 def batch(name: str, item: Schema, answer: Schema) -> dict[str, Any]:
     """Describe one batch operation; each item's result is its answer or its error."""
-    refused = {"allOf": [obj({"id": text(), "job_id": text(), "status": integer(400)}), ERROR]}
-    done = {"allOf": [obj({"status": {"const": 200}}), answer]}
+    refused = obj({"id": text(), "job_id": text(), "status": integer(400), "error": PROBLEM})
+    done = {
+        **answer,
+        "properties": {"status": {"const": 200}, **answer["properties"]},
+        "required": ["status", *answer["required"]],
+    }
     return {
         "answers": {200: obj({"results": array({"anyOf": [done, refused]}), "count": integer(1)})},
         "body": obj({name: array(item, minItems=1, maxItems=10_000)}),

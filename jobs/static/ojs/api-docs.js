@@ -5,7 +5,7 @@
   SwaggerUIBundle({
     domNode: place,
     url: place.dataset.ojsUrl,
-    docExpansion: "none",
+    docExpansion: "list",
     requestInterceptor: (request) => {
       if (token()) request.headers["X-CSRFToken"] = token();
       return request;
