@@ -9,7 +9,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from ojs_project.postgres import Cluster
+
+pytest.register_assert_rewrite("tests.asserts")
 
 CLUSTER: list[Cluster] = []
 FOR_TESTS = {
