@@ -55,8 +55,13 @@ def enqueue(drafts: bytes, *, wake: bool) -> list[Placed]:
     return list(starmap(Placed, _rows("enqueue", {"drafts": drafts.decode(), "wake": wake})))
 
 
-def lanes(keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]) -> list[int]:
-    """Find or make the lanes of `keys`, ids in that order; `terms` has (weight, cap) by tenant."""
+def lanes(
+    keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]
+) -> dict[LaneKey, int]:
+    """Find or make the lanes of `keys`; `terms` has (weight, cap) by tenant.
+
+    A lane that another transaction is just making is absent: ask again.
+    """
     wanted = []
     for n, key in enumerate(keys):
         weight, cap = terms.get(key.tenant, (1.0, None))
@@ -66,8 +71,7 @@ def lanes(keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]
                 "route": key.route, "weight": weight, "cap": cap,
             }
         )  # fmt: skip
-    found = dict(_rows("lanes", {"keys": _json(wanted)}))
-    return [found[n] for n in range(len(keys)) if n in found]
+    return {keys[n]: lane_id for n, lane_id in _rows("lanes", {"keys": _json(wanted)})}
 
 
 def wake(lane_ids: Sequence[int]) -> None:
