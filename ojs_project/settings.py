@@ -54,7 +54,7 @@ PAGE_MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 PAGE_PREFIXES = ("/console/", "/admin/", "/static/")
-MIDDLEWARE = ["ojs_project.middleware.pages_only"]
+MIDDLEWARE = ["ojs_project.middleware.PagesOnly"]
 # the admin asks for its middleware by name; ours runs it for the admin's paths
 SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 
