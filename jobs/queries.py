@@ -391,9 +391,20 @@ def dead_letters(params: Mapping[str, Any]) -> tuple[list[str], int]:
     return [str(row[0]) for row in rows], (rows[0][1] if rows else 0)
 
 
-def minutes(queue: str, since_minutes: int) -> tuple[int, int, int, int, int]:
-    """Sum a queue's minutes: completed, failed attempts, started, wait ms, run ms."""
-    return tuple(_rows("minutes", {"queue": queue, "minutes": since_minutes})[0])
+class Counted(NamedTuple):
+    """What happened to the jobs of a queue; `failed` counts attempts."""
+
+    completed: int = 0
+    failed: int = 0
+    started: int = 0
+    wait_ms: int = 0
+    run_ms: int = 0
+
+
+def minutes(queues: Sequence[str] | None, since_minutes: int) -> dict[str, Counted]:
+    """Sum the last minutes of queues; those where nothing happened are absent."""
+    params = {"queues": list(queues) if queues is not None else None, "minutes": since_minutes}
+    return {row[0]: Counted(*row[1:]) for row in _rows("minutes", params)}
 
 
 def lead(key: int) -> bool:

@@ -123,6 +123,13 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
 
+# Shared by all processes: the operator tasks' cluster tells here that it runs
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "ojs_cache",
+    }
+}
 Q_CLUSTER = {
     "name": "ojs",
     "orm": "default",
@@ -133,6 +140,8 @@ Q_CLUSTER = {
     "ack_failures": True,
     "catch_up": False,
     "bulk": 1,
+    "poll": 1,  # seconds between looks for a task
+    "guard_cycle": 1,  # seconds between signs of life, which fade after 3
     "save_limit": 1000,
     "label": "Operator tasks",
 }
