@@ -123,8 +123,9 @@ APPEND_SLASH = False
 
 REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "jobs.api.openapi.OperationSchema",
 }
+SPECTACULAR_SETTINGS = {"DEFAULT_GENERATOR_CLASS": "jobs.api.openapi.Generator"}
 
 # Shared by all processes: the operator tasks' cluster tells here that it runs
 CACHES = {
