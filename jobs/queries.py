@@ -344,8 +344,9 @@ def heal() -> int:
 
 def events(params: Mapping[str, Any], *, ascending: bool, limit: int) -> list[Any]:
     """Read public events by filter, rows as in `sql/events.sql`."""
+    of_job = "" if params["job_id"] is None else "\n   AND e.job_id = %(job_id)s::uuid"
     order = "ORDER BY e.stamp, e.seq" if ascending else "ORDER BY e.stamp DESC, e.seq DESC"
-    return _rows("events", {**params, "limit": limit}, f"\n {order} LIMIT %(limit)s::int")
+    return _rows("events", {**params, "limit": limit}, f"{of_job}\n {order} LIMIT %(limit)s::int")
 
 
 def next_due_ms() -> int | None:

@@ -5,7 +5,8 @@ WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (id uuid, worker_id text, attempt int)
 ), held AS MATERIALIZED (
     SELECT l.id FROM ojs_lease AS l JOIN given AS g ON g.id = l.id
-     WHERE (g.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = g.worker_id)
+     WHERE l.id = ANY (ARRAY(SELECT id FROM given))  -- the planner takes it for a hundred rows
+       AND (g.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = g.worker_id)
        AND (g.attempt IS NULL OR l.attempt = g.attempt)
      ORDER BY l.id FOR UPDATE OF l
 ), ended AS (
