@@ -55,8 +55,13 @@ def enqueue(drafts: bytes, *, wake: bool) -> list[Placed]:
     return list(starmap(Placed, _rows("enqueue", {"drafts": drafts.decode(), "wake": wake})))
 
 
-def lanes(keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]) -> list[int]:
-    """Find or make the lanes of `keys`, ids in that order; `terms` has (weight, cap) by tenant."""
+def lanes(
+    keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]
+) -> dict[LaneKey, int]:
+    """Find or make the lanes of `keys`; `terms` has (weight, cap) by tenant.
+
+    A lane that another transaction is just making is absent: ask again.
+    """
     wanted = []
     for n, key in enumerate(keys):
         weight, cap = terms.get(key.tenant, (1.0, None))
@@ -66,8 +71,7 @@ def lanes(keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]
                 "route": key.route, "weight": weight, "cap": cap,
             }
         )  # fmt: skip
-    found = dict(_rows("lanes", {"keys": _json(wanted)}))
-    return [found[n] for n in range(len(keys)) if n in found]
+    return {keys[n]: lane_id for n, lane_id in _rows("lanes", {"keys": _json(wanted)})}
 
 
 def wake(lane_ids: Sequence[int]) -> None:
@@ -340,8 +344,9 @@ def heal() -> int:
 
 def events(params: Mapping[str, Any], *, ascending: bool, limit: int) -> list[Any]:
     """Read public events by filter, rows as in `sql/events.sql`."""
+    of_job = "" if params["job_id"] is None else "\n   AND e.job_id = %(job_id)s::uuid"
     order = "ORDER BY e.stamp, e.seq" if ascending else "ORDER BY e.stamp DESC, e.seq DESC"
-    return _rows("events", {**params, "limit": limit}, f"\n {order} LIMIT %(limit)s::int")
+    return _rows("events", {**params, "limit": limit}, f"{of_job}\n {order} LIMIT %(limit)s::int")
 
 
 def next_due_ms() -> int | None:

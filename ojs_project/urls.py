@@ -16,21 +16,22 @@ urlpatterns = [
     path("console/", include("console.urls")),
     path("admin/", admin.site.urls),
     path("", RedirectView.as_view(url="/console/")),
+    path("favicon.ico", RedirectView.as_view(url="/static/ojs/icon.svg")),
     *fallback,
 ]
 
 
-def bad_request(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what Django itself refuses."""
     return _problem(request, InvalidRequest("the request is not acceptable"), "Not acceptable")
 
 
-def forbidden(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what a logged-in user may not do."""
     return _problem(request, PermissionDenied("your account may not do this"), "Not allowed")
 
 
-def not_found(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer unknown paths."""
     return _problem(request, NotFound(f"no resource at {request.path[:200]}"), "Not found")
 

@@ -10,7 +10,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from ojs_project.postgres import Cluster
+
+pytest.register_assert_rewrite("tests.asserts")
 
 CLUSTER: list[Cluster] = []
 FOR_TESTS = {
@@ -41,7 +45,7 @@ def _start_cluster() -> None:
 _start_cluster()
 
 
-@atexit.register  # pytest does not call it when a conftest cannot be imported
+@atexit.register  # a usage error ends pytest before it is configured
 def pytest_unconfigure() -> None:
     """End and remove the cluster, also after a failed run."""
     while CLUSTER:

@@ -21,6 +21,7 @@ register = template.Library()
 
 NOTHING = "\N{EN DASH}"
 MS, MINUTE, HOUR, DAY = 1000, 60, 3600, 86_400
+UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
 
 
 @register.filter
@@ -67,10 +68,11 @@ def span(ms: float | None) -> str:
     seconds = ms / MS
     if seconds < MINUTE:
         return f"{seconds:.3g} s"
-    for unit, name, part, part_name in ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min")):
+    for unit, name, part, part_name in UNITS:
         if seconds >= unit:
-            return f"{seconds // unit:.0f} {name} {seconds % unit // part:.0f} {part_name}"
-    return f"{seconds // MINUTE:.0f} min {seconds % MINUTE:.0f} s"
+            rest = int(seconds % unit // part)
+            return f"{seconds // unit:.0f} {name}" + f" {rest} {part_name}" * bool(rest)
+    raise AssertionError(ms)
 
 
 @register.filter
@@ -153,7 +155,7 @@ def count_link(queue: QueueStats, state: str) -> SafeString:
     """Show a queue's jobs in a state as a table cell that leads to them."""
     count = queue.jobs[State(state)]
     if not count:
-        return format_html('<td class="n quiet">0</td>')
+        return format_html('<td class="n quiet">{}</td>', 0)
     query = urlencode({"state": state, "queue": queue.name})
     return format_html(
         '<td class="n"><a href="{}?{}">{}</a></td>',
