@@ -10,8 +10,9 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import orjson
+from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -265,6 +266,9 @@ def _framework_errors() -> Mapping[type[Exception], Callable[[Any], OJSError]]:
         exceptions.NotFound: lambda e: NotFound("no such resource"),
         exceptions.Throttled: lambda e: RateLimited(str(e.detail)),
         exceptions.ValidationError: lambda e: InvalidRequest(str(e.detail)),
+        # a host name that is not served, a body that ends early
+        SuspiciousOperation: lambda e: InvalidRequest("the request is not acceptable"),
+        UnreadablePostError: lambda e: InvalidPayload("the body could not be read"),
     }
 
 

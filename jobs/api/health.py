@@ -6,6 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs import VERSION
+from jobs.api.access import is_allowed
 from jobs.api.base import OJSView
 from jobs.api.media import OJS_VERSION
 from jobs.api.openapi import operation
@@ -53,11 +54,16 @@ class HealthView(OJSView):
     """Is the server well."""
 
     scopes = {"GET": None}
+    optional_scope = "ojs:data:read"
 
     @operation("getHealth", {200: HEALTH, 503: HEALTH}, aliases={"/health": "getHealthShort"})
     def get(self, request: Request) -> Response:
-        """Show health; 503 when the database does not answer."""
+        """Show health; 503 when the database does not answer.
+
+        Numbers of queues, workers and loops are for who may read.
+        """
         found = health()
+        is_reader = not found.error and is_allowed(request, self.optional_scope)
         return Response(
             {
                 "status": "ok" if found.is_well else "degraded",
@@ -65,7 +71,7 @@ class HealthView(OJSView):
                 "specversion": OJS_VERSION,
                 "uptime_seconds": uptime_seconds(),
                 "backend": _backend(found),
-                **_system(found),
+                **(_system(found) if is_reader else {}),
             },
             status=503 if found.error else 200,
             headers={"Cache-Control": "no-store"},
