@@ -342,6 +342,17 @@ def heal() -> int:
     return (_rows("heal", {})[0][0] or 0) + (_rows("unblock", {})[0][0] or 0)
 
 
+def outgrown(tables: Sequence[str]) -> list[str]:
+    """Return those of our tables that have more than doubled since they were analyzed."""
+    return [row[0] for row in _rows("outgrown", {"tables": list(tables)})]
+
+
+def analyze(tables: Sequence[str]) -> None:
+    """Take the planner's numbers of our tables, except where another session is just at it."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE (SKIP_LOCKED) " + ", ".join(map(connection.ops.quote_name, tables)))
+
+
 def events(params: Mapping[str, Any], *, ascending: bool, limit: int) -> list[Any]:
     """Read public events by filter, rows as in `sql/events.sql`."""
     of_job = "" if params["job_id"] is None else "\n   AND e.job_id = %(job_id)s::uuid"

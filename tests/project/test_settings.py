@@ -1,21 +1,18 @@
 """Settings as a process reads them."""
 
-import os
 import subprocess
 import sys
 
 from tests.conftest import ROOT
-
-OWN = ("OJS_", "DATABASE_", "PROMETHEUS_", "DJANGO_")
+from tests.project.conftest import clean_environment
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python with none of our variables but `environment`; warnings are errors."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(OWN)}
     return subprocess.run(
         [sys.executable, "-W", "error", *arguments],
         cwd=ROOT,
-        env={**inherited, **environment},
+        env={**clean_environment(), **environment},
         capture_output=True,
         text=True,
         check=False,
