@@ -54,7 +54,7 @@ PAGE_MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 PAGE_PREFIXES = ("/console/", "/admin/", "/static/")
-MIDDLEWARE = ["ojs_project.middleware.pages_only"]
+MIDDLEWARE = ["ojs_project.middleware.PagesOnly"]
 # the admin asks for its middleware by name; ours runs it for the admin's paths
 SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 
@@ -123,9 +123,17 @@ APPEND_SLASH = False
 
 REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "jobs.api.openapi.OperationSchema",
 }
+SPECTACULAR_SETTINGS = {"DEFAULT_GENERATOR_CLASS": "jobs.api.openapi.Generator"}
 
+# Shared by all processes: the operator tasks' cluster tells here that it runs
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "ojs_cache",
+    }
+}
 Q_CLUSTER = {
     "name": "ojs",
     "orm": "default",
@@ -136,6 +144,8 @@ Q_CLUSTER = {
     "ack_failures": True,
     "catch_up": False,
     "bulk": 1,
+    "poll": 1,  # seconds between looks for a task
+    "guard_cycle": 1,  # seconds between signs of life, which fade after 3
     "save_limit": 1000,
     "label": "Operator tasks",
 }
