@@ -1,0 +1,10 @@
+"""Names and the one job that every path stores, claims and ends."""
+
+from typing import Final
+
+CLAIMED: Final = "bench"  # the queue of the backlog
+ENQUEUED: Final = "bench-in"  # the queue that the enqueue paths fill
+NOOP: Final = "bench.noop"
+ARGS: Final = [4711, "ada@example.org"]
+META: Final = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}
+ONE_BY_ONE: Final = "BENCH_ONE_BY_ONE"  # set: handlers wait for the commit of their result

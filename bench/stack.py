@@ -1,0 +1,133 @@
+"""The processes of a server on one database, started as the quickstart starts them."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from bench.database import Database
+from bench.names import CLAIMED, ONE_BY_ONE
+
+ROOT = Path(__file__).resolve().parent.parent
+MANAGE = [sys.executable, str(ROOT / "manage.py")]
+START_S = 60.0
+END_S = 45.0
+
+
+class StackError(Exception):
+    """A process of the server did not do what it should."""
+
+
+@dataclass
+class Stack:
+    """HTTP server and loops of one database; the HTTP clients' key is made at the start."""
+
+    database: Database
+    folder: Path
+    port: int = 0
+    key: str = ""
+    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self) -> "Stack":
+        """Migrate, make the API key, start the HTTP server and the loops. Raises StackError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "metrics").mkdir(exist_ok=True)
+        self._environment = self._make_environment()
+        self._run("migrate", "--verbosity", "0")
+        self.key = self._run("createapikey", "bench", "--scopes", "producer,worker").strip()
+        self.port = _free_port()
+        self._begin(self._granian())
+        self._begin([*MANAGE, "runworker", "--no-handlers"])
+        self._wait_until_healthy()
+        return self
+
+    def stop(self) -> None:
+        """End what was started, the last first."""
+        while self._processes:
+            self.end(self._processes[-1])
+
+    def begin_worker(self, processes: int, *, one_by_one: bool) -> "subprocess.Popen[bytes]":
+        """Start handlers; the loops run already."""
+        command = [*MANAGE, "runworker", "--no-loops", "--queues", CLAIMED]
+        more = {ONE_BY_ONE: "true"} if one_by_one else {}
+        return self._begin([*command, "--processes", str(processes)], more)
+
+    def end(self, process: "subprocess.Popen[bytes]") -> None:
+        """Tell a process to drain, and wait for its end."""
+        self._processes.remove(process)
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def pids(self) -> list[int]:
+        """Return the processes that were started and live."""
+        return [process.pid for process in self._processes if process.poll() is None]
+
+    def _granian(self) -> list[str]:
+        return [
+            sys.executable, "-m", "granian", "--interface", "wsgi",
+            "--host", "127.0.0.1", "--port", str(self.port),
+            "--workers", "2", "--blocking-threads", "4",
+            "--log-level", "warning", "--workers-kill-timeout", "30",
+            "ojs_project.wsgi:application",
+        ]  # fmt: skip
+
+    def _make_environment(self) -> dict[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OJS_")}
+        return inherited | {
+            "DJANGO_SETTINGS_MODULE": "bench.settings",
+            "PYTHONPATH": str(ROOT),
+            "DATABASE_URL": self.database.url,
+            "OJS_SECRET_KEY": secrets.token_urlsafe(50),
+            "OJS_AUTH": "apikey",
+            "OJS_ALLOWED_HOSTS": "*",
+            "PROMETHEUS_MULTIPROC_DIR": str(self.folder / "metrics"),
+        }
+
+    def _begin(
+        self, command: Sequence[str], more: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[bytes]":
+        with (self.folder / "server.log").open("ab") as log:
+            process = subprocess.Popen(
+                command, env={**self._environment, **(more or {})}, cwd=ROOT,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        self._processes.append(process)
+        return process
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [*MANAGE, *arguments], env=self._environment, cwd=ROOT,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise StackError(f"{arguments[0]} failed: {done.stderr[-1000:]}")
+        return done.stdout
+
+    def _wait_until_healthy(self) -> None:
+        until = time.monotonic() + START_S
+        while time.monotonic() < until:
+            try:
+                with urlopen(f"http://127.0.0.1:{self.port}/livez", timeout=2):
+                    return
+            except (URLError, OSError):
+                time.sleep(0.1)
+        raise StackError(f"the HTTP server did not answer; see {self.folder / 'server.log'}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
