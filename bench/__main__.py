@@ -10,45 +10,61 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import memory, report
+from bench import report, wake
 from bench.database import Database
 from bench.dataset import Dataset
+from bench.limit import Limit, client_limit
+from bench.load import Client
+from bench.memory import Peaks
 from bench.paths import PATHS, BenchPath, Target
-from bench.slices import BAR_CLIENTS, Row, compare
+from bench.slices import BAR_CLIENTS, Plan, Row, compare
 from bench.stack import Stack
 from ojs_project.postgres import Cluster
 
+WAKE = "wake"
+NAMES = (*(path.name for path in PATHS), WAKE)
+
 
 def main() -> int:
-    """Run the chosen paths; with --check 1 when a bar is missed."""
+    """Run the chosen paths; a bar that is missed is no error."""
     options = _options()
     with ExitStack() as stack:
         folder = stack.enter_context(_folder())
-        targets = _targets(stack, folder, options)
+        client = _client(stack, options.drivers)
+        _print_limit(client_limit(client, max(options.clients), options.plan.seconds))
+        peaks = Peaks()
+        targets = _targets(stack, folder, client, peaks, options)
+        late_ms = wake.late_ms(targets[0].stack, options.samples) if options.wakes else []
         print(report.HEAD, flush=True)
         rows = list(_run(targets, options))
-        missed = _conclude(rows, targets, folder)
-    return 1 if options.check and missed else 0
+        _conclude(rows, late_ms, peaks)
+    return 0
 
 
 def _options() -> argparse.Namespace:
-    names = [path.name for path in PATHS]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--paths", default="", help=f"of {','.join(NAMES)}")
     parser.add_argument("--clients", default="1,8,32", help="numbers of connections")
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one slice")
-    parser.add_argument("--slices", type=int, default=3, help="slices per path and limit")
-    parser.add_argument("--only", default="", help=f"of {','.join(names)}")
+    parser.add_argument("--seconds", type=int, default=2, help="length of one slice")
+    parser.add_argument("--slices", type=int, default=5, help="slices per path and limit")
     parser.add_argument("--finished", type=int, default=1_000_000, help="0: no history at all")
     parser.add_argument("--available", type=int, default=200_000, help="waiting jobs")
     parser.add_argument("--lanes", type=int, default=1000, help="tenants that share the queue")
+    parser.add_argument("--drivers", type=int, default=1, help="processes that send requests")
+    parser.add_argument("--samples", type=int, default=300, help="jobs that measure the wake-up")
     parser.add_argument("--no-empty", action="store_true", help="measure with the history only")
-    parser.add_argument("--check", action="store_true", help="exit 1 when a bar is missed")
+    parser.add_argument("--quick", action="store_true", help="8 clients, short, small history")
     options = parser.parse_args()
+    if options.quick:
+        options.clients, options.seconds, options.slices = "8", 1, 2
+        options.finished, options.available, options.samples = 50_000, 50_000, 50
+    options.plan = Plan(options.seconds, options.slices, 5.0 if options.quick else 20.0)
     options.clients = [int(number) for number in options.clients.split(",")]
-    chosen = [name for name in options.only.split(",") if name] or names
-    if unknown := set(chosen) - set(names):
+    chosen = [name for name in options.paths.split(",") if name] or NAMES
+    if unknown := set(chosen) - set(NAMES):
         parser.error(f"unknown path: {', '.join(sorted(unknown))}")
     options.paths = [path for path in PATHS if path.name in chosen]
+    options.wakes = WAKE in chosen
     return options
 
 
@@ -62,19 +78,32 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _targets(stack: ExitStack, folder: Path, options: argparse.Namespace) -> list[Target]:
+def _client(stack: ExitStack, drivers: int) -> Client:
+    context = multiprocessing.get_context("spawn")
+    pool = stack.enter_context(ProcessPoolExecutor(drivers, mp_context=context))
+    return Client(pool, drivers)
+
+
+def _print_limit(limit: Limit) -> None:
+    print(
+        f"load generator alone, {limit.clients} connections: {limit.rate:,.0f} requests/s,"
+        f" {limit.cpu_us:.0f} us of its CPU per request\n",
+        flush=True,
+    )
+
+
+def _targets(
+    stack: ExitStack, folder: Path, client: Client, peaks: Peaks, options: argparse.Namespace
+) -> list[Target]:
     cluster = stack.enter_context(Cluster(folder / "cluster"))
     admin = Database("postgres", cluster.sockets)
-    client = stack.enter_context(
-        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-    )
     sizes = [0] * (not options.no_empty or not options.finished)
     sizes += [options.finished] * bool(options.finished)
     targets = []
     for finished in sizes:
         database = Database("history" if finished else "empty", cluster.sockets)
         admin.run(f"CREATE DATABASE {database.name}")
-        server = Stack(database, folder / database.name)
+        server = Stack(database, folder / database.name, peaks)
         stack.callback(server.stop)
         server.start()
         dataset = Dataset(database, finished, options.available, options.lanes)
@@ -85,24 +114,27 @@ def _targets(stack: ExitStack, folder: Path, options: argparse.Namespace) -> lis
 
 def _run(targets: Sequence[Target], options: argparse.Namespace) -> Iterator[Row]:
     for path in options.paths:
-        for clients in _clients(path, options.clients):
-            for row in compare(path, targets, clients, options.seconds, options.slices):
+        chosen = targets if path.on_all_datasets else targets[:1]
+        for clients in options.clients if path.at_all_clients else [BAR_CLIENTS]:
+            _warm(path, chosen, clients)
+            for row in compare(path, chosen, clients, options.plan):
                 print(report.line(row), flush=True)
                 yield row
 
 
-def _clients(path: BenchPath, wanted: Sequence[int]) -> Sequence[int]:
-    return wanted if path.is_http and path.is_repeated else [BAR_CLIENTS]
+def _warm(path: BenchPath, targets: Sequence[Target], clients: int) -> None:
+    """Let the server's threads connect and prepare before anything counts."""
+    if path.is_http:
+        for target in targets:
+            for run in {path.serve, path.limit} if path.against == "plain" else {path.serve}:
+                run(target, clients, 1)
 
 
-def _conclude(rows: Sequence[Row], targets: Sequence[Target], folder: Path) -> bool:
-    """Print what needs all rows; returns whether a bar was missed."""
-    compared = report.history(rows)
-    print("", *(text for text, _, _ in compared), "", sep="\n")
-    postmaster = int((folder / "cluster/postgres/postmaster.pid").read_text().split()[0])
-    roots = [pid for target in targets for pid in target.stack.pids()] + [postmaster]
-    print(*report.memory(memory.usage(roots)), sep="\n")
-    return any(row.is_below for row in rows) or any(is_below for _, _, is_below in compared)
+def _conclude(rows: Sequence[Row], late_ms: Sequence[float], peaks: Peaks) -> None:
+    verdicts = [*report.of_rows(rows), *report.of_history(rows), *report.of_memory(peaks)]
+    if late_ms:
+        verdicts.append(report.of_wake(late_ms))
+    print("", *report.memory(peaks), "", *verdicts, sep="\n")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,10 @@ class Dataset:
             self.database.run(script("clear"))
         missing = max(0, size - self.waiting())
         self.database.run(*script("available", number=missing, lanes=self.lanes).split(";"))
+        self.vacuum()
+
+    def vacuum(self) -> None:
+        """Remove dead rows and read the statistics."""
         self.database.run("VACUUM (ANALYZE)")
 
     def ensure(self, needed: int) -> None:

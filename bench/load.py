@@ -1,4 +1,4 @@
-"""A light HTTP client: one process drives all connections, so that little is taken from the server.
+"""A light HTTP client: a process drives many connections, so that little is taken from the server.
 
 Requests are ready bytes sent over raw keep-alive sockets; of an answer only the status, the length
 and the job ids are looked at. What the client costs all the same is measured and reported.
@@ -7,7 +7,8 @@ and the job ids are looked at. What the client costs all the same is measured an
 import re
 import selectors
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter, process_time
 
@@ -18,6 +19,7 @@ LAST_CHUNK = b"\r\n0\r\n\r\n"
 CHUNKED = 1 << 40  # no length given: the answer comes in chunks
 RECEIVED_BYTES = 1 << 18
 SHOWN_BYTES = 500
+FINISH_S = 10.0
 
 
 class LoadError(Exception):
@@ -31,13 +33,44 @@ class Measured:
     jobs: int = 0
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)  # seconds per cycle
-    client_cpu_s: float = 0.0
+    client_cpu_s: float = 0.0  # of the busiest client process
     cpu_s: float = 0.0  # of all processes: client, server, database
 
     @property
     def rate(self) -> float:
         """Jobs per second."""
         return self.jobs / self.seconds if self.seconds else 0.0
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time of everything per job."""
+        return self.cpu_s / self.jobs * 1e6 if self.jobs else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Processes that send requests."""
+
+    pool: ProcessPoolExecutor
+    processes: int
+
+    def drive(
+        self, port: int, cycle: Callable[[], Cycle], clients: int, seconds: float
+    ) -> Measured:
+        """Repeat `cycle` on `clients` connections, spread over the processes."""
+        used = min(self.processes, clients)
+        shares = [clients // used + (n < clients % used) for n in range(used)]
+        waiting = [self.pool.submit(drive, port, cycle, share, seconds) for share in shares]
+        return _together([each.result() for each in waiting])
+
+
+def _together(parts: Sequence[Measured]) -> Measured:
+    return Measured(
+        sum(part.jobs for part in parts),
+        max(part.seconds for part in parts),
+        [late for part in parts for late in part.latencies],
+        max(part.client_cpu_s for part in parts),
+    )
 
 
 def drive(port: int, cycle: Callable[[], Cycle], clients: int, seconds: float) -> Measured:
@@ -116,7 +149,7 @@ class _Connection:
 
     def finish(self) -> None:
         """Wait for the answer under way, so that its transaction does not disturb the next."""
-        self.socket.settimeout(5)
+        self.socket.settimeout(FINISH_S)
         while self._answer() is None:
             chunk = self.socket.recv(RECEIVED_BYTES)
             if not chunk:

@@ -1,10 +1,21 @@
 """Memory of processes from /proc; empty where there is none."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from ojs_project.postgres import bin_dir
+
 PROC = Path("/proc")
 KIB_PER_MIB = 1024
+HTTP = "HTTP process"
+ROLES = (  # the first whose words are all in the command line
+    (("runworker", "--child"), "worker process"),
+    (("runworker", "--no-handlers"), "loops"),
+    (("runworker",), "worker parent"),
+    (("granian",), HTTP),
+    (("multiprocessing",), "load client"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,15 +23,9 @@ class Usage:
     """One process; PSS shares what several processes map, None where it may not be read."""
 
     pid: int
-    command: str
+    role: str
     rss_mib: float
     pss_mib: float | None
-
-
-def usage(roots: list[int]) -> list[Usage]:
-    """Return the processes of `roots` and everything below them."""
-    found = (_usage(pid) for root in roots for pid in [root, *below(root)])
-    return [item for item in found if item is not None]
 
 
 def below(pid: int) -> list[int]:
@@ -45,7 +50,13 @@ def _usage(pid: int) -> Usage | None:
         pss = _field(folder / "smaps_rollup", "Pss:")
     except OSError:
         pss = None
-    return Usage(pid, command.strip(), rss or 0.0, pss)
+    return Usage(pid, _role(command), rss or 0.0, pss)
+
+
+def _role(command: str) -> str:
+    if command.startswith(("postgres:", str(bin_dir() / "postgres"))):
+        return "PostgreSQL process"
+    return next((role for words, role in ROLES if all(w in command for w in words)), command[:40])
 
 
 def _field(path: Path, name: str) -> float | None:
@@ -53,3 +64,27 @@ def _field(path: Path, name: str) -> float | None:
         if line.startswith(name):
             return int(line.split()[1]) / KIB_PER_MIB
     return None
+
+
+class Peaks:
+    """The most that each process was seen to take."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self._by_pid: dict[int, Usage] = {}
+
+    def look(self) -> None:
+        """Note what everything that this process started takes now."""
+        for item in filter(None, map(_usage, below(os.getpid()))):
+            known = self._by_pid.get(item.pid)
+            if known is None or known.rss_mib < item.rss_mib:
+                self._by_pid[item.pid] = item
+
+    def of(self, role: str) -> list[Usage]:
+        """Return what processes of a role took, the largest first."""
+        found = (item for item in self._by_pid.values() if item.role == role)
+        return sorted(found, key=lambda item: -item.rss_mib)
+
+    def roles(self) -> list[str]:
+        """Return the roles that were seen."""
+        return sorted({item.role for item in self._by_pid.values()})

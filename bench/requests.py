@@ -23,6 +23,11 @@ def enqueue(batch: int, key: str) -> Callable[[], Cycle]:
     return partial(_once, _request(key, path, orjson.dumps(body)), batch)
 
 
+def push(key: str, job: dict[str, Any]) -> bytes:
+    """Build the request that stores one job."""
+    return _request(key, "/jobs", orjson.dumps(job))
+
+
 def _once(request: bytes, jobs: int) -> Cycle:
     yield request
     return jobs

@@ -1,39 +1,77 @@
 """Runs a path and its limit in turns, so that noise of the machine hits both alike."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from bench.load import Measured
 from bench.paths import BenchPath, Slice, Target
 
 BAR_CLIENTS = 8  # the bars are set for as many
+HELD_S = 20.0  # of load under a snapshot before the rate counts
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long and how often."""
+
+    seconds: float
+    slices: int
+    held_s: float = HELD_S
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Medians of one path on one dataset; latencies in milliseconds per cycle."""
+    """The slices of one path on one dataset."""
 
     path: BenchPath
     clients: int
     dataset: str
-    rate: float
-    limit: float
-    p50_ms: float | None
-    p99_ms: float | None
-    client_cpu: float  # cores taken by the HTTP client
-    cpu_us: float  # of all processes, per job
-    limit_cpu_us: float
+    served: list[Measured] = field(default_factory=list)
+    limits: list[Measured] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Jobs per second."""
+        return _median([part.rate for part in self.served])
+
+    @property
+    def limit(self) -> float:
+        """Jobs per second of what it is compared with."""
+        return _median([part.rate for part in self.limits])
+
+    @property
+    def ratios(self) -> list[float]:
+        """The share of the limit that each slice reached, the limit measured next to it."""
+        if self.path.holds_snapshot:
+            return [self.rate / self.limit] if self.limit else []
+        pairs = zip(self.served, self.limits, strict=True)
+        return sorted(served.rate / limit.rate for served, limit in pairs if limit.rate)
 
     @property
     def ratio(self) -> float:
-        """The share of the limit that was reached."""
-        return self.rate / self.limit if self.limit else 0.0
+        """The median share."""
+        return _median(self.ratios)
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time of all processes per job."""
+        return _median([part.cpu_us for part in self.served])
+
+    @property
+    def limit_cpu_us(self) -> float:
+        """The same of the limit."""
+        return _median([part.cpu_us for part in self.limits])
 
     @property
     def cpu_ratio(self) -> float:
-        """The same by CPU time per job: what is left of the ratio when others use the cores."""
+        """The ratio by CPU time: what is left of it when others use the cores, too."""
         return self.limit_cpu_us / self.cpu_us if self.cpu_us else 0.0
+
+    @property
+    def client_share(self) -> float:
+        """The share of a core that the busiest client process took."""
+        return _median([p.client_cpu_s / p.seconds for p in self.served if p.seconds])
 
     @property
     def bar(self) -> float | None:
@@ -45,54 +83,59 @@ class Row:
         """Tell whether a bar is missed."""
         return self.bar is not None and self.ratio < self.bar
 
+    def late_ms(self, share: float) -> float | None:
+        """Return the latency of a cycle that `share` of the cycles kept below."""
+        return percentile([late * 1000 for part in self.served for late in part.latencies], share)
 
-def compare(
-    path: BenchPath, targets: Sequence[Target], clients: int, seconds: float, slices: int
-) -> Iterator[Row]:
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Return the value that `share` of all values do not exceed."""
+    if not values:
+        return None
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def _median(values: Sequence[float]) -> float:
+    return median(values) if values else 0.0
+
+
+def compare(path: BenchPath, targets: Sequence[Target], clients: int, plan: Plan) -> Iterator[Row]:
     """Measure `path` on all targets in turns: A1 A2 B1 B2 A1 A2 …; yields a row per target."""
-    served: dict[str, list[Measured]] = {target.dataset.title: [] for target in targets}
-    limits: dict[str, list[Measured]] = {target.dataset.title: [] for target in targets}
-    for _ in range(slices if path.is_repeated else 1):
-        # a path under a held snapshot is compared with its own rate before
-        turns = [(path.serve, served), (path.limit, limits)]
-        for run, found in turns if path.is_repeated else reversed(turns):
-            for target in targets:
-                found[target.dataset.title].append(_slice(path, run, target, clients, seconds))
-    for title, parts in served.items():
-        yield _row(path, clients, title, parts, limits[title])
+    if path.holds_snapshot:
+        yield from (_under_snapshot(path, target, clients, plan) for target in targets)
+        return
+    rows = [Row(path, clients, target.dataset.title) for target in targets]
+    for _ in range(plan.slices):
+        for row, target in zip(rows, targets, strict=True):
+            row.served.append(_slice(path, path.serve, target, clients, plan.seconds))
+        for row, target in zip(rows, targets, strict=True):
+            row.limits.append(_slice(path, path.limit, target, clients, plan.seconds))
+    yield from rows
 
 
 def _slice(path: BenchPath, run: Slice, target: Target, clients: int, seconds: float) -> Measured:
     marker = target.dataset.marker()
     target.dataset.ensure(round(path.needed * seconds))
     measured = run(target, clients, seconds)
+    target.stack.peaks.look()
     if path.stores:
         target.dataset.tidy(marker)
     return measured
 
 
-def _row(
-    path: BenchPath, clients: int, title: str, served: list[Measured], limits: list[Measured]
-) -> Row:
-    latencies = sorted(late for part in served for late in part.latencies)
-    seconds = sum(part.seconds for part in served)
-    return Row(
-        path, clients, title,
-        rate=median(part.rate for part in served),
-        limit=median(part.rate for part in limits),
-        p50_ms=_percentile(latencies, 0.50),
-        p99_ms=_percentile(latencies, 0.99),
-        client_cpu=sum(part.client_cpu_s for part in served) / seconds if seconds else 0.0,
-        cpu_us=median(_cpu_us(part) for part in served),
-        limit_cpu_us=median(_cpu_us(part) for part in limits),
-    )  # fmt: skip
-
-
-def _cpu_us(part: Measured) -> float:
-    return part.cpu_s / part.jobs * 1e6 if part.jobs else 0.0
-
-
-def _percentile(ordered: list[float], share: float) -> float | None:
-    if not ordered:
-        return None
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000
+def _under_snapshot(path: BenchPath, target: Target, clients: int, plan: Plan) -> Row:
+    """Measure before, while and after a transaction holds a snapshot: the machine drifts."""
+    row = Row(path, clients, target.dataset.title)
+    long_s = plan.seconds * plan.slices
+    target.dataset.ensure(round(path.needed * (2 * long_s + plan.held_s)))
+    row.limits.append(path.limit(target, clients, long_s))
+    with target.dataset.database.connect() as holder:
+        holder.execute("SET idle_in_transaction_session_timeout = 0")
+        holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        holder.execute("SELECT count(*) FROM ojs_queue")
+        path.serve(target, clients, plan.held_s)
+        row.served.append(path.serve(target, clients, long_s))
+    target.dataset.vacuum()
+    target.dataset.ensure(round(path.needed * long_s))
+    row.limits.append(path.limit(target, clients, long_s))
+    return row

@@ -14,12 +14,15 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from bench.database import Database
-from bench.names import CLAIMED, ONE_BY_ONE
+from bench.memory import Peaks
+from bench.names import ENGINE, ONE_BY_ONE
 
 ROOT = Path(__file__).resolve().parent.parent
 MANAGE = [sys.executable, str(ROOT / "manage.py")]
 START_S = 60.0
 END_S = 45.0
+
+Process = subprocess.Popen[bytes]
 
 
 class StackError(Exception):
@@ -32,21 +35,20 @@ class Stack:
 
     database: Database
     folder: Path
+    peaks: Peaks
     port: int = 0
     key: str = ""
-    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _processes: list[Process] = field(default_factory=list)
+    _ports: dict[str, int] = field(default_factory=dict)
 
     def start(self) -> "Stack":
         """Migrate, make the API key, start the HTTP server and the loops. Raises StackError."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "metrics").mkdir(exist_ok=True)
         self._environment = self._make_environment()
         self._run("migrate", "--verbosity", "0")
         self.key = self._run("createapikey", "bench", "--scopes", "producer,worker").strip()
-        self.port = _free_port()
-        self._begin(self._granian())
+        self.port = self._begin_server({})
         self._begin([*MANAGE, "runworker", "--no-handlers"])
-        self._wait_until_healthy()
         return self
 
     def stop(self) -> None:
@@ -54,16 +56,17 @@ class Stack:
         while self._processes:
             self.end(self._processes[-1])
 
-    def begin_worker(self, processes: int, *, one_by_one: bool) -> "subprocess.Popen[bytes]":
+    def begin_worker(self, queue: str, processes: int, *, one_by_one: bool = False) -> Process:
         """Start handlers; the loops run already."""
-        command = [*MANAGE, "runworker", "--no-loops", "--queues", CLAIMED]
+        command = [*MANAGE, "runworker", "--no-loops", "--queues", queue]
         more = {ONE_BY_ONE: "true"} if one_by_one else {}
         return self._begin([*command, "--processes", str(processes)], more)
 
-    def end(self, process: "subprocess.Popen[bytes]") -> None:
+    def end(self, process: Process) -> None:
         """Tell a process to drain, and wait for its end."""
         self._processes.remove(process)
         if process.poll() is None:
+            self.peaks.look()
             process.send_signal(signal.SIGTERM)
             try:
                 process.wait(END_S)
@@ -71,18 +74,20 @@ class Stack:
                 process.kill()
                 process.wait()
 
-    def pids(self) -> list[int]:
-        """Return the processes that were started and live."""
-        return [process.pid for process in self._processes if process.poll() is None]
+    def port_with(self, engine: str) -> int:
+        """Return the port of a second HTTP server that uses another database engine."""
+        if engine not in self._ports:
+            self._ports[engine] = self._begin_server({ENGINE: engine})
+        return self._ports[engine]
 
-    def _granian(self) -> list[str]:
-        return [
-            sys.executable, "-m", "granian", "--interface", "wsgi",
-            "--host", "127.0.0.1", "--port", str(self.port),
-            "--workers", "2", "--blocking-threads", "4",
-            "--log-level", "warning", "--workers-kill-timeout", "30",
-            "ojs_project.wsgi:application",
-        ]  # fmt: skip
+    def _begin_server(self, more: Mapping[str, str]) -> int:
+        port = _free_port()
+        # each start has a folder for metrics, as with the quickstart
+        metrics = self.folder / f"metrics-{port}"
+        metrics.mkdir()
+        self._begin(_granian(port), {"PROMETHEUS_MULTIPROC_DIR": str(metrics), **more})
+        self._wait_until_healthy(port)
+        return port
 
     def _make_environment(self) -> dict[str, str]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OJS_")}
@@ -93,12 +98,9 @@ class Stack:
             "OJS_SECRET_KEY": secrets.token_urlsafe(50),
             "OJS_AUTH": "apikey",
             "OJS_ALLOWED_HOSTS": "*",
-            "PROMETHEUS_MULTIPROC_DIR": str(self.folder / "metrics"),
         }
 
-    def _begin(
-        self, command: Sequence[str], more: Mapping[str, str] | None = None
-    ) -> "subprocess.Popen[bytes]":
+    def _begin(self, command: Sequence[str], more: Mapping[str, str] | None = None) -> Process:
         with (self.folder / "server.log").open("ab") as log:
             process = subprocess.Popen(
                 command, env={**self._environment, **(more or {})}, cwd=ROOT,
@@ -116,15 +118,26 @@ class Stack:
             raise StackError(f"{arguments[0]} failed: {done.stderr[-1000:]}")
         return done.stdout
 
-    def _wait_until_healthy(self) -> None:
+    def _wait_until_healthy(self, port: int) -> None:
         until = time.monotonic() + START_S
         while time.monotonic() < until:
             try:
-                with urlopen(f"http://127.0.0.1:{self.port}/livez", timeout=2):
+                with urlopen(f"http://127.0.0.1:{port}/livez", timeout=2):
                     return
             except (URLError, OSError):
                 time.sleep(0.1)
         raise StackError(f"the HTTP server did not answer; see {self.folder / 'server.log'}")
+
+
+def _granian(port: int) -> list[str]:
+    # as ojs_project/management/commands/quickstart.py has it
+    return [
+        sys.executable, "-m", "granian", "--interface", "wsgi",
+        "--host", "127.0.0.1", "--port", str(port),
+        "--workers", "2", "--blocking-threads", "4",
+        "--log-level", "warning", "--workers-kill-timeout", "30",
+        "ojs_project.wsgi:application",
+    ]  # fmt: skip
 
 
 def _free_port() -> int:
