@@ -21,6 +21,7 @@ from jobs.services.fold import fold
 from jobs.services.heal import heal
 from jobs.services.promote import due_in_ms, promote
 from jobs.services.reap import reap, reap_dead_workers
+from jobs.services.statistics import refresh_statistics
 
 logger = logging.getLogger("ojs.loops")
 
@@ -35,6 +36,7 @@ CORE = (
     Loop("expire", expire, 250),
     Loop("fold", fold, 500),
     Loop("heal", heal, 1000),
+    Loop("statistics", refresh_statistics, 1000),
 )
 
 

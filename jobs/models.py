@@ -146,6 +146,7 @@ class Ready(models.Model):
 
     class Meta:
         db_table = "ojs_ready"
+        verbose_name, verbose_name_plural = "available job", "available jobs"
         constraints = [models.UniqueConstraint(fields=["lane_id", "seq"], name="ojs_ready_order")]
         indexes = [
             # expire: available jobs whose time has passed
@@ -184,6 +185,7 @@ class Lease(models.Model):
 
     class Meta:
         db_table = "ojs_lease"
+        verbose_name, verbose_name_plural = "active job", "active jobs"
         indexes = [
             # reap: leases and executions that ran out
             models.Index(fields=["due_at"], name="ojs_lease_due"),
@@ -215,11 +217,14 @@ class Later(models.Model):
 
     class Meta:
         db_table = "ojs_later"
+        verbose_name, verbose_name_plural = "waiting job", "waiting jobs"
         indexes = [
             # promote: what is due next
             models.Index(
                 fields=["due_at", "id"], name="ojs_later_due", condition=Q(due_at__isnull=False)
             ),
+            # the console's lists of scheduled, pending and retryable jobs
+            models.Index(fields=["kind", "id"], name="ojs_later_kind"),
             # expire: waiting jobs whose time has passed
             models.Index(
                 fields=["expires_at"],
@@ -282,6 +287,8 @@ class Event(models.Model):
             models.Index(
                 fields=["job_id"], name="ojs_event_job", condition=Q(job_id__isnull=False)
             ),
+            # the console's latest failures; 5 is a failed attempt
+            models.Index(fields=["stamp", "seq"], name="ojs_event_failed", condition=Q(kind=5)),
         ]
 
     def __str__(self) -> str:
@@ -455,7 +462,7 @@ class ApiKey(models.Model):
     job_types = models.JSONField(default=list)
     created_at = models.DateTimeField(db_default=Now())
     created_by = models.TextField(default="")
-    expires_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)  # written at most once a minute
 

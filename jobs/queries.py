@@ -55,8 +55,13 @@ def enqueue(drafts: bytes, *, wake: bool) -> list[Placed]:
     return list(starmap(Placed, _rows("enqueue", {"drafts": drafts.decode(), "wake": wake})))
 
 
-def lanes(keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]) -> list[int]:
-    """Find or make the lanes of `keys`, ids in that order; `terms` has (weight, cap) by tenant."""
+def lanes(
+    keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]
+) -> dict[LaneKey, int]:
+    """Find or make the lanes of `keys`; `terms` has (weight, cap) by tenant.
+
+    A lane that another transaction is just making is absent: ask again.
+    """
     wanted = []
     for n, key in enumerate(keys):
         weight, cap = terms.get(key.tenant, (1.0, None))
@@ -66,8 +71,7 @@ def lanes(keys: Sequence[LaneKey], terms: Mapping[str, tuple[float, int | None]]
                 "route": key.route, "weight": weight, "cap": cap,
             }
         )  # fmt: skip
-    found = dict(_rows("lanes", {"keys": _json(wanted)}))
-    return [found[n] for n in range(len(keys)) if n in found]
+    return {keys[n]: lane_id for n, lane_id in _rows("lanes", {"keys": _json(wanted)})}
 
 
 def wake(lane_ids: Sequence[int]) -> None:
@@ -338,10 +342,22 @@ def heal() -> int:
     return (_rows("heal", {})[0][0] or 0) + (_rows("unblock", {})[0][0] or 0)
 
 
+def outgrown(tables: Sequence[str]) -> list[str]:
+    """Return those of our tables that have more than doubled since they were analyzed."""
+    return [row[0] for row in _rows("outgrown", {"tables": list(tables)})]
+
+
+def analyze(tables: Sequence[str]) -> None:
+    """Take the planner's numbers of our tables, except where another session is just at it."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE (SKIP_LOCKED) " + ", ".join(map(connection.ops.quote_name, tables)))
+
+
 def events(params: Mapping[str, Any], *, ascending: bool, limit: int) -> list[Any]:
     """Read public events by filter, rows as in `sql/events.sql`."""
+    of_job = "" if params["job_id"] is None else "\n   AND e.job_id = %(job_id)s::uuid"
     order = "ORDER BY e.stamp, e.seq" if ascending else "ORDER BY e.stamp DESC, e.seq DESC"
-    return _rows("events", {**params, "limit": limit}, f"\n {order} LIMIT %(limit)s::int")
+    return _rows("events", {**params, "limit": limit}, f"{of_job}\n {order} LIMIT %(limit)s::int")
 
 
 def next_due_ms() -> int | None:
@@ -387,9 +403,20 @@ def dead_letters(params: Mapping[str, Any]) -> tuple[list[str], int]:
     return [str(row[0]) for row in rows], (rows[0][1] if rows else 0)
 
 
-def minutes(queue: str, since_minutes: int) -> tuple[int, int, int, int, int]:
-    """Sum a queue's minutes: completed, failed attempts, started, wait ms, run ms."""
-    return tuple(_rows("minutes", {"queue": queue, "minutes": since_minutes})[0])
+class Counted(NamedTuple):
+    """What happened to the jobs of a queue; `failed` counts attempts."""
+
+    completed: int = 0
+    failed: int = 0
+    started: int = 0
+    wait_ms: int = 0
+    run_ms: int = 0
+
+
+def minutes(queues: Sequence[str] | None, since_minutes: int) -> dict[str, Counted]:
+    """Sum the last minutes of queues; those where nothing happened are absent."""
+    params = {"queues": list(queues) if queues is not None else None, "minutes": since_minutes}
+    return {row[0]: Counted(*row[1:]) for row in _rows("minutes", params)}
 
 
 def lead(key: int) -> bool:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.services.reset import reset
+from tests.processes import kill_family
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,7 +31,24 @@ def django_db_setup(
         made = setup_databases(verbosity=0, interactive=False)
     yield
     with django_db_blocker.unblock():
+        for connection, _, _ in made:
+            end_sessions(connection)
         teardown_databases(made, verbosity=0)
+
+
+def end_sessions(connection: BaseDatabaseWrapper) -> None:
+    """Let nobody into a database any more and end who is in, so that it can be dropped.
+
+    A process that a test left behind would otherwise fail the run at its end.
+    """
+    name = connection.settings_dict["NAME"]
+    connection.close()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {connection.ops.quote_name(name)} ALLOW_CONNECTIONS false")
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s",
+            [name],
+        )
 
 
 @pytest.fixture
@@ -73,7 +92,7 @@ def spawn(database_url: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
-            process.kill()
+            kill_family(process.pid)
             process.wait()
 
 

@@ -4,12 +4,17 @@ The controller starts one embedded cluster for the run, unless DATABASE_URL name
 xdist worker has its own database in it.
 """
 
+import atexit
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from ojs_project.postgres import Cluster
+
+pytest.register_assert_rewrite("tests.asserts")
 
 CLUSTER: list[Cluster] = []
 FOR_TESTS = {
@@ -40,6 +45,7 @@ def _start_cluster() -> None:
 _start_cluster()
 
 
+@atexit.register  # a usage error ends pytest before it is configured
 def pytest_unconfigure() -> None:
     """End and remove the cluster, also after a failed run."""
     while CLUSTER:

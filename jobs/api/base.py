@@ -21,6 +21,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from jobs.api.access import Principal, authenticate
+from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
+from jobs.api.openapi import OperationSchema
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
@@ -44,9 +46,6 @@ from jobs.metrics import observe_request
 
 logger = logging.getLogger("ojs.api")
 
-OJS_TYPE = "application/openjobspec+json"
-JSON_TYPE = "application/json"
-OJS_VERSION = "1.0"
 MAX_REQUEST_ID = 128
 READABLE = frozenset(map(chr, range(33, 127)))
 SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
@@ -98,8 +97,12 @@ class Negotiation(BaseContentNegotiation):
 
 
 class OJSView(APIView):
-    """Base of all endpoints. `scopes` names what a key needs per method; None is public."""
+    """Base of all endpoints. `scopes` names what a key needs per method; None is public.
 
+    A public view may show more to who has `optional_scope`.
+    """
+
+    schema = OperationSchema()
     parser_classes = [Parser]
     renderer_classes = [Renderer, JSONRenderer]
     content_negotiation_class = Negotiation
@@ -107,6 +110,7 @@ class OJSView(APIView):
     permission_classes = ()
     throttle_classes = ()
     scopes: ClassVar[Mapping[str, str | None]] = {}
+    optional_scope: ClassVar[str | None] = None
 
     principal: Principal
     identity: str  # the request id

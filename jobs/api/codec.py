@@ -185,7 +185,7 @@ def decode_nack(body: Mapping[str, Any]) -> Nack:
 
 def decode_heartbeat(body: Mapping[str, Any]) -> Report:
     """Decode BEAT; `active_jobs` may be the ids or their number. Spec: D17."""
-    state = body.get("state") or "running"
+    state = "running" if body.get("state") is None else body["state"]
     if not isinstance(state, str) or state not in STANDINGS:
         raise InvalidRequest.field("state", f"must be one of {', '.join(STANDINGS)}", state)
     ids, number = _active(body)
@@ -201,7 +201,7 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
         queues=_names(body),
         concurrency=integer(body, "concurrency", high=2**31 - 1),
         labels=_labels(body),
-        started_at=parse_time(started) if isinstance(started, str) else None,
+        started_at=None if started is None else parse_time(started, "started_at"),
         pool=_text(body, "pool"),
     )
 

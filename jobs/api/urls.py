@@ -5,8 +5,11 @@ from django.urls import path, re_path
 
 from jobs.api.base import plain_error
 from jobs.api.dead_letter import DeadLetterCollection, DeadLetterJob, DeadLetterRetry
+from jobs.api.docs import Docs, OpenAPIDocument
 from jobs.api.events import EventCollection
+from jobs.api.health import Alive, HealthView, Ready
 from jobs.api.jobs import JobActivation, JobBatch, JobCollection, JobDetail
+from jobs.api.metrics import Metrics
 from jobs.api.progress import JobProgress, WorkerProgress
 from jobs.api.queues import (
     QueueCollection,
@@ -15,7 +18,7 @@ from jobs.api.queues import (
     QueueResume,
     QueueStatistics,
 )
-from jobs.api.system import Alive, HealthView, Manifest, Metrics, Ready, Reset
+from jobs.api.system import Manifest, Reset
 from jobs.api.workers import (
     AckBatch,
     AckJob,
@@ -67,6 +70,8 @@ urlpatterns = [
         WorkerDirective.as_view(),
         name="ojs-worker-directive",
     ),
+    path("ojs/v1/openapi.json", OpenAPIDocument.as_view(), name="ojs-openapi"),
+    path("ojs/v1/docs", Docs.as_view(), name="ojs-docs"),
     path("ojs/v1/admin/reset", Reset.as_view(), name="ojs-reset"),
     path("metrics", Metrics.as_view(), name="ojs-metrics"),
     path("livez", Alive.as_view(), name="ojs-livez"),

@@ -9,6 +9,9 @@ from rest_framework.response import Response
 
 from jobs.api import codec
 from jobs.api.base import OJSView, error_body
+from jobs.api.openapi import operation
+from jobs.api.schemas import OBJECT
+from jobs.api.schemas import workers as schemas
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import NotFound, OJSError
@@ -20,7 +23,7 @@ from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Standing, heartbeat
 from jobs.services.nack import Nack, nack
 from jobs.services.waiting import fetch_or_wait
-from jobs.services.workers import direct
+from jobs.services.workers import DIRECTIVES, direct
 
 
 class WorkerView(OJSView):
@@ -32,6 +35,7 @@ class WorkerView(OJSView):
 class FetchJobs(WorkerView):
     """FETCH."""
 
+    @operation("fetchJobs", {200: schemas.FETCHED}, body=schemas.FETCH)
     def post(self, request: Request) -> Response:
         """Hand out jobs."""
         body = self.body()
@@ -59,6 +63,7 @@ def known_id(job_id: str) -> str:
 class AckJob(WorkerView):
     """ACK."""
 
+    @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
     def post(self, request: Request) -> Response:
         """Complete a job."""
         wanted = codec.decode_ack(self.body())
@@ -72,6 +77,7 @@ class AckJob(WorkerView):
 class NackJob(WorkerView):
     """FAIL."""
 
+    @operation("nackJob", {200: schemas.NACKED}, body=schemas.NACK, refusals=(404, 409))
     def post(self, request: Request) -> Response:
         """Fail an attempt, or give it back."""
         wanted = codec.decode_nack(self.body())
@@ -93,7 +99,7 @@ class BatchView(WorkerView):
 
     member: ClassVar[str]
 
-    def post(self, request: Request) -> Response:
+    def answer(self) -> Response:
         """Apply all items."""
         raw = codec.items(self.body(), self.member, conf().max_batch)
         wanted = [codec.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
@@ -129,6 +135,11 @@ class AckBatch(BatchView):
 
     member = "acks"
 
+    @operation("ackJobs", **schemas.batch("acks", schemas.ACK, schemas.ACKED))
+    def post(self, request: Request) -> Response:
+        """Complete many jobs; each item stands for itself."""
+        return self.answer()
+
     def decode(self, item: Mapping[str, Any]) -> Item:
         """Read one ACK."""
         return codec.decode_ack(item)
@@ -147,6 +158,11 @@ class NackBatch(BatchView):
 
     member = "nacks"
 
+    @operation("nackJobs", **schemas.batch("nacks", schemas.NACK, schemas.NACKED))
+    def post(self, request: Request) -> Response:
+        """Fail many attempts; each item stands for itself."""
+        return self.answer()
+
     def decode(self, item: Mapping[str, Any]) -> Item:
         """Read one FAIL."""
         return codec.decode_nack(item)
@@ -163,6 +179,12 @@ class NackBatch(BatchView):
 class Heartbeat(WorkerView):
     """BEAT."""
 
+    @operation(
+        "heartbeat",
+        {200: schemas.BEATEN},
+        body=schemas.BEAT,
+        aliases={"/ojs/v1/workers/beat": "beat"},
+    )
     def post(self, request: Request) -> Response:
         """Note that a worker lives and tell it what to do."""
         return Response(codec.encode_heartbeat(heartbeat(codec.decode_heartbeat(self.body()))))
@@ -173,8 +195,16 @@ class WorkerDirective(OJSView):
 
     scopes = {"POST": "ojs:admin:write"}
 
+    @operation(
+        "directWorker",
+        {200: schemas.DIRECTED},
+        path={"verb": {"type": "string", "enum": list(DIRECTIVES)}},
+        body=OBJECT,
+        needs_body=False,
+        refusals=(404, 409),
+    )
     def post(self, request: Request, worker_id: str, verb: str) -> Response:
-        """Note it; the worker learns it with its next heartbeat or FETCH."""
+        """Tell a worker what to do; it learns it with its next heartbeat or FETCH."""
         self.optional_body()
         if "\0" in worker_id:
             raise NotFound.of("worker", worker_id)

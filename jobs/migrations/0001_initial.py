@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ('job_types', models.JSONField(default=list)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('created_by', models.TextField(default='')),
-                ('expires_at', models.DateTimeField(null=True)),
+                ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('revoked_at', models.DateTimeField(null=True)),
                 ('last_used_at', models.DateTimeField(null=True)),
             ],
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'ojs_event',
-                'indexes': [models.Index(condition=models.Q(('job_id__isnull', False)), fields=['job_id'], name='ojs_event_job')],
+                'indexes': [models.Index(condition=models.Q(('job_id__isnull', False)), fields=['job_id'], name='ojs_event_job'), models.Index(condition=models.Q(('kind', 5)), fields=['stamp', 'seq'], name='ojs_event_failed')],
             },
         ),
         migrations.CreateModel(
@@ -264,8 +264,10 @@ class Migration(migrations.Migration):
                 ('expires_at', models.DateTimeField(null=True)),
             ],
             options={
+                'verbose_name': 'waiting job',
+                'verbose_name_plural': 'waiting jobs',
                 'db_table': 'ojs_later',
-                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at', 'id'], name='ojs_later_due'), models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='ojs_later_expires')],
+                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at', 'id'], name='ojs_later_due'), models.Index(fields=['kind', 'id'], name='ojs_later_kind'), models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='ojs_later_expires')],
             },
         ),
         migrations.CreateModel(
@@ -287,6 +289,8 @@ class Migration(migrations.Migration):
                 ('due_at', models.GeneratedField(db_persist=True, expression=django.db.models.functions.comparison.Least('lease_until', 'timeout_at'), output_field=models.DateTimeField())),
             ],
             options={
+                'verbose_name': 'active job',
+                'verbose_name_plural': 'active jobs',
                 'db_table': 'ojs_lease',
                 'indexes': [models.Index(fields=['due_at'], name='ojs_lease_due'), models.Index(condition=models.Q(('worker_id__isnull', False)), fields=['worker_id'], name='ojs_lease_worker'), models.Index(condition=models.Q(('pool__isnull', False)), fields=['pool'], name='ojs_lease_pool'), models.Index(condition=models.Q(('capped', True)), fields=['tenant'], name='ojs_lease_tenant')],
             },
@@ -302,6 +306,8 @@ class Migration(migrations.Migration):
                 ('expires_at', models.DateTimeField(null=True)),
             ],
             options={
+                'verbose_name': 'available job',
+                'verbose_name_plural': 'available jobs',
                 'db_table': 'ojs_ready',
                 'indexes': [models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='ojs_ready_expires')],
                 'constraints': [models.UniqueConstraint(fields=('lane_id', 'seq'), name='ojs_ready_order')],

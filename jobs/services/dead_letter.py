@@ -13,7 +13,7 @@ from jobs.domain.job import Job
 from jobs.domain.retry import RetryPolicy
 from jobs.domain.states import CODES, State
 from jobs.services import lanes
-from jobs.services.show import show
+from jobs.services.show import show, show_many
 
 DISCARDED = CODES[State.DISCARDED]
 DEAD = 9  # Finished.kind of a flagged job
@@ -33,12 +33,13 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Which discarded jobs to list; `is_all` includes those not flagged."""
+    """Which discarded jobs to list, ended in [since, before); `is_all` includes unflagged ones."""
 
     queue: str | None = None
     type: str | None = None
     error_type: str | None = None
     since: datetime | None = None
+    before: datetime | None = None
     tenant: str | None = None
     is_all: bool = False
 
@@ -50,6 +51,7 @@ def dead_letters(wanted: DeadLetterFilter, *, limit: int, offset: int) -> tuple[
             "queue": wanted.queue,
             "kinds": [DEAD, DISCARDED] if wanted.is_all else [DEAD],
             "since": wanted.since,
+            "before": wanted.before,
             "type": wanted.type,
             "error_type": wanted.error_type,
             "tenant": wanted.tenant,
@@ -58,8 +60,7 @@ def dead_letters(wanted: DeadLetterFilter, *, limit: int, offset: int) -> tuple[
             "limit": limit,
         }
     )
-    found = queries.jobs(ids)
-    return [found[job_id] for job_id in ids if job_id in found], total
+    return show_many(ids), total
 
 
 def retry(job_id: str, override: Override | None = None) -> Job:

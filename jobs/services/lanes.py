@@ -21,7 +21,7 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     found = {key: _known[key] for key in wanted if key in _known}
     missing = sorted(wanted - found.keys())
     while missing:
-        made = dict(zip(missing, queries.lanes(missing, _terms_of(missing)), strict=False))
+        made = queries.lanes(missing, _terms_of(missing))
         found |= made
         # a lane made in a transaction that rolls back was never there
         transaction.on_commit(lambda made=made: _known.update(made))  # type: ignore[misc]  # default binds

@@ -1,5 +1,6 @@
 """Queues: pause, resume, list, numbers. Spec: contract 3.5, 10.2, 10.3."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,7 +39,12 @@ def stats(name: str) -> QueueStats:
     queue = Queue.objects.filter(name=name).first()
     if queue is None:
         raise NotFound.of("queue", name)
-    return _stats(queue)
+    return _stats([queue])[0]
+
+
+def all_stats(*, limit: int, containing: str = "") -> list[QueueStats]:
+    """Return the numbers of queues by name; three statements however many there are."""
+    return _stats(list(Queue.objects.filter(name__icontains=containing)[:limit]))
 
 
 def pause(name: str, actor: str) -> tuple[QueueStats, datetime]:
@@ -53,17 +59,36 @@ def resume(name: str, actor: str) -> tuple[QueueStats, datetime]:
     return stats(name), now
 
 
-def _stats(queue: Queue) -> QueueStats:
-    counts = queries.depths([queue.name]).get(queue.name, {})
-    completed, failed, started, wait_ms, run_ms = queries.minutes(queue.name, HOUR)
+def _stats(found: list[Queue]) -> list[QueueStats]:
+    names = [str(queue.name) for queue in found]
+    depths, counted = queries.depths(names), queries.minutes(names, HOUR)
+    now = timezone.now()
+    return [
+        _one(queue, depths.get(name, {}), counted.get(name, queries.Counted()), now)
+        for name, queue in zip(names, found, strict=True)
+    ]
+
+
+def _one(
+    queue: Queue, depth: Mapping[int, int], hour: queries.Counted, now: datetime
+) -> QueueStats:
     return QueueStats(
         name=queue.name,
         paused_at=queue.paused_at,
         created_at=queue.created_at,
-        jobs={state: counts.get(code, 0) for state, code in CODES.items()},
-        completed_last_hour=completed,
-        failed_last_hour=failed,
-        avg_duration_ms=round(run_ms / completed, 1) if completed else 0.0,
-        avg_wait_ms=round(wait_ms / started, 1) if started else 0.0,
-        computed_at=timezone.now(),
+        jobs={state: depth.get(code, 0) for state, code in CODES.items()},
+        completed_last_hour=hour.completed,
+        failed_last_hour=hour.failed,
+        avg_duration_ms=round(hour.run_ms / hour.completed, 1) if hour.completed else 0.0,
+        avg_wait_ms=round(hour.wait_ms / hour.started, 1) if hour.started else 0.0,
+        computed_at=now,
     )
+
+
+def totals() -> dict[State, int]:
+    """Return how many jobs there are in each state, over all queues; exact."""
+    sums = dict.fromkeys(CODES.values(), 0)
+    for counts in queries.depths().values():
+        for code, number in counts.items():
+            sums[code] += number
+    return {state: sums[code] for state, code in CODES.items()}

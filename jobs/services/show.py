@@ -1,4 +1,6 @@
-"""Read one job. Spec: core INFO."""
+"""Read jobs. Spec: core INFO."""
+
+from collections.abc import Sequence
 
 from jobs import queries
 from jobs.domain.errors import NotFound
@@ -12,3 +14,9 @@ def show(job_id: str) -> Job:
     if job is None:
         raise NotFound.of("job", job_id)
     return job
+
+
+def show_many(ids: Sequence[str]) -> list[Job]:
+    """Return jobs with their live state in the order of `ids`; unknown ones are left out."""
+    found = queries.jobs(ids)
+    return [found[job_id] for job_id in ids if job_id in found]

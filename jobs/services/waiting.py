@@ -49,6 +49,12 @@ class Listener:
         with self._changed:
             self._changed.wait_for(lambda: self._rounds != seen, timeout_s)
 
+    def wake(self) -> None:
+        """Let every waiter look again."""
+        with self._changed:
+            self._rounds += 1
+            self._changed.notify_all()
+
     def _follow(self) -> None:
         pause = threading.Event()
         while True:
@@ -62,9 +68,7 @@ class Listener:
         with psycopg.connect(**_parameters(), autocommit=True) as raw:
             raw.execute("LISTEN ojs_ready")
             for _ in raw.notifies():
-                with self._changed:
-                    self._rounds += 1
-                    self._changed.notify_all()
+                self.wake()
 
 
 def _parameters() -> dict[str, Any]:

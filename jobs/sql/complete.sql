@@ -9,7 +9,8 @@ WITH ack AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT l.id, a.has_result, a.result
       FROM ojs_lease AS l JOIN ack AS a ON a.id = l.id
-     WHERE (a.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = a.worker_id)
+     WHERE l.id = ANY (ARRAY(SELECT id FROM ack))  -- the planner takes `ack` for a hundred rows
+       AND (a.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = a.worker_id)
        AND (a.attempt IS NULL OR l.attempt = a.attempt)
        AND (%(watched)s::boolean OR NOT l.watched)
      ORDER BY l.id FOR UPDATE OF l

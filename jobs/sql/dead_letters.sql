@@ -9,6 +9,7 @@ WITH found AS (
            SELECT f.id, f.finished_at FROM ojs_finished AS f
             WHERE f.queue = q.name AND f.kind = k.kind
               AND (%(since)s::timestamptz IS NULL OR f.finished_at >= %(since)s::timestamptz)
+              AND (%(before)s::timestamptz IS NULL OR f.finished_at < %(before)s::timestamptz)
               AND (%(type)s::text IS NULL AND %(error_type)s::text IS NULL
                    AND %(tenant)s::text IS NULL
                    OR EXISTS (SELECT 1 FROM ojs_job AS j WHERE j.id = f.id

@@ -1,16 +1,18 @@
 -- discard: end waiting jobs whose `expires_at` has passed, at most `batch`.
 -- Locks: the narrow rows, SKIP LOCKED: whoever moves a row now has won.
-WITH ready AS (
-    DELETE FROM ojs_ready AS r USING (
-        SELECT id FROM ojs_ready WHERE expires_at <= clock_timestamp()
-         ORDER BY expires_at LIMIT %(batch)s::int FOR UPDATE SKIP LOCKED) AS s
-     WHERE r.id = s.id RETURNING r.id, 3 AS state, r.attempt, r.enqueued_at
+-- A bound on an index has to be stable: by clock_timestamp() every expiring row would be looked at.
+WITH late_ready AS MATERIALIZED (
+    SELECT id FROM ojs_ready WHERE expires_at <= statement_timestamp()
+     ORDER BY expires_at LIMIT %(batch)s::int FOR UPDATE SKIP LOCKED
+), late_later AS MATERIALIZED (
+    SELECT id FROM ojs_later WHERE expires_at <= statement_timestamp()
+     ORDER BY expires_at LIMIT %(batch)s::int FOR UPDATE SKIP LOCKED
+), ready AS (
+    DELETE FROM ojs_ready AS r WHERE r.id = ANY (ARRAY(SELECT id FROM late_ready))
+    RETURNING r.id, 3 AS state, r.attempt, r.enqueued_at
 ), later AS (
-    DELETE FROM ojs_later AS r USING (
-        SELECT id FROM ojs_later WHERE expires_at <= clock_timestamp()
-         ORDER BY expires_at LIMIT %(batch)s::int FOR UPDATE SKIP LOCKED) AS s
-     WHERE r.id = s.id RETURNING r.id, r.kind::int AS state, r.attempt,
-                                 NULL::timestamptz AS enqueued_at
+    DELETE FROM ojs_later AS r WHERE r.id = ANY (ARRAY(SELECT id FROM late_later))
+    RETURNING r.id, r.kind::int AS state, r.attempt, NULL::timestamptz AS enqueued_at
 ), ended AS (
     SELECT * FROM ready UNION ALL SELECT * FROM later
 ), stored AS (

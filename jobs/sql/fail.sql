@@ -11,7 +11,8 @@ WITH failure AS MATERIALIZED (
     SELECT l.id, f.state, f.delay_ms, f.dead_letter,
            f.error || jsonb_build_object('occurred_at', ojs_time(now())) AS error
       FROM ojs_lease AS l JOIN failure AS f ON f.id = l.id AND f.attempt = l.attempt
-     WHERE f.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = f.worker_id
+     WHERE l.id = ANY (ARRAY(SELECT id FROM failure))  -- the planner takes it for a hundred rows
+       AND (f.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = f.worker_id)
      ORDER BY l.id FOR UPDATE OF l
 ), ended AS (
     DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id

@@ -1,4 +1,5 @@
--- fold: add the events since the last fold to the counts, at most `batch` transactions' worth.
+-- fold: add the events since the last fold to the counts: whole transactions, up to and with the
+-- one that holds event number `batch`, so that a transaction larger than the batch gets on, too.
 -- Events below the oldest running transaction are complete: see models.Event. Each is added once,
 -- because the position moves in the same statement.
 -- Locks: the position row, waited for; two folds follow each other.
@@ -6,9 +7,9 @@ WITH position AS MATERIALIZED (
     SELECT stamp FROM ojs_fold_position WHERE id = 1 FOR UPDATE
 ), upto AS MATERIALIZED (
     SELECT least(pg_snapshot_xmin(pg_current_snapshot()),
-                 coalesce((SELECT e.stamp FROM ojs_event AS e
+                 coalesce((SELECT (e.stamp::text::bigint + 1)::text::xid8 FROM ojs_event AS e
                             WHERE e.stamp >= (SELECT stamp FROM position)
-                            ORDER BY e.stamp, e.seq OFFSET %(batch)s::int LIMIT 1),
+                            ORDER BY e.stamp, e.seq OFFSET %(batch)s::int - 1 LIMIT 1),
                           pg_snapshot_xmin(pg_current_snapshot()))) AS stamp
 ), event AS MATERIALIZED (
     SELECT e.* FROM ojs_event AS e

@@ -1,6 +1,7 @@
--- minutes: what happened to the jobs of a queue in the last `minutes`.
-SELECT coalesce(sum(completed), 0)::bigint, coalesce(sum(failed), 0)::bigint,
-       coalesce(sum(started), 0)::bigint, coalesce(sum(wait_ms), 0)::bigint,
-       coalesce(sum(run_ms), 0)::bigint
+-- minutes: what happened to the jobs of each queue in the last `minutes`; `queues` null: all.
+SELECT queue, sum(completed)::bigint, sum(failed)::bigint, sum(started)::bigint,
+       sum(wait_ms)::bigint, sum(run_ms)::bigint
   FROM ojs_minute
- WHERE minute > now() - %(minutes)s::int * interval '1 minute' AND queue = %(queue)s::text
+ WHERE minute > now() - %(minutes)s::int * interval '1 minute'
+   AND (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s::text[]))
+ GROUP BY queue

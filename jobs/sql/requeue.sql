@@ -1,10 +1,12 @@
--- requeue: active -> available unharmed: the claim is given back and not counted.
+-- requeue: active -> available unharmed: the claim is given back and not counted. The next attempt
+-- has the same number, so what this one reported must go.
 -- Locks: the leases, in id order; then those of ojs_wake and ojs_release.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (id uuid, worker_id text, attempt int)
 ), held AS MATERIALIZED (
     SELECT l.id FROM ojs_lease AS l JOIN given AS g ON g.id = l.id
-     WHERE (g.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = g.worker_id)
+     WHERE l.id = ANY (ARRAY(SELECT id FROM given))  -- the planner takes it for a hundred rows
+       AND (g.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = g.worker_id)
        AND (g.attempt IS NULL OR l.attempt = g.attempt)
      ORDER BY l.id FOR UPDATE OF l
 ), ended AS (
@@ -18,6 +20,8 @@ WITH given AS MATERIALIZED (
 ), again AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
     SELECT id, lane_id, attempt, now(), expires_at FROM stored ORDER BY id
+), forgotten AS (
+    DELETE FROM ojs_progress AS p USING ended AS e WHERE p.job_id = e.id
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
                            worker_id)

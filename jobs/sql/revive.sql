@@ -1,4 +1,5 @@
--- revive: discarded -> available by hand. Attempts start anew, the error history stays.
+-- revive: discarded -> available by hand. Attempts start anew, without the progress of the old ones;
+-- the error history stays.
 -- Locks: the job row; its state is the guard. Then those of ojs_wake.
 WITH stored AS (
     UPDATE ojs_job AS j
@@ -19,6 +20,8 @@ WITH stored AS (
 ), available AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at)
     SELECT id, lane_id, 0, now() FROM stored
+), forgotten AS (
+    DELETE FROM ojs_progress AS p USING stored AS s WHERE p.job_id = s.id
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
                            data)

@@ -72,7 +72,8 @@ class Engine:
     def __init__(self, terms: Terms) -> None:
         """Prepare; nothing runs yet."""
         self.terms = terms
-        self.standing = Standing.RUNNING
+        self._own = Standing.RUNNING  # by signals; only this is reported
+        self._told = Standing.RUNNING  # by the server's latest answer
         self._todo: SimpleQueue[Job | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._held: dict[str, Context] = {}  # every job claimed and not yet answered
@@ -83,6 +84,7 @@ class Engine:
         self._must_leave = threading.Event()
         self._over = threading.Event()
         self._beat_now = threading.Event()
+        self._is_known = threading.Event()  # the first heartbeat was stored
 
     # --- the main thread
 
@@ -100,26 +102,34 @@ class Engine:
         self._claim_until_told()
         return self._drain()
 
+    @property
+    def standing(self) -> Standing:
+        """What this process may do: the stronger of what it was told here and by the server."""
+        return max(self._own, self._told)
+
     def quiet(self) -> None:
         """Claim nothing more; what runs goes on."""
-        self.standing = max(self.standing, Standing.QUIET)
+        self._own = max(self._own, Standing.QUIET)
         self._beat_now.set()
 
     def resume(self) -> None:
-        """Claim again after `quiet`."""
-        if self.standing is Standing.QUIET:
-            self.standing = Standing.RUNNING
+        """Claim again after `quiet`, unless an operator's directive stands."""
+        if self._own is Standing.QUIET:
+            self._own = Standing.RUNNING
             self._beat_now.set()
 
     def terminate(self) -> None:
         """Claim nothing more, drain and end."""
-        self.standing = Standing.TERMINATE
+        self._own = Standing.TERMINATE
         self._wake.set()
+        self._listener.wake()
 
     def _claim_until_told(self) -> None:
         pause = FIRST_POLL_S
         while self.standing is not Standing.TERMINATE and not self._must_leave.is_set():
-            free = self._free()
+            # A worker that never heartbeated is not missed when it dies: its jobs would wait for
+            # the end of their leases. So it claims nothing before it is known. Spec: GS-17.
+            free = self._free() if self._is_known.is_set() else 0
             if free <= 0 or self.standing is Standing.QUIET:
                 self._wake.wait(TICK_S)
                 self._wake.clear()
@@ -157,7 +167,9 @@ class Engine:
             threading.Event().wait(RECONNECT_S)
             return False
         if claimed.directive:
-            self.standing = max(self.standing, Standing(claimed.directive))
+            # perhaps older than a resume that was not reported yet: the next heartbeat decides
+            self._obey(Standing(claimed.directive))
+            self._beat_now.set()
         with self._lock:
             for job in claimed.jobs:
                 self._held[job.id] = Context(job, self.terms.worker_id)
@@ -233,17 +245,21 @@ class Engine:
         self._forget(job.id)
         self._must_leave.set()
         self._wake.set()
+        self._listener.wake()
 
     # --- heartbeats
 
     def _beat(self) -> None:
+        interval = conf().worker_silence_ms / 1000 / BEATS
         while not self._over.is_set():
+            pause = interval
             try:
                 self._send_beat()
             except Error:
                 logger.warning("heartbeat.database", exc_info=True)
                 connection.close()
-            self._beat_now.wait(conf().worker_silence_ms / 1000 / BEATS)
+                pause = min(RECONNECT_S, interval)
+            self._beat_now.wait(pause)
             self._beat_now.clear()
         connection.close()
 
@@ -251,18 +267,28 @@ class Engine:
         with self._lock:
             ids = tuple(self._held)
         answer = heartbeat(self._report(ids))
-        if answer.standing > self.standing:
-            self.standing = answer.standing
+        if not self._is_known.is_set():
+            self._is_known.set()
             self._wake.set()
+        self._obey(answer.standing)
         for job_id in answer.cancelled:
             with self._lock:
                 context = self._held.get(job_id)
             if context:
                 context.cancel()
 
+    def _obey(self, told: Standing) -> None:
+        """Do what the server says; it says `running` again when an operator resumes a worker."""
+        if told is Standing.TERMINATE:
+            self.terminate()
+        elif told is not self._told:
+            self._told = told
+            self._wake.set()
+            self._listener.wake()
+
     def _report(self, ids: Sequence[str]) -> Report:
         # while jobs are held a terminating worker only counts as quiet: it still answers for them
-        standing = Standing.QUIET if ids and self.standing else self.standing
+        standing = Standing.QUIET if ids and self._own else self._own
         return Report(
             self.terms.worker_id,
             standing,
@@ -328,7 +354,7 @@ class Engine:
             logger.warning("requeue.database", extra={"count": len(jobs)}, exc_info=True)
 
     def _say_goodbye(self) -> None:
-        self.standing = Standing.TERMINATE
+        self._own = Standing.TERMINATE
         try:
             heartbeat(self._report(()))
         except Error:

@@ -1,14 +1,10 @@
 """A worker process and a place to meet its handlers."""
 
-import os
-import signal
 import socket
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from django.db import connection
@@ -16,17 +12,9 @@ from django.db import connection
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.services.show import show
+from tests.processes import DEADLINE_S, kill_family, until
 
-DEADLINE_S = 30.0
 Spawn = Callable[..., subprocess.Popen[bytes]]
-
-
-def until(check: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    end = monotonic() + DEADLINE_S
-    while not check():
-        assert monotonic() < end, "it did not happen"
-        threading.Event().wait(0.02)
 
 
 def wait_for(job_id: str, *states: State) -> Job:
@@ -99,15 +87,9 @@ def worker(store: None, spawn: Spawn) -> Iterator[Callable[..., subprocess.Popen
     yield start
     for process in started:
         if process.poll() is None:
-            _kill_with_children(process.pid)
+            kill_family(process.pid)
         process.wait()
     until(_is_alone)
-
-
-def _kill_with_children(pid: int) -> None:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    for number in (pid, *map(int, children)):
-        os.kill(number, signal.SIGKILL)
 
 
 def _is_alone() -> bool:

@@ -5,7 +5,8 @@ import secrets
 import signal
 import sys
 import threading
-from types import FrameType
+from functools import partial
+from signal import SIGCONT, SIGINT, SIGTERM, SIGTSTP
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -17,6 +18,7 @@ from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, run_once
 from jobs.worker.engine import Engine, Terms
 from jobs.worker.pool import Pool
+from jobs.worker.signals import answer
 
 
 class Command(BaseCommand):
@@ -64,8 +66,7 @@ def _connect_directly() -> None:
 
 def _run_loops_only() -> int:
     over = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: over.set())
+    answer({SIGTERM: over.set, SIGINT: over.set})
     over.wait()
     return 0
 
@@ -79,12 +80,7 @@ def _run_pool(options: dict[str, Any]) -> int:
     if options["once"]:
         command.append("--once")
     pool = Pool(command, options["processes"], once=options["once"])
-
-    def tell(number: int, _frame: FrameType | None) -> None:
-        pool.tell(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTSTP, signal.SIGCONT):
-        signal.signal(number, tell)
+    answer({number: partial(pool.tell, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
     return pool.run()
 
 
@@ -102,10 +98,8 @@ def _run_child(options: dict[str, Any]) -> int:
             once=options["once"],
         )
     )
-    signal.signal(signal.SIGTERM, lambda _n, _f: engine.terminate())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTSTP, lambda _n, _f: engine.quiet())
-    signal.signal(signal.SIGCONT, lambda _n, _f: engine.resume())
+    signal.signal(SIGINT, signal.SIG_IGN)
+    answer({SIGTERM: engine.terminate, SIGTSTP: engine.quiet, SIGCONT: engine.resume})
     code = engine.run()
     sys.stdout.flush()
     # threads that no longer react must not keep the process

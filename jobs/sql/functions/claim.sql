@@ -233,7 +233,9 @@ BEGIN
                             ORDER BY z.lane_id, z.seq LIMIT u.n
                               FOR UPDATE SKIP LOCKED) AS hh
                 ), d AS (
-                    DELETE FROM ojs_ready AS z USING h WHERE z.id = h.id
+                    -- the list keeps a plan made for an empty table from reading a full one
+                    DELETE FROM ojs_ready AS z USING h
+                     WHERE z.id = h.id AND z.id = ANY (ARRAY(SELECT id FROM h))
                     RETURNING z.id, h.lane, h.tenant, h.capped, h.seq, h.attempt, h.enqueued_at,
                               h.tag, h.position
                 ), a AS (
@@ -260,7 +262,7 @@ BEGIN
                 ), u AS (
                     UPDATE ojs_lane AS l SET vt = l.vt + n.jobs / l.weight
                       FROM (SELECT d.lane, count(*) AS jobs FROM d GROUP BY 1) AS n
-                     WHERE v_locked AND l.id = n.lane
+                     WHERE v_locked AND l.id = n.lane AND l.id = ANY (v_ids)
                 )
                 SELECT a.id, b.type, b.queue, b.tenant, d.lane, d.seq, b.priority, b.version,
                        b.args::text, b.meta::text, b.attributes::text, b.max_attempts,
@@ -286,7 +288,7 @@ BEGIN
                         UPDATE ojs_lane AS l SET active = false
                           FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
                                    FOR NO KEY UPDATE SKIP LOCKED) AS s
-                         WHERE l.id = s.id;
+                         WHERE l.id = s.id AND l.id = r.lane;
                         v_held := v_held OR FOUND;
                     END IF;
                 END LOOP;

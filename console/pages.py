@@ -1,0 +1,45 @@
+"""What every page has: login, permission, navigation."""
+
+from typing import Any
+
+from django.contrib.auth.mixins import LoginRequiredMixin, PermissionRequiredMixin
+from django.http import HttpResponse
+from django.views.generic import TemplateView
+
+NAVIGATION = (
+    ("overview", "Overview"),
+    ("jobs", "Jobs"),
+    ("queues", "Queues"),
+    ("dead_letter", "Dead letter"),
+    ("workers", "Workers"),
+)
+
+
+class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
+    """A page for those who may see jobs; `section` is its name in the navigation."""
+
+    permission_required = "ojs_jobs.view_job"
+    section = ""
+    title = ""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add what the frame of the page shows."""
+        return super().get_context_data(
+            **{
+                "navigation": NAVIGATION,
+                "section": self.section,
+                "title": self.title,
+                **kwargs,
+            }
+        )
+
+    def handle_no_permission(self) -> HttpResponse:  # type: ignore[override]  # redirect or page
+        """Send strangers to the login and tell users what they lack."""
+        if not self.request.user.is_authenticated:
+            return super().handle_no_permission()
+        return self.response_class(
+            self.request,
+            "ojs/console/denied.html",
+            {"navigation": (), "title": "Not allowed", "permission": self.permission_required},
+            status=403,
+        )

@@ -1,0 +1,33 @@
+"""How is the system: counts, throughput, failures, workers."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from console import queries
+from console.chart import chart
+from console.pages import Page
+from jobs.conf import conf
+from jobs.services import queues
+from jobs.services.health import health
+
+QUEUES, FAILURES, WORKERS = 20, 8, 8
+
+
+class Overview(Page):
+    """The first page."""
+
+    template_name = "ojs/console/overview.html"
+    section, title = "overview", "Overview"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read the numbers; a fixed number of statements."""
+        return super().get_context_data(
+            totals=queues.totals(),
+            queues=queues.all_stats(limit=QUEUES),
+            chart=chart(queries.hour(), timezone.now()),
+            failures=queries.failures(FAILURES),
+            workers=queries.workers(conf().worker_silence_ms, with_ended=False, size=WORKERS),
+            health=health(),
+            **kwargs,
+        )

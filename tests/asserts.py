@@ -1,0 +1,137 @@
+"""What must hold of jobs and the store, in the words of the contract."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from uuid import UUID
+
+from jobs import queries
+from jobs.domain.errors import Conflict, OJSError
+from jobs.domain.events import Kind
+from jobs.domain.job import Job
+from jobs.domain.states import CODES, State, may, state_of
+from jobs.models import Event, Finished, Later, Lease, Ready
+from jobs.models import Job as Row
+from jobs.services.show import show
+
+FLAGGED = 9  # Finished.kind of a job in the dead letter
+LIVE = {None, *(CODES[s] for s in (State.SCHEDULED, State.PENDING, State.RETRYABLE))}
+
+
+def state(job_id: str) -> State:
+    """Return a job's state."""
+    return state_of(show(job_id).state)
+
+
+def assert_state(wanted: State, *job_ids: str) -> None:
+    """All of these jobs are in this state."""
+    assert {job_id: state(job_id) for job_id in job_ids} == dict.fromkeys(job_ids, wanted)
+
+
+def assert_refused(outcome: object, kind: type[OJSError] = Conflict, **details: object) -> None:
+    """The service refused with this error and these details."""
+    assert isinstance(outcome, kind), f"not refused: {outcome!r}"
+    assert outcome.details | details == outcome.details
+
+
+def assert_times_in_order(job: Job) -> None:
+    """A job is created, then enqueued, then started, then ended; a wait ends after it began."""
+    times = [job.created_at, job.enqueued_at, job.started_at, job.finished_at]
+    known = [at for at in times if at is not None]
+    assert known == sorted(known), f"{job.id}: {times}"
+    if job.due_at is not None and job.state == CODES[State.RETRYABLE] and job.started_at:
+        assert job.due_at >= job.started_at
+
+
+def rows_of(job_id: UUID) -> list[State]:
+    """Name the states that a job's narrow rows stand for."""
+    found = [State.AVAILABLE for _ in Ready.objects.filter(id=job_id)]
+    found += [State.ACTIVE for _ in Lease.objects.filter(id=job_id)]
+    found += [state_of(row.kind) for row in Later.objects.filter(id=job_id)]
+    return found
+
+
+def assert_rows_stand_for_jobs() -> None:
+    """Every live job has one narrow row, an ended one none and one place in the index of ended.
+
+    Design: the state of a live job is the narrow row it has.
+    """
+    narrow: dict[UUID, list[str]] = defaultdict(list)
+    for table in (Ready, Lease, Later):
+        for job_id in table.objects.values_list("id", flat=True):
+            narrow[job_id].append(table.__name__)
+    finished: dict[UUID, list[tuple[object, ...]]] = defaultdict(list)
+    for ended in Finished.objects.all():
+        finished[ended.id].append((ended.queue, ended.kind, ended.finished_at))
+    for row in Row.objects.all():
+        if row.state is None:
+            assert len(narrow.pop(row.id, [])) == 1, f"{row.id} is live"
+            assert row.finished_at is None
+        else:
+            kind = FLAGGED if row.dead_letter else row.state
+            assert finished.pop(row.id, []) == [(row.queue, kind, row.finished_at)], f"{row.id}"
+    assert not narrow, "narrow rows without a live job"
+    assert not finished, "index entries without an ended job"
+
+
+def recount() -> dict[tuple[str, State], int]:
+    """Count the jobs of every queue and state, one by one."""
+    ids = [str(job_id) for job_id in Row.objects.values_list("id", flat=True)]
+    return Counter((job.queue, state_of(job.state)) for job in queries.jobs(ids).values())
+
+
+def assert_depths_equal_recount() -> None:
+    """The numbers of jobs by queue and state are exact. Spec: contract 10.3."""
+    counted = {
+        (queue, state_of(code)): number
+        for queue, states in queries.depths().items()
+        for code, number in states.items()
+        if number
+    }
+    assert counted == recount()
+
+
+def events_of(job_ids: Iterable[str] | None = None) -> dict[str, list[Event]]:
+    """Return the events of jobs by id, in the order of the record."""
+    found: dict[str, list[Event]] = defaultdict(list)
+    events = Event.objects.exclude(job_id=None).order_by("stamp", "seq")
+    if job_ids is not None:
+        events = events.filter(job_id__in=list(job_ids))
+    for event in events:
+        found[str(event.job_id)].append(event)
+    return found
+
+
+def replay(events: Iterable[Event]) -> State | None:
+    """Follow one job's events; each step must be legal and start where the one before ended."""
+    current: State | None = None
+    for event in events:
+        if event.kind == Kind.REMOVED:
+            assert event.from_state == CODES[State.DISCARDED]
+            assert current is State.DISCARDED
+            current = None
+            continue
+        if event.to_state is None:
+            assert event.from_state is None
+            continue
+        before = None if event.from_state is None else state_of(event.from_state)
+        after = state_of(event.to_state)
+        assert before is current, f"{event.job_id}: {after} from {before}, but it was {current}"
+        assert may(before, after), f"{event.job_id}: {before} to {after} is not legal"
+        current = after
+    return current
+
+
+def assert_events_replay() -> None:
+    """The events of every job lead to the state it is in, by legal steps. Spec: contract 2.2."""
+    events = events_of()
+    for job_id in map(str, Row.objects.values_list("id", flat=True)):
+        assert replay(events.pop(job_id, [])) is state(job_id)
+    for job_id, of_gone in events.items():
+        assert replay(of_gone) is None, f"{job_id} is gone, its events do not say so"
+
+
+def assert_store_is_sound() -> None:
+    """Rows, index, counts and events tell the same story."""
+    assert_rows_stand_for_jobs()
+    assert_depths_equal_recount()
+    assert_events_replay()

@@ -1,0 +1,48 @@
+"""Threads with connections of their own, and a way to know that one waits for a lock."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from time import monotonic
+from typing import TypeVar
+
+from django.db import connection
+
+T = TypeVar("T")
+DEADLINE_S = 30.0
+
+
+@contextmanager
+def threads(number: int) -> Iterator[Callable[[Callable[[], T]], "Future[T]"]]:
+    """Return a function that starts work in a thread; its connection is closed after the work."""
+
+    def closing(work: Callable[[], T]) -> T:
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(number) as pool:
+        yield lambda work: pool.submit(closing, work)
+
+
+def at_once(works: Iterable[Callable[[], T]]) -> list[T]:
+    """Run all works in threads and return their results in order."""
+    todo = list(works)
+    with threads(len(todo)) as start:
+        return [future.result() for future in [start(work) for work in todo]]
+
+
+def wait_until_blocked(number: int = 1) -> None:
+    """Return when so many other connections of this database wait for a lock."""
+    until = monotonic() + DEADLINE_S
+    while monotonic() < until:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")  # a transaction sees one otherwise
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'"
+            )
+            if cursor.fetchone()[0] >= number:
+                return
+    raise AssertionError("nobody waits for a lock")

@@ -1,0 +1,106 @@
+"""Jobs as producers send them, as the services take them, and as they are stored.
+
+Every member of an envelope is a keyword: `DraftFactory.create(priority=5, tags=["a"])`. A stored
+job may be asked for in a state: `JobFactory.create(state=State.RETRYABLE)`; services walk it there.
+"""
+
+from typing import Any
+
+from factory.base import DictFactory, Factory
+from factory.declarations import LazyFunction
+
+from jobs.domain.claim import FetchRequest
+from jobs.domain.envelope import JobDraft, parse_job
+from jobs.domain.job import Job
+from jobs.domain.retry import normalise_error
+from jobs.domain.states import CODES, State
+from jobs.services.ack import Ack, ack
+from jobs.services.cancel import cancel
+from jobs.services.enqueue import enqueue
+from jobs.services.fetch import fetch
+from jobs.services.nack import Nack, nack
+from jobs.services.show import show
+
+NOOP = "tests.noop"
+FAR = "2099-01-01T00:00:00Z"
+HELD = {State.ACTIVE, State.COMPLETED, State.RETRYABLE, State.DISCARDED}  # reached by a claim
+
+
+class EnvelopeFactory(DictFactory):
+    """One PUSH request, members at top level."""
+
+    type = NOOP
+    args = LazyFunction(list)  # type: ignore[no-untyped-call]  # the library has few types
+
+
+class DraftFactory(Factory[JobDraft]):
+    """What a request is parsed to: what `enqueue` takes."""
+
+    class Meta:
+        model = JobDraft
+
+    @classmethod
+    def _create(cls, model_class: type[JobDraft], *_args: Any, **envelope: Any) -> JobDraft:
+        return parse_job(EnvelopeFactory.create(**envelope))
+
+
+class JobFactory(Factory[Job]):
+    """A stored job; in a state that needs a claim only where no other job of its queue is ahead."""
+
+    class Meta:
+        model = Job
+
+    @classmethod
+    def _create(
+        cls,
+        model_class: type[Job],
+        *_args: Any,
+        state: State = State.AVAILABLE,
+        worker_id: str | None = None,
+        **envelope: Any,
+    ) -> Job:
+        job = stored(1, **_starting_in(state), **envelope)[0]
+        if state in HELD:
+            claimed = fetch(FetchRequest((job.queue,), worker_id=worker_id)).jobs
+            assert [one.id for one in claimed] == [job.id], "another job of the queue was ahead"
+        _end(job.id, state)
+        return show(job.id)
+
+
+def stored(number: int, **envelope: Any) -> list[Job]:
+    """Enqueue equal jobs with one call, in the order they will be claimed."""
+    jobs = enqueue([DraftFactory.create(**envelope) for _ in range(number)])
+    return [job for job in jobs if job is not None]
+
+
+def stored_ids(number: int, **envelope: Any) -> list[str]:
+    """Enqueue equal jobs with one call and return their ids."""
+    return [job.id for job in stored(number, **envelope)]
+
+
+def error(**members: Any) -> dict[str, Any]:
+    """Return a job error as `nack` takes it."""
+    return normalise_error({"code": "handler_error", "message": "it broke", **members})
+
+
+def _starting_in(state: State) -> dict[str, Any]:
+    match state:
+        case State.SCHEDULED:
+            return {"scheduled_at": FAR}
+        case State.PENDING:
+            return {"pending": True}
+        case _:
+            return {}
+
+
+def _end(job_id: str, state: State) -> None:
+    match state:
+        case State.COMPLETED:
+            ack([Ack(job_id)])
+        case State.RETRYABLE:
+            nack([Nack(job_id, error())])
+        case State.DISCARDED:
+            nack([Nack(job_id, error(retryable=False))])
+        case State.CANCELLED:
+            cancel(job_id)
+    assert show(job_id).state == CODES[state], "the envelope does not allow this state"

@@ -1,0 +1,66 @@
+"""Bounds of the claim's index scans: they may cost a walk, never an answer."""
+
+import random
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from jobs.services.hints import LANES, SLACK, LowWater
+from tests.concurrency import at_once
+
+ROUNDS = 20_000
+
+
+@pytest.fixture
+def frequent_switches() -> Iterator[None]:
+    """Let threads interrupt each other after almost every instruction."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_a_queue_never_claimed_from_has_no_bounds() -> None:
+    hints = LowWater().bounds(["a"])
+
+    assert hints == (None, None, None, None)
+
+
+def test_bounds_are_what_was_learned_less_the_slack() -> None:
+    low = LowWater()
+    low.learn([("a", 7, 1000, -3, 2.5), ("a", 8, 50, -3, 2.5)])
+
+    hints = low.bounds(["b", "a"])
+
+    assert (hints.ranks, hints.vts) == ([None, -3], [None, 2.5])
+    assert (hints.lanes, hints.seqs) == ([7, 8], [1000 - SLACK, 0])
+
+
+def test_only_the_lanes_used_last_are_remembered() -> None:
+    low = LowWater()
+    low.learn([("a", lane, 1000, 0, 0.0) for lane in range(LANES + 5)])
+
+    assert low.bounds(["a"]).lanes == list(range(5, LANES + 5))
+
+
+def test_forget_drops_all() -> None:
+    low = LowWater()
+    low.learn([("a", 7, 1000, -3, 2.5)])
+    low.forget()
+
+    assert low.bounds(["a"]) == (None, None, None, None)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_threads_that_learn_and_ask_at_once_never_fail() -> None:
+    low = LowWater()
+
+    def work(seed: int) -> None:
+        draw = random.Random(seed)  # noqa: S311 - picks lanes
+        for _ in range(ROUNDS // 8):
+            lanes = draw.sample(range(3 * LANES), 8)
+            low.learn([("a", lane, 1000, 0, 0.0) for lane in lanes])
+            low.bounds(["a"])
+
+    at_once([lambda seed=seed: work(seed) for seed in range(8)])  # type: ignore[misc]  # binds

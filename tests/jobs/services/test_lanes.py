@@ -1,0 +1,49 @@
+"""Lanes by key. Design: lanes are interned, made on first use by whoever comes first."""
+
+import pytest
+from django.db import transaction
+
+from jobs import queries
+from jobs.domain.claim import LaneKey
+from jobs.models import Lane
+from jobs.services import lanes
+from tests.concurrency import threads, wait_until_blocked
+
+pytestmark = pytest.mark.usefixtures("store")
+
+FIRST, SECOND, THIRD = (LaneKey("q", n, "_default") for n in (0, 1, 2))
+
+
+def assert_true_to_table(found: dict[LaneKey, int]) -> None:
+    for key, lane_id in found.items():
+        row = Lane.objects.get(id=lane_id)
+        assert LaneKey(row.queue, row.priority, row.tenant, row.route) == key
+
+
+def test_resolve_answers_every_key_with_its_own_lane() -> None:
+    found = lanes.resolve([THIRD, FIRST, SECOND, FIRST])
+
+    assert found.keys() == {FIRST, SECOND, THIRD}
+    assert_true_to_table(found)
+    assert lanes.resolve([FIRST, THIRD]) == {FIRST: found[FIRST], THIRD: found[THIRD]}
+
+
+@pytest.mark.parametrize("taken", [FIRST, SECOND, THIRD])
+def test_resolve_while_another_makes_one_of_the_lanes_mixes_none_up(taken: LaneKey) -> None:
+    with threads(1) as start:
+        with transaction.atomic():
+            queries.lanes([taken], {})
+            waiting = start(lambda: lanes.resolve([FIRST, SECOND, THIRD]))
+            wait_until_blocked()
+        found = waiting.result()
+
+    assert found.keys() == {FIRST, SECOND, THIRD}
+    assert_true_to_table(found)
+
+
+def test_resolve_in_a_transaction_that_rolls_back_keeps_nothing() -> None:
+    with transaction.atomic():
+        lanes.resolve([FIRST])
+        transaction.set_rollback(True)
+
+    assert_true_to_table(lanes.resolve([FIRST]))

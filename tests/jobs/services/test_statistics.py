@@ -1,0 +1,45 @@
+"""The planner learns of a burst at once, not with autovacuum's next round."""
+
+import pytest
+from django.db import connection
+
+from jobs.loops import CORE
+from jobs.models import Ready
+from jobs.services.statistics import refresh_statistics
+from tests.factories import stored
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def believed(table: str) -> int:
+    """Return how many rows the planner takes a table for."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [table])
+        return int(cursor.fetchone()[0])
+
+
+def test_a_table_that_grew_is_analyzed_once() -> None:
+    stored(2000)
+
+    assert refresh_statistics() > 0
+    assert believed("ojs_ready") == believed("ojs_job") == 2000
+    assert refresh_statistics() == 0
+
+
+def test_a_table_that_grew_a_little_is_left_alone() -> None:
+    stored(2000)
+    refresh_statistics()
+    stored(500)
+
+    assert refresh_statistics() == 0
+
+
+def test_an_empty_store_is_left_alone() -> None:
+    refresh_statistics()
+
+    assert refresh_statistics() == 0
+    assert not Ready.objects.exists()
+
+
+def test_the_loops_have_it() -> None:
+    assert refresh_statistics in {loop.run for loop in CORE}

@@ -1,0 +1,28 @@
+"""The test databases themselves."""
+
+import psycopg
+import pytest
+from django.db import connection
+
+from tests.conftest import end_sessions
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def test_a_left_over_session_does_not_keep_a_database_from_being_dropped() -> None:
+    name = f"{connection.settings_dict['NAME']}_left_over"
+    own = connection.copy()
+    own.settings_dict["NAME"] = name
+    with connection.cursor() as cursor:
+        cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+    left_over = psycopg.connect(
+        host=own.settings_dict["HOST"], user=own.settings_dict["USER"], dbname=name
+    )
+
+    end_sessions(own)
+
+    with connection.cursor() as cursor:
+        cursor.execute(f'DROP DATABASE "{name}"')
+    with pytest.raises(psycopg.OperationalError):
+        left_over.execute("SELECT 1")
+    left_over.close()
