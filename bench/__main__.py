@@ -3,6 +3,7 @@
 import argparse
 import multiprocessing
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -22,12 +23,17 @@ from bench.stack import Stack
 from ojs_project.postgres import Cluster
 
 WAKE = "wake"
+QUICK = {
+    "clients": "8", "seconds": 1, "slices": 2,
+    "finished": 50_000, "available": 50_000, "samples": 50,
+}  # fmt: skip
 NAMES = (*(path.name for path in PATHS), WAKE)
 
 
 def main() -> int:
     """Run the chosen paths; a bar that is missed is no error."""
     options = _options()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends what was started
     with ExitStack() as stack:
         folder = stack.enter_context(_folder())
         client = _client(stack, options.drivers)
@@ -56,8 +62,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="8 clients, short, small history")
     options = parser.parse_args()
     if options.quick:
-        options.clients, options.seconds, options.slices = "8", 1, 2
-        options.finished, options.available, options.samples = 50_000, 50_000, 50
+        parser.set_defaults(**QUICK)
+        options = parser.parse_args()
     options.plan = Plan(options.seconds, options.slices, 5.0 if options.quick else 20.0)
     options.clients = [int(number) for number in options.clients.split(",")]
     chosen = [name for name in options.paths.split(",") if name] or NAMES

@@ -5,7 +5,6 @@ import secrets
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,10 @@ from urllib.request import urlopen
 from bench.database import Database
 from bench.memory import Peaks
 from bench.names import ENGINE, ONE_BY_ONE
+from jobs.worker.tether import tied
+from ojs_project.quickstart import MANAGE, ROOT, children
 
-ROOT = Path(__file__).resolve().parent.parent
-MANAGE = [sys.executable, str(ROOT / "manage.py")]
+HTTP_PROCESSES = 2  # as the quickstart has it
 START_S = 60.0
 END_S = 45.0
 
@@ -105,6 +105,7 @@ class Stack:
             process = subprocess.Popen(
                 command, env={**self._environment, **(more or {})}, cwd=ROOT,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=tied(),  # noqa: PLW1509 - nothing but a system call
             )  # fmt: skip
         self._processes.append(process)
         return process
@@ -129,15 +130,9 @@ class Stack:
         raise StackError(f"the HTTP server did not answer; see {self.folder / 'server.log'}")
 
 
-def _granian(port: int) -> list[str]:
-    # as ojs_project/management/commands/quickstart.py has it
-    return [
-        sys.executable, "-m", "granian", "--interface", "wsgi",
-        "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "2", "--blocking-threads", "4",
-        "--log-level", "warning", "--workers-kill-timeout", "30",
-        "ojs_project.wsgi:application",
-    ]  # fmt: skip
+def _granian(port: int) -> Sequence[str]:
+    options = {"host": "127.0.0.1", "port": port, "http_workers": HTTP_PROCESSES, "workers": 0}
+    return children({}, options)[0].command
 
 
 def _free_port() -> int:
