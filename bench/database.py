@@ -8,6 +8,7 @@ from urllib.parse import quote
 import psycopg
 
 Row = tuple[Any, ...]
+TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,20 @@ class Database:
         """Execute statements without parameters, each in its own transaction."""
         with self.connect() as connection:
             for text in filter(str.strip, statements):
-                connection.execute(text.encode())
+                _execute(connection, text)
 
     def number(self, text: str) -> int:
         """Return the one number that a statement selects."""
         with self.connect() as connection:
             row = connection.execute(text.encode()).fetchone()
         return int(row[0]) if row and row[0] is not None else 0
+
+
+def _execute(connection: "psycopg.Connection[Row]", text: str) -> None:
+    for _ in range(TRIES - 1):
+        try:
+            connection.execute(text.encode())
+        except psycopg.errors.DeadlockDetected:  # with the loops, which run meanwhile
+            continue
+        return
+    connection.execute(text.encode())

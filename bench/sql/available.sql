@@ -13,9 +13,8 @@ WITH job AS (
       FROM job
 )
 INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at) SELECT id, lane_id, 0, now() FROM job;
-UPDATE ojs_lane AS l SET active = true
- WHERE l.queue = 'bench' AND NOT l.active
-   AND EXISTS (SELECT 1 FROM ojs_ready AS r WHERE r.lane_id = l.id);
+SELECT ojs_wake(array_agg(l.id)) FROM ojs_lane AS l
+ WHERE l.queue = 'bench' AND EXISTS (SELECT 1 FROM ojs_ready AS r WHERE r.lane_id = l.id);
 INSERT INTO ojs_depth AS d (queue, state, jobs) VALUES ('bench', 3, {number})
 ON CONFLICT (queue, state) DO UPDATE SET jobs = d.jobs + excluded.jobs;
 INSERT INTO ojs_total AS t (queue, type, enqueued, started, completed, failed, retried, discarded,
