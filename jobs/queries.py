@@ -299,6 +299,11 @@ def bury(silence_ms: int, batch: int) -> list[str]:
     return [row[0] for row in _rows("bury", {"silence_ms": silence_ms, "batch": batch})]
 
 
+def forget(silence_ms: int, batch: int) -> int:
+    """Remove workers that were silent for long; returns how many."""
+    return len(_rows("forget", {"silence_ms": silence_ms, "batch": batch}))
+
+
 def revive(params: Mapping[str, Any]) -> bool:
     """Move a discarded job to available; parameters as named in `sql/revive.sql`."""
     return bool(_rows("revive", params))
@@ -429,6 +434,14 @@ def lead(key: int) -> bool:
 def progress(params: Mapping[str, Any]) -> bool:
     """Store the progress of a running attempt; false when it is not held so."""
     return bool(_rows("progress", params))
+
+
+def now() -> datetime:
+    """Read the database's clock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        at: datetime = cursor.fetchone()[0]
+        return at
 
 
 def ago(ms: int) -> Any:

@@ -37,6 +37,7 @@ STANDINGS = {
     "shutting_down": Standing.QUIET,
     "terminate": Standing.TERMINATE,
 }
+DRAINING = frozenset({"drain", "draining", "shutting_down"})
 COMPLETED, CANCELLED, DISCARDED = (
     CODES[State.COMPLETED], CODES[State.CANCELLED], CODES[State.DISCARDED],
 )  # fmt: skip
@@ -193,6 +194,7 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
     return Report(
         worker_id=worker_id(body, required=True) or "",
         standing=STANDINGS[state],
+        is_draining=state in DRAINING,
         active_ids=tuple(i for i in ids if is_id(i)),
         active_jobs=number,
         visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),

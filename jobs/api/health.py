@@ -10,9 +10,11 @@ from jobs.api.access import is_allowed
 from jobs.api.base import OJSView
 from jobs.api.media import OJS_VERSION
 from jobs.api.openapi import operation
-from jobs.api.schemas import TIME, Schema, component, integer, obj, text
+from jobs.api.schemas import TIME, WORKER_ID, Schema, component, integer, maybe, obj, text
+from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
 from jobs.services.health import Health, health, is_migrated, uptime_seconds
+from jobs.services.workers import worker_health
 
 BACKEND = obj(
     {
@@ -46,6 +48,15 @@ READY: Schema = obj(
     {
         "status": {"type": "string", "enum": ["ready", "not_ready"]},
         "checks": obj({name: text(1) for name in ("database", "migrations", "loops")}),
+    }
+)
+
+WORKER: Schema = obj(
+    {
+        "worker_id": WORKER_ID,
+        "state": {"type": "string", "enum": ["running", "quiet", "drain", "terminate", "stale"]},
+        "active_jobs": integer(0),
+        "last_heartbeat_at": maybe(TIME),
     }
 )
 
@@ -136,3 +147,29 @@ class Ready(OJSView):
         }
         shown = {"status": "ready" if is_current else "not_ready", "checks": checks}
         return Response(shown, status=200 if is_current else 503)
+
+
+class WorkerHealth(OJSView):
+    """How one worker is."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation("getWorkerHealth", {200: WORKER, 503: WORKER}, refusals=(404,))
+    def get(self, request: Request, worker_id: str) -> Response:
+        """Show how a worker is.
+
+        503 when it is about to leave or was not heard of for long.
+        """
+        if "\0" in worker_id:
+            raise NotFound.of("worker", worker_id)
+        found = worker_health(worker_id)
+        return Response(
+            {
+                "worker_id": found.worker_id,
+                "state": found.state,
+                "active_jobs": found.active_jobs,
+                "last_heartbeat_at": found.last_heartbeat_at
+                and format_time(found.last_heartbeat_at),
+            },
+            status=200 if found.is_well else 503,
+        )

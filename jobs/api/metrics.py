@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. Spec: contract 32.4."""
+"""Metrics: text for Prometheus, a few numbers as JSON. Spec: contract 32.4."""
 
 from typing import Any
 
@@ -6,14 +6,28 @@ from django_prometheus.exports import ExportToDjangoView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.base import Negotiation, Renderer
+from jobs.api.base import JSONRenderer, Negotiation, Renderer
 from jobs.api.openapi import operation
 from jobs.api.plain import PlainView
-from jobs.api.schemas import text
+from jobs.api.schemas import NUMBER, integer, obj, text
 from jobs.conf import conf
+from jobs.domain.errors import InvalidRequest
 from jobs.services.exposition import exposition
+from jobs.services.health import uptime_seconds
+from jobs.services.summary import summary
 
 TEXT, PLAIN_TEXT = "text/plain; version=0.0.4; charset=utf-8", "text/plain"
+COUNTS = (
+    "uptime_seconds", "jobs_enqueued_total", "jobs_completed_total", "jobs_failed_total",
+    "jobs_active", "queues_active", "workers_active",
+)  # fmt: skip
+SUMMARY = obj(
+    {
+        **{name: integer(0) for name in COUNTS},
+        "avg_latency_ms": NUMBER,
+        "throughput_per_second": NUMBER,
+    }
+)
 
 
 class TextRenderer(Renderer):
@@ -53,5 +67,55 @@ class Metrics(PlainView):
     @operation("getMetrics", {200: None}, media={TEXT: text(), PLAIN_TEXT: text()})
     def get(self, request: Request) -> Response:
         """Show the lifecycle metrics and those of the server processes."""
-        processes = ExportToDjangoView(request).content
-        return Response(exposition() + processes)
+        return Response(prometheus_text(request))
+
+
+def prometheus_text(request: Request) -> bytes:
+    """Return everything in the text format."""
+    return exposition() + bytes(ExportToDjangoView(request).content)
+
+
+class SummaryNegotiation(Negotiation):
+    """`format=prometheus` asks for text, whatever the client accepts."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        """Choose by the query first."""
+        if request.query_params.get("format") == "prometheus":
+            return MetricsNegotiation().select_renderer(request, renderers[2:])
+        return super().select_renderer(request, renderers)
+
+
+class MetricsSummary(PlainView):
+    """A few numbers for dashboards without Prometheus."""
+
+    scopes = {"GET": "ojs:admin:read"}
+    renderer_classes = [Renderer, JSONRenderer, TextRenderer, PlainTextRenderer]
+    content_negotiation_class = SummaryNegotiation
+
+    @operation(
+        "getMetricsSummary",
+        {200: SUMMARY},
+        query={"format": {"type": "string", "enum": ["json", "prometheus", ""]}},
+        media={TEXT: text(), PLAIN_TEXT: text()},
+    )
+    def get(self, request: Request) -> Response:
+        """Show the numbers of the whole system, or the same text as /metrics."""
+        wanted = request.query_params.get("format", "")
+        if wanted not in {"", "json", "prometheus"}:
+            raise InvalidRequest.field("format", "must be json or prometheus", wanted[:100])
+        if wanted == "prometheus":
+            return Response(prometheus_text(request))
+        found = summary()
+        return Response(
+            {
+                "uptime_seconds": uptime_seconds(),
+                "jobs_enqueued_total": found.enqueued,
+                "jobs_completed_total": found.completed,
+                "jobs_failed_total": found.failed,
+                "jobs_active": found.active,
+                "queues_active": found.queues,
+                "workers_active": found.workers,
+                "avg_latency_ms": found.latency_ms,
+                "throughput_per_second": found.per_second,
+            }
+        )

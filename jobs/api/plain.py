@@ -5,8 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.base import Negotiation, OJSView, Renderer
-from jobs.api.media import OJS_TYPE
+from jobs.api.base import JSONRenderer, Negotiation, OJSView, Renderer
 
 
 class OneRenderer(Negotiation):
@@ -24,6 +23,7 @@ class PlainView(OJSView):
 
     def handle_exception(self, exc: Exception) -> Response:
         """Render problems in the OJS shape."""
-        self.request.accepted_renderer = Renderer()
-        self.request.accepted_media_type = OJS_TYPE
+        self.request.accepted_renderer, self.request.accepted_media_type = (
+            Negotiation().select_renderer(self.request, [Renderer(), JSONRenderer()])
+        )
         return super().handle_exception(exc)

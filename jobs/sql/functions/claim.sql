@@ -5,7 +5,8 @@
 -- expiry; and that a job is handed out once.
 --
 -- Parameters: p_queues in turn order, p_quotas the most jobs to take at each position (null: no
--- bound); p_tenant and p_routes narrow the lanes (null: any); p_low_* are hints where live entries
+-- bound); p_tenant and p_routes narrow the lanes (null: any); a tenant's lanes are found by their key,
+-- since thousands may lie before them in the order; p_low_* are hints where live entries
 -- begin (per position of p_queues: rank and virtual time; per lane: seq). A hint only saves the
 -- walk over dead index entries; whoever passes one repeats the call without it once a second.
 --
@@ -47,6 +48,8 @@ DECLARE
     v_lanes int;
     v_locked boolean;
     v_held boolean := false;  -- a lane lock is held since an earlier pass
+    v_own bigint[];  -- the lanes of p_tenant in the queue
+    v_near bigint[];  -- lanes at the head's priority, by vt
     v_capped boolean;
     v_ids bigint[];
     v_tenants text[];
@@ -86,6 +89,12 @@ BEGIN
         SELECT u.paused_at IS NOT NULL INTO v_paused FROM ojs_queue AS u WHERE u.name = q;
         CONTINUE WHEN NOT FOUND OR v_paused;
 
+        IF p_tenant IS NOT NULL THEN
+            SELECT array_agg(l.id) INTO v_own FROM ojs_lane AS l
+             WHERE l.tenant = p_tenant AND l.queue = q
+               AND (p_routes IS NULL OR l.route = ANY (p_routes));
+        END IF;
+
         v_from_rank := -32768;
         v_from_vt := '-Infinity';
         v_hinted := p_low_ranks[i] IS NOT NULL;
@@ -105,14 +114,22 @@ BEGIN
         FOR pass IN 1 .. 64 LOOP
             EXIT WHEN v_quota <= 0;
             -- The head decides the priority; one lane alone needs no bookkeeping between lanes.
-            SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1]
-              INTO v_lanes, v_rank, v_vt
-              FROM (SELECT l.rank, l.vt FROM ojs_lane AS l
-                     WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                       AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
-                       AND (p_tenant IS NULL OR l.tenant = p_tenant)
-                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                     ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+            IF p_tenant IS NULL THEN
+                SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1], array_agg(z.id)
+                  INTO v_lanes, v_rank, v_vt, v_near
+                  FROM (SELECT l.id, l.rank, l.vt FROM ojs_lane AS l
+                         WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                           AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
+                           AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                         ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+            ELSE
+                SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id)
+                  INTO v_lanes, v_rank, v_vt, v_near
+                  FROM (SELECT l.id, l.rank, l.vt, min(l.rank) OVER () AS head FROM ojs_lane AS l
+                         WHERE l.id = ANY (v_own) AND l.active AND NOT l.blocked AND NOT l.paused
+                       ) AS z
+                 WHERE z.rank = z.head;
+            END IF;
             IF v_lanes = 0 THEN
                 EXIT WHEN NOT v_hinted;
                 v_hinted := false;
@@ -122,7 +139,17 @@ BEGIN
             END IF;
 
             v_locked := false;
-            IF v_lanes > 1 THEN
+            -- Lock what is free. A lane alone, too, while another is held: see below, none may be
+            -- waited for then.
+            IF (v_lanes > 1 OR v_held) AND p_tenant IS NOT NULL THEN
+                SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
+                       array_agg(s.weight), count(*), count(s.cap) > 0
+                  INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
+                  FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                         WHERE l.id = ANY (v_near) AND l.active AND NOT l.blocked AND NOT l.paused
+                         ORDER BY l.vt LIMIT v_quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
+                v_locked := v_lanes > 0;
+            ELSIF v_lanes > 1 OR v_held THEN
                 -- The window keeps a fetcher from serving a lane far ahead of the head just
                 -- because others hold the lanes before it.
                 SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
@@ -132,13 +159,20 @@ BEGIN
                          WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
                            AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
                            AND l.vt <= v_vt + (v_quota + 1) / l.weight
-                           AND (p_tenant IS NULL OR l.tenant = p_tenant)
                            AND (p_routes IS NULL OR l.route = ANY (p_routes))
                          ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
                            FOR NO KEY UPDATE SKIP LOCKED) AS s;
                 v_locked := v_lanes > 0;
-                v_held := v_held OR v_locked;
+                IF NOT v_locked THEN
+                    SELECT array_agg(c.id) INTO v_near
+                      FROM (SELECT l.id FROM ojs_lane AS l
+                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                               AND l.rank = v_rank AND l.vt >= v_vt
+                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                             ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
+                END IF;
             END IF;
+            v_held := v_held OR v_locked;
             IF NOT v_locked THEN
                 -- A lane alone, or all of them held by other fetchers: take heads under row locks
                 -- only, lanes drawn by weight. Only at the head's priority, and only lanes without
@@ -146,15 +180,10 @@ BEGIN
                 SELECT array_agg(s.id), array_agg(s.tenant), array_agg(NULL::int), array_agg(s.vt),
                        array_agg(s.weight), count(*), false
                   INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                  FROM (SELECT c.id, c.tenant, c.vt, c.weight
-                          FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.cap FROM ojs_lane AS l
-                                 WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                                   AND l.rank = v_rank AND l.vt >= v_vt
-                                   AND (p_tenant IS NULL OR l.tenant = p_tenant)
-                                   AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                                 ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c
-                         WHERE c.cap IS NULL
-                         ORDER BY -ln(1 - random()) / c.weight LIMIT v_quota) AS s;
+                  FROM (SELECT l.id, l.tenant, l.vt, l.weight FROM ojs_lane AS l
+                         WHERE l.id = ANY (v_near) AND l.active AND NOT l.blocked AND NOT l.paused
+                           AND l.cap IS NULL
+                         ORDER BY -ln(1 - random()) / l.weight LIMIT v_quota) AS s;
                 IF v_lanes = 0 THEN
                     -- Only capped lanes at the head: wait for one, unless a lane is held already
                     -- (two fetchers could then wait for each other).
@@ -163,13 +192,11 @@ BEGIN
                            array_agg(s.weight), count(*), count(s.cap) > 0
                       INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
                       FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
-                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                               AND l.rank = v_rank AND l.vt >= v_vt
-                               AND (p_tenant IS NULL OR l.tenant = p_tenant)
-                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                             ORDER BY l.queue, l.rank, l.vt LIMIT 1 FOR NO KEY UPDATE) AS s;
+                             WHERE l.id = ANY (v_near)
+                               AND l.active AND NOT l.blocked AND NOT l.paused
+                             ORDER BY l.vt LIMIT 1 FOR NO KEY UPDATE) AS s;
                     v_locked := true;
-                    v_held := true;
+                    v_held := v_held OR v_lanes > 0;
                     CONTINUE WHEN v_lanes = 0;
                 END IF;
             END IF;
