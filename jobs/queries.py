@@ -6,8 +6,7 @@ trip; what it locks stands in its file.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cache
+from datetime import datetime, timedelta
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,44 +14,12 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 from django.db.models.functions import Now
-from psycopg import adapters
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
-from psycopg.types.string import TextLoader
 
 from jobs.domain.claim import ClaimPlan, LaneKey
 from jobs.domain.job import Job
+from jobs.statements import Statements
 
-FOLDER = Path(__file__).resolve().parent / "sql"
-
-
-@cache
-def statement(name: str) -> str:
-    """Read the text of `sql/<name>.sql` without its comment lines."""
-    lines = (FOLDER / f"{name}.sql").read_text().splitlines()
-    return "\n".join(line for line in lines if not line.startswith("--"))
-
-
-class _TimeLoader(Loader):
-    """Reads a timestamptz in a twentieth of the time that psycopg's own loader takes."""
-
-    def load(self, data: Buffer) -> datetime:
-        """Return the time in UTC, whatever the session's time zone is."""
-        at = datetime.fromisoformat(bytes(data).decode())
-        return at if at.tzinfo is UTC else at.astimezone(UTC)
-
-
-TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
-
-
-def _rows(name: str, params: Mapping[str, Any], suffix: str = "") -> list[Any]:
-    with connection.cursor() as cursor:
-        # for this cursor only: a job has up to seven times, and ids are handed on as text
-        adapted = cursor.cursor.adapters
-        adapted.register_loader(TIMESTAMPTZ, _TimeLoader)
-        adapted.register_loader(UUID, TextLoader)
-        cursor.execute(statement(name) + suffix, params)
-        return cursor.fetchall() if cursor.description else []
+_rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 def _json(rows: Sequence[Any]) -> str:

@@ -8,6 +8,7 @@ plans made for any, and for plans made while the tables were empty and kept when
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -224,7 +225,7 @@ def assert_reads_what_it_needs(name: str) -> None:
 
 
 def test_every_statement_is_measured() -> None:
-    files = {path.stem for path in queries.FOLDER.glob("*.sql")}
+    files = {path.stem for path in (Path(queries.__file__).parent / "sql").glob("*.sql")}
 
     assert files - {"reset"} <= {name.split()[0] for name in CALLS}  # reset truncates
 
