@@ -41,7 +41,7 @@ def test_parse_of_a_legal_text_returns_milliseconds(text: str, ms: int) -> None:
     [
         "", "P", "PT", "1s", "PT5", "T5S", "pt5s", "PT5s", "-PT5S", "+PT5S", "PT-5S", "P1.5D",
         "PT1.5M", "PT.5S", "PT5.S", "P1DT", "P1D1W", "PT1S1M", "P 1D", "PT1S ", " PT1S", "PT1S\n",
-        "P1H", "PT1D", "PT١S", "P1", "10", 10, 1.5, None, True, ["PT1S"], {},
+        "P1H", "PT1D", "PT\u0661S", "P1", "10", 10, 1.5, None, True, ["PT1S"], {},
     ],
 )  # fmt: skip
 def test_parse_of_anything_else_is_refused(text: object) -> None:
@@ -86,15 +86,19 @@ def test_what_is_written_is_read_back(ms: int) -> None:
 
 
 PART = st.integers(0, 99).map(str)
+FACTORS_MS = [365 * 86_400_000, 30 * 86_400_000, 7 * 86_400_000, 86_400_000, 3_600_000, 60_000]
 
 
 @given(st.lists(st.one_of(PART, st.sampled_from([*"PTYMWDHS.", "PT"])), max_size=12).map("".join))
 def test_parse_takes_what_the_contracts_pattern_takes(text: str) -> None:
-    if SPEC.match(text):
-        try:
-            parse_duration(text)
-        except ValueError as problem:
-            assert "100 years" in str(problem) or re.search(r"\d{10}", text)
-    else:
+    match = SPEC.match(text)
+    if match is None:
         with pytest.raises(ValueError, match="ISO 8601 duration"):
             parse_duration(text)
+        return
+    *dates, _time, hours, minutes, seconds, _fraction = match.groups()
+    whole = [int((part or "0_")[:-1]) for part in (*dates, hours, minutes)]
+    ms = sum(n * factor for n, factor in zip(whole, FACTORS_MS, strict=True))
+    ms += round(float((seconds or "0_")[:-1]) * 1000)
+    if ms <= LONGEST_MS and not re.search(r"\d{9}", text):
+        assert parse_duration(text) == ms

@@ -43,7 +43,8 @@ def test_read_returns_utc_and_cuts_below_a_microsecond(text: str, at: datetime) 
         "2026-05-04T12:00:00.Z", "2026-05-04T12:00:00+0200", "2026-05-04T12:00:00+02",
         "2026-05-04T12:00:00+25:00", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00+10:00",
         "9999-12-31T23:59:59-10:00", "2026-05-04T12:00:00Z ", "2026-05-04T12:00:00Z\n",
-        "+PT1H", "now", "٢٠٢٦-05-04T12:00:00Z", 1_777_888_999, 1.5, None, True, [],
+        "+PT1H", "now", [],
+        "\u0662\u0660\u0662\u0666-05-04T12:00:00Z", 1_777_888_999, 1.5, None, True,
     ],
 )  # fmt: skip
 def test_read_refuses_anything_else(text: object) -> None:
@@ -52,7 +53,7 @@ def test_read_refuses_anything_else(text: object) -> None:
 
 
 def test_parse_names_the_field() -> None:
-    with pytest.raises(InvalidRequest, match="^since must be an RFC 3339 time") as refused:
+    with pytest.raises(InvalidRequest, match="since must be an RFC 3339 time") as refused:
         parse_time("yesterday", "since")
 
     assert refused.value.details["received"] == "yesterday"
