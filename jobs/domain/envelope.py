@@ -43,9 +43,9 @@ MANAGED: Final = frozenset(
 )  # fmt: skip
 KNOWN: Final = frozenset(
     {
-        "specversion", "id", "type", "queue", "args", "meta", "metadata", "priority", "timeout",
-        "timeout_ms", "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema",
-        "tags", "visibility_timeout", "visibility_timeout_ms", "pending", "rate_limit", "options",
+        "specversion", "id", "type", "queue", "args", "meta", "priority", "timeout", "timeout_ms",
+        "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema", "tags",
+        "visibility_timeout", "visibility_timeout_ms", "pending", "rate_limit", "options",
     }
 )  # fmt: skip
 
@@ -162,9 +162,7 @@ class _Reader:
         visibility_ms, visibility_in_seconds = self.duration("visibility_timeout", low_ms=1000)
         scheduled_at, scheduled_in_ms = self.schedule()
         expires_at, expires_in_ms = self.time("expires_at")
-        if scheduled_at and expires_at and expires_at <= scheduled_at:
-            self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
-        if scheduled_in_ms and expires_in_ms and expires_in_ms <= scheduled_in_ms:
+        if _is_not_after(expires_at, scheduled_at) or _is_not_after(expires_in_ms, scheduled_in_ms):
             self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
         members: dict[str, Any] = {
             "id": self.id(),
@@ -329,6 +327,10 @@ class _Reader:
         except ValueError as problem:
             self.refuse(name, str(problem), value)
             return None, None
+
+
+def _is_not_after(end: Any, start: Any) -> bool:
+    return start is not None and end is not None and end <= start
 
 
 def _whole(value: object) -> int | None:
