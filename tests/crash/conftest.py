@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -20,8 +21,8 @@ Run = Callable[..., subprocess.Popen[bytes]]
 
 ONE_PLACE = """
 SELECT j.id::text, j.state, count(n.id) FROM ojs_job AS j
-  LEFT JOIN (SELECT id FROM ojs_ready UNION ALL SELECT id FROM ojs_lease
-             UNION ALL SELECT id FROM ojs_later UNION ALL SELECT id FROM ojs_finished) AS n USING (id)
+  LEFT JOIN (SELECT id FROM ojs_ready UNION ALL SELECT id FROM ojs_lease UNION ALL
+             SELECT id FROM ojs_later UNION ALL SELECT id FROM ojs_finished) AS n USING (id)
  GROUP BY j.id HAVING count(n.id) <> 1
 """
 
@@ -33,15 +34,16 @@ class Store:
         """Look at this database."""
         self.url = url
 
-    def rows(self, statement: str) -> list[tuple[object, ...]]:
+    def rows(self, statement: LiteralString, *values: object) -> list[tuple[object, ...]]:
         """Run one statement."""
         with psycopg.connect(self.url) as connection:
-            return connection.execute(statement.encode()).fetchall()
+            return connection.execute(statement, values or None).fetchall()
 
-    def jobs(self, *states: int) -> set[str]:
-        """Return the ids of jobs, those whose row has one of `states` if any are given."""
-        chosen = f" WHERE state IN ({', '.join(map(str, states))})" if states else ""
-        return {str(row[0]) for row in self.rows(f"SELECT id FROM ojs_job{chosen}")}
+    def jobs(self, state: int | None = None) -> set[str]:
+        """Return the ids of all jobs, or of those in a final state."""
+        chosen = "SELECT id FROM ojs_job WHERE %s::int IS NULL OR state = %s"
+        rows = self.rows(chosen, state, state)
+        return {str(row[0]) for row in rows}
 
     def misplaced(self) -> list[tuple[object, ...]]:
         """Return jobs that are in no place, or in two."""
