@@ -7,7 +7,6 @@ trip; what it locks stands in its file.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,21 +17,9 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import ClaimPlan, LaneKey
 from jobs.domain.job import Job
+from jobs.statements import Statements
 
-FOLDER = Path(__file__).resolve().parent / "sql"
-
-
-@cache
-def statement(name: str) -> str:
-    """Read the text of `sql/<name>.sql` without its comment lines."""
-    lines = (FOLDER / f"{name}.sql").read_text().splitlines()
-    return "\n".join(line for line in lines if not line.startswith("--"))
-
-
-def _rows(name: str, params: Mapping[str, Any], suffix: str = "") -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name) + suffix, params)
-        return cursor.fetchall() if cursor.description else []
+_rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 def _json(rows: Sequence[Any]) -> str:

@@ -46,3 +46,20 @@ def wait_until_blocked(number: int = 1) -> None:
             if cursor.fetchone()[0] >= number:
                 return
     raise AssertionError("nobody waits for a lock")
+
+
+def wait_until_settled() -> None:
+    """Return when no transaction of the cluster could still add an event before the last one.
+
+    The record is read and folded up to the oldest running transaction, of any database.
+    """
+    until = monotonic() + DEADLINE_S
+    while monotonic() < until:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT coalesce((SELECT max(stamp) FROM ojs_event)"
+                " < pg_snapshot_xmin(pg_current_snapshot()), true)"
+            )
+            if cursor.fetchone()[0]:
+                return
+    raise AssertionError("an old transaction is still running")

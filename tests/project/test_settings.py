@@ -1,5 +1,6 @@
 """Settings as a process reads them."""
 
+import json
 import subprocess
 import sys
 
@@ -43,3 +44,30 @@ def test_access_without_keys_must_be_allowed_by_name() -> None:
 
     assert done.returncode != 0
     assert "ojs.E003" in done.stderr
+
+
+def test_a_number_that_is_none_is_refused_by_name() -> None:
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_MAX_BATCH="many")
+
+    assert done.returncode != 0
+    assert "OJS_MAX_BATCH is 'many': use a whole number" in done.stderr
+
+
+def test_loggers_write_one_json_object_per_line() -> None:
+    code = (
+        "import logging, django; django.setup();"
+        "log = logging.getLogger('ojs.test');"
+        "log.info('jobs.promoted', extra={'count': 3});"
+        "log.critical('over')"
+    )
+    done = run(
+        "-c", code, OJS_SECRET_KEY="x" * 50, OJS_LOG_FORMAT="json",
+        DJANGO_SETTINGS_MODULE="ojs_project.settings",
+    )  # fmt: skip
+
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert first["message"] == "jobs.promoted"
+    assert (first["severity"], first["severity_number"]) == ("INFO", 9)
+    assert first["attributes"] == {"count": 3}
+    assert first["timestamp"].endswith("Z")
+    assert (second["severity"], second["severity_number"]) == ("FATAL", 21)

@@ -5,7 +5,8 @@
 -- expiry; and that a job is handed out once.
 --
 -- Parameters: p_queues in turn order, p_quotas the most jobs to take at each position (null: no
--- bound); p_tenant and p_routes narrow the lanes (null: any); p_low_* are hints where live entries
+-- bound); p_tenant and p_routes narrow the lanes (null: any); a tenant's lanes are found by their key,
+-- since thousands may lie before them in the order; p_low_* are hints where live entries
 -- begin (per position of p_queues: rank and virtual time; per lane: seq). A hint only saves the
 -- walk over dead index entries; whoever passes one repeats the call without it once a second.
 --
@@ -44,9 +45,12 @@ DECLARE
     v_from_vt float8;
     v_rank smallint;
     v_vt float8;
+    v_upto float8;
     v_lanes int;
     v_locked boolean;
     v_held boolean := false;  -- a lane lock is held since an earlier pass
+    v_own bigint[];  -- the lanes of p_tenant in the queue
+    v_near bigint[];  -- lanes at the head's priority, by vt
     v_capped boolean;
     v_ids bigint[];
     v_tenants text[];
@@ -86,6 +90,12 @@ BEGIN
         SELECT u.paused_at IS NOT NULL INTO v_paused FROM ojs_queue AS u WHERE u.name = q;
         CONTINUE WHEN NOT FOUND OR v_paused;
 
+        IF p_tenant IS NOT NULL THEN
+            SELECT array_agg(l.id) INTO v_own FROM ojs_lane AS l
+             WHERE l.tenant = p_tenant AND l.queue = q
+               AND (p_routes IS NULL OR l.route = ANY (p_routes));
+        END IF;
+
         v_from_rank := -32768;
         v_from_vt := '-Infinity';
         v_hinted := p_low_ranks[i] IS NOT NULL;
@@ -105,14 +115,22 @@ BEGIN
         FOR pass IN 1 .. 64 LOOP
             EXIT WHEN v_quota <= 0;
             -- The head decides the priority; one lane alone needs no bookkeeping between lanes.
-            SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1]
-              INTO v_lanes, v_rank, v_vt
-              FROM (SELECT l.rank, l.vt FROM ojs_lane AS l
-                     WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                       AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
-                       AND (p_tenant IS NULL OR l.tenant = p_tenant)
-                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                     ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+            IF p_tenant IS NULL THEN
+                SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1], array_agg(z.id)
+                  INTO v_lanes, v_rank, v_vt, v_near
+                  FROM (SELECT l.id, l.rank, l.vt FROM ojs_lane AS l
+                         WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                           AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
+                           AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                         ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+            ELSE
+                SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id)
+                  INTO v_lanes, v_rank, v_vt, v_near
+                  FROM (SELECT l.id, l.rank, l.vt, min(l.rank) OVER () AS head FROM ojs_lane AS l
+                         WHERE l.id = ANY (v_own) AND l.active AND NOT l.blocked AND NOT l.paused
+                       ) AS z
+                 WHERE z.rank = z.head;
+            END IF;
             IF v_lanes = 0 THEN
                 EXIT WHEN NOT v_hinted;
                 v_hinted := false;
@@ -122,7 +140,17 @@ BEGIN
             END IF;
 
             v_locked := false;
-            IF v_lanes > 1 THEN
+            -- Lock what is free. A lane alone, too, while another is held: see below, none may be
+            -- waited for then.
+            IF (v_lanes > 1 OR v_held) AND p_tenant IS NOT NULL THEN
+                SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
+                       array_agg(s.weight), count(*), count(s.cap) > 0
+                  INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
+                  FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                         WHERE l.id = ANY (v_near) AND l.active AND NOT l.blocked AND NOT l.paused
+                         ORDER BY l.vt LIMIT v_quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
+                v_locked := v_lanes > 0;
+            ELSIF v_lanes > 1 OR v_held THEN
                 -- The window keeps a fetcher from serving a lane far ahead of the head just
                 -- because others hold the lanes before it.
                 SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
@@ -132,13 +160,20 @@ BEGIN
                          WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
                            AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
                            AND l.vt <= v_vt + (v_quota + 1) / l.weight
-                           AND (p_tenant IS NULL OR l.tenant = p_tenant)
                            AND (p_routes IS NULL OR l.route = ANY (p_routes))
                          ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
                            FOR NO KEY UPDATE SKIP LOCKED) AS s;
                 v_locked := v_lanes > 0;
-                v_held := v_held OR v_locked;
+                IF NOT v_locked THEN
+                    SELECT array_agg(c.id) INTO v_near
+                      FROM (SELECT l.id FROM ojs_lane AS l
+                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                               AND l.rank = v_rank AND l.vt >= v_vt
+                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                             ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
+                END IF;
             END IF;
+            v_held := v_held OR v_locked;
             IF NOT v_locked THEN
                 -- A lane alone, or all of them held by other fetchers: take heads under row locks
                 -- only, lanes drawn by weight. Only at the head's priority, and only lanes without
@@ -146,15 +181,10 @@ BEGIN
                 SELECT array_agg(s.id), array_agg(s.tenant), array_agg(NULL::int), array_agg(s.vt),
                        array_agg(s.weight), count(*), false
                   INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                  FROM (SELECT c.id, c.tenant, c.vt, c.weight
-                          FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.cap FROM ojs_lane AS l
-                                 WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                                   AND l.rank = v_rank AND l.vt >= v_vt
-                                   AND (p_tenant IS NULL OR l.tenant = p_tenant)
-                                   AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                                 ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c
-                         WHERE c.cap IS NULL
-                         ORDER BY -ln(1 - random()) / c.weight LIMIT v_quota) AS s;
+                  FROM (SELECT l.id, l.tenant, l.vt, l.weight FROM ojs_lane AS l
+                         WHERE l.id = ANY (v_near) AND l.active AND NOT l.blocked AND NOT l.paused
+                           AND l.cap IS NULL
+                         ORDER BY -ln(1 - random()) / l.weight LIMIT v_quota) AS s;
                 IF v_lanes = 0 THEN
                     -- Only capped lanes at the head: wait for one, unless a lane is held already
                     -- (two fetchers could then wait for each other).
@@ -163,13 +193,11 @@ BEGIN
                            array_agg(s.weight), count(*), count(s.cap) > 0
                       INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
                       FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
-                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                               AND l.rank = v_rank AND l.vt >= v_vt
-                               AND (p_tenant IS NULL OR l.tenant = p_tenant)
-                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                             ORDER BY l.queue, l.rank, l.vt LIMIT 1 FOR NO KEY UPDATE) AS s;
+                             WHERE l.id = ANY (v_near)
+                               AND l.active AND NOT l.blocked AND NOT l.paused
+                             ORDER BY l.vt LIMIT 1 FOR NO KEY UPDATE) AS s;
                     v_locked := true;
-                    v_held := true;
+                    v_held := v_held OR v_lanes > 0;
                     CONTINUE WHEN v_lanes = 0;
                 END IF;
             END IF;
@@ -181,14 +209,19 @@ BEGIN
                 v_takes := array_fill(0, ARRAY[v_lanes]);
                 v_takes[1] := 1;
             ELSE
-                SELECT array_agg(coalesce(x.n, 0)::int ORDER BY u.i) INTO v_takes
-                  FROM generate_series(1, v_lanes) AS u (i)
-                  LEFT JOIN (SELECT y.i, count(*) AS n
-                               FROM (SELECT t.i
-                                       FROM unnest(v_vts, v_weights) WITH ORDINALITY AS t (vt, w, i),
-                                            generate_series(1, v_quota) AS g
-                                      ORDER BY t.vt + g / t.w, t.i LIMIT v_quota) AS y
-                              GROUP BY 1) AS x ON x.i = u.i;
+                -- Enough of them lie below the tag that every lane reaches with an equal share.
+                SELECT max(t.vt + ceil(v_quota::float8 / v_lanes) / t.w) INTO v_upto
+                  FROM unnest(v_vts, v_weights) AS t (vt, w);
+                SELECT array_agg(x.n ORDER BY x.i) INTO v_takes
+                  FROM (SELECT y.i, sum(y.one)::int AS n
+                          FROM (SELECT i, 0 AS one FROM generate_series(1, v_lanes) AS i
+                                UNION ALL
+                                (SELECT t.i, 1
+                                   FROM unnest(v_vts, v_weights) WITH ORDINALITY AS t (vt, w, i)
+                                  CROSS JOIN LATERAL generate_series(
+                                        1, least(v_quota, (v_upto - t.vt) * t.w + 1)::int) AS g
+                                  ORDER BY t.vt + g / t.w, t.i LIMIT v_quota)) AS y
+                         GROUP BY y.i) AS x;
             END IF;
 
             IF v_capped THEN
@@ -217,7 +250,7 @@ BEGIN
             IF v_want > 0 THEN
                 RETURN QUERY
                 WITH h AS MATERIALIZED (
-                    SELECT w.lane, w.tenant, w.capped, hh.id, hh.seq, hh.attempt, hh.enqueued_at,
+                    SELECT w.lane, w.tenant, w.capped, hh.place, hh.seq, hh.attempt, hh.enqueued_at,
                            w.vt + row_number() OVER (PARTITION BY w.lane ORDER BY hh.seq) / w.weight
                                AS tag, w.position
                       FROM unnest(v_ids, v_takes, v_tenants, v_caps, v_vts, v_weights)
@@ -227,51 +260,60 @@ BEGIN
                      CROSS JOIN LATERAL (SELECT u.lane, u.tenant, u.cap IS NOT NULL AS capped,
                                                 u.vt, u.weight, u.position) AS w
                      CROSS JOIN LATERAL (
-                           SELECT z.id, z.seq, z.attempt, z.enqueued_at FROM ojs_ready AS z
+                           SELECT z.ctid AS place, z.seq, z.attempt, z.enqueued_at
+                             FROM ojs_ready AS z
                             WHERE z.lane_id = u.lane AND z.seq >= coalesce(lo.seq, 0)
                               AND (z.expires_at IS NULL OR z.expires_at > v_now)
                             ORDER BY z.lane_id, z.seq LIMIT u.n
                               FOR UPDATE SKIP LOCKED) AS hh
                 ), d AS (
-                    -- the list keeps a plan made for an empty table from reading a full one
-                    DELETE FROM ojs_ready AS z USING h
-                     WHERE z.id = h.id AND z.id = ANY (ARRAY(SELECT id FROM h))
+                    -- by place: h has just locked these rows, and no plan can read others
+                    DELETE FROM ojs_ready AS z USING h WHERE z.ctid = h.place
                     RETURNING z.id, h.lane, h.tenant, h.capped, h.seq, h.attempt, h.enqueued_at,
                               h.tag, h.position
+                ), b AS MATERIALIZED (
+                    -- the one look at the wide row
+                    SELECT d.id, d.lane, d.tenant, d.capped, d.seq, d.attempt + 1 AS attempt,
+                           d.enqueued_at, d.tag, d.position, s.at, s.ms,
+                           s.at + s.ms * interval '1 millisecond' AS until,
+                           j.type, j.queue, j.priority, j.version, j.args::text AS args,
+                           j.meta::text AS meta, j.attributes::text AS attributes, j.max_attempts,
+                           j.timeout_ms, j.created_at, j.scheduled_at, j.expires_at,
+                           j.activated_at, j.error::text AS error, j.errors::text AS errors,
+                           j.retry_delay_ms, j.watched
+                      FROM d JOIN ojs_job AS j ON j.id = d.id
+                     CROSS JOIN LATERAL (
+                           SELECT greatest(v_now, d.enqueued_at) AS at,
+                                  coalesce(p_lease_ms, j.visibility_ms, p_default_lease_ms) AS ms
+                           ) AS s
                 ), a AS (
                     INSERT INTO ojs_lease (id, lane_id, tenant, capped, watched, pool, worker_id,
                                            attempt, enqueued_at, started_at, lease_ms, lease_until,
                                            timeout_at)
-                    SELECT d.id, d.lane, d.tenant, d.capped, b.watched, p_pool, p_worker,
-                           d.attempt + 1, d.enqueued_at, s.at, s.ms,
-                           s.at + s.ms * interval '1 millisecond',
-                           s.at + b.timeout_ms * interval '1 millisecond'
-                      FROM d JOIN ojs_job AS b ON b.id = d.id
-                     CROSS JOIN LATERAL (
-                           SELECT greatest(v_now, d.enqueued_at) AS at,
-                                  coalesce(p_lease_ms, b.visibility_ms, p_default_lease_ms) AS ms
-                           ) AS s
-                    RETURNING id, attempt, enqueued_at, started_at, lease_ms, lease_until, watched
+                    SELECT b.id, b.lane, b.tenant, b.capped, b.watched, p_pool, p_worker,
+                           b.attempt, b.enqueued_at, b.at, b.ms, b.until,
+                           b.at + b.timeout_ms * interval '1 millisecond'
+                      FROM b
                 ), e AS (
                     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state,
                                            to_state, attempt, worker_id, took_ms)
-                    SELECT a.started_at, 3, a.id, b.queue, b.type, b.tenant, 3, 4, a.attempt,
-                           p_worker,
-                           (extract(epoch FROM a.started_at - a.enqueued_at) * 1000)::bigint
-                      FROM a JOIN ojs_job AS b ON b.id = a.id
+                    SELECT b.at, 3, b.id, b.queue, b.type, b.tenant, 3, 4, b.attempt, p_worker,
+                           (extract(epoch FROM b.at - b.enqueued_at) * 1000)::bigint
+                      FROM b
                 ), u AS (
                     UPDATE ojs_lane AS l SET vt = l.vt + n.jobs / l.weight
-                      FROM (SELECT d.lane, count(*) AS jobs FROM d GROUP BY 1) AS n
-                     WHERE v_locked AND l.id = n.lane AND l.id = ANY (v_ids)
+                      FROM (SELECT count(*) AS jobs,
+                                   (SELECT m.ctid FROM ojs_lane AS m WHERE m.id = d.lane) AS place
+                              FROM d WHERE v_locked GROUP BY d.lane) AS n
+                     WHERE l.ctid = n.place
                 )
-                SELECT a.id, b.type, b.queue, b.tenant, d.lane, d.seq, b.priority, b.version,
-                       b.args::text, b.meta::text, b.attributes::text, b.max_attempts,
-                       b.timeout_ms, b.created_at, b.scheduled_at, b.expires_at, b.activated_at,
-                       a.attempt, a.enqueued_at, a.started_at, a.lease_ms, a.lease_until,
-                       b.error::text, b.errors::text, b.retry_delay_ms, a.watched,
+                SELECT b.id, b.type, b.queue, b.tenant, b.lane, b.seq, b.priority, b.version,
+                       b.args, b.meta, b.attributes, b.max_attempts, b.timeout_ms, b.created_at,
+                       b.scheduled_at, b.expires_at, b.activated_at, b.attempt, b.enqueued_at,
+                       b.at, b.ms, b.until, b.error, b.errors, b.retry_delay_ms, b.watched,
                        v_rank, v_vt, NULL::smallint, NULL::boolean
-                  FROM d JOIN a ON a.id = d.id JOIN ojs_job AS b ON b.id = d.id
-                 ORDER BY d.tag, d.position;
+                  FROM b
+                 ORDER BY b.tag, b.position;
                 GET DIAGNOSTICS v_got = ROW_COUNT;
             END IF;
 

@@ -9,6 +9,7 @@ from jobs.models import Depth, Event, Minute, Total
 from jobs.services.dead_letter import retry
 from jobs.services.fold import fold
 from tests.asserts import assert_depths_equal_recount
+from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, stored
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 def fold_all(batch: int = 1000) -> int:
     """Fold until nothing is left; returns how many events were folded."""
+    wait_until_settled()
     queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)  # the first ever only places the start
     total = 0
     while folded := fold(batch):
@@ -53,6 +55,7 @@ def test_fold_takes_no_more_transactions_than_the_batch_needs() -> None:
     fold_all()
     for _ in range(6):
         stored(2)
+    wait_until_settled()
 
     assert fold(4) == 4
     assert fold(3) == 4  # a transaction is never split
@@ -64,6 +67,7 @@ def test_depths_are_exact_at_any_position_of_the_fold() -> None:
         JobFactory.create(state=state, queue=f"q{n}")
     assert_depths_equal_recount()
     queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
+    wait_until_settled()
 
     while fold(1):
         assert_depths_equal_recount()

@@ -1,0 +1,198 @@
+"""Stores of a size at which a wrong plan shows, loaded by the database itself, and what a
+statement touched in them.
+
+Ids are made from a number, so a test can name rows of a kind: `job_id(READY + 5)`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+
+READY, LEASE, LATER, PENDING, FINISHED = (n * 1_000_000 for n in range(1, 6))
+JOBS = {READY: 20_000, LEASE: 3_000, LATER: 10_000, PENDING: 2_000, FINISHED: 20_000}
+LANE = 1_000_000  # id of the first lane
+DUE = 30  # the first of a kind are due: expired, overdue, or to be promoted
+EVENTS, STAMPS, FOLDED = 50_000, 500, 495  # the last hundredth is not folded yet
+WORKERS = 1_000
+
+
+class Shape(NamedTuple):
+    """How the jobs are spread: over `queues`, each with a lane for every one of `tenants`."""
+
+    queues: int
+    tenants: int
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes there are."""
+        return self.queues * self.tenants
+
+
+SHAPES = {
+    "1 lane": Shape(1, 1),
+    "10,000 lanes": Shape(100, 100),
+    "10,000 lanes of a queue": Shape(1, 10_000),
+}
+
+
+def job_id(number: int) -> str:
+    """Return the id of job `number`."""
+    return f"00000000-0000-7000-8000-{number:012x}"
+
+
+LANES = """
+INSERT INTO ojs_queue (name) SELECT 'q' || n FROM generate_series(0, %(queues)s - 1) AS n
+ON CONFLICT DO NOTHING;
+INSERT INTO ojs_lane (id, queue, priority, tenant, active, cap, blocked)
+SELECT %(lane)s + n, 'q' || n %% %(queues)s, 0, 't' || n / %(queues)s, true,
+       CASE n / %(queues)s %% 20 WHEN 9 THEN 1000 WHEN 19 THEN 0 END, n / %(queues)s %% 20 = 19
+  FROM generate_series(0, %(lanes)s - 1) AS n;
+INSERT INTO ojs_lane (queue, priority, tenant)
+SELECT 'q' || n %% %(queues)s, -1, 't' || n / %(queues)s
+  FROM generate_series(0, %(lanes)s / 10) AS n;
+INSERT INTO ojs_worker (id, last_heartbeat_at, dead_at)
+SELECT 'w' || n, now() - interval '1 hour' * (n < 20)::int, CASE WHEN n < 10 THEN now() END
+  FROM generate_series(0, %(workers)s - 1) AS n;
+"""
+
+WIDE = """
+INSERT INTO ojs_job (id, type, queue, tenant, lane_id, priority, watched, args, meta, attributes,
+                     max_attempts, timeout_ms, created_at, attempt, enqueued_at, state, finished_at,
+                     dead_letter, error)
+SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(%(first)s + n), 12, '0'))::uuid, 'volume.type',
+       'q' || n %% %(queues)s, 't' || n %% %(lanes)s / %(queues)s, %(lane)s + n %% %(lanes)s, 0,
+       false, '[{"a": 1}]', '{}', '{"tags": [], "timeout_ms": 1800000, "retry": {"jitter": true,
+         "max_attempts": 3, "max_interval": "PT5M", "on_exhaustion": "discard",
+         "initial_interval": "PT1S", "backoff_strategy": "exponential", "backoff_coefficient": 2.0,
+         "non_retryable_errors": []}}', 3, 1800000, now() - interval '1 hour', 0,
+       now() - interval '1 hour', CASE WHEN %(ended)s THEN 6 + n %% 3 END,
+       CASE WHEN %(ended)s THEN now() - n * interval '1 second' END,
+       CASE WHEN %(ended)s AND n %% 3 = 2 THEN n %% 2 = 0 END,
+       CASE WHEN %(ended)s THEN '{"type": "Broken"}'::jsonb END
+  FROM generate_series(0, %(number)s - 1) AS n;
+"""
+
+NARROW = {
+    READY: """
+INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
+SELECT j.id, j.lane_id, 0, j.enqueued_at,
+       CASE WHEN j.id < %(due)s THEN now() - interval '1 minute'
+            WHEN hashtext(j.id::text) %% 10 = 0 THEN now() + interval '1 day' END
+  FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s ORDER BY j.id;
+""",
+    LEASE: """
+INSERT INTO ojs_lease (id, lane_id, tenant, capped, watched, worker_id, attempt, enqueued_at,
+                       started_at, lease_ms, lease_until, timeout_at)
+SELECT j.id, j.lane_id, j.tenant, right(j.tenant, 1) = '9', false,
+       'w' || (hashtext(j.id::text) & 511), 1, j.enqueued_at, j.enqueued_at, 60000,
+       now() + CASE WHEN j.id < %(due)s THEN interval '-1 minute' ELSE interval '1 minute' END,
+       now() + interval '1 day'
+  FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
+INSERT INTO ojs_progress (job_id, attempt, progress)
+SELECT j.id, 1, 0.5 FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
+""",
+    LATER: """
+INSERT INTO ojs_later (id, kind, due_at, lane_id, attempt, expires_at)
+SELECT j.id, 1, now() + CASE WHEN j.id < %(due)s THEN interval '-1 minute'
+                             ELSE interval '1 second' * (hashtext(j.id::text) & 65535) END,
+       j.lane_id, 0, CASE WHEN hashtext(j.id::text) %% 10 = 0 THEN now() + interval '1 day' END
+  FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
+""",
+    PENDING: """
+INSERT INTO ojs_later (id, kind, lane_id, attempt)
+SELECT j.id, 2, j.lane_id, 0 FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
+""",
+    FINISHED: """
+INSERT INTO ojs_finished (queue, kind, finished_at, id)
+SELECT j.queue, CASE WHEN j.dead_letter THEN 9 ELSE j.state END, j.finished_at, j.id
+  FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
+""",
+}
+
+RECORD = """
+INSERT INTO ojs_event (stamp, kind, job_id, queue, type, tenant, to_state, attempt)
+SELECT (1 + n * %(stamps)s::bigint / %(events)s)::text::xid8, 1,
+       ('00000000-0000-7000-8000-' || lpad(to_hex(%(first)s + n %% 20000), 12, '0'))::uuid,
+       'q' || n %% %(queues)s, 'volume.type', 't0', 3, 0
+  FROM generate_series(0, %(events)s - 1) AS n;
+INSERT INTO ojs_fold_position (id, stamp) VALUES (1, %(folded)s::text::xid8)
+ON CONFLICT (id) DO UPDATE SET stamp = excluded.stamp;
+INSERT INTO ojs_depth (queue, state, jobs)
+SELECT 'q' || n, s, 10 FROM generate_series(0, %(queues)s - 1) AS n, generate_series(1, 8) AS s;
+INSERT INTO ojs_minute (minute, queue, type)
+SELECT date_trunc('minute', now()) - m * interval '1 minute', 'q' || m %% %(queues)s, 'type' || t
+  FROM generate_series(0, 1999) AS m, generate_series(0, 4) AS t;
+INSERT INTO ojs_duration (queue, type, measure, bucket, jobs, took_ms)
+SELECT 'q' || n %% %(queues)s, 'type' || n / %(queues)s, 0, 1, 1, 1
+  FROM generate_series(0, 9999) AS n;
+"""
+
+
+def load(shape: Shape) -> None:
+    """Fill an empty store; statistics are left to the caller."""
+    facts = {
+        **shape._asdict(), "lanes": shape.lanes, "workers": WORKERS, "events": EVENTS,
+        "stamps": STAMPS, "folded": FOLDED, "lane": LANE,
+    }  # fmt: skip
+    with transaction.atomic(), connection.cursor() as cursor:
+        _run(cursor.execute, LANES, facts)
+        for first, number in JOBS.items():
+            more = {
+                "first": first, "number": number, "ended": first == FINISHED,
+                "low": job_id(first), "high": job_id(first + number), "due": job_id(first + DUE),
+            }  # fmt: skip
+            _run(cursor.execute, WIDE + NARROW[first], facts | more)
+        _run(cursor.execute, RECORD, facts | {"first": FINISHED})
+
+
+def _run(execute: Callable[[str, Any], object], text: str, facts: dict[str, object]) -> None:
+    for sql in text.split(";\n"):
+        if sql.strip():
+            used = {name: value for name, value in facts.items() if f"%({name})s" in sql}
+            execute(sql, used)
+
+
+def analyze() -> None:
+    """Give the planner true statistics."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+@dataclass
+class Touched:
+    """What one call read: sequential scans by table, entries by index."""
+
+    scanned: dict[str, int] = field(default_factory=dict)
+    entries: dict[str, int] = field(default_factory=dict)
+
+
+# what this transaction did, also inside functions
+COUNTS = """
+SELECT c.relname, c.relkind = 'i', pg_stat_get_xact_numscans(c.oid),
+       pg_stat_get_xact_tuples_returned(c.oid)
+  FROM pg_class AS c WHERE c.relname LIKE 'ojs\\_%' AND c.relkind IN ('r', 'i')
+"""
+
+
+def touched_by(call: Callable[[], object]) -> Touched:
+    """Run `call` in a transaction and tell what it read."""
+    with transaction.atomic():
+        before = _counts()
+        call()
+        after = _counts()
+    found = Touched()
+    for name, (is_index, scans, tuples) in after.items():
+        new_scans, new_tuples = scans - before[name][1], tuples - before[name][2]
+        if new_scans and is_index:
+            found.entries[name] = new_tuples
+        elif new_scans:
+            found.scanned[name] = new_tuples
+    return found
+
+
+def _counts() -> dict[str, tuple[bool, int, int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS)
+        return {name: (is_index, scans, n) for name, is_index, scans, n in cursor.fetchall()}
