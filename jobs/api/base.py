@@ -197,8 +197,10 @@ def _check_version(request: Request) -> None:
 
 
 def _content_length(request: HttpRequest) -> int:
-    raw = request.META.get("CONTENT_LENGTH") or ""
-    return int(raw) if raw.isascii() and raw.isdigit() else 0
+    raw = request.META.get("CONTENT_LENGTH") or "0"
+    if not (raw.isascii() and raw.isdigit()):
+        raise InvalidRequest.field("Content-Length", "must be a whole number", raw[:100])
+    return int(raw)
 
 
 def _check_content_type(raw: str, *, has_body: bool) -> None:

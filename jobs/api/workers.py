@@ -103,10 +103,19 @@ class BatchView(WorkerView):
         """Apply all items."""
         raw = codec.items(self.body(), self.member, conf().max_batch)
         wanted = [codec.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
-        known = [item for item in wanted if is_id(item.job_id)]
-        done = dict(zip((i.job_id for i in known), self.apply(known), strict=True))
-        results = [self.result(item.job_id, done.get(item.job_id)) for item in wanted]
+        first = {item.job_id: item for item in reversed(wanted) if is_id(item.job_id)}
+        # a job named again is answered as a second request would be
+        again = {i.job_id: i for i in wanted if i.job_id in first and i is not first[i.job_id]}
+        done, refused = self.outcomes(first), self.outcomes(again)
+        results = [
+            self.result(i.job_id, (done if i is first.get(i.job_id) else refused).get(i.job_id))
+            for i in wanted
+        ]
         return Response({"results": results, "count": len(results)})
+
+    def outcomes(self, wanted: Mapping[str, Item]) -> dict[str, Any]:
+        """Change the jobs; one outcome per id."""
+        return dict(zip(wanted, self.apply(list(wanted.values())), strict=True))
 
     def decode(self, item: Mapping[str, Any]) -> Item:
         """Read one item."""
