@@ -143,6 +143,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "fail": lambda: nack([Nack(job_id, error()) for job_id in numbers.take(LEASE)]),
     "failures": lambda: queries.failures(numbers.take(LEASE)),
     "fold": fold,
+    "forget": lambda: queries.forget(86_400_000, 1000),
     "fold_from_start": lambda: queries._rows("fold_from_start", {}),
     "heal": heal,
     "heartbeat": lambda: heartbeat(Report("w1", active_ids=tuple(numbers.take(LEASE)))),
