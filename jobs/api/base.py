@@ -112,6 +112,7 @@ class OJSView(APIView):
     throttle_classes = ()
     scopes: ClassVar[Mapping[str, str | None]] = {}
     optional_scope: ClassVar[str | None] = None
+    is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
 
     principal: Principal
     identity: str  # the request id
@@ -124,6 +125,10 @@ class OJSView(APIView):
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method in self.scopes:
             self.principal = authenticate(request, self.scopes[method])
+            if self.is_global:
+                self.principal.require_any_tenant(method)
+        elif method != "OPTIONS" and method in self.allowed_methods:
+            raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
 
     @property
     def caller(self) -> Caller:
