@@ -68,6 +68,7 @@ MAY_READ: dict[str, int] = {
     "depths": SOME,  # events since the last fold, queues
     "events": SOME,  # of a queue: what others did between
     "fold": SOME,  # events since the last fold
+    "forget": SOME,  # workers
     "heal": 20_000,  # lanes
     "minutes": SOME,  # an hour of types
     "orphans": SOME,  # workers
