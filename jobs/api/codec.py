@@ -185,7 +185,7 @@ def decode_nack(body: Mapping[str, Any]) -> Nack:
 
 def decode_heartbeat(body: Mapping[str, Any]) -> Report:
     """Decode BEAT; `active_jobs` may be the ids or their number. Spec: D17."""
-    state = body.get("state") or "running"
+    state = "running" if body.get("state") is None else body["state"]
     if not isinstance(state, str) or state not in STANDINGS:
         raise InvalidRequest.field("state", f"must be one of {', '.join(STANDINGS)}", state)
     ids, number = _active(body)
