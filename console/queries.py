@@ -3,29 +3,15 @@
 Pages of jobs come as ids; the core's own reader turns those into jobs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.db import connection
+from jobs.statements import Statements
 
-FOLDER = Path(__file__).resolve().parent / "sql"
-
-
-@cache
-def statement(name: str) -> str:
-    """Read the text of `sql/<name>.sql` without its comment lines."""
-    lines = (FOLDER / f"{name}.sql").read_text().splitlines()
-    return "\n".join(line for line in lines if not line.startswith("--"))
-
-
-def _rows(name: str, params: Mapping[str, Any]) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), params)
-        return list(cursor.fetchall())
+_rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +74,7 @@ def _params(wanted: Wanted, after: Place | None, size: int, looked: int) -> dict
 
 def _found(rows: list[Any]) -> Found:
     ids, rest, *at = rows[0]
-    place = Place(str(rest), at[0] if at else None) if rest else None
+    place = Place(rest, at[0] if at else None) if rest else None
     return Found([str(job_id) for job_id in ids], place)
 
 
@@ -120,7 +106,7 @@ class Failure(NamedTuple):
 
 def failures(size: int) -> list[Failure]:
     """Read the latest failed attempts, latest first."""
-    return [Failure(str(row[0]), *row[1:]) for row in _rows("failures", {"size": size})]
+    return [Failure(*row) for row in _rows("failures", {"size": size})]
 
 
 class WorkerRow(NamedTuple):

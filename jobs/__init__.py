@@ -1,1 +1,3 @@
 """The core: envelope, lifecycle, delivery."""
+
+VERSION = "0.1.0"

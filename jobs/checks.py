@@ -19,6 +19,12 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         for key in getattr(settings, "OJS", {})
         if key.lower() not in known
     ]
+    found += [
+        Error(f"OJS[{field.name.upper()!r}] is {value!r}: use a positive number", id="ojs.E006")
+        for field in fields(Conf)
+        if type(field.default) is int
+        and (type(value := getattr(conf(), field.name)) is not int or value < 1)
+    ]
     if conf().auth not in {"apikey", "off"}:
         found.append(Error(f"OJS['AUTH'] is {conf().auth!r}: use apikey or off", id="ojs.E002"))
     if conf().auth == "off" and not (settings.DEBUG or conf().allow_insecure):

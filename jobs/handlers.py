@@ -174,6 +174,9 @@ def handler_of(type: str) -> JobHandler[Any, Any] | None:
 
 
 def handled_queues() -> tuple[str, ...]:
-    """Return the queues that registered handlers enqueue to, `default` first."""
+    """Return the queues that registered handlers enqueue to, `default` first; empty without any.
+
+    No others: their jobs may be meant for workers in other languages.
+    """
     named = {str(handler.terms.get("queue", "default")) for handler in _registry.values()}
-    return ("default", *sorted(named - {"default"}))
+    return tuple(sorted(named, key=lambda name: (name != "default", name)))

@@ -19,6 +19,7 @@ from jobs.metrics import observe_tick
 from jobs.services.expire import expire
 from jobs.services.fold import fold
 from jobs.services.heal import heal
+from jobs.services.health import forget_loops_except
 from jobs.services.promote import due_in_ms, promote
 from jobs.services.reap import reap, reap_dead_workers
 from jobs.services.statistics import refresh_statistics
@@ -105,6 +106,7 @@ class LoopRunner:
         if not queries.lead(crc32(loop.name.encode()) & 0x7FFFFFFF):
             self._stop.wait(FOLLOW_S)
             return
+        forget_loops_except(one.name for one in all_loops())
         noted = -NOTE_S
         while not self._stop.is_set():
             began = monotonic()

@@ -300,6 +300,8 @@ class Worker(models.Model):
 
     id = models.TextField(primary_key=True)
     reported = models.SmallIntegerField(default=0, db_default=0)  # 0 running 1 quiet 2 terminate
+    # quiet because it will exit, unlike one that may run again
+    is_draining = models.BooleanField(default=False, db_default=False)
     directive = models.SmallIntegerField(default=0, db_default=0)  # the operator's, same codes
     hostname = models.TextField(null=True)
     pid = models.BigIntegerField(null=True)

@@ -7,7 +7,6 @@ trip; what it locks stands in its file.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,21 +17,9 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import ClaimPlan, LaneKey
 from jobs.domain.job import Job
+from jobs.statements import Statements
 
-FOLDER = Path(__file__).resolve().parent / "sql"
-
-
-@cache
-def statement(name: str) -> str:
-    """Read the text of `sql/<name>.sql` without its comment lines."""
-    lines = (FOLDER / f"{name}.sql").read_text().splitlines()
-    return "\n".join(line for line in lines if not line.startswith("--"))
-
-
-def _rows(name: str, params: Mapping[str, Any], suffix: str = "") -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name) + suffix, params)
-        return cursor.fetchall() if cursor.description else []
+_rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 def _json(rows: Sequence[Any]) -> str:
@@ -299,6 +286,11 @@ def bury(silence_ms: int, batch: int) -> list[str]:
     return [row[0] for row in _rows("bury", {"silence_ms": silence_ms, "batch": batch})]
 
 
+def forget(silence_ms: int, batch: int) -> int:
+    """Remove workers that were silent for long; returns how many."""
+    return len(_rows("forget", {"silence_ms": silence_ms, "batch": batch}))
+
+
 def revive(params: Mapping[str, Any]) -> bool:
     """Move a discarded job to available; parameters as named in `sql/revive.sql`."""
     return bool(_rows("revive", params))
@@ -429,6 +421,14 @@ def lead(key: int) -> bool:
 def progress(params: Mapping[str, Any]) -> bool:
     """Store the progress of a running attempt; false when it is not held so."""
     return bool(_rows("progress", params))
+
+
+def now() -> datetime:
+    """Read the database's clock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        at: datetime = cursor.fetchone()[0]
+        return at
 
 
 def ago(ms: int) -> Any:

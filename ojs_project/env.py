@@ -11,15 +11,21 @@ TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
 
 
 def text(name: str, default: str | None = None) -> str | None:
-    """Return a variable, or the content of the file that `<name>_FILE` names."""
+    """Return a variable, or the content of the file that `<name>_FILE` names.
+
+    Raises ImproperlyConfigured for a file that cannot be read.
+    """
     if path := os.environ.get(f"{name}_FILE"):
-        return Path(path).read_text().strip()
+        try:
+            return Path(path).read_text().strip()
+        except OSError as problem:
+            raise ImproperlyConfigured(f"{name}_FILE: {path}: {problem.strerror}") from None
     return os.environ.get(name, default)
 
 
 def flag(name: str, *, default: bool = False) -> bool:
     """Return a switch. Raises ImproperlyConfigured."""
-    raw = os.environ.get(name)
+    raw = text(name)
     if raw is None:
         return default
     if raw.lower() in TRUE | FALSE:
@@ -29,7 +35,7 @@ def flag(name: str, *, default: bool = False) -> bool:
 
 def integer(name: str, default: int = 0) -> int:
     """Return a whole number. Raises ImproperlyConfigured."""
-    raw = os.environ.get(name)
+    raw = text(name)
     try:
         return default if raw is None else int(raw)
     except ValueError:
@@ -38,7 +44,7 @@ def integer(name: str, default: int = 0) -> int:
 
 def names(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return a comma-separated list."""
-    raw = os.environ.get(name)
+    raw = text(name)
     if raw is None:
         return default
     return tuple(part.strip() for part in raw.split(",") if part.strip())

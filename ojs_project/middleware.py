@@ -1,6 +1,7 @@
 """Runs Django's page middleware for pages only, so that API requests do not pay for it."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
@@ -12,21 +13,57 @@ Handler = Callable[[HttpRequest], HttpResponse]
 CSP = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
 
 
-def pages_only(get_response: Handler) -> Handler:
-    """Wrap the view in `PAGE_MIDDLEWARE` when the path starts with one of `PAGE_PREFIXES`."""
-    pages: Handler = get_response
-    for path in reversed(settings.PAGE_MIDDLEWARE):
-        try:
-            pages = import_string(path)(pages)
-        except MiddlewareNotUsed:
-            continue
+class PagesOnly:
+    """Wraps the view in `PAGE_MIDDLEWARE` when the path starts with one of `PAGE_PREFIXES`.
 
-    def middleware(request: HttpRequest) -> HttpResponse:
-        if not request.path_info.startswith(settings.PAGE_PREFIXES):
-            return get_response(request)
-        response = pages(request)
+    Django calls the hooks of middleware only for what `MIDDLEWARE` names, so the hooks of the
+    wrapped ones are called here; without `process_view` nothing would check CSRF tokens.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        """Build the chain once."""
+        self._api: Handler = get_response
+        self._pages: Handler = get_response
+        self._members: list[Any] = []  # outermost first
+        for path in reversed(settings.PAGE_MIDDLEWARE):
+            try:
+                self._pages = import_string(path)(self._pages)
+            except MiddlewareNotUsed:
+                continue
+            self._members.insert(0, self._pages)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer by the chain that the path asks for."""
+        if not _is_page(request):
+            return self._api(request)
+        response = self._pages(request)
         if request.path_info.startswith("/console/"):
             response.headers["Content-Security-Policy"] = CSP
         return response
 
-    return middleware
+    def process_view(
+        self, request: HttpRequest, view: Any, args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        """Ask each wrapped middleware; the first answer counts."""
+        return self._first("process_view", request, view, args, kwargs)
+
+    def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
+        """Ask each wrapped middleware, innermost first; the first answer counts."""
+        return self._first("process_exception", request, problem, reverse=True)
+
+    def _first(
+        self, hook: str, request: HttpRequest, *facts: Any, reverse: bool = False
+    ) -> HttpResponse | None:
+        if not _is_page(request):
+            return None
+        for member in reversed(self._members) if reverse else self._members:
+            answer: HttpResponse | None = None
+            if hasattr(member, hook):
+                answer = getattr(member, hook)(request, *facts)
+            if answer is not None:
+                return answer
+        return None
+
+
+def _is_page(request: HttpRequest) -> bool:
+    return request.path_info.startswith(settings.PAGE_PREFIXES)

@@ -5,7 +5,6 @@ its settings, its socket, its account and its end. As root the server runs as an
 because PostgreSQL refuses root.
 """
 
-import fcntl
 import os
 import pwd
 import shutil
@@ -20,7 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-MARKER = "ojs-cluster"  # names the directories that are ours
+from jobs.worker.tether import tied
+from ojs_project.folder import FolderError, leave, take
+
 ACCOUNT = "ojs-postgres"
 STOP_S = 30
 START_S = 60
@@ -40,7 +41,7 @@ SERVER_SETTINGS: Mapping[str, str] = {
 }
 
 
-class ClusterError(Exception):
+class ClusterError(FolderError):
     """Why the cluster cannot run, in one line for the operator."""
 
 
@@ -88,21 +89,30 @@ class Cluster:
         return f"postgresql://postgres@/postgres?host={self.sockets}"
 
     def start(self) -> "Cluster":
-        """Make the cluster if it is new, and run it. Raises ClusterError."""
-        self._take_folder()
+        """Make the cluster if it is new, and run it. Raises FolderError."""
+        self._lock = take(self.folder)
         account = _account()
         try:
             self._prepare(account)
-            if not (self.data / "PG_VERSION").exists():
+            if not self.data.exists():
                 self._init(account)
+            (self.data / "postmaster.pid").unlink(missing_ok=True)  # the lock says none is running
             self._run(account)
         except Exception:
             self.stop()
             raise
         return self
 
+    def restart(self) -> None:
+        """Run the server again after it ended by itself. Raises ClusterError."""
+        # postmaster.pid stays: by it PostgreSQL sees what is left of the one before
+        self._run(_account())
+
     def stop(self, *, immediately: bool = False) -> None:
-        """End the server (`immediately`: as a crash would) and give the folder free."""
+        """End the server (`immediately`: as a crash would) and give the folder free.
+
+        After a crash processes of the server may live a moment longer, and with them the lock.
+        """
         if self._server and self._server.poll() is None:
             self._server.send_signal(signal.SIGQUIT if immediately else signal.SIGINT)
             try:
@@ -113,7 +123,7 @@ class Cluster:
         self._server = None
         if self._lock:
             shutil.rmtree(self.sockets, ignore_errors=True)
-            self._lock.close()
+            leave(self._lock)
             self._lock = None
 
     def is_running(self) -> bool:
@@ -128,39 +138,31 @@ class Cluster:
         """Stop."""
         self.stop()
 
-    def _take_folder(self) -> None:
-        is_used = self.folder.exists() and any(self.folder.iterdir())
-        if is_used and not (self.folder / MARKER).exists():
-            raise ClusterError(f"{self.folder} holds something else: choose another data dir")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.folder / MARKER).open("a")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            self._lock = None
-            raise ClusterError(f"{self.folder} is in use by another instance") from None
-
     def _prepare(self, account: "pwd.struct_passwd | None") -> None:
         shutil.rmtree(self.sockets, ignore_errors=True)
         self.sockets.mkdir(mode=0o700)
-        self.data.mkdir(mode=0o700, exist_ok=True)
         if account:
             _check_reachable(self.data, account)
-            for folder in (self.sockets, self.data):
-                os.chown(folder, account.pw_uid, account.pw_gid)
+            os.chown(self.sockets, account.pw_uid, account.pw_gid)
 
     def _init(self, account: "pwd.struct_passwd | None") -> None:
+        """Make the data beside its place: what a crash leaves half done is made again."""
+        new = self.folder / "postgres.new"
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(mode=0o700)
+        if account:
+            os.chown(new, account.pw_uid, account.pw_gid)
         done = subprocess.run(  # noqa: S603 - our own binary
-            [bin_dir() / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust",
+            [bin_dir() / "initdb", "-D", new, "-U", "postgres", "--auth=trust",
              "--encoding=UTF8", "--locale=C.UTF-8"],
-            capture_output=True, text=True, check=False, cwd="/", **_as(account),
+            capture_output=True, text=True, check=False, cwd="/", start_new_session=True,
+            **_as(account),
         )  # fmt: skip
         if done.returncode:
-            raise ClusterError(f"initdb failed: {done.stderr.strip().splitlines()[-1:]}")
+            raise ClusterError(f"initdb failed: {' '.join(done.stderr.splitlines()[-1:])}")
+        new.rename(self.data)
 
     def _run(self, account: "pwd.struct_passwd | None") -> None:
-        (self.data / "postmaster.pid").unlink(missing_ok=True)  # the lock says none is running
         settings = {
             **SERVER_SETTINGS,
             "shared_buffers": shared_buffers(),
@@ -171,8 +173,10 @@ class Cluster:
         log = (self.folder / "postgres.log").open("ab")
         self._server = subprocess.Popen(  # noqa: S603 - our own binary
             [bin_dir() / "postgres", "-D", self.data, *options],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-            start_new_session=True, **_as(account),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True,
+            pass_fds=[self._lock.fileno()] if self._lock else [],
+            preexec_fn=tied(signal.SIGINT),  # noqa: PLW1509 - a fast shutdown if we are killed
+            **_as(account),
         )  # fmt: skip
         log.close()
         self._wait_until_ready()

@@ -1,106 +1,157 @@
-"""Child processes of `quickstart`: started, watched, restarted, ended together."""
+"""The processes of `quickstart`: started, watched, restarted, ended together.
 
-import ctypes
+One thread, and signals only count: a handler that takes no lock cannot wait for one.
+"""
+
+import contextlib
 import logging
 import os
 import signal
 import subprocess
-import sys
-import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from time import monotonic
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from jobs.worker.tether import tied
 
 logger = logging.getLogger("ojs.quickstart")
 
+TICK_S = 0.1
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
-HEALTHY_S = 30.0  # a child that lived this long starts again without a longer pause
-PR_SET_PDEATHSIG = 1
+HEALTHY_S = 30.0  # a service that lived this long starts again without a longer pause
+HURRY_S = 2.0  # from the second signal to the end by force
 
 
-def die_with_parent() -> None:
-    """Ask Linux to end this child when its parent dies, however it dies."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+class Service(Protocol):
+    """Something that runs until it is stopped."""
+
+    name: str
+
+    def start(self) -> None:
+        """Start it, also again. Raises RuntimeError when that fails for now."""
+
+    def is_alive(self) -> bool:
+        """Tell whether it runs."""
+
+    def stop(self, is_hurried: Callable[[], bool]) -> None:
+        """End it, with less patience as soon as `is_hurried`."""
 
 
 @dataclass
 class Child:
-    """One process and how often it had to be started."""
+    """A service that is one process, with a process group for what it starts."""
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
     grace_s: float = 35.0
     process: subprocess.Popen[bytes] | None = None
-    started_at: float = 0.0
-    pause_s: float = FIRST_PAUSE_S
-    due_at: float = field(default=0.0)
 
     def start(self) -> None:
         """Start the process in a session of its own: Ctrl-C is for the supervisor to pass on."""
-        self.started_at = monotonic()
+        self._end_group()
         self.process = subprocess.Popen(  # noqa: S603 - commands are our own
             self.command,
             env=dict(self.environment),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=die_with_parent,  # noqa: PLW1509 - one thread at this point
+            preexec_fn=tied(),  # noqa: PLW1509 - one thread, and nothing but a system call
         )
 
     def is_alive(self) -> bool:
         """Tell whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
-    def stop(self) -> None:
-        """End the process, by force after its grace."""
-        if self.process is None or not self.is_alive():
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(self.grace_s)
-        except subprocess.TimeoutExpired:
-            logger.warning("%s did not end within %s s: killed", self.name, self.grace_s)
-            os.killpg(self.process.pid, signal.SIGKILL)
+    def stop(self, is_hurried: Callable[[], bool]) -> None:
+        """End the process, by force after its grace; nothing of its group remains."""
+        if self.process is not None and self.is_alive():
+            self.process.terminate()
+            if not self._ends_within(self.grace_s, is_hurried):
+                self.process.terminate()  # a worker gives up its jobs at the second one
+                if not self._ends_within(HURRY_S, lambda: False):
+                    logger.warning("%s had to be killed", self.name)
+        self._end_group()
+
+    def _ends_within(self, seconds: float, is_hurried: Callable[[], bool]) -> bool:
+        until = time.monotonic() + seconds
+        while self.is_alive() and time.monotonic() < until and not is_hurried():
+            time.sleep(TICK_S)
+        return not self.is_alive()
+
+    def _end_group(self) -> None:
+        """Kill what is left of the group: processes whose leader died know nothing of us."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
 
+@dataclass
+class _Life:
+    """When a service was started and, once it ended, when it is to start again."""
+
+    started_at: float
+    pause_s: float = FIRST_PAUSE_S / 2
+    due_at: float | None = None
+
+
 class Supervisor:
-    """Keeps children running until `over` is set; ends them in reverse order of start."""
+    """Keeps services running until a signal comes; ends them in reverse order of start."""
 
-    def __init__(self, children: Sequence[Child]) -> None:
-        """Prepare; `start` starts the children in order."""
-        self.children = list(children)
-        self.over = threading.Event()
+    def __init__(self) -> None:
+        """Have no services yet."""
+        self._services: list[tuple[Service, _Life]] = []
+        self._signals = 0
 
-    def start(self) -> None:
-        """Start every child."""
-        for child in self.children:
-            child.start()
+    @property
+    def is_over(self) -> bool:
+        """Somebody wants us to end."""
+        return self._signals > 0
 
-    def watch(self) -> None:
-        """Restart children that end by themselves, until `over`."""
-        while not self.over.wait(0.2):
-            for child in self.children:
-                if not child.is_alive():
-                    self._revive(child)
+    @property
+    def is_hurried(self) -> bool:
+        """Somebody wants it for the second time."""
+        return self._signals > 1
 
-    def _revive(self, child: Child) -> None:
-        now = monotonic()
-        if child.due_at == 0.0:
-            lived = now - child.started_at
-            child.pause_s = (
-                FIRST_PAUSE_S if lived > HEALTHY_S else min(child.pause_s * 2, LONGEST_PAUSE_S)
-            )
-            child.due_at = now + child.pause_s
-            code = child.process.returncode if child.process else None
-            logger.warning("%s ended (%s): again in %.1f s", child.name, code, child.pause_s)
-        elif now >= child.due_at:
-            child.due_at = 0.0
-            child.start()
+    def follow_signals(self) -> None:
+        """Let SIGINT and SIGTERM end `watch` instead of this process."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._count)
+
+    def _count(self, _number: int, _frame: object) -> None:
+        self._signals += 1
+
+    def add(self, service: Service, *, is_running: bool = False) -> None:
+        """Start a service and keep it running from now on."""
+        self._services.append((service, _Life(time.monotonic())))
+        if not is_running:
+            service.start()
+
+    def watch(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Restart services that end by themselves, until a signal comes or `until` holds."""
+        while not self.is_over and not until():
+            for service, life in self._services:
+                if not service.is_alive():
+                    self._revive(service, life)
+            time.sleep(TICK_S)
+
+    def _revive(self, service: Service, life: _Life) -> None:
+        now = time.monotonic()
+        if life.due_at is None:
+            is_new = now - life.started_at < HEALTHY_S
+            life.pause_s = min(life.pause_s * 2, LONGEST_PAUSE_S) if is_new else FIRST_PAUSE_S
+            life.due_at = now + life.pause_s
+            logger.warning("%s ended: again in %.1f s", service.name, life.pause_s)
+        elif now >= life.due_at:
+            life.due_at, life.started_at = None, now
+            try:
+                service.start()
+            except RuntimeError as problem:
+                logger.warning("%s: %s", service.name, problem)
 
     def stop(self) -> None:
-        """End every child, the last started first."""
-        self.over.set()
-        for child in reversed(self.children):
-            child.stop()
+        """End every service, the last started first."""
+        while self._services:
+            service, _ = self._services.pop()
+            service.stop(lambda: self.is_hurried)

@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.services.reset import reset
-from tests.processes import kill_family
+from tests.processes import kill_family, until
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -114,17 +113,17 @@ def server(spawn: Callable[..., subprocess.Popen[bytes]]) -> str:
     )  # fmt: skip
     spawn("manage.py", "runworker", "--no-handlers")
     url = f"http://127.0.0.1:{port}"
-    _wait_for(f"{url}/ojs/v1/health")
+    wait_until_healthy(url)
     return url
 
 
-def _wait_for(url: str) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
+def wait_until_healthy(url: str) -> None:
+    """Wait until a server answers and every loop turns."""
+
+    def is_healthy() -> bool:
         try:
-            if httpx.get(url, timeout=2).json()["status"] == "ok":  # with its loops
-                return
+            return bool(httpx.get(f"{url}/ojs/v1/health", timeout=2).json()["status"] == "ok")
         except (httpx.HTTPError, ValueError):
-            pass
-        time.sleep(0.1)
-    raise AssertionError(f"no server at {url}")
+            return False
+
+    until(is_healthy, f"health of {url}")

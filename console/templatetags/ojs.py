@@ -155,7 +155,7 @@ def count_link(queue: QueueStats, state: str) -> SafeString:
     """Show a queue's jobs in a state as a table cell that leads to them."""
     count = queue.jobs[State(state)]
     if not count:
-        return format_html('<td class="n quiet">0</td>')
+        return format_html('<td class="n quiet">{}</td>', 0)
     query = urlencode({"state": state, "queue": queue.name})
     return format_html(
         '<td class="n"><a href="{}?{}">{}</a></td>',

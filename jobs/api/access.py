@@ -1,14 +1,16 @@
-"""Who a request comes from and what it may do. Spec: contract 31.1, 31.2."""
+"""Who a request comes from and what it may do: API keys, staff sessions. Spec: contract 31."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from rest_framework.request import Request
 
+from jobs.api.session import staff
 from jobs.conf import conf
 from jobs.domain import keys
-from jobs.domain.errors import PermissionDenied, Unauthenticated
+from jobs.domain.errors import OJSError, PermissionDenied, Unauthenticated
 from jobs.services.api_keys import cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -25,6 +27,11 @@ class Principal:
     def tenant(self) -> str | None:
         """The tenant the key is bound to; None: any."""
         return self.grant.tenant
+
+    def require_any_tenant(self, operation: str) -> None:
+        """Refuse a key bound to a tenant. Raises PermissionDenied."""
+        if self.tenant is not None:
+            raise _denied(f"{operation} for all tenants")
 
     def require_enqueue(self, queues_and_types: Iterable[tuple[str, str]]) -> None:
         """Refuse queues and types the key does not cover. Raises PermissionDenied."""
@@ -51,20 +58,36 @@ def authenticate(request: Request, scope: str | None) -> Principal:
     """
     if scope is None or conf().auth == "off":
         return OPEN
-    known = _known(_credentials(request))
+    key = _key(request)
+    known = _session(request) if key is None else _known(key)
     if scope not in known.grant.scopes:
         raise _denied(scope)
     return known
 
 
-def _credentials(request: Request) -> str:
+def is_allowed(request: Request, scope: str) -> bool:
+    """Tell whether a request that may come from anyone has `scope`, too."""
+    try:
+        authenticate(request, scope)
+    except (OJSError, DatabaseError, InterfaceError):
+        return False
+    return True
+
+
+def _key(request: Request) -> str | None:
     header = str(request.META.get("HTTP_AUTHORIZATION", ""))
     kind, _, text = header.partition(" ")
     if kind.lower() == "bearer":
         return text.strip()
-    if key := request.META.get("HTTP_X_API_KEY"):
-        return str(key).strip()
-    raise Unauthenticated("an API key is required", headers=CHALLENGE)
+    key = request.META.get("HTTP_X_API_KEY")
+    return str(key).strip() if key else None
+
+
+def _session(request: Request) -> Principal:
+    known = staff(request._request)
+    if known is None:
+        raise Unauthenticated("an API key is required", headers=CHALLENGE)
+    return Principal(*known)
 
 
 def _known(text: str) -> Principal:
@@ -85,4 +108,4 @@ def _ended(reason: str, message: str) -> Unauthenticated:
 
 def _denied(operation: str, *, queue: str | None = None) -> PermissionDenied:
     details = {"operation": operation} | ({"queue": queue} if queue else {})
-    return PermissionDenied(f"the API key does not allow: {operation}", details=details)
+    return PermissionDenied(f"the credentials do not allow: {operation}", details=details)

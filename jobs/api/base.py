@@ -10,8 +10,9 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import orjson
+from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -21,6 +22,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from jobs.api.access import Principal, authenticate
+from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
+from jobs.api.openapi import OperationSchema
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
@@ -44,9 +47,6 @@ from jobs.metrics import observe_request
 
 logger = logging.getLogger("ojs.api")
 
-OJS_TYPE = "application/openjobspec+json"
-JSON_TYPE = "application/json"
-OJS_VERSION = "1.0"
 MAX_REQUEST_ID = 128
 READABLE = frozenset(map(chr, range(33, 127)))
 SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
@@ -98,8 +98,12 @@ class Negotiation(BaseContentNegotiation):
 
 
 class OJSView(APIView):
-    """Base of all endpoints. `scopes` names what a key needs per method; None is public."""
+    """Base of all endpoints. `scopes` names what a key needs per method; None is public.
 
+    A public view may show more to who has `optional_scope`.
+    """
+
+    schema = OperationSchema()
     parser_classes = [Parser]
     renderer_classes = [Renderer, JSONRenderer]
     content_negotiation_class = Negotiation
@@ -107,6 +111,8 @@ class OJSView(APIView):
     permission_classes = ()
     throttle_classes = ()
     scopes: ClassVar[Mapping[str, str | None]] = {}
+    optional_scope: ClassVar[str | None] = None
+    is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
 
     principal: Principal
     identity: str  # the request id
@@ -119,6 +125,10 @@ class OJSView(APIView):
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method in self.scopes:
             self.principal = authenticate(request, self.scopes[method])
+            if self.is_global:
+                self.principal.require_any_tenant(method)
+        elif method != "OPTIONS" and method in self.allowed_methods:
+            raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
 
     @property
     def caller(self) -> Caller:
@@ -192,8 +202,10 @@ def _check_version(request: Request) -> None:
 
 
 def _content_length(request: HttpRequest) -> int:
-    raw = request.META.get("CONTENT_LENGTH") or ""
-    return int(raw) if raw.isascii() and raw.isdigit() else 0
+    raw = request.META.get("CONTENT_LENGTH") or "0"
+    if not (raw.isascii() and raw.isdigit()):
+        raise InvalidRequest.field("Content-Length", "must be a whole number", raw[:100])
+    return int(raw)
 
 
 def _check_content_type(raw: str, *, has_body: bool) -> None:
@@ -261,6 +273,9 @@ def _framework_errors() -> Mapping[type[Exception], Callable[[Any], OJSError]]:
         exceptions.NotFound: lambda e: NotFound("no such resource"),
         exceptions.Throttled: lambda e: RateLimited(str(e.detail)),
         exceptions.ValidationError: lambda e: InvalidRequest(str(e.detail)),
+        # a host name that is not served, a body that ends early
+        SuspiciousOperation: lambda e: InvalidRequest("the request is not acceptable"),
+        UnreadablePostError: lambda e: InvalidPayload("the body could not be read"),
     }
 
 

@@ -1,7 +1,6 @@
 """JSON to domain and back; the wire names live here. Spec: contract 1 to 3."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 
 import orjson
@@ -37,10 +36,13 @@ STANDINGS = {
     "shutting_down": Standing.QUIET,
     "terminate": Standing.TERMINATE,
 }
-COMPLETED, CANCELLED, DISCARDED = (
-    CODES[State.COMPLETED], CODES[State.CANCELLED], CODES[State.DISCARDED],
+DRAINING = frozenset({"drain", "draining", "shutting_down"})
+ACTIVE, RETRYABLE, COMPLETED, CANCELLED, DISCARDED = (
+    CODES[state]
+    for state in (
+        State.ACTIVE, State.RETRYABLE, State.COMPLETED, State.CANCELLED, State.DISCARDED,
+    )
 )  # fmt: skip
-RETRYABLE = CODES[State.RETRYABLE]
 
 
 def limits() -> Limits:
@@ -193,6 +195,7 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
     return Report(
         worker_id=worker_id(body, required=True) or "",
         standing=STANDINGS[state],
+        is_draining=state in DRAINING,
         active_ids=tuple(i for i in ids if is_id(i)),
         active_jobs=number,
         visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
@@ -201,7 +204,7 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
         queues=_names(body),
         concurrency=integer(body, "concurrency", high=2**31 - 1),
         labels=_labels(body),
-        started_at=parse_time(started) if isinstance(started, str) else None,
+        started_at=None if started is None else parse_time(started, "started_at"),
         pool=_text(body, "pool"),
     )
 
@@ -268,7 +271,7 @@ def encode_job(job: Job, **more: Any) -> orjson.Fragment:
         "state": state_of(job.state).value,
         "attempt": job.attempt,
         "max_attempts": job.max_attempts,
-        "created_at": format_time(job.created_at),
+        "created_at": job.created_at,
     }
     _add_times(shown, job)
     if job.retry_delay_ms is not None:
@@ -277,32 +280,30 @@ def encode_job(job: Job, **more: Any) -> orjson.Fragment:
         text = getattr(job, name)
         if text is not None:
             shown[name] = orjson.Fragment(text)
-    if job.worker_id is not None and job.state == CODES[State.ACTIVE]:
+    if job.worker_id is not None and job.state == ACTIVE:
         shown["worker_id"] = job.worker_id
     if job.dead_letter is not None:
         shown["dead_letter"] = job.dead_letter
     if job.version is not None:
         shown["version"] = job.version
     shown.update(more)
-    return orjson.Fragment(_splice(orjson.dumps(shown), job.attributes))
+    return orjson.Fragment(_splice(orjson.dumps(shown, option=orjson.OPT_UTC_Z), job.attributes))
 
 
 def _add_times(shown: dict[str, Any], job: Job) -> None:
-    ended = {
-        "completed_at": job.state == COMPLETED or job.ran,
-        "cancelled_at": job.state == CANCELLED,
-        "discarded_at": job.state == DISCARDED,
-    }
-    times: dict[str, datetime | None] = {
-        "enqueued_at": job.enqueued_at,
-        "started_at": job.started_at,
-        "scheduled_at": job.scheduled_at,
-        "expires_at": job.expires_at,
-        "activated_at": job.activated_at,
-        "next_attempt_at": job.due_at if job.state == RETRYABLE else None,
-    }
-    times |= {name: job.finished_at for name, is_so in ended.items() if is_so}
-    shown.update((name, format_time(at)) for name, at in times.items() if at is not None)
+    for name in ("enqueued_at", "started_at", "scheduled_at", "expires_at", "activated_at"):
+        at = getattr(job, name)
+        if at is not None:
+            shown[name] = at
+    if job.state == RETRYABLE and job.due_at is not None:
+        shown["next_attempt_at"] = job.due_at
+    if job.finished_at is not None:
+        if job.state == COMPLETED or job.ran:
+            shown["completed_at"] = job.finished_at
+        if job.state == CANCELLED:
+            shown["cancelled_at"] = job.finished_at
+        if job.state == DISCARDED:
+            shown["discarded_at"] = job.finished_at
 
 
 def _splice(head: bytes, attributes: str | bytes) -> bytes:

@@ -9,7 +9,20 @@ from rest_framework.response import Response
 from jobs.api import codec
 from jobs.api.base import OJSView
 from jobs.api.jobs import JobDetail
-from jobs.api.paging import page
+from jobs.api.openapi import operation
+from jobs.api.paging import QUERY, page
+from jobs.api.schemas import (
+    BOOLEAN,
+    ID,
+    PAGINATION,
+    TIME,
+    array,
+    integer,
+    maybe,
+    obj,
+    text,
+)
+from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_REQUEST_MEMBERS
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job
@@ -19,12 +32,26 @@ from jobs.services.dead_letter import DeadLetterFilter, Override, dead_letters, 
 OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})
 FLAGS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
+LIST = obj({"jobs": array(JOB), "items": array(JOB), "total": integer(0), "pagination": PAGINATION})
+FILTER = {
+    "queue": text(),
+    "type": text(),
+    "error_type": text(),
+    "since": {"anyOf": [TIME, {"const": ""}]},
+    "all": {"type": "string", "enum": list(FLAGS), "description": "Those not flagged, too"},
+}
+OVERRIDE = obj(
+    {}, {name: JOB_REQUEST_MEMBERS[name] for name in sorted(OVERRIDABLE)},
+    additionalProperties=False,
+)  # fmt: skip
+
 
 class DeadLetterCollection(OJSView):
     """List the dead letter."""
 
     scopes = {"GET": "ojs:data:read"}
 
+    @operation("listDeadLetter", {200: LIST}, query={**FILTER, **QUERY})
     def get(self, request: Request) -> Response:
         """List flagged jobs, with `all=true` every discarded one, newest first."""
         window = page(request)
@@ -58,8 +85,13 @@ class DeadLetterJob(JobDetail):
     scopes = {"DELETE": "ojs:data:cancel"}
     http_method_names = ["delete", "options"]
 
+    @operation(
+        "deleteDeadLetterJob",
+        {200: obj({"deleted": BOOLEAN, "job_id": ID, "id": ID})},
+        refusals=(404,),
+    )
     def delete(self, request: Request, job_id: str) -> Response:
-        """Delete it for good."""
+        """Delete a discarded job for good."""
         self.visible(job_id)
         delete(job_id)
         return Response({"deleted": True, "job_id": job_id, "id": job_id})
@@ -71,11 +103,21 @@ class DeadLetterRetry(JobDetail):
     scopes = {"POST": "ojs:data:cancel"}
     http_method_names = ["post", "options"]
 
+    @operation(
+        "retryDeadLetterJob",
+        {200: JOB_ANSWER},
+        body=obj({}, {"override": maybe(OVERRIDE)}),
+        needs_body=False,
+        refusals=(404,),
+    )
     def post(self, request: Request, job_id: str) -> Response:
         """Make a discarded job available again, with changes if wanted."""
-        override = self.optional_body().get("override")
+        raw = self.optional_body().get("override")
         job = self.visible(job_id)
-        return Response({"job": codec.encode_job(retry(job_id, decode_override(override, job)))})
+        override = decode_override(raw, job)
+        if override and override.queue:
+            self.principal.require_enqueue([(override.queue, job.type)])
+        return Response({"job": codec.encode_job(retry(job_id, override))})
 
 
 def decode_override(raw: object, job: Job) -> Override | None:

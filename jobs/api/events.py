@@ -6,7 +6,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.base import OJSView
-from jobs.api.paging import page
+from jobs.api.openapi import operation
+from jobs.api.paging import QUERY, page
+from jobs.api.schemas import BOOLEAN, ID, OBJECT, TIME, array, component, maybe, obj, text
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.events import Kind
 from jobs.domain.ids import is_id
@@ -18,12 +20,41 @@ MAX_EVENTS = 1000
 DEFAULT_EVENTS = 100
 SOURCE = "ojs://ojs-django/server"
 
+EVENT = component(
+    "Event",
+    obj(
+        {
+            "specversion": {"const": "1.0"},
+            "id": text(1),
+            "type": text(1),
+            "event": text(1),
+            "source": text(1),
+            "subject": maybe(text()),
+            "time": TIME,
+            "timestamp": TIME,
+            "datacontenttype": {"const": "application/json"},
+            "data": OBJECT,
+        }
+    ),
+)
+LIST = obj(
+    {"events": array(EVENT), "items": array(EVENT), "has_more": BOOLEAN}, {"cursor": text(1)}
+)
+NAMES = {**text(), "description": "Comma-separated; types may end in `*`"}
+FILTER = {
+    **dict.fromkeys(("types", "type", "queues", "queue", "job_types", "job_type"), NAMES),
+    "job_id": ID,
+    "after": {**text(), "description": "An event id: the events after it, oldest first"},
+    **{name: QUERY[name] for name in ("limit", "per_page")},
+}
+
 
 class EventCollection(OJSView):
     """Read the event record by polling."""
 
     scopes = {"GET": "ojs:data:read"}
 
+    @operation("listEvents", {200: LIST}, query=FILTER)
     def get(self, request: Request) -> Response:
         """List events: the latest first, or those after an id in order."""
         query = request.query_params

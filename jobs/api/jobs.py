@@ -8,6 +8,9 @@ from rest_framework.response import Response
 
 from jobs.api import codec
 from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj
+from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_REQUEST
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.ids import is_id
@@ -27,8 +30,18 @@ class JobCollection(OJSView):
 
     scopes = {"POST": "ojs:data:enqueue"}
 
+    @operation(
+        "createJob",
+        {201: JOB_ANSWER, 200: obj({"job": {"type": "null"}, "dropped": BOOLEAN})},
+        body=JOB_REQUEST,
+        headers={201: ("Location",)},
+        refusals=(409, 429),
+    )
     def post(self, request: Request) -> Response:
-        """Enqueue one job."""
+        """Enqueue one job.
+
+        200: an enqueue middleware of this server dropped the job.
+        """
         draft = codec.decode_job(self.body())
         self.principal.require_enqueue([(draft.queue, draft.type)])
         job = enqueue([draft], self.caller)[0]
@@ -44,8 +57,17 @@ class JobBatch(OJSView):
 
     scopes = {"POST": "ojs:data:enqueue"}
 
+    @operation(
+        "createJobs",
+        {201: obj({"jobs": array(JOB), "count": integer(0)}, {"dropped": array(integer(0))})},
+        body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
+        refusals=(409, 429),
+    )
     def post(self, request: Request) -> Response:
-        """Enqueue a batch."""
+        """Enqueue a batch.
+
+        `dropped` holds the positions of jobs that an enqueue middleware of this server dropped.
+        """
         drafts = decode_all(codec.decode_batch(self.body()))
         self.principal.require_enqueue((draft.queue, draft.type) for draft in drafts)
         stored = enqueue(drafts, self.caller)
@@ -83,10 +105,12 @@ class JobDetail(OJSView):
 
     scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
 
+    @operation("getJob", {200: JOB_ANSWER}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Response:
         """Show a job."""
         return Response({"job": codec.encode_job(self.visible(job_id))})
 
+    @operation("cancelJob", {200: JOB_ANSWER}, refusals=(404, 409))
     def delete(self, request: Request, job_id: str) -> Response:
         """Cancel a job."""
         self.visible(job_id)
@@ -109,6 +133,7 @@ class JobActivation(JobDetail):
     scopes = {"POST": "ojs:data:enqueue"}
     http_method_names = ["post", "options"]
 
+    @operation("activateJob", {200: JOB_ANSWER}, body=OBJECT, needs_body=False, refusals=(404, 409))
     def post(self, request: Request, job_id: str) -> Response:
         """Start a pending job."""
         self.optional_body()

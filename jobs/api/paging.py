@@ -6,9 +6,18 @@ from typing import Any
 
 from rest_framework.request import Request
 
+from jobs.api.schemas import Schema, integer, text
 from jobs.domain.errors import InvalidRequest
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, MAX_DIGITS = 50, 200, 1_000_000, 7
+LOWEST = {"per_page": 1, "limit": 1, "page": 1, "offset": 0}
+QUERY: dict[str, Schema] = {
+    "limit": {**integer(1, MAX_OFFSET), "description": "Clamped to what the list allows"},
+    "offset": integer(0, MAX_OFFSET),
+    "cursor": {**text(format="cursor"), "description": "`next_cursor` of the page before"},
+    "page": integer(1, MAX_OFFSET),
+    "per_page": {**integer(1, MAX_OFFSET), "description": "Another name of `limit`"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +44,14 @@ class Page:
 def page(request: Request, *, default: int = DEFAULT_LIMIT, most: int = MAX_LIMIT) -> Page:
     """Read the window of a request, at most `most` items. Raises InvalidRequest."""
     query = request.query_params
-    limit = _number(query.get("per_page", query.get("limit")), "limit", 1)
-    limit = min(limit or default, most)
+    # all are checked, also those that another one overrides
+    given = {name: _number(query.get(name), name, low) for name, low in LOWEST.items()}
+    limit = min(given["per_page"] or given["limit"] or default, most)
     if cursor := query.get("cursor"):
         return Page(limit, _offset_of(cursor))
-    number = _number(query.get("page"), "page", 1)
-    if number is not None:
-        return Page(limit, (number - 1) * limit)
-    return Page(limit, _number(query.get("offset"), "offset", 0) or 0)
+    if given["page"]:
+        return Page(limit, (given["page"] - 1) * limit)
+    return Page(limit, given["offset"] or 0)
 
 
 def _number(raw: str | None, name: str, low: int) -> int | None:

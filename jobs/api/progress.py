@@ -8,6 +8,21 @@ from rest_framework.response import Response
 
 from jobs.api import codec
 from jobs.api.jobs import JobDetail
+from jobs.api.openapi import operation
+from jobs.api.schemas import (
+    ANY,
+    ID,
+    NUMBER,
+    STATE,
+    TIME,
+    WORKER_ID,
+    Schema,
+    component,
+    maybe,
+    obj,
+    optional,
+    text,
+)
 from jobs.domain import jsonio
 from jobs.domain.errors import InvalidRequest, PayloadTooLarge
 from jobs.domain.job import Job
@@ -17,6 +32,26 @@ from jobs.services.progress import Progress, progress_of, report
 
 MAX_DATA_BYTES = 65_536
 MAX_MESSAGE = 10_000
+
+PROGRESS = component(
+    "Progress",
+    obj(
+        {
+            "job_id": ID,
+            "state": STATE,
+            "progress": maybe({"type": "number", "minimum": 0, "maximum": 1}),
+            "message": maybe(text()),
+            "data": ANY,
+            "updated_at": maybe(TIME),
+        }
+    ),
+)
+REPORT = {"message": text(), "data": ANY, "worker_id": WORKER_ID}
+
+
+def _one_of(number: str) -> list[Schema]:
+    given = ((number, NUMBER), ("message", text()), ("data", {"not": {"type": "null"}}))
+    return [{"required": [name], "properties": {name: schema}} for name, schema in given]
 
 
 def decode_progress(body: Mapping[str, Any], name: str, scale: float) -> Progress:
@@ -55,16 +90,27 @@ class JobProgress(JobDetail):
     scopes = {"GET": "ojs:data:read", "PUT": "ojs:data:fetch"}
     http_method_names = ["get", "head", "put", "options"]
 
+    @operation("getProgress", {200: PROGRESS}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Response:
         """Show what was reported last."""
         return Response(encode_progress(self.visible(job_id)))
 
+    @operation(
+        "reportProgress",
+        {200: PROGRESS},
+        body=obj({}, optional({"progress": NUMBER, **REPORT}), anyOf=_one_of("progress")),
+        refusals=(404, 409),
+    )
     def put(self, request: Request, job_id: str) -> Response:
-        """Report progress."""
+        """Report progress.
+
+        Clamped to 0 to 1; never falls within an attempt; nothing is stored unless the job is
+        active.
+        """
         body = self.body()
-        wanted = decode_progress(body, "progress", 1.0)
+        wanted, worker_id = decode_progress(body, "progress", 1.0), codec.worker_id(body)
         self.visible(job_id)
-        report(job_id, wanted, worker_id=codec.worker_id(body))
+        report(job_id, wanted, worker_id=worker_id)
         return Response(encode_progress(self.visible(job_id)))
 
 
@@ -74,11 +120,21 @@ class WorkerProgress(JobDetail):
     scopes = {"POST": "ojs:data:fetch"}
     http_method_names = ["post", "options"]
 
+    @operation(
+        "reportPercentage",
+        {200: PROGRESS},
+        body=obj(
+            {"job_id": text(1)},
+            optional({"percentage": NUMBER, **REPORT}),
+            anyOf=_one_of("percentage"),
+        ),
+        refusals=(404, 409),
+    )
     def post(self, request: Request) -> Response:
-        """Report progress."""
+        """Report progress in percent."""
         body = self.body()
         job_id = codec.job_id(body)
-        wanted = decode_progress(body, "percentage", 100.0)
+        wanted, worker_id = decode_progress(body, "percentage", 100.0), codec.worker_id(body)
         self.visible(job_id)
-        report(job_id, wanted, worker_id=codec.worker_id(body))
+        report(job_id, wanted, worker_id=worker_id)
         return Response(encode_progress(self.visible(job_id)))

@@ -7,7 +7,21 @@ from rest_framework.response import Response
 
 from jobs.api import codec
 from jobs.api.base import OJSView
-from jobs.api.paging import page
+from jobs.api.openapi import operation
+from jobs.api.paging import QUERY, page
+from jobs.api.schemas import (
+    BOOLEAN,
+    NUMBER,
+    OBJECT,
+    PAGINATION,
+    QUEUE,
+    TIME,
+    Schema,
+    array,
+    component,
+    integer,
+    obj,
+)
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import NotFound
 from jobs.domain.states import State
@@ -16,6 +30,35 @@ from jobs.models import Queue
 from jobs.services.queues import QueueStats, pause, queues, resume, stats
 
 WAITING = (State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE)
+
+STATUS: Schema = {"type": "string", "enum": ["active", "paused"]}
+FACTS: Schema = {"name": QUEUE, "status": STATUS, "paused": BOOLEAN}
+COUNTS: Schema = {state.value: integer(0) for state in State}
+STATS: Schema = {
+    "queue": obj({**FACTS, **COUNTS, "depth": integer(0)}),
+    **FACTS,
+    **COUNTS,
+    "stats": obj(
+        {
+            "queue": QUEUE,
+            **COUNTS,
+            "dead": integer(0),
+            "depth": integer(0),
+            "total": integer(0),
+            "completed_last_hour": integer(0),
+            "failed_last_hour": integer(0),
+            "avg_duration_ms": NUMBER,
+            "avg_wait_ms": NUMBER,
+            "throughput_per_second": NUMBER,
+        }
+    ),
+    "computed_at": TIME,
+}
+QUEUE_STATS = component("QueueStats", obj(STATS))
+QUEUE_LIST = obj(
+    {"queues": array(component("Queue", obj({**FACTS, "created_at": TIME}))),
+     "pagination": PAGINATION}
+)  # fmt: skip
 
 
 def encode_stats(numbers: QueueStats) -> dict[str, Any]:
@@ -69,6 +112,7 @@ class QueueCollection(OJSView):
 
     scopes = {"GET": "ojs:data:read"}
 
+    @operation("listQueues", {200: QUEUE_LIST}, query=QUERY)
     def get(self, request: Request) -> Response:
         """List queues by name."""
         window = page(request)
@@ -83,6 +127,9 @@ class QueueDetail(OJSView):
 
     scopes = {"GET": "ojs:data:read"}
 
+    @operation(
+        "getQueue", {200: obj({**STATS, "state": STATUS, "created_at": TIME})}, refusals=(404,)
+    )
     def get(self, request: Request, name: str) -> Response:
         """Show a queue with its numbers."""
         numbers = stats(known_name(name))
@@ -97,8 +144,9 @@ class QueueStatistics(OJSView):
 
     scopes = {"GET": "ojs:data:read"}
 
+    @operation("getQueueStats", {200: QUEUE_STATS}, refusals=(404,))
     def get(self, request: Request, name: str) -> Response:
-        """Show the numbers."""
+        """Show the numbers of a queue."""
         return Response(encode_stats(stats(known_name(name))))
 
 
@@ -106,9 +154,13 @@ class QueuePause(OJSView):
     """Pause a queue."""
 
     scopes = {"POST": "ojs:data:cancel"}
+    is_global = True
 
+    @operation(
+        "pauseQueue", {200: obj({**STATS, "paused_at": TIME})}, body=OBJECT, needs_body=False
+    )
     def post(self, request: Request, name: str) -> Response:
-        """Stop handing out jobs; idempotent."""
+        """Stop handing out a queue's jobs; idempotent, makes an unknown queue."""
         self.optional_body()
         numbers, at = pause(codec.queue_name("name", name), self.principal.name)
         return Response({**encode_stats(numbers), "paused_at": format_time(at)})
@@ -118,9 +170,13 @@ class QueueResume(OJSView):
     """Resume a queue."""
 
     scopes = {"POST": "ojs:data:cancel"}
+    is_global = True
 
+    @operation(
+        "resumeQueue", {200: obj({**STATS, "resumed_at": TIME})}, body=OBJECT, needs_body=False
+    )
     def post(self, request: Request, name: str) -> Response:
-        """Hand out jobs again; idempotent."""
+        """Hand out a queue's jobs again; idempotent, makes an unknown queue."""
         self.optional_body()
         numbers, at = resume(codec.queue_name("name", name), self.principal.name)
         return Response({**encode_stats(numbers), "resumed_at": format_time(at)})

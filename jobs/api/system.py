@@ -1,27 +1,19 @@
-"""Manifest, health, readiness and reset. Spec: contract 3.8, 3.9, 24, 32.1."""
+"""Manifest and reset. Spec: contract 3.2, 3.9."""
 
 from typing import Any
 
-from django_prometheus.exports import ExportToDjangoView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs import extensions
-from jobs.api.base import (
-    OJS_TYPE,
-    OJS_VERSION,
-    Negotiation,
-    OJSView,
-    Renderer,
-)
+from jobs import VERSION, extensions
+from jobs.api.base import OJSView
+from jobs.api.media import OJS_VERSION
+from jobs.api.openapi import operation
+from jobs.api.schemas import BOOLEAN, array, component, integer, obj, text
 from jobs.conf import conf
 from jobs.domain.errors import NotFound
-from jobs.domain.times import format_time
-from jobs.services.exposition import exposition
-from jobs.services.health import Health, health, is_migrated, uptime_seconds
 from jobs.services.reset import reset
 
-VERSION = "0.1.0"
 CORE = (
     extensions.Facts("dead-letter", "urn:ojs:ext:dead-letter", "1.0.0"),
     extensions.Facts("x-batch-ack", "urn:ojs:ext:x-batch-ack", "1.0.0", tier="experimental"),
@@ -41,11 +33,50 @@ CAPABILITIES = {
 }
 
 
+DETAIL = array(obj({"name": text(1), "uri": text(1), "version": text(1)}))
+MANIFEST = component(
+    "Manifest",
+    obj(
+        {
+            "specversion": {"const": OJS_VERSION},
+            "ojs_version": {"const": OJS_VERSION},
+            "implementation": obj(
+                {name: text(1) for name in ("name", "version", "language", "homepage")}
+            ),
+            "conformance_level": integer(0, 4),
+            "conformance_tier": text(1),
+            "protocols": array(text(1)),
+            "backend": {"const": "postgres"},
+            "capabilities": {"type": "object", "additionalProperties": BOOLEAN},
+            "extensions": array(text(1)),
+            "extension_details": obj({"official": DETAIL, "experimental": DETAIL}),
+            "schema_validation": BOOLEAN,
+            "unique_job_strength": {"type": "string", "enum": ["strong", "none"]},
+            "event_delivery": {"const": "at_least_once"},
+            "limits": obj(
+                {
+                    **{
+                        name: integer(1)
+                        for name in (
+                            "max_envelope_bytes", "max_meta_bytes", "max_queue_name_bytes",
+                            "max_job_type_bytes", "max_result_bytes", "max_batch_size",
+                        )
+                    },
+                    "supported_compression": array(text(1)),
+                }
+            ),
+            "endpoints": {"type": "object", "additionalProperties": text(1)},
+        }
+    ),
+)  # fmt: skip
+
+
 class Manifest(OJSView):
     """What this server can do, computed from what is installed."""
 
     scopes = {"GET": None}
 
+    @operation("getManifest", {200: MANIFEST})
     def get(self, request: Request) -> Response:
         """Show the manifest."""
         facts = [*CORE, *(f for hook in extensions.having("manifest") if (f := hook()))]
@@ -120,137 +151,13 @@ def _limits() -> dict[str, Any]:
     }
 
 
-class HealthView(OJSView):
-    """Is the server well."""
-
-    scopes = {"GET": None}
-
-    def get(self, request: Request) -> Response:
-        """Show health; 503 when the database does not answer."""
-        found = health()
-        return Response(
-            {
-                "status": "ok" if found.is_well else "degraded",
-                "version": VERSION,
-                "specversion": OJS_VERSION,
-                "uptime_seconds": uptime_seconds(),
-                "backend": _backend(found),
-                **_system(found),
-            },
-            status=503 if found.error else 200,
-            headers={"Cache-Control": "no-store"},
-        )
-
-
-def _backend(found: Health) -> dict[str, Any]:
-    if found.error:
-        return {"type": "postgres", "status": "unhealthy", "latency_ms": 0, "error": found.error}
-    status = "degraded" if found.is_slow else "ok"
-    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms}
-
-
-def _system(found: Health) -> dict[str, Any]:
-    vitals = found.vitals
-    if vitals is None:
-        return {}
-    loops: dict[str, Any] = {"dispatch": "ok" if found.is_ticking else "stale"}
-    if vitals.ticked_at:
-        loops["last_tick_at"] = format_time(vitals.ticked_at)
-    return {
-        "queues": {
-            "total": vitals.queues,
-            "active": vitals.queues - vitals.paused,
-            "paused": vitals.paused,
-        },
-        "workers": {
-            "total": vitals.workers,
-            "active": vitals.alive,
-            "connected": vitals.alive,
-            "stale": vitals.workers - vitals.alive,
-        },
-        "loops": loops,
-    }
-
-
-class Alive(OJSView):
-    """The process answers; no database."""
-
-    scopes = {"GET": None}
-
-    def get(self, request: Request) -> Response:
-        """Say so."""
-        return Response({"status": "ok"})
-
-
-class Ready(OJSView):
-    """Whether to send requests here."""
-
-    scopes = {"GET": None}
-
-    def get(self, request: Request) -> Response:
-        """Check the database and its tables; loops may run elsewhere and are only reported."""
-        found = health()
-        is_current = not found.error and is_migrated()
-        checks = {
-            "database": found.error or "ok",
-            "migrations": "ok" if is_current else "missing",
-            "loops": "ok" if found.is_ticking else "stale",
-        }
-        shown = {"status": "ready" if is_current else "not_ready", "checks": checks}
-        return Response(shown, status=200 if is_current else 503)
-
-
-class TextRenderer(Renderer):
-    """Prometheus text; the exact type `text/plain` when the client asks for just that."""
-
-    media_type = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class PlainTextRenderer(Renderer):
-    """The same without parameters. Spec: contract 32.4."""
-
-    media_type = "text/plain"
-
-
-class MetricsNegotiation(Negotiation):
-    """Choose the spelling of the text type."""
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        """Answer `Accept: text/plain` with exactly that."""
-        is_plain = request.META.get("HTTP_ACCEPT", "").strip() == "text/plain"
-        chosen = renderers[1] if is_plain else renderers[0]
-        return chosen, chosen.media_type
-
-
-class Metrics(OJSView):
-    """Everything Prometheus may know."""
-
-    scopes = {"GET": "ojs:admin:read"}
-    renderer_classes = [TextRenderer, PlainTextRenderer]
-    content_negotiation_class = MetricsNegotiation
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Need no key when the deployment says so."""
-        if not conf().metrics_public:
-            super().initial(request, *args, **kwargs)
-
-    def get(self, request: Request) -> Response:
-        """Show the lifecycle metrics and those of the server processes."""
-        processes = ExportToDjangoView(request).content
-        return Response(exposition() + processes)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """Errors are JSON here, too."""
-        self.request.accepted_renderer = Renderer()
-        self.request.accepted_media_type = OJS_TYPE
-        return super().handle_exception(exc)
-
-
 class Reset(OJSView):
     """Wipe everything; exists only for test runs."""
 
     scopes = {"POST": "ojs:admin:purge"}
+    is_global = True
 
+    @operation("reset", {204: None}, refusals=(404,))
     def post(self, request: Request) -> Response:
         """Forget all jobs. 404 unless OJS_ALLOW_RESET is on."""
         if not conf().allow_reset:

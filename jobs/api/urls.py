@@ -5,8 +5,11 @@ from django.urls import path, re_path
 
 from jobs.api.base import plain_error
 from jobs.api.dead_letter import DeadLetterCollection, DeadLetterJob, DeadLetterRetry
+from jobs.api.docs import Docs, OpenAPIDocument
 from jobs.api.events import EventCollection
+from jobs.api.health import Alive, HealthView, Ready, WorkerHealth
 from jobs.api.jobs import JobActivation, JobBatch, JobCollection, JobDetail
+from jobs.api.metrics import Metrics, MetricsSummary
 from jobs.api.progress import JobProgress, WorkerProgress
 from jobs.api.queues import (
     QueueCollection,
@@ -15,7 +18,7 @@ from jobs.api.queues import (
     QueueResume,
     QueueStatistics,
 )
-from jobs.api.system import Alive, HealthView, Manifest, Metrics, Ready, Reset
+from jobs.api.system import Manifest, Reset
 from jobs.api.workers import (
     AckBatch,
     AckJob,
@@ -49,6 +52,7 @@ urlpatterns = [
     path("ojs/v1/workers/nack/batch", NackBatch.as_view(), name="ojs-nack-batch"),
     path("ojs/v1/workers/heartbeat", Heartbeat.as_view(), name="ojs-heartbeat"),
     path("ojs/v1/workers/beat", Heartbeat.as_view(), name="ojs-beat"),
+    path("ojs/v1/workers/<str:worker_id>/health", WorkerHealth.as_view(), name="ojs-worker-health"),
     path("ojs/v1/queues", QueueCollection.as_view(), name="ojs-queues"),
     path("ojs/v1/queues/<str:name>", QueueDetail.as_view(), name="ojs-queue"),
     path("ojs/v1/queues/<str:name>/stats", QueueStatistics.as_view(), name="ojs-queue-stats"),
@@ -67,7 +71,10 @@ urlpatterns = [
         WorkerDirective.as_view(),
         name="ojs-worker-directive",
     ),
+    path("ojs/v1/openapi.json", OpenAPIDocument.as_view(), name="ojs-openapi"),
+    path("ojs/v1/docs", Docs.as_view(), name="ojs-docs"),
     path("ojs/v1/admin/reset", Reset.as_view(), name="ojs-reset"),
+    path("ojs/v1/metrics", MetricsSummary.as_view(), name="ojs-metrics-summary"),
     path("metrics", Metrics.as_view(), name="ojs-metrics"),
     path("livez", Alive.as_view(), name="ojs-livez"),
     path("healthz", Alive.as_view(), name="ojs-healthz"),

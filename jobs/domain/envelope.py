@@ -58,9 +58,12 @@ class Limits:
     max_meta_bytes: int = 65_536
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobDraft:
-    """A valid job that is not stored yet; times in UTC, relative ones in milliseconds from PUSH."""
+    """A valid job that is not stored yet; times in UTC, relative ones in milliseconds from PUSH.
+
+    Not frozen for the same reason as `Job`.
+    """
 
     id: str
     type: str
@@ -113,8 +116,8 @@ def parse_job(
 
     Raises InvalidRequest with all problems of shape, InvalidRetryPolicy, the 413s, Unsupported.
     """
-    _check_sizes(raw, _Reader(raw).meta(), limits)
     reader = _Reader(raw)
+    _check_sizes(raw, limits)
     draft = reader.draft()
     if reader.problems:
         raise InvalidRequest.of_problems(reader.problems)
@@ -127,12 +130,12 @@ def parse_job(
     return draft(policy)
 
 
-def _check_sizes(raw: Mapping[str, Any], meta: dict[str, Any], limits: Limits) -> None:
+def _check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:
     size = len(jsonio.dumps(raw))
     if size > limits.max_envelope_bytes:
         raise PayloadTooLarge.of("job", limits.max_envelope_bytes, size)
     if size > limits.max_meta_bytes:
-        size = len(jsonio.dumps(meta))
+        size = len(jsonio.dumps(_Reader(raw).meta()))
         if size > limits.max_meta_bytes:
             raise MetadataTooLarge.of("meta", limits.max_meta_bytes, size)
 
@@ -148,13 +151,14 @@ class _Reader:
             options = None
         self.raw: Mapping[str, Any] = raw
         self.options: Mapping[str, Any] = options or {}
+        given = {name: value for name, value in self.options.items() if value is not None}
+        self._merged: Mapping[str, Any] = {**raw, **given} if given else raw
 
     def refuse(self, name: str, problem: str, received: object = None) -> None:
         self.problems.append(Problem(name, problem, received))
 
     def get(self, name: str) -> Any:
-        value = self.options.get(name)
-        return self.raw.get(name) if value is None else value
+        return self._merged.get(name)
 
     def draft(self) -> Callable[[RetryPolicy], JobDraft]:
         self.specversion()
@@ -162,7 +166,8 @@ class _Reader:
         visibility_ms, visibility_in_seconds = self.duration("visibility_timeout", low_ms=1000)
         scheduled_at, scheduled_in_ms = self.schedule()
         expires_at, expires_in_ms = self.time("expires_at")
-        if _is_not_after(expires_at, scheduled_at) or _is_not_after(expires_in_ms, scheduled_in_ms):
+        # one of each kind cannot be compared without a clock: services/settle.py
+        if _is_later(scheduled_at, expires_at) or _is_later(scheduled_in_ms, expires_in_ms):
             self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
         members: dict[str, Any] = {
             "id": self.id(),
@@ -329,8 +334,8 @@ class _Reader:
             return None, None
 
 
-def _is_not_after(end: Any, start: Any) -> bool:
-    return start is not None and end is not None and end <= start
+def _is_later(first: Any, second: Any) -> bool:
+    return first is not None and second is not None and bool(first >= second)
 
 
 def _whole(value: object) -> int | None:

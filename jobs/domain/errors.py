@@ -100,7 +100,7 @@ class Unauthenticated(OJSError):
 
 class PermissionDenied(OJSError):
     code, status, type = "permission_denied", 403, "auth"
-    hint = "use an API key that has the scope"
+    hint = "use an API key that has the scope, or a user who has the permission"
 
 
 class NotFound(OJSError):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from jobs.domain import jsonio
@@ -34,17 +35,22 @@ class RetryPolicy:
     backoff_strategy: str = "exponential"
 
     def to_wire(self) -> dict[str, Any]:
-        """Spell the policy as stored and returned."""
-        return {
-            "max_attempts": self.max_attempts,
-            "initial_interval": format_duration(self.initial_interval_ms),
-            "backoff_coefficient": self.backoff_coefficient,
-            "max_interval": format_duration(self.max_interval_ms),
-            "jitter": self.jitter,
-            "non_retryable_errors": list(self.non_retryable_errors),
-            "on_exhaustion": self.on_exhaustion,
-            "backoff_strategy": self.backoff_strategy,
-        }
+        """Spell the policy as stored and returned; not to be changed, most jobs share one."""
+        return _spell(self)
+
+
+@lru_cache(maxsize=1024)
+def _spell(policy: RetryPolicy) -> dict[str, Any]:
+    return {
+        "max_attempts": policy.max_attempts,
+        "initial_interval": format_duration(policy.initial_interval_ms),
+        "backoff_coefficient": policy.backoff_coefficient,
+        "max_interval": format_duration(policy.max_interval_ms),
+        "jitter": policy.jitter,
+        "non_retryable_errors": list(policy.non_retryable_errors),
+        "on_exhaustion": policy.on_exhaustion,
+        "backoff_strategy": policy.backoff_strategy,
+    }
 
 
 DEFAULT_POLICY: Final = RetryPolicy()
@@ -72,6 +78,8 @@ def parse_policy(
     Raises InvalidRetryPolicy with all problems.
     """
     if raw is None:
+        if max_attempts is None:
+            return base
         raw = {}
     if not isinstance(raw, Mapping):
         raise InvalidRetryPolicy.field("retry", "must be an object", raw)

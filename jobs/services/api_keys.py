@@ -117,6 +117,12 @@ def create(new: NewKey) -> tuple[ApiKey, str]:
     return key, text
 
 
+def is_named(name: str) -> bool:
+    """Tell whether a key of this name opens anything."""
+    not_over = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    return ApiKey.objects.filter(not_over, name=name, revoked_at=None).exists()
+
+
 def revoke(prefix: str) -> bool:
     """Revoke a key for good; returns whether it was valid before."""
     changed = ApiKey.objects.filter(prefix=prefix, revoked_at=None).update(

@@ -2,6 +2,7 @@
 
 from jobs import queries
 from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 
@@ -13,6 +14,8 @@ def cancel(job_id: str, actor: str = "api", reason: str | None = None) -> tuple[
 
     Raises NotFound, or Conflict when it has ended.
     """
+    if not is_id(job_id):
+        raise NotFound.of("job", job_id)
     for _ in range(TRIES):
         ended = queries.cancel([job_id], actor, reason)
         job = queries.jobs([job_id]).get(job_id)

@@ -1,7 +1,7 @@
 """Store jobs. Spec: core PUSH, contract 1.7, 2.2, 11.1, 12.1."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -19,6 +19,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
 from jobs.domain.times import format_time
 from jobs.services import lanes
+from jobs.services.settle import settle
 
 AVAILABLE = CODES[State.AVAILABLE]
 TRIES = 3  # how often a stale lane cache is refilled before the problem is passed on
@@ -30,7 +31,9 @@ def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | N
     One statement; inside a caller's transaction the jobs become claimable with its commit. Raises
     OJSError when an extension refuses or an id is taken; nothing was stored then.
     """
-    prepared = [_prepare(draft, caller) for draft in drafts]
+    if caller.tenant is not None:  # a key bound to a tenant enqueues for no other
+        drafts = [replace(draft, tenant=caller.tenant) for draft in drafts]
+    prepared = [_prepare(draft, caller) for draft in settle(drafts)]
     kept = [draft for draft in prepared if draft is not None]
     stored = iter(_store(kept, caller) if kept else ())
     return [None if draft is None else next(stored) for draft in prepared]

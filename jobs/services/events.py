@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 import orjson
+from uuid6 import UUID
 
 from jobs import queries
 from jobs.domain.events import KINDS, NAMES, Kind
@@ -48,7 +48,7 @@ def event_id(stamp: int, seq: int, at: datetime) -> str:
     ms = int(at.timestamp() * 1000) & (1 << 48) - 1
     place = (stamp & (1 << STAMP_BITS) - 1) << SEQ_BITS | seq & (1 << SEQ_BITS) - 1
     high, low = place >> 62, place & (1 << 62) - 1
-    return f"evt_{UUID(int=ms << 80 | 7 << 76 | high << 64 | 2 << 62 | low)}"
+    return f"evt_{UUID(int=ms << 80 | high << 64 | low, version=7)}"
 
 
 def position(identity: str) -> tuple[int, int] | None:

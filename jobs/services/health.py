@@ -1,5 +1,6 @@
 """Is the server well: facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
@@ -9,6 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.models import LoopTick
 
 STARTED = monotonic()
 SLOW_MS = 1000
@@ -54,6 +56,11 @@ def health() -> Health:
     except (DatabaseError, InterfaceError) as problem:
         return Health(0, type(problem).__name__, None)
     return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals)
+
+
+def forget_loops_except(names: Iterable[str]) -> None:
+    """Forget loops that no longer exist, which would look as if they had stopped."""
+    LoopTick.objects.exclude(name__in=list(names)).delete()
 
 
 @cache

@@ -26,6 +26,7 @@ class Report:
 
     worker_id: str
     standing: Standing = Standing.RUNNING
+    is_draining: bool = False
     active_ids: tuple[str, ...] = ()
     active_jobs: int = 0
     visibility_ms: int | None = None
@@ -55,6 +56,7 @@ def heartbeat(report: Report) -> Answer:
         {
             "worker_id": report.worker_id,
             "reported": int(report.standing),
+            "draining": report.is_draining,
             "ids": sorted(set(report.active_ids)),
             "lease_ms": report.visibility_ms,
             "hostname": report.hostname,

@@ -7,6 +7,8 @@ from jobs.conf import conf
 from jobs.domain import retry
 from jobs.services.nack import fail
 
+FORGOTTEN_AFTER_MS = 86_400_000  # Spec: contract 9.1
+
 
 def reap(batch: int = 1000) -> int:
     """End one batch of attempts that ran out of lease or time; returns how many."""
@@ -19,14 +21,14 @@ def reap(batch: int = 1000) -> int:
 
 
 def reap_dead_workers(batch: int = 1000) -> int:
-    """Mark silent workers dead and take their jobs; returns how many workers and jobs."""
+    """Mark silent workers dead, take their jobs, forget those long gone; returns rows changed."""
     buried = queries.bury(conf().worker_silence_ms, batch)
     found = queries.orphans(batch)
     ended = fail(
         [(item, retry.worker_death_error(item.worker_id or ""), None) for item in found],
         at_once=True,
     )
-    return len(buried) + len(ended)
+    return len(buried) + len(ended) + queries.forget(FORGOTTEN_AFTER_MS, batch)
 
 
 def _timeout(attempt: queries.Attempt) -> dict[str, Any]:

@@ -23,6 +23,7 @@ logger = logging.getLogger("ojs.waiting")
 SLOTS = 2  # per process: half of the server's threads
 POLL_S = 1.0  # the net under a lost notification
 RECONNECT_S = 1.0
+LOOK_UP_S = 1.0  # how soon a stopped listener ends
 
 _slots = threading.BoundedSemaphore(SLOTS)
 
@@ -35,6 +36,7 @@ class Listener:
         self._changed = threading.Condition()
         self._rounds = 0
         self._thread: threading.Thread | None = None
+        self._over = threading.Event()
 
     def rounds(self) -> int:
         """Return how many wake-ups were seen; pass it to `wait`."""
@@ -55,20 +57,27 @@ class Listener:
             self._rounds += 1
             self._changed.notify_all()
 
+    def stop(self) -> None:
+        """End the connection and the thread."""
+        self._over.set()
+        if self._thread:
+            self._thread.join()
+
     def _follow(self) -> None:
-        pause = threading.Event()
-        while True:
+        while not self._over.is_set():
             try:
                 self._listen()
             except psycopg.Error:
                 logger.warning("listen.lost", exc_info=True)
-                pause.wait(RECONNECT_S)
+                self._over.wait(RECONNECT_S)
 
     def _listen(self) -> None:
         with psycopg.connect(**_parameters(), autocommit=True) as raw:
             raw.execute("LISTEN ojs_ready")
-            for _ in raw.notifies():
-                self.wake()
+            self.wake()  # what was told while nobody listened is not told again
+            while not self._over.is_set():
+                for _ in raw.notifies(timeout=LOOK_UP_S):
+                    self.wake()
 
 
 def _parameters() -> dict[str, Any]:

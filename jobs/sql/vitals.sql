@@ -1,10 +1,17 @@
 -- vitals: is the whole system well. Queues, workers and loops are few; no table of jobs is read.
+-- Workers are those that heartbeated within ten times the silence after which one counts as dead: a
+-- dead one is a sign of trouble for a while, and one that only fetches is never known to be silent.
+WITH heard AS (
+    SELECT dead_at IS NULL
+           AND last_heartbeat_at > now() - %(silence_ms)s::bigint * interval '1 millisecond' AS alive
+      FROM ojs_worker
+     WHERE stopped_at IS NULL
+       AND last_heartbeat_at > now() - 10 * %(silence_ms)s::bigint * interval '1 millisecond'
+)
 SELECT (SELECT count(*) FROM ojs_queue) AS queues,
        (SELECT count(*) FROM ojs_queue WHERE paused_at IS NOT NULL) AS paused,
-       (SELECT count(*) FROM ojs_worker WHERE stopped_at IS NULL) AS workers,
-       (SELECT count(*) FROM ojs_worker
-         WHERE stopped_at IS NULL AND dead_at IS NULL
-           AND last_heartbeat_at > now() - %(silence_ms)s::bigint * interval '1 millisecond') AS alive,
+       (SELECT count(*) FROM heard) AS workers,
+       (SELECT count(*) FILTER (WHERE alive) FROM heard) AS alive,
        (SELECT min(ticked_at) FROM ojs_loop) AS ticked_at,
        coalesce((SELECT min(ticked_at) > now() - %(stale_ms)s::bigint * interval '1 millisecond'
                    FROM ojs_loop), false) AS is_ticking

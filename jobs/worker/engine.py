@@ -26,6 +26,7 @@ from jobs.domain.job import Job
 from jobs.handlers import Context, JobTimeout, handler_of
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Report, Standing, heartbeat
+from jobs.services.held import held_by
 from jobs.services.nack import Nack, nack
 from jobs.services.waiting import Listener
 from jobs.worker.acker import Acker
@@ -84,6 +85,7 @@ class Engine:
         self._must_leave = threading.Event()
         self._over = threading.Event()
         self._beat_now = threading.Event()
+        self._may_have_lost_claims = False
         self._is_known = threading.Event()  # the first heartbeat was stored
 
     # --- the main thread
@@ -138,7 +140,7 @@ class Engine:
             if self._claim(free):
                 pause = FIRST_POLL_S
                 continue
-            if self.terms.once and not self._held:
+            if self.terms.once and not self._held and not self._may_have_lost_claims:
                 return
             # An empty claim may have skipped rows that another claim held and then returned, or a
             # lane that a racing one left active without waking anybody: the first looks are quick.
@@ -160,9 +162,11 @@ class Engine:
         )
         try:
             close_old_connections()
+            self._return_lost_claims()
             claimed = fetch(request)
         except Error:
             logger.warning("claim.database", exc_info=True)
+            self._may_have_lost_claims = True
             connection.close()
             threading.Event().wait(RECONNECT_S)
             return False
@@ -176,6 +180,23 @@ class Engine:
         for job in claimed.jobs:
             self._todo.put(job)
         return bool(claimed.jobs)
+
+    def _return_lost_claims(self) -> None:
+        """Give back what a claim took whose answer never came; its lease would keep it for long.
+
+        The order matters: a job that ends meanwhile is known, or its lease is gone by the flush.
+        """
+        if not self._may_have_lost_claims:
+            return
+        with self._lock:
+            known = set(self._held)
+        if not self._acker.flush(RECONNECT_S):
+            return
+        lost = [item for item in held_by(self.terms.worker_id).items() if item[0] not in known]
+        if lost:
+            logger.warning("claim.lost", extra={"count": len(lost)})
+            nack([self._requeue(job_id, attempt) for job_id, attempt in lost])
+        self._may_have_lost_claims = False
 
     # --- handler threads
 
@@ -320,6 +341,9 @@ class Engine:
         self._acker.stop(grace)
         self._over.set()
         self._say_goodbye()
+        self._beat_now.set()  # idle threads end
+        for _ in range(self.terms.concurrency):
+            self._todo.put(None)
         if self._must_leave.is_set():
             return REPLACE
         return UNFINISHED if left else CLEAN
@@ -344,18 +368,18 @@ class Engine:
         with self._lock:
             for job in jobs:
                 self._held.pop(job.id, None)
-        wanted = [
-            Nack(job.id, None, requeue=True, worker_id=self.terms.worker_id, attempt=job.attempt)
-            for job in jobs
-        ]
         try:
-            nack(wanted)
+            nack([self._requeue(job.id, job.attempt) for job in jobs])
         except Error:  # the leases return them
             logger.warning("requeue.database", extra={"count": len(jobs)}, exc_info=True)
+
+    def _requeue(self, job_id: str, attempt: int) -> Nack:
+        return Nack(job_id, None, requeue=True, worker_id=self.terms.worker_id, attempt=attempt)
 
     def _say_goodbye(self) -> None:
         self._own = Standing.TERMINATE
         try:
+            self._return_lost_claims()
             heartbeat(self._report(()))
         except Error:
             logger.warning("heartbeat.database", exc_info=True)

@@ -1,11 +1,8 @@
 """The parent of the worker processes: starts them, passes signals on, replaces those that end."""
 
-import ctypes
 import logging
-import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +10,12 @@ from time import monotonic
 
 from jobs.conf import conf
 from jobs.worker.engine import CLEAN, UNFINISHED
+from jobs.worker.tether import tied
 
 logger = logging.getLogger("ojs.worker")
 
 PAUSE_S = 1.0  # before a process that failed is started again
 KILL_S = 10.0  # beyond the grace period
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass(slots=True)
@@ -63,7 +60,7 @@ class Pool:
             self._command,
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the parent to pass on
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing but a system call
+            preexec_fn=tied(),  # noqa: PLW1509 - nothing but a system call
         )
         return _Process(handle, monotonic())
 
@@ -98,10 +95,3 @@ class Pool:
         for process in self._processes:
             if process.handle.poll() is None:
                 process.handle.terminate()
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() == 1:  # the parent died before it could be told
-            os._exit(UNFINISHED)

@@ -1,0 +1,1 @@
+"""The standalone server: settings, commands, the embedded PostgreSQL, `quickstart`."""

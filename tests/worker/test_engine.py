@@ -3,16 +3,34 @@
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
+from django.db import OperationalError, connection
 
 from jobs.domain.claim import FetchRequest
+from jobs.domain.states import State, state_of
 from jobs.models import Worker
 from jobs.queries import Claimed
+from jobs.services.fetch import fetch
+from jobs.services.show import show
+from jobs.worker import engine as module
 from jobs.worker.engine import Engine, Terms
-from tests.processes import DEADLINE_S
+from tests.processes import DEADLINE_S, until
+from tests.worker import ojs_jobs as handlers
 
 pytestmark = pytest.mark.usefixtures("store")
+
+
+def run(engine: Engine) -> int:
+    """Run a worker in this thread until it ends, with all its threads and connections."""
+    code = engine.run()
+    engine._listener.stop()
+    for thread in threading.enumerate():
+        if thread.name.startswith("ojs-"):
+            thread.join(DEADLINE_S)
+    connection.close()
+    return code
 
 
 class SilentListener:
@@ -31,6 +49,9 @@ class SilentListener:
     def wake(self) -> None:
         self.woken.set()
 
+    def stop(self) -> None:
+        pass
+
 
 def test_gs_17_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(Terms("w1", ("tests",), 1))
@@ -44,8 +65,79 @@ def test_gs_17_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("jobs.worker.engine.fetch", claim)
     monkeypatch.setattr(engine, "_listener", SilentListener())
 
-    assert engine.run() == 0
+    assert run(engine) == 0
     assert known == [True]
+
+
+def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = handlers.echo.enqueue(1)
+    assert job is not None
+    engine = Engine(Terms("w1", ("tests",), 1, once=True))
+    claims: list[int] = []
+
+    def claim(request: FetchRequest) -> Claimed:
+        claimed = fetch(request)
+        claims.append(len(claimed.jobs))
+        if len(claims) == 1:
+            raise OperationalError("the connection is lost")
+        return claimed
+
+    monkeypatch.setattr("jobs.worker.engine.fetch", claim)
+
+    assert run(engine) == 0
+    assert claims[:2] == [1, 1]
+    done = show(job.id)
+    assert (state_of(done.state), done.attempt) == (State.COMPLETED, 1)
+
+
+@pytest.fixture
+def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run a worker that found nothing and, left alone, looks again in an hour."""
+    for name in ("FIRST_POLL_S", "LAST_POLL_S"):
+        monkeypatch.setattr(module, name, 3600.0)
+    engine = Engine(Terms("w1", ("tests",), 1))
+    thread = threading.Thread(target=run, args=(engine,))
+    thread.start()
+    until(lambda: len(listeners()) == 1, "LISTEN")
+    yield
+    engine.terminate()
+    thread.join()
+
+
+def listeners() -> list[int]:
+    """Return the process ids of sessions that listen in this database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE datname = current_database() AND query = 'LISTEN ojs_ready'"
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def runs(value: int) -> bool:
+    """Enqueue a job and wait until it is completed."""
+    job = handlers.echo.enqueue(value)
+    assert job is not None
+    until(lambda: state_of(show(job.id).state) is State.COMPLETED, "the job")
+    return True
+
+
+@pytest.mark.usefixtures("idle")
+def test_an_idle_worker_starts_a_job_when_it_is_notified() -> None:
+    assert runs(1)
+    assert runs(2)
+
+
+@pytest.mark.usefixtures("idle")
+def test_a_worker_whose_listen_connection_is_cut_looks_again_when_it_is_back() -> None:
+    cut = listeners()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", cut)
+
+    assert runs(1)
+    until(lambda: len(listeners()) == 1 and listeners() != cut, "LISTEN")
 
 
 def test_gs_1_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +152,7 @@ def test_gs_1_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.Monke
     monkeypatch.setattr("jobs.worker.engine.fetch", claim)
     monkeypatch.setattr(engine, "_listener", listener)
 
-    assert engine.run() == 0
+    assert run(engine) == 0
 
 
 HOLDING_A_LOCK = """

@@ -45,6 +45,7 @@ DECLARE
     v_from_vt float8;
     v_rank smallint;
     v_vt float8;
+    v_upto float8;
     v_lanes int;
     v_locked boolean;
     v_held boolean := false;  -- a lane lock is held since an earlier pass
@@ -213,14 +214,19 @@ BEGIN
                 v_takes := array_fill(0, ARRAY[v_lanes]);
                 v_takes[1] := 1;
             ELSE
-                SELECT array_agg(coalesce(x.n, 0)::int ORDER BY u.i) INTO v_takes
-                  FROM generate_series(1, v_lanes) AS u (i)
-                  LEFT JOIN (SELECT y.i, count(*) AS n
-                               FROM (SELECT t.i
-                                       FROM unnest(v_vts, v_weights) WITH ORDINALITY AS t (vt, w, i),
-                                            generate_series(1, v_quota) AS g
-                                      ORDER BY t.vt + g / t.w, t.i LIMIT v_quota) AS y
-                              GROUP BY 1) AS x ON x.i = u.i;
+                -- Enough of them lie below the tag that every lane reaches with an equal share.
+                SELECT max(t.vt + ceil(v_quota::float8 / v_lanes) / t.w) INTO v_upto
+                  FROM unnest(v_vts, v_weights) AS t (vt, w);
+                SELECT array_agg(x.n ORDER BY x.i) INTO v_takes
+                  FROM (SELECT y.i, sum(y.one)::int AS n
+                          FROM (SELECT i, 0 AS one FROM generate_series(1, v_lanes) AS i
+                                UNION ALL
+                                (SELECT t.i, 1
+                                   FROM unnest(v_vts, v_weights) WITH ORDINALITY AS t (vt, w, i)
+                                  CROSS JOIN LATERAL generate_series(
+                                        1, least(v_quota, (v_upto - t.vt) * t.w + 1)::int) AS g
+                                  ORDER BY t.vt + g / t.w, t.i LIMIT v_quota)) AS y
+                         GROUP BY y.i) AS x;
             END IF;
 
             IF v_capped THEN
@@ -249,7 +255,7 @@ BEGIN
             IF v_want > 0 THEN
                 RETURN QUERY
                 WITH h AS MATERIALIZED (
-                    SELECT w.lane, w.tenant, w.capped, hh.id, hh.seq, hh.attempt, hh.enqueued_at,
+                    SELECT w.lane, w.tenant, w.capped, hh.place, hh.seq, hh.attempt, hh.enqueued_at,
                            w.vt + row_number() OVER (PARTITION BY w.lane ORDER BY hh.seq) / w.weight
                                AS tag, w.position
                       FROM unnest(v_ids, v_takes, v_tenants, v_caps, v_vts, v_weights)
@@ -259,51 +265,60 @@ BEGIN
                      CROSS JOIN LATERAL (SELECT u.lane, u.tenant, u.cap IS NOT NULL AS capped,
                                                 u.vt, u.weight, u.position) AS w
                      CROSS JOIN LATERAL (
-                           SELECT z.id, z.seq, z.attempt, z.enqueued_at FROM ojs_ready AS z
+                           SELECT z.ctid AS place, z.seq, z.attempt, z.enqueued_at
+                             FROM ojs_ready AS z
                             WHERE z.lane_id = u.lane AND z.seq >= coalesce(lo.seq, 0)
                               AND (z.expires_at IS NULL OR z.expires_at > v_now)
                             ORDER BY z.lane_id, z.seq LIMIT u.n
                               FOR UPDATE SKIP LOCKED) AS hh
                 ), d AS (
-                    -- the list keeps a plan made for an empty table from reading a full one
-                    DELETE FROM ojs_ready AS z USING h
-                     WHERE z.id = h.id AND z.id = ANY (ARRAY(SELECT id FROM h))
+                    -- by place: h has just locked these rows, and no plan can read others
+                    DELETE FROM ojs_ready AS z USING h WHERE z.ctid = h.place
                     RETURNING z.id, h.lane, h.tenant, h.capped, h.seq, h.attempt, h.enqueued_at,
                               h.tag, h.position
+                ), b AS MATERIALIZED (
+                    -- the one look at the wide row
+                    SELECT d.id, d.lane, d.tenant, d.capped, d.seq, d.attempt + 1 AS attempt,
+                           d.enqueued_at, d.tag, d.position, s.at, s.ms,
+                           s.at + s.ms * interval '1 millisecond' AS until,
+                           j.type, j.queue, j.priority, j.version, j.args::text AS args,
+                           j.meta::text AS meta, j.attributes::text AS attributes, j.max_attempts,
+                           j.timeout_ms, j.created_at, j.scheduled_at, j.expires_at,
+                           j.activated_at, j.error::text AS error, j.errors::text AS errors,
+                           j.retry_delay_ms, j.watched
+                      FROM d JOIN ojs_job AS j ON j.id = d.id
+                     CROSS JOIN LATERAL (
+                           SELECT greatest(v_now, d.enqueued_at) AS at,
+                                  coalesce(p_lease_ms, j.visibility_ms, p_default_lease_ms) AS ms
+                           ) AS s
                 ), a AS (
                     INSERT INTO ojs_lease (id, lane_id, tenant, capped, watched, pool, worker_id,
                                            attempt, enqueued_at, started_at, lease_ms, lease_until,
                                            timeout_at)
-                    SELECT d.id, d.lane, d.tenant, d.capped, b.watched, p_pool, p_worker,
-                           d.attempt + 1, d.enqueued_at, s.at, s.ms,
-                           s.at + s.ms * interval '1 millisecond',
-                           s.at + b.timeout_ms * interval '1 millisecond'
-                      FROM d JOIN ojs_job AS b ON b.id = d.id
-                     CROSS JOIN LATERAL (
-                           SELECT greatest(v_now, d.enqueued_at) AS at,
-                                  coalesce(p_lease_ms, b.visibility_ms, p_default_lease_ms) AS ms
-                           ) AS s
-                    RETURNING id, attempt, enqueued_at, started_at, lease_ms, lease_until, watched
+                    SELECT b.id, b.lane, b.tenant, b.capped, b.watched, p_pool, p_worker,
+                           b.attempt, b.enqueued_at, b.at, b.ms, b.until,
+                           b.at + b.timeout_ms * interval '1 millisecond'
+                      FROM b
                 ), e AS (
                     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state,
                                            to_state, attempt, worker_id, took_ms)
-                    SELECT a.started_at, 3, a.id, b.queue, b.type, b.tenant, 3, 4, a.attempt,
-                           p_worker,
-                           (extract(epoch FROM a.started_at - a.enqueued_at) * 1000)::bigint
-                      FROM a JOIN ojs_job AS b ON b.id = a.id
+                    SELECT b.at, 3, b.id, b.queue, b.type, b.tenant, 3, 4, b.attempt, p_worker,
+                           (extract(epoch FROM b.at - b.enqueued_at) * 1000)::bigint
+                      FROM b
                 ), u AS (
                     UPDATE ojs_lane AS l SET vt = l.vt + n.jobs / l.weight
-                      FROM (SELECT d.lane, count(*) AS jobs FROM d GROUP BY 1) AS n
-                     WHERE v_locked AND l.id = n.lane AND l.id = ANY (v_ids)
+                      FROM (SELECT count(*) AS jobs,
+                                   (SELECT m.ctid FROM ojs_lane AS m WHERE m.id = d.lane) AS place
+                              FROM d WHERE v_locked GROUP BY d.lane) AS n
+                     WHERE l.ctid = n.place
                 )
-                SELECT a.id, b.type, b.queue, b.tenant, d.lane, d.seq, b.priority, b.version,
-                       b.args::text, b.meta::text, b.attributes::text, b.max_attempts,
-                       b.timeout_ms, b.created_at, b.scheduled_at, b.expires_at, b.activated_at,
-                       a.attempt, a.enqueued_at, a.started_at, a.lease_ms, a.lease_until,
-                       b.error::text, b.errors::text, b.retry_delay_ms, a.watched,
+                SELECT b.id, b.type, b.queue, b.tenant, b.lane, b.seq, b.priority, b.version,
+                       b.args, b.meta, b.attributes, b.max_attempts, b.timeout_ms, b.created_at,
+                       b.scheduled_at, b.expires_at, b.activated_at, b.attempt, b.enqueued_at,
+                       b.at, b.ms, b.until, b.error, b.errors, b.retry_delay_ms, b.watched,
                        v_rank, v_vt, NULL::smallint, NULL::boolean
-                  FROM d JOIN a ON a.id = d.id JOIN ojs_job AS b ON b.id = d.id
-                 ORDER BY d.tag, d.position;
+                  FROM b
+                 ORDER BY b.tag, b.position;
                 GET DIAGNOSTICS v_got = ROW_COUNT;
             END IF;
 

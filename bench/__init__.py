@@ -1,0 +1,1 @@
+"""Benchmarks of the whole server against PostgreSQL alone; see docs/performance.md."""

@@ -1,0 +1,50 @@
+"""One database of the benchmark's cluster: its address for every client, and plain SQL."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+
+Row = tuple[Any, ...]
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database reached over the cluster's socket folder."""
+
+    name: str
+    sockets: Path
+
+    @property
+    def url(self) -> str:
+        """The address as DATABASE_URL takes it."""
+        return f"postgresql://postgres@/{self.name}?host={quote(str(self.sockets))}"
+
+    def connect(self) -> "psycopg.Connection[Row]":
+        """Open a connection that commits by itself."""
+        return psycopg.connect(self.url, autocommit=True)
+
+    def run(self, *statements: str) -> None:
+        """Execute statements without parameters, each in its own transaction."""
+        with self.connect() as connection:
+            for text in filter(str.strip, statements):
+                _execute(connection, text)
+
+    def number(self, text: str) -> int:
+        """Return the one number that a statement selects."""
+        with self.connect() as connection:
+            row = connection.execute(text.encode()).fetchone()
+        return int(row[0]) if row and row[0] is not None else 0
+
+
+def _execute(connection: "psycopg.Connection[Row]", text: str) -> None:
+    for _ in range(TRIES - 1):
+        try:
+            connection.execute(text.encode())
+        except psycopg.errors.DeadlockDetected:  # with the loops, which run meanwhile
+            continue
+        return
+    connection.execute(text.encode())

@@ -1,0 +1,14 @@
+"""Names and the one job that every path stores, claims and ends."""
+
+from typing import Final
+
+CLAIMED: Final = "bench"  # the queue of the backlog
+ENQUEUED: Final = "bench-in"  # the queue that the enqueue paths fill
+NOOP: Final = "bench.noop"
+TIMED: Final = "bench.timed"  # type and queue of the jobs that tell when they started
+ARGS: Final = [4711, "ada@example.org"]
+META: Final = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}
+ONE_BY_ONE: Final = "BENCH_ONE_BY_ONE"  # set: handlers wait for the commit of their result
+ENGINE: Final = "BENCH_ENGINE"  # set: the database engine instead of the project's
+PLAIN_ENGINE: Final = "django.db.backends.postgresql"
+COUNTING_ENGINE: Final = "django_prometheus.db.backends.postgresql"

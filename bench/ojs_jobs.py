@@ -1,0 +1,18 @@
+"""Handlers that do nothing: what is left is the cost of the worker itself."""
+
+import time
+
+from bench.names import CLAIMED, NOOP, ONE_BY_ONE, TIMED
+from jobs.handlers import job
+from ojs_project import env
+
+
+@job(NOOP, queue=CLAIMED, idempotent=not env.flag(ONE_BY_ONE))
+def noop(_number: int, _text: str) -> None:
+    """Do nothing."""
+
+
+@job(TIMED, queue=TIMED)
+def timed() -> float:
+    """Tell when the handler started, in seconds since 1970."""
+    return time.time()

@@ -1,0 +1,65 @@
+"""What the HTTP paths send: requests as bytes, and the cycles made of them."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import orjson
+
+from bench.load import Cycle
+from bench.names import ARGS, CLAIMED, ENQUEUED, META, NOOP
+
+JOB_ID = re.compile(rb'"id":"([0-9a-f-]{36})"')
+WORKER = "bench-worker"
+
+Make = Callable[[str], Callable[[], Cycle]]  # from an API key
+
+
+def enqueue(batch: int, key: str) -> Callable[[], Cycle]:
+    """Store `batch` jobs per request."""
+    one = {"type": NOOP, "queue": ENQUEUED, "args": ARGS, "meta": META}
+    path, body = ("/jobs", one) if batch == 1 else ("/jobs/batch", {"jobs": [one] * batch})
+    return partial(_once, _request(key, path, orjson.dumps(body)), batch)
+
+
+def push(key: str, job: dict[str, Any]) -> bytes:
+    """Build the request that stores one job."""
+    return _request(key, "/jobs", orjson.dumps(job))
+
+
+def _once(request: bytes, jobs: int) -> Cycle:
+    yield request
+    return jobs
+
+
+def claim(batch: int, key: str) -> Callable[[], Cycle]:
+    """Claim up to `batch` jobs and acknowledge them: one by one for 1, else in one request."""
+    wish: dict[str, Any] = {"queues": [CLAIMED], "count": batch, "worker_id": WORKER}
+    fetch = _request(key, "/workers/fetch", orjson.dumps(wish))
+    return partial(_claimed, fetch, _ack_one if batch == 1 else _ack_all, key)
+
+
+def _claimed(fetch: bytes, ack: Callable[[str, list[bytes]], bytes], key: str) -> Cycle:
+    ids = JOB_ID.findall((yield fetch))
+    if ids:
+        yield ack(key, ids)
+    return len(ids)
+
+
+def _ack_one(key: str, ids: list[bytes]) -> bytes:
+    body = b'{"job_id":"%s","worker_id":"%s"}' % (ids[0], WORKER.encode())
+    return _request(key, "/workers/ack", body)
+
+
+def _ack_all(key: str, ids: list[bytes]) -> bytes:
+    items = (b'{"job_id":"%s","worker_id":"%s"}' % (job_id, WORKER.encode()) for job_id in ids)
+    return _request(key, "/workers/ack/batch", b'{"acks":[%s]}' % b",".join(items))
+
+
+def _request(key: str, path: str, body: bytes) -> bytes:
+    head = (
+        f"POST /ojs/v1{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
+        f"Content-Type: application/openjobspec+json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,12 @@
+"""The project's settings and one more app: the handlers that the worker paths run."""
+
+from bench.names import ENGINE
+from ojs_project import env
+from ojs_project.settings import *  # noqa: F403 - a settings module is the sum of another
+from ojs_project.settings import DATABASES
+from ojs_project.settings import INSTALLED_APPS as STANDARD_APPS
+
+INSTALLED_APPS = [*STANDARD_APPS, "bench"]
+if engine := env.text(ENGINE):
+    for _database in DATABASES.values():
+        _database["ENGINE"] = engine

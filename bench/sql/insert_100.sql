@@ -1,0 +1,6 @@
+-- The limit of batch enqueueing: a hundred wide rows in one statement.
+INSERT INTO ojs_job (id, type, queue, tenant, lane_id, priority, watched, args, meta, attributes,
+                     max_attempts, timeout_ms, created_at, state, attempt)
+SELECT uuidv7(), '{type}', 'bench-bare', '_default', 1, 0, false, '{args}', '{meta}',
+       '{attributes}', 3, 1800000, now(), 6, 0
+  FROM generate_series(1, 100);

@@ -1,0 +1,143 @@
+"""The processes of a server on one database, started as the quickstart starts them."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from bench.database import Database
+from bench.memory import Peaks
+from bench.names import ENGINE, ONE_BY_ONE
+from jobs.worker.tether import tied
+from ojs_project.quickstart import MANAGE, ROOT, children
+
+HTTP_PROCESSES = 2  # as the quickstart has it
+START_S = 60.0
+END_S = 45.0
+
+Process = subprocess.Popen[bytes]
+
+
+class StackError(Exception):
+    """A process of the server did not do what it should."""
+
+
+@dataclass
+class Stack:
+    """HTTP server and loops of one database; the HTTP clients' key is made at the start."""
+
+    database: Database
+    folder: Path
+    peaks: Peaks
+    port: int = 0
+    key: str = ""
+    _processes: list[Process] = field(default_factory=list)
+    _ports: dict[str, int] = field(default_factory=dict)
+
+    def start(self) -> "Stack":
+        """Migrate, make the API key, start the HTTP server and the loops. Raises StackError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._environment = self._make_environment()
+        self._run("migrate", "--verbosity", "0")
+        self.key = self._run("createapikey", "bench", "--scopes", "producer,worker").strip()
+        self.port = self._begin_server({})
+        self._begin([*MANAGE, "runworker", "--no-handlers"])
+        return self
+
+    def stop(self) -> None:
+        """End what was started, the last first."""
+        while self._processes:
+            self.end(self._processes[-1])
+
+    def begin_worker(
+        self, queue: str, *, processes: int, threads: int = 10, one_by_one: bool = False
+    ) -> Process:
+        """Start handlers; the loops run already."""
+        command = [*MANAGE, "runworker", "--no-loops", "--queues", queue]
+        command += ["--processes", str(processes), "--concurrency", str(threads)]
+        return self._begin(command, {ONE_BY_ONE: "true"} if one_by_one else {})
+
+    def end(self, process: Process) -> None:
+        """Tell a process to drain, and wait for its end."""
+        self._processes.remove(process)
+        if process.poll() is None:
+            self.peaks.look()
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def port_with(self, engine: str) -> int:
+        """Return the port of a second HTTP server that uses another database engine."""
+        if engine not in self._ports:
+            self._ports[engine] = self._begin_server({ENGINE: engine})
+        return self._ports[engine]
+
+    def _begin_server(self, more: Mapping[str, str]) -> int:
+        port = _free_port()
+        # each start has a folder for metrics, as with the quickstart
+        metrics = self.folder / f"metrics-{port}"
+        metrics.mkdir()
+        self._begin(_granian(port), {"PROMETHEUS_MULTIPROC_DIR": str(metrics), **more})
+        self._wait_until_healthy(port)
+        return port
+
+    def _make_environment(self) -> dict[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OJS_")}
+        return inherited | {
+            "DJANGO_SETTINGS_MODULE": "bench.settings",
+            "PYTHONPATH": str(ROOT),
+            "DATABASE_URL": self.database.url,
+            "OJS_SECRET_KEY": secrets.token_urlsafe(50),
+            "OJS_AUTH": "apikey",
+            "OJS_ALLOWED_HOSTS": "*",
+        }
+
+    def _begin(self, command: Sequence[str], more: Mapping[str, str] | None = None) -> Process:
+        with (self.folder / "server.log").open("ab") as log:
+            process = subprocess.Popen(
+                command, env={**self._environment, **(more or {})}, cwd=ROOT,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=tied(),  # noqa: PLW1509 - nothing but a system call
+            )  # fmt: skip
+        self._processes.append(process)
+        return process
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [*MANAGE, *arguments], env=self._environment, cwd=ROOT,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise StackError(f"{arguments[0]} failed: {done.stderr[-1000:]}")
+        return done.stdout
+
+    def _wait_until_healthy(self, port: int) -> None:
+        until = time.monotonic() + START_S
+        while time.monotonic() < until:
+            try:
+                with urlopen(f"http://127.0.0.1:{port}/livez", timeout=2):
+                    return
+            except (URLError, OSError):
+                time.sleep(0.1)
+        raise StackError(f"the HTTP server did not answer; see {self.folder / 'server.log'}")
+
+
+def _granian(port: int) -> Sequence[str]:
+    options = {"host": "127.0.0.1", "port": port, "http_workers": HTTP_PROCESSES, "workers": 0}
+    return children({}, options)[0].command
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

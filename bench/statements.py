@@ -1,0 +1,38 @@
+"""The SQL of the benchmarks, filled in with the one job and the product's own statements."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.names import ARGS, META, NOOP
+from jobs.domain.envelope import attributes, parse_job
+
+FOLDER = Path(__file__).resolve().parent / "sql"
+PRODUCT = FOLDER.parent.parent / "jobs" / "sql"
+
+
+def text(name: str, **values: Any) -> str:
+    """Return `sql/<name>.sql` with its places filled."""
+    found = (FOLDER / f"{name}.sql").read_text()
+    for place, value in {**_job(), **values}.items():
+        found = found.replace(f"{{{place}}}", str(value))
+    return found
+
+
+def script(name: str, **values: Any) -> str:
+    """Return one statement for `Database.run`, which may hold several."""
+    lines = text(name, **values).splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
+
+
+def complete() -> str:
+    """Return the product's acknowledgement, its parameters as variables of pgbench."""
+    found = (PRODUCT / "complete.sql").read_text()
+    return found.replace("%(acks)s", ":acks").replace("%(watched)s", "false").rstrip()
+
+
+def _job() -> dict[str, str]:
+    draft = parse_job({"type": NOOP, "args": ARGS, "meta": META})
+    members = {"args": draft.args, "meta": draft.meta, "attributes": attributes(draft)}
+    # pgbench takes a colon for a variable unless a space follows, as it does here
+    return {"type": NOOP, **{name: json.dumps(value) for name, value in members.items()}}

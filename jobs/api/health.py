@@ -1,0 +1,175 @@
+"""Health, liveness and readiness. Spec: contract 3.8, 32.1."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs import VERSION
+from jobs.api.access import is_allowed
+from jobs.api.base import OJSView
+from jobs.api.media import OJS_VERSION
+from jobs.api.openapi import operation
+from jobs.api.schemas import TIME, WORKER_ID, Schema, component, integer, maybe, obj, text
+from jobs.domain.errors import NotFound
+from jobs.domain.times import format_time
+from jobs.services.health import Health, health, is_migrated, uptime_seconds
+from jobs.services.workers import worker_health
+
+BACKEND = obj(
+    {
+        "type": {"const": "postgres"},
+        "status": {"type": "string", "enum": ["ok", "degraded", "unhealthy"]},
+        "latency_ms": integer(0),
+    },
+    {"error": text(1)},
+)
+HEALTH = component(
+    "Health",
+    obj(
+        {
+            "status": {"type": "string", "enum": ["ok", "degraded"]},
+            "version": text(1),
+            "specversion": {"const": OJS_VERSION},
+            "uptime_seconds": integer(0),
+            "backend": BACKEND,
+        },
+        {
+            "queues": obj({name: integer(0) for name in ("total", "active", "paused")}),
+            "workers": obj(
+                {name: integer(0) for name in ("total", "active", "connected", "stale")}
+            ),
+            "loops": obj({"dispatch": text(1)}, {"last_tick_at": TIME}),
+        },
+    ),
+)
+ALIVE = obj({"status": {"const": "ok"}})
+READY: Schema = obj(
+    {
+        "status": {"type": "string", "enum": ["ready", "not_ready"]},
+        "checks": obj({name: text(1) for name in ("database", "migrations", "loops")}),
+    }
+)
+
+WORKER: Schema = obj(
+    {
+        "worker_id": WORKER_ID,
+        "state": {"type": "string", "enum": ["running", "quiet", "drain", "terminate", "stale"]},
+        "active_jobs": integer(0),
+        "last_heartbeat_at": maybe(TIME),
+    }
+)
+
+
+class HealthView(OJSView):
+    """Is the server well."""
+
+    scopes = {"GET": None}
+    optional_scope = "ojs:data:read"
+
+    @operation("getHealth", {200: HEALTH, 503: HEALTH}, aliases={"/health": "getHealthShort"})
+    def get(self, request: Request) -> Response:
+        """Show health; 503 when the database does not answer.
+
+        Numbers of queues, workers and loops are for who may read.
+        """
+        found = health()
+        is_reader = not found.error and is_allowed(request, self.optional_scope)
+        return Response(
+            {
+                "status": "ok" if found.is_well else "degraded",
+                "version": VERSION,
+                "specversion": OJS_VERSION,
+                "uptime_seconds": uptime_seconds(),
+                "backend": _backend(found),
+                **(_system(found) if is_reader else {}),
+            },
+            status=503 if found.error else 200,
+            headers={"Cache-Control": "no-store"},
+        )
+
+
+def _backend(found: Health) -> dict[str, Any]:
+    if found.error:
+        return {"type": "postgres", "status": "unhealthy", "latency_ms": 0, "error": found.error}
+    status = "degraded" if found.is_slow else "ok"
+    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms}
+
+
+def _system(found: Health) -> dict[str, Any]:
+    vitals = found.vitals
+    if vitals is None:
+        return {}
+    loops: dict[str, Any] = {"dispatch": "ok" if found.is_ticking else "stale"}
+    if vitals.ticked_at:
+        loops["last_tick_at"] = format_time(vitals.ticked_at)
+    return {
+        "queues": {
+            "total": vitals.queues,
+            "active": vitals.queues - vitals.paused,
+            "paused": vitals.paused,
+        },
+        "workers": {
+            "total": vitals.workers,
+            "active": vitals.alive,
+            "connected": vitals.alive,
+            "stale": vitals.workers - vitals.alive,
+        },
+        "loops": loops,
+    }
+
+
+class Alive(OJSView):
+    """The process answers; no database."""
+
+    scopes = {"GET": None}
+
+    @operation("isAlive", {200: ALIVE}, aliases={"/healthz": "isAliveZ"})
+    def get(self, request: Request) -> Response:
+        """Tell that the process answers."""
+        return Response({"status": "ok"})
+
+
+class Ready(OJSView):
+    """Whether to send requests here."""
+
+    scopes = {"GET": None}
+
+    @operation("isReady", {200: READY, 503: READY}, aliases={"/readyz": "isReadyZ"})
+    def get(self, request: Request) -> Response:
+        """Check the database and its tables; loops may run elsewhere and are only reported."""
+        found = health()
+        is_current = not found.error and is_migrated()
+        checks = {
+            "database": found.error or "ok",
+            "migrations": "ok" if is_current else "missing",
+            "loops": "ok" if found.is_ticking else "stale",
+        }
+        shown = {"status": "ready" if is_current else "not_ready", "checks": checks}
+        return Response(shown, status=200 if is_current else 503)
+
+
+class WorkerHealth(OJSView):
+    """How one worker is."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation("getWorkerHealth", {200: WORKER, 503: WORKER}, refusals=(404,))
+    def get(self, request: Request, worker_id: str) -> Response:
+        """Show how a worker is.
+
+        503 when it is about to leave or was not heard of for long.
+        """
+        if "\0" in worker_id:
+            raise NotFound.of("worker", worker_id)
+        found = worker_health(worker_id)
+        return Response(
+            {
+                "worker_id": found.worker_id,
+                "state": found.state,
+                "active_jobs": found.active_jobs,
+                "last_heartbeat_at": found.last_heartbeat_at
+                and format_time(found.last_heartbeat_at),
+            },
+            status=200 if found.is_well else 503,
+        )

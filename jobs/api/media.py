@@ -1,0 +1,5 @@
+"""Media types and version of the HTTP binding. Spec: contract 3.1, D15."""
+
+OJS_TYPE = "application/openjobspec+json"
+JSON_TYPE = "application/json"
+OJS_VERSION = "1.0"

@@ -1,0 +1,219 @@
+"""Operations are described beside their views; drf-spectacular joins them to one document.
+
+A description is data on the view method that only the document reads: requests pay nothing. Every
+operation gets the shared parameters, headers and errors of contract 3.1 and 4 by itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from django.conf import settings
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+
+from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
+from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, text
+from jobs.domain.errors import OJSError
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+TYPES = (OJS_TYPE, JSON_TYPE)
+EVERYWHERE = (422, 500, 503, 504)  # a version not spoken; trouble with the database
+PATH = {"job_id": ID, "name": QUEUE, "worker_id": WORKER_ID}
+PARAMETERS: dict[str, Schema] = {
+    "OJSVersion": {
+        "name": "OJS-Version",
+        "in": "header",
+        "description": "Version the client speaks; major 1 is understood.",
+        "schema": text(pattern="^(1(\\..*)?)?$", example=OJS_VERSION),
+    },
+    "RequestId": {
+        "name": "X-Request-Id",
+        "in": "header",
+        "description": "Echoed when printable and at most 128 characters long, else replaced.",
+        "schema": text(),
+    },
+}
+HEADERS: dict[str, Schema] = {
+    "OJS-Version": {"required": True, "schema": {"const": OJS_VERSION}},
+    "X-Request-Id": {"required": True, "schema": text(1, 128)},
+    "Location": {"required": True, "description": "Path of the new resource", "schema": text(1)},
+    "WWW-Authenticate": {"required": True, "schema": {"const": "Bearer"}},
+    "Retry-After": {"description": "Seconds", "schema": integer(0)},
+}
+SHARED_HEADERS = ("OJS-Version", "X-Request-Id")
+ERROR_HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+SECURITY: dict[str, Schema] = {
+    "key": {"type": "http", "scheme": "bearer", "bearerFormat": "ojs_<prefix>_<secret>"},
+    "keyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "session": {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What the document says about one method of a view."""
+
+    id: str
+    answers: Mapping[int, Schema | None]  # by status; None: without a body
+    refusals: tuple[int, ...] = ()  # besides those every operation has
+    body: Schema | None = None
+    needs_body: bool = True
+    query: Mapping[str, Schema] = field(default_factory=dict)
+    path: Mapping[str, Schema] = field(default_factory=dict)
+    headers: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # more, by status
+    media: Mapping[str, Schema] = field(default_factory=dict)  # more types of the 200
+    aliases: Mapping[str, str] = field(default_factory=dict)  # other paths of the view: their ids
+    extension: str | None = None  # the declared extension it belongs to
+
+
+def operation(
+    id: str, answers: Mapping[int, Schema | None], **facts: Any
+) -> Callable[[View], View]:
+    """Describe a view method; `facts` are the members of Operation.
+
+    Its docstring gives the summary and the description.
+    """
+
+    def describe(method: View) -> View:
+        method.operation = Operation(id, answers, **facts)  # type: ignore[attr-defined]
+        return method
+
+    return describe
+
+
+class OperationSchema(AutoSchema):
+    """Writes the described operations; a method without a description is an error."""
+
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
+    ) -> Schema | None:
+        """Build the operation object of one method."""
+        view: Any = self.view
+        handler = getattr(view, method.lower())
+        found: Operation = handler.operation
+        scope, more = view.scopes[method], view.optional_scope
+        summary, _, description = (handler.__doc__ or "").partition("\n")
+        built: Schema = {
+            "operationId": found.aliases.get(path, found.id),
+            "summary": summary.strip().rstrip("."),
+            "description": " ".join(description.split()),
+            "tags": [_tag(type(view).__module__)],
+            "parameters": _parameters(path, found),
+            "responses": _responses(found, scope),
+            "security": _security(scope, more),
+        }
+        if found.body is not None:
+            built["requestBody"] = {"required": found.needs_body, "content": _json(found.body)}
+        if scope or more:
+            built["x-ojs-scope"] = scope or more
+        if found.extension:
+            built["x-ojs-extension"] = found.extension
+        return built
+
+
+def _tag(module: str) -> str:
+    return module.rpartition(".")[2].replace("_", " ").capitalize()
+
+
+def _parameters(path: str, found: Operation) -> list[Schema]:
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    schemas = {**PATH, **found.path}
+    listed: list[Schema] = [
+        {"name": name, "in": "path", "required": True, "schema": schemas[name]} for name in names
+    ]
+    listed += [
+        {"name": name, "in": "query", "schema": schema} for name, schema in found.query.items()
+    ]
+    return listed + [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS]
+
+
+def _responses(found: Operation, scope: str | None) -> dict[str, Schema]:
+    answers = {
+        str(status): _answer(status, schema, found) for status, schema in found.answers.items()
+    }
+    expected = {*EVERYWHERE, *found.refusals}
+    expected |= {401, 403} if scope else set()
+    expected |= {400, 413} if found.body is not None else set()
+    expected |= {400} if found.query else set()
+    refused = {
+        str(status): {"$ref": f"#/components/responses/Error{status}"}
+        for status in sorted(expected - found.answers.keys())
+    }
+    return answers | refused
+
+
+def _answer(status: int, schema: Schema | None, found: Operation) -> Schema:
+    built: Schema = {
+        "description": HTTPStatus(status).phrase,
+        "headers": _headers((*SHARED_HEADERS, *found.headers.get(status, ()))),
+    }
+    content: Schema = {} if schema is None else _json(schema)
+    if status == HTTPStatus.OK:
+        content |= {kind: {"schema": shape} for kind, shape in found.media.items()}
+    return built | ({"content": content} if content else {})
+
+
+def _json(schema: Schema) -> Schema:
+    return {kind: {"schema": schema} for kind in TYPES}
+
+
+def _headers(names: tuple[str, ...]) -> Schema:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _security(scope: str | None, optional_scope: str | None) -> list[Schema]:
+    if scope is None and optional_scope is None:
+        return []
+    needed = [{name: [scope or optional_scope]} for name in SECURITY]
+    return needed if scope else [{}, *needed]
+
+
+class Generator(SchemaGenerator):
+    """Joins the operations and the shared components to one OpenAPI 3.1 document."""
+
+    def get_schema(self, request: Any = None, public: bool = True) -> Schema:  # noqa: FBT001, FBT002  # its signature
+        """Build the document."""
+        found: Schema = super().get_schema(request, public=True)  # type: ignore[no-untyped-call]  # its base has no types
+        paths = found["paths"]
+        return {
+            "openapi": "3.1.1",
+            "info": {
+                "title": "Open Job Spec server",
+                "version": OJS_VERSION,
+                "description": "Every answer also carries the headers OJS-Version and "
+                "X-Request-Id; every status from 400 has the error body. Known paths answer 405 "
+                "with Allow to other methods.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "servers": [{"url": "/"}],
+            "paths": paths,
+            "components": {
+                "schemas": COMPONENTS,
+                "parameters": PARAMETERS,
+                "headers": HEADERS,
+                "securitySchemes": SECURITY,
+                "responses": _error_responses(),
+            },
+        }
+
+
+def _error_responses() -> Schema:
+    codes: dict[int, set[str]] = {}
+    for problem in _classes(OJSError):
+        if hasattr(problem, "code"):
+            codes.setdefault(problem.status, set()).add(problem.code)
+    return {
+        f"Error{status}": {
+            "description": f"{HTTPStatus(status).phrase}: {', '.join(sorted(names))}",
+            "headers": _headers((*SHARED_HEADERS, *ERROR_HEADERS.get(status, ()))),
+            "content": _json(ERROR),
+        }
+        for status, names in sorted(codes.items())
+    }
+
+
+def _classes(base: type[OJSError]) -> list[type[OJSError]]:
+    return [base, *(found for child in base.__subclasses__() for found in _classes(child))]

@@ -1,0 +1,115 @@
+"""JSON Schemas of what the wire carries, for the OpenAPI document only: nothing validates by them.
+
+Spec: contract 1, 3, 4. A schema that one view uses stands beside it; here are the words they are
+built of, in `jobs` and `workers` what travels most. `component` names a schema in the document.
+"""
+
+import re
+from typing import Any
+
+from jobs.domain import durations, envelope, ids
+from jobs.domain.states import State
+
+Schema = dict[str, Any]
+
+COMPONENTS: dict[str, Schema] = {}
+
+
+def component(name: str, schema: Schema) -> Schema:
+    """Name a schema in the document; returns the reference to it."""
+    if COMPONENTS.setdefault(name, schema) != schema:
+        raise ValueError(f"two different schemas are called {name}")
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def obj(required: Schema, optional: Schema | None = None, /, **more: Any) -> Schema:
+    """Describe an object by its members."""
+    members = {**required, **(optional or {})}
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": members, **needed, **more}
+
+
+def array(items: Schema, **more: Any) -> Schema:
+    """Describe a list."""
+    return {"type": "array", "items": items, **more}
+
+
+def integer(low: int | None = None, high: int | None = None) -> Schema:
+    """Describe a whole number."""
+    bounds = {"minimum": low, "maximum": high}
+    return {"type": "integer", **{name: n for name, n in bounds.items() if n is not None}}
+
+
+def text(low: int = 0, high: int | None = None, **more: Any) -> Schema:
+    """Describe a string by its length in characters."""
+    bounds = ({"minLength": low} if low else {}) | ({"maxLength": high} if high else {})
+    return {"type": "string", **bounds, **more}
+
+
+def matching(pattern: re.Pattern[str], **more: Any) -> Schema:
+    """Describe a string by a pattern of the domain, in the regular expressions of JSON Schema."""
+    return {"type": "string", "pattern": f"^{re.sub(r'[?]P<[^>]+>', '', pattern.pattern)}$", **more}
+
+
+def maybe(schema: Schema) -> Schema:
+    """Allow null: for optional members of a request it means "not given"."""
+    kind = schema.get("type")
+    if isinstance(kind, str) and not {"enum", "format"} & schema.keys():
+        return {**schema, "type": [kind, "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def optional(members: Schema) -> Schema:
+    """Allow null for every member."""
+    return {name: maybe(schema) for name, schema in members.items()}
+
+
+ANY: Schema = {}
+BOOLEAN: Schema = {"type": "boolean"}
+NUMBER: Schema = {"type": "number"}
+OBJECT: Schema = {"type": "object"}
+TIME = text(format="date-time")
+ID = matching(ids.PATTERN, description="UUIDv7 in lower case")
+QUEUE = matching(envelope.QUEUE_PATTERN)
+TYPE = matching(envelope.TYPE_PATTERN, maxLength=envelope.MAX_TYPE)
+STATE: Schema = {"type": "string", "enum": [state.value for state in State]}
+WORKER_ID = text(1, 256)
+LEASE_MS = integer(1000, envelope.MAX_MS)
+DURATION = matching(durations.PATTERN, description="ISO 8601 duration, at most 100 years")
+WHEN: Schema = {
+    "description": "RFC 3339 time with an offset, or `+` and an ISO 8601 duration from now",
+    "anyOf": [TIME, text(pattern=DURATION["pattern"].replace("^", "^\\+", 1))],
+}
+
+PROBLEM = component(
+    "Problem",
+    obj(
+        {
+            "code": text(1),
+            "type": {
+                "type": "string",
+                "enum": [
+                    "validation_error", "not_found", "conflict", "rate_limit", "auth",
+                    "unsupported", "backend_error",
+                ],
+            },
+            "message": text(1),
+            "retryable": BOOLEAN,
+            "details": OBJECT,
+            "hint": text(1),
+            "docs_url": text(),
+            "doc_url": text(),
+            "request_id": text(1, 128),
+        },
+        additionalProperties=True,  # a code may bring members of its own
+    ),
+)  # fmt: skip
+ERROR = component("Error", obj({"error": PROBLEM}))
+
+PAGINATION = component(
+    "Pagination",
+    obj(
+        {"total": integer(0), "limit": integer(1), "offset": integer(0), "has_more": BOOLEAN},
+        {"next_cursor": text(1)},
+    ),
+)

@@ -1,0 +1,166 @@
+"""Envelope, retry policy and job errors. Spec: contract 1, 5."""
+
+from jobs.api.schemas import (
+    ANY,
+    BOOLEAN,
+    DURATION,
+    ID,
+    LEASE_MS,
+    OBJECT,
+    QUEUE,
+    STATE,
+    TIME,
+    TYPE,
+    WHEN,
+    WORKER_ID,
+    array,
+    component,
+    integer,
+    matching,
+    obj,
+    optional,
+    text,
+)
+from jobs.domain import envelope, retry
+
+_NUMBERS = {
+    "max_attempts": integer(0, retry.MAX_INT),
+    "backoff_coefficient": {"type": "number", "minimum": 1, "maximum": retry.MAX_INT},
+    "jitter": BOOLEAN,
+    "non_retryable_errors": array(text(1)),
+    "on_exhaustion": {"type": "string", "enum": ["discard", "dead_letter"]},
+    "backoff_strategy": {"type": "string", "enum": list(retry.STRATEGIES)},
+}
+RETRY = component(
+    "RetryPolicy", obj({**_NUMBERS, "initial_interval": DURATION, "max_interval": DURATION})
+)
+RETRY_REQUEST = component(
+    "RetryPolicyRequest",
+    {
+        "description": "Merged over the defaults. Intervals are above zero, the longest not below "
+        "the initial one. Violations answer 422.",
+        **obj(
+            {},
+            optional(
+                _NUMBERS
+                | {
+                    "initial_interval": DURATION,
+                    "max_interval": DURATION,
+                    "initial_interval_ms": integer(0, 2**40),
+                    "max_interval_ms": integer(0, 2**40),
+                    "backoff": _NUMBERS["backoff_strategy"],
+                }
+            ),
+        ),
+    },
+)
+
+_OPTIONS = {
+    "queue": QUEUE,
+    "priority": {
+        "anyOf": [
+            integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
+            {"type": "string", "enum": list(envelope.PRIORITIES)},
+        ]
+    },
+    "timeout_ms": integer(0, envelope.MAX_MS),
+    "visibility_timeout_ms": LEASE_MS,
+    "scheduled_at": WHEN,
+    "expires_at": {**WHEN, "description": "Later than `scheduled_at`; " + WHEN["description"]},
+    "retry": RETRY_REQUEST,
+    "tags": array(text(1, envelope.MAX_TAG), maxItems=envelope.MAX_TAGS),
+    "pending": BOOLEAN,
+}
+JOB_REQUEST_MEMBERS = {
+    "type": TYPE,
+    "args": array(ANY),
+    **optional(
+        _OPTIONS
+        | {
+            "specversion": matching(envelope.VERSION_PATTERN),
+            "id": ID,
+            "meta": OBJECT,
+            "timeout": integer(0, envelope.MAX_MS // 1000),
+            "visibility_timeout": integer(1, envelope.MAX_MS // 1000),
+            "schema": matching(envelope.URI_PATTERN),
+            "options": obj(
+                {},
+                optional(
+                    _OPTIONS
+                    | {
+                        "delay_until": {**WHEN, "description": "Same as `scheduled_at`"},
+                        "metadata": {**OBJECT, "description": "Merged into `meta`"},
+                        "max_attempts": _NUMBERS["max_attempts"],
+                    }
+                ),
+            ),
+        }
+    ),
+}
+JOB_REQUEST = component(
+    "JobRequest",
+    {
+        "description": "What `options` holds wins over the top level. Other top-level members are "
+        "kept with the job and returned.",
+        **obj({}, JOB_REQUEST_MEMBERS, required=["type", "args"]),
+    },
+)
+
+JOB_ERROR = component(
+    "JobError",
+    obj(
+        {"type": text(), "code": text(), "message": text(), "retryable": BOOLEAN},
+        {
+            "attempt": integer(0),
+            "occurred_at": TIME,
+            "details": OBJECT,
+            "backtrace": array(text()),
+        },
+        additionalProperties=True,
+    ),
+)
+JOB = component(
+    "Job",
+    obj(
+        {
+            "specversion": {"const": envelope.SPECVERSION},
+            "id": ID,
+            "type": TYPE,
+            "queue": QUEUE,
+            "args": array(ANY),
+            "meta": OBJECT,
+            "priority": integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
+            "tags": array(text(1)),
+            "retry": RETRY,
+            "timeout_ms": integer(1),
+            "state": STATE,
+            "attempt": integer(0),
+            "max_attempts": integer(0),
+            "created_at": TIME,
+        },
+        {
+            "timeout": integer(0),
+            "visibility_timeout_ms": LEASE_MS,
+            "visibility_timeout": integer(1),
+            "enqueued_at": TIME,
+            "started_at": TIME,
+            "scheduled_at": TIME,
+            "expires_at": TIME,
+            "activated_at": TIME,
+            "next_attempt_at": TIME,
+            "completed_at": TIME,
+            "cancelled_at": TIME,
+            "discarded_at": TIME,
+            "retry_delay_ms": integer(0),
+            "error": JOB_ERROR,
+            "errors": array(JOB_ERROR),
+            "result": ANY,
+            "worker_id": WORKER_ID,
+            "dead_letter": BOOLEAN,
+            "previous_state": STATE,
+            "schema": text(1),
+        },
+        additionalProperties=True,
+    ),
+)
+JOB_ANSWER = obj({"job": JOB})

@@ -1,0 +1,143 @@
+"""What workers send and get. Spec: contract 3.4, 9."""
+
+from typing import Any
+
+from jobs.api import codec
+from jobs.api.schemas import (
+    ANY,
+    BOOLEAN,
+    ID,
+    LEASE_MS,
+    OBJECT,
+    PROBLEM,
+    QUEUE,
+    STATE,
+    TIME,
+    WORKER_ID,
+    Schema,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+    optional,
+    text,
+)
+from jobs.api.schemas.jobs import JOB
+from jobs.services.heartbeat import Standing
+
+DIRECTIVE: Schema = {"type": "string", "enum": [standing.name.lower() for standing in Standing]}
+FETCH = obj(
+    {"queues": array(QUEUE, minItems=1, maxItems=codec.MAX_QUEUES)},
+    optional(
+        {
+            "count": {
+                **integer(1, 2**53),
+                "description": f"At most {codec.MAX_COUNT} are handed out",
+            },
+            "worker_id": WORKER_ID,
+            "visibility_timeout_ms": LEASE_MS,
+            "wait_ms": {
+                **integer(0, codec.MAX_WAIT_MS),
+                "description": "Hold the request until a job arrives or the time is over",
+            },
+            "pool": text(),
+        }
+    ),
+)
+FETCHED = obj({"jobs": array(JOB)}, {"directive": DIRECTIVE})
+HELD: Schema = {"job_id": text(1)}
+ACK = component("Ack", obj(HELD, {"result": ANY, "worker_id": maybe(WORKER_ID)}))
+ACKED = obj(
+    {
+        "acknowledged": BOOLEAN,
+        "id": ID,
+        "job_id": ID,
+        "state": STATE,
+        "attempt": integer(0),
+        "completed_at": TIME,
+    }
+)
+REPORTED_ERROR = {
+    "description": "Has a code or a type; long texts are cut",
+    **obj(
+        {},
+        optional(
+            {
+                "code": text(),
+                "type": text(),
+                "message": text(),
+                "retryable": BOOLEAN,
+                "details": OBJECT,
+                "backtrace": {"anyOf": [text(), array(text())]},
+            }
+        ),
+        anyOf=[{"required": [name], "properties": {name: text(1)}} for name in ("code", "type")],
+    ),
+}
+NACK = component(
+    "Nack",
+    obj(
+        HELD,
+        {"error": ANY, "requeue": BOOLEAN, "worker_id": maybe(WORKER_ID)},
+        anyOf=[
+            {"required": ["error"], "properties": {"error": REPORTED_ERROR}},
+            {"required": ["requeue"], "properties": {"requeue": {"const": True}}},
+        ],
+    ),
+)
+NACKED = obj(
+    {"id": ID, "job_id": ID, "state": STATE, "attempt": integer(0), "max_attempts": integer(0)},
+    {
+        "next_attempt_at": TIME,
+        "retry_delay_ms": integer(0),
+        "discarded_at": TIME,
+        "completed_at": TIME,
+        "dead_letter": BOOLEAN,
+    },
+)
+COUNT = integer(0, 2**31 - 1)
+BEAT = obj(
+    {"worker_id": WORKER_ID},
+    optional(
+        {
+            "state": {"type": "string", "enum": list(codec.STANDINGS)},
+            "active_jobs": {"anyOf": [array(text()), COUNT]},
+            "active_job_ids": array(text()),
+            "visibility_timeout_ms": LEASE_MS,
+            "hostname": text(0, codec.MAX_WORKER_ID),
+            "pid": integer(0, 2**53),
+            "queues": array(QUEUE, maxItems=codec.MAX_QUEUES),
+            "concurrency": COUNT,
+            "labels": {"anyOf": [OBJECT, array(ANY)]},
+            "started_at": TIME,
+            "pool": text(0, codec.MAX_WORKER_ID),
+        }
+    ),
+)
+BEATEN = obj(
+    {
+        "state": DIRECTIVE,
+        "jobs_extended": array(ID),
+        "cancelled_jobs": array(ID),
+        "server_time": TIME,
+        "acknowledged": BOOLEAN,
+    }
+)
+
+DIRECTED = obj({"worker_id": text(1), "id": text(1), "directive": DIRECTIVE})
+
+
+def batch(name: str, item: Schema, answer: Schema) -> dict[str, Any]:
+    """Describe one batch operation; each item's result is its answer or its error."""
+    refused = obj({"id": text(), "job_id": text(), "status": integer(400), "error": PROBLEM})
+    done = {
+        **answer,
+        "properties": {"status": {"const": 200}, **answer["properties"]},
+        "required": ["status", *answer["required"]],
+    }
+    return {
+        "answers": {200: obj({"results": array({"anyOf": [done, refused]}), "count": integer(1)})},
+        "body": obj({name: array(item, minItems=1, maxItems=10_000)}),
+        "extension": "x-batch-ack",
+    }

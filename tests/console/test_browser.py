@@ -1,0 +1,106 @@
+"""The console as a person sees it, in Chromium on a real server."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from jobs.domain.states import State
+from jobs.services.cancel import cancel
+from tests.asserts import assert_state
+from tests.console.conftest import PASSWORD, WAIT_MS
+from tests.factories import JobFactory, stored_ids
+
+expect.set_options(timeout=WAIT_MS)
+PATHS = ("/console/", "/console/jobs", "/console/queues", "/console/dead-letter",
+         "/console/workers")  # fmt: skip
+
+
+def test_the_overview_follows_what_happens_without_a_reload(page: Page) -> None:
+    tile = page.locator("a.tile.available strong")
+    expect(tile).to_have_text("0")
+    page.evaluate("window.isSamePage = true")
+    stored_ids(1234)
+    expect(tile).to_have_text(re.compile(r"1\s234"))
+    assert page.evaluate("window.isSamePage")
+
+
+def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:
+    job = JobFactory.create(type="mail.send", queue="mail", args=["someone@example.org"])
+    stored_ids(3)
+    page.get_by_role("link", name="Jobs").click()
+    page.get_by_label("Type").fill("mail.*")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="mail.send").click()
+    expect(page.locator("pre").first).to_contain_text("someone@example.org")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("status")).to_contain_text("is cancelled")
+    expect(page.locator(".timeline li").first).to_contain_text("cancelled")
+    assert_state(State.CANCELLED, job.id)
+
+
+def test_a_refused_question_does_nothing(page: Page) -> None:
+    job = JobFactory.create()
+    page.goto(f"/console/jobs/{job.id}")
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Cancel").click()
+    assert_state(State.AVAILABLE, job.id)
+    cancel(job.id)
+
+
+def test_an_open_part_stays_open_when_the_page_refreshes(page: Page) -> None:
+    job = JobFactory.create()
+    page.goto(f"/console/jobs/{job.id}")
+    page.locator("summary").click()
+    page.locator("h1").click()  # the focus leaves the part, so that it may refresh
+    cancel(job.id)
+    expect(page.locator("h1 .badge")).to_have_text("cancelled")
+    assert page.locator("#envelope").get_attribute("open") is not None
+
+
+def test_a_lost_server_is_told(page: Page) -> None:
+    page.route("**/console/", lambda route: route.fulfill(status=503, body="away"))
+    expect(page.locator("body")).to_have_class("stale")
+    page.unroute("**/console/")
+    expect(page.locator("body")).not_to_have_class("stale")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_is_wider_than_the_screen(page: Page, width: int, scheme: str) -> None:
+    dead = JobFactory.create(
+        state=State.DISCARDED, type="a." + "long" * 40, queue="q" * 60, args=["x" * 3000]
+    )
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for path in (*PATHS, f"/console/jobs/{dead.id}"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ("245, 246, 248" in background) == (scheme == "light")
+
+
+def test_logging_out_and_a_wrong_password(page: Page) -> None:
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_label("Name").fill("operator")
+    page.get_by_label("Password").fill(PASSWORD + "x")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("do not match")
+    page.goto("/console/jobs")
+    assert "/console/login" in page.url
+
+
+def test_pages_need_no_script(browser: Browser, server: str, operator: object) -> None:
+    context = browser.new_context(base_url=server, java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto("/console/login")
+    tab.get_by_label("Name").fill("operator")
+    tab.get_by_label("Password").fill(PASSWORD)
+    tab.get_by_role("button", name="Log in").click()
+    job = JobFactory.create(state=State.DISCARDED, retry={"on_exhaustion": "dead_letter"})
+    tab.goto("/console/dead-letter")
+    tab.get_by_role("button", name="Retry", exact=True).click()
+    assert_state(State.AVAILABLE, job.id)
+    context.close()

@@ -1,0 +1,90 @@
+"""What the pages read at volume: no table that grows from end to end, no index past its limit."""
+
+from collections.abc import Callable, Iterator
+from urllib.parse import parse_qsl
+
+import pytest
+from django.db import connection
+from pytest_django.plugin import DjangoDbBlocker
+
+from console import queries
+from console.filters import JobFilter, dead_letters, jobs
+from jobs.domain.states import State
+from jobs.services import queues
+from jobs.services.reset import reset
+from tests.jobs.sql.test_plans import GROWING
+from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
+
+pytestmark = pytest.mark.xdist_group("plans")
+
+LOOKED = 300  # rows a narrowed search may read here; the pages allow more
+MOST = 7_000  # index entries: a page of each of the hundred queues where none was chosen
+
+SEARCHES = {
+    f"{state or 'any'} {narrowed}": JobFilter(state, **{narrowed: value} if narrowed else {})
+    for state in ("", *State)
+    for narrowed, value in (
+        ("", ""), ("queue", "q0"), ("type", "volume.*"), ("type", "none"), ("tenant", "t0"),
+    )
+}  # fmt: skip
+CALLS: dict[str, Callable[[], object]] = {
+    **{name: lambda wanted=wanted: jobs(wanted) for name, wanted in SEARCHES.items()},  # type: ignore[misc]  # the default binds
+    "dead letter": lambda: dead_letters(JobFilter()),
+    "dead letter of an error": lambda: dead_letters(JobFilter(error_type="Broken")),
+    "failures": lambda: queries.failures(8),
+    "hour": queries.hour,
+    "queues": lambda: queues.all_stats(limit=20),
+    "workers": lambda: queries.workers(30_000, with_ended=False, size=50),
+}
+
+
+@pytest.fixture(scope="module", params=["1 lane", "10,000 lanes"])
+def size(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[str]:
+    """Load a store."""
+    with django_db_blocker.unblock():
+        reset()
+        load(SHAPES[request.param])
+        analyze()
+        yield request.param
+        connection.close()
+        reset()
+
+
+@pytest.fixture(params=["force_custom_plan", "force_generic_plan"])
+def plans(
+    request: pytest.FixtureRequest, size: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Plan for these parameters, or for any."""
+    monkeypatch.setattr("console.filters.LOOKED_WIDE", LOOKED)
+    monkeypatch.setattr("console.filters.LOOKED_NARROW", LOOKED)
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET plan_cache_mode = {request.param}")
+    yield request.param
+    connection.close()
+
+
+def test_no_page_reads_a_growing_table_from_end_to_end(plans: str) -> None:
+    wrong: dict[str, object] = {}
+    for name, call in CALLS.items():
+        touched = touched_by(call)
+        scanned = GROWING & touched.scanned.keys()
+        walked = {index: n for index, n in touched.entries.items() if n > MOST}
+        if scanned or walked:
+            wrong[name] = (scanned, walked)
+    assert not wrong
+
+
+def test_a_page_goes_on_where_the_last_one_ended(plans: str) -> None:
+    """The next page costs what the first did: nothing before its place is read again."""
+    for state in ("", "available", "completed"):
+        wanted = JobFilter(state, queue="q0")
+        page = jobs(wanted)
+        assert page.jobs
+        assert page.next
+        after = JobFilter.read(dict(parse_qsl(wanted.link(page.next))))
+        touched = touched_by(lambda after=after: jobs(after))  # type: ignore[misc]  # the default binds
+        assert not GROWING & touched.scanned.keys()
+        assert max(touched.entries.values()) <= MOST

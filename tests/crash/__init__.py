@@ -1,0 +1,1 @@
+"""Processes killed and databases stopped under load: what was acknowledged holds."""

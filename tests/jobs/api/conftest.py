@@ -1,0 +1,43 @@
+"""In-process clients of the API, and keys to use with it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from jobs.conf import conf
+from jobs.models import ApiKey
+from jobs.services import api_keys
+from jobs.services.api_keys import NewKey, create
+
+Api = Callable[..., Any]
+
+
+@pytest.fixture
+def api(store: None) -> Client:
+    """Return a client of the application in this process, on an empty store."""
+    return Client(raise_request_exception=False)
+
+
+@pytest.fixture
+def with_keys(store: None, settings: Any) -> Iterator[None]:
+    """Ask for API keys, which the other tests do without."""
+    settings.OJS = {**settings.OJS, "AUTH": "apikey"}
+    conf.cache_clear()
+    api_keys.cache.clear()
+    yield
+    ApiKey.objects.all().delete()
+    api_keys.cache.clear()
+    conf.cache_clear()
+
+
+@pytest.fixture
+def new_key(with_keys: None) -> Callable[..., dict[str, str]]:
+    """Return a function that makes a key and returns the headers that present it."""
+
+    def make(*scopes: str, **facts: Any) -> dict[str, str]:
+        _, text = create(NewKey("test", scopes, **facts))
+        return {"Authorization": f"Bearer {text}"}
+
+    return make

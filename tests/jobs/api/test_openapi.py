@@ -1,0 +1,149 @@
+"""The server against its own OpenAPI document, by requests that schemathesis makes from it.
+
+The requests are the same in every run. Valid ones find documents that promise too much, invalid
+ones servers that check too little.
+"""
+
+import base64
+from typing import Any
+
+import orjson
+import pytest
+import schemathesis
+from django.core.wsgi import get_wsgi_application
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from schemathesis.checks import CheckContext, not_a_server_error
+from schemathesis.config import SchemathesisConfig
+from schemathesis.generation.hypothesis.builder import (
+    HypothesisTestConfig,
+    HypothesisTestMode,
+    create_test,
+)
+from schemathesis.specs.openapi import checks
+
+from jobs.api.codec import MAX_WAIT_MS
+from jobs.api.docs import document
+from jobs.api.media import OJS_TYPE
+
+EXAMPLES = 10
+# What a JSON Schema cannot state
+BEYOND_SCHEMAS = {
+    "must be later than scheduled_at",
+    "differs from scheduled_at",
+    "must not be below initial_interval",
+    "must be greater than zero",
+    "must be at most 100 years",
+}
+OPERATIONS = [
+    pytest.param(path, method, id=operation["operationId"])
+    for path, methods in orjson.loads(document())["paths"].items()
+    for method, operation in methods.items()
+]
+ANSWERS = ("Error", "Pagination", "QueueStats", "Queue", "Progress", "Event", "Health", "Manifest")
+WHOLE = {"getHealth", "createJob"}
+REFUSED = ["400", "401", "403", "404", "405", "409", "413", "422"]
+
+
+def _closed(schema: Any) -> Any:
+    """Forbid members that the document does not name, unless it allows others."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(item) for name, item in schema.items()}
+    if "properties" in closed and closed.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def _prepared() -> dict[str, Any]:
+    """Return the document with strict answers, and without what would only multiply requests."""
+    found: dict[str, Any] = orjson.loads(document())
+    schemas = found["components"]["schemas"]
+    schemas |= {name: _closed(schemas[name]) for name in ANSWERS}
+    for methods in found["paths"].values():
+        for operation in methods.values():
+            for answer in operation["responses"].values():
+                if "content" in answer:
+                    answer["content"] = _closed(answer["content"])
+            if operation["operationId"] not in WHOLE:
+                _thin(operation)
+    return found
+
+
+def _thin(operation: dict[str, Any]) -> None:
+    """Leave out the shared headers, the second media type and batches of the largest size."""
+    operation["parameters"] = [p for p in operation["parameters"] if "$ref" not in p]
+    if content := operation.get("requestBody", {}).get("content"):
+        del content["application/json"]
+        for member in content[OJS_TYPE]["schema"].get("properties", {}).values():
+            member.pop("maxItems", None)
+
+
+def _cursor(offset: int) -> str:
+    return base64.urlsafe_b64encode(f"off:{offset}".encode()).decode().rstrip("=")
+
+
+schemathesis.openapi.format("cursor", st.integers(0, 1_000_000).map(_cursor))
+
+
+@pytest.fixture(scope="module")
+def described() -> Any:
+    """Return the document with the application behind it."""
+    schema = schemathesis.openapi.from_dict(
+        _prepared(),
+        config=SchemathesisConfig.from_dict(
+            {
+                "generation": {"allow-x00": False, "with-security-parameters": False},
+                "checks": {"negative_data_rejection": {"expected-statuses": REFUSED}},
+            }
+        ),
+    )
+    schema.app = get_wsgi_application()
+    return schema
+
+
+def accepts_valid_requests(context: CheckContext, response: Any, case: Any) -> None:
+    """Let a request that fits the document be refused only for what the document cannot say."""
+    refused = response.json()["error"]["details"] if response.status_code >= 400 else {}
+    if refused.get("expected") not in BEYOND_SCHEMAS:
+        checks.positive_data_acceptance(context, response, case)
+
+
+CHECKS: list[Any] = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+    checks.negative_data_rejection,
+    accepts_valid_requests,
+]
+PLAIN = settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def _check(case: Any) -> None:
+    if isinstance(case.body, dict) and case.body.get("wait_ms") in range(1, MAX_WAIT_MS + 1):
+        case.body["wait_ms"] = 0  # nobody waits for a test
+    case.call_and_validate(checks=CHECKS)
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_operation_answers_as_documented(described: Any, path: str, method: str) -> None:
+    # not `schema.parametrize()`: it makes the requests of all operations at collection
+    config = HypothesisTestConfig(
+        project=described.config,
+        modes=[HypothesisTestMode.COVERAGE, HypothesisTestMode.FUZZING],
+        settings=PLAIN,
+        seed=1,
+    )
+
+    create_test(operation=described[path][method], test_func=_check, config=config)()

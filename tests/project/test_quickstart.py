@@ -1,0 +1,279 @@
+"""`manage.py quickstart` for real."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import ROOT
+from tests.processes import DEADLINE_S, children, is_alive, until
+from tests.project.conftest import Quickstart, Start
+
+# one module, one process: the tests share a running server
+pytestmark = pytest.mark.xdist_group("quickstart")
+
+KEY = r"ojs_[a-z0-9]{8}_[A-Za-z0-9_-]{43}"
+
+
+@pytest.fixture(scope="module")
+def running(start: Start, new_folder: Callable[[], Path]) -> Quickstart:
+    """Return a server at its first start."""
+    return start(new_folder(), "--demo", OJS_MAX_BATCH="7").wait_for_greeting()
+
+
+def get(url: str, **headers: str) -> httpx.Response:
+    """Ask the server."""
+    return httpx.get(url, headers=headers, timeout=DEADLINE_S)
+
+
+def is_healthy(server: Quickstart) -> bool:
+    """Tell whether the server answers and every loop turns."""
+    try:
+        return bool(get(f"{server.url}/ojs/v1/health").json()["status"] == "ok")
+    except (httpx.HTTPError, ValueError):
+        return False
+
+
+def run_curl(server: Quickstart) -> httpx.Response:
+    """Run the curl line of the greeting in a shell."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", server.curl().replace("curl ", "curl -s -w '%{http_code}' ", 1)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return httpx.Response(int(done.stdout[-3:]), text=done.stdout[:-3])
+
+
+def test_the_first_start_tells_address_login_and_data(running: Quickstart) -> None:
+    assert running.said("Open Job Spec server") == running.url
+    assert running.said("console") == f"{running.url}/console/"
+    assert re.fullmatch(r"admin / \S{16}", running.said("login"))
+    assert Path(running.said("data")).is_dir()
+
+
+def test_the_curl_line_enqueues_a_job_that_runs(running: Quickstart) -> None:
+    answer = run_curl(running)
+
+    assert answer.status_code == 201
+    job = f"{running.url}/ojs/v1/jobs/{answer.json()['job']['id']}"
+    until(lambda: get(job).json()["job"]["state"] == "completed")
+    assert get(job).json()["job"]["result"] == {"greeting": "Hello, world"}
+
+
+def test_variables_reach_the_server(running: Quickstart) -> None:
+    manifest = get(f"{running.url}/ojs/manifest").json()
+
+    assert manifest["limits"]["max_batch_size"] == 7
+
+
+def test_the_commands_line_reaches_the_database(running: Quickstart) -> None:
+    command = f"{running.said('for manage.py')} {sys.executable} {ROOT}/manage.py ojs stats"
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, text=True, check=True, cwd="/"
+    )
+
+    assert "completed" in done.stdout
+
+
+def test_nothing_warns(running: Quickstart) -> None:
+    assert "warning" not in running.output.lower()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
+def test_postgresql_of_root_runs_under_another_account(running: Quickstart) -> None:
+    postgres = running.child("bin/postgres")
+
+    assert Path(f"/proc/{postgres}").stat().st_uid != 0
+
+
+def test_a_port_in_use_is_refused(
+    running: Quickstart, start: Start, new_folder: Callable[[], Path]
+) -> None:
+    other = start(new_folder(), "--port", str(running.port))
+
+    assert other.process.wait(DEADLINE_S) == 2
+    other.kill()
+    assert other.output == (
+        f"CommandError: cannot serve 127.0.0.1:{running.port}: Address already in use\n"
+    )
+
+
+def test_a_second_instance_on_the_same_data_is_refused(running: Quickstart, start: Start) -> None:
+    folder = running.said("data")
+    other = start(Path(folder))
+
+    assert other.process.wait(DEADLINE_S) == 2
+    other.kill()
+    assert other.output == f"CommandError: {folder} is in use by another instance\n"
+
+
+def test_a_foreign_folder_is_refused_and_left_alone(
+    start: Start, new_folder: Callable[[], Path]
+) -> None:
+    folder = new_folder()
+    (folder / "metrics").mkdir(parents=True)
+    (folder / "metrics" / "precious").touch()
+
+    for environment in ({}, {"DATABASE_URL": "postgresql://nobody@/nowhere"}):
+        other = start(folder, **environment)
+        assert other.process.wait(DEADLINE_S) == 2
+        other.kill()
+        assert other.output == (
+            f"CommandError: {folder} holds something else: choose another data dir\n"
+        )
+    assert [path.name for path in folder.rglob("*")] == ["metrics", "precious"]
+
+
+def test_a_database_that_is_away_is_one_line(start: Start, new_folder: Callable[[], Path]) -> None:
+    other = start(new_folder(), DATABASE_URL="postgresql://nobody@/nowhere?host=/nowhere")
+
+    assert other.process.wait(DEADLINE_S) == 2
+    other.kill()
+    assert other.output.startswith("CommandError: preparing the database failed: ")
+    assert other.output.count("\n") == 1
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])  # noqa: S104
+def test_an_open_host_without_keys_is_refused(
+    start: Start, new_folder: Callable[[], Path], host: str
+) -> None:
+    folder = new_folder()
+    other = start(folder, "--host", host)
+
+    assert other.process.wait(DEADLINE_S) == 2
+    other.kill()
+    assert other.output == (
+        f"CommandError: {host} can be reached from outside: add --auth on, or serve 127.0.0.1\n"
+    )
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("arguments", [("--port", "0"), ("--port", "70000"), ("--workers", "0")])
+def test_impossible_numbers_are_refused(
+    start: Start, new_folder: Callable[[], Path], arguments: tuple[str, str]
+) -> None:
+    other = start(new_folder(), *arguments)
+
+    assert other.process.wait(DEADLINE_S) == 2
+    other.kill()
+    assert f"error: argument {arguments[0]}: {arguments[1]} is not a" in other.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("granian",), ("runworker",), ("runworker", "--child"), ("qcluster",), ("bin/postgres",)],
+    ids=" ".join,
+)
+def test_a_killed_child_is_replaced(running: Quickstart, words: tuple[str, ...]) -> None:
+    until(lambda: running.child(*words) is not None, "the process")
+    killed = running.child(*words)
+    assert killed is not None
+    orphans = [pid for pid in running.family() if pid != running.process.pid]
+
+    os.kill(killed, signal.SIGKILL)
+
+    until(lambda: running.child(*words) not in {None, killed}, "a new process")
+    until(lambda: is_healthy(running), "health")
+    assert run_curl(running).status_code == 201
+    until(
+        lambda: not any(is_alive(pid) for pid in orphans if pid not in running.family()),
+        "the end of its children",
+    )
+
+
+def test_a_killed_http_worker_is_replaced_while_others_serve(running: Quickstart) -> None:
+    until(lambda: is_healthy(running), "health")
+    first = running.child("granian")
+    assert first is not None
+    until(lambda: len(children(first)) == 2, "two workers")
+    workers = children(first)
+
+    os.kill(workers[0], signal.SIGKILL)
+
+    until(lambda: len({*children(first)} - {workers[0]}) == 2, "a new worker")
+    assert running.child("granian") == first
+
+
+def test_data_outlive_the_end_and_no_process_does(
+    start: Start, new_folder: Callable[[], Path]
+) -> None:
+    folder = new_folder()
+    first = start(folder).wait_for_greeting()
+    stored = run_curl(first).json()["job"]["id"]
+    assert first.end(signal.SIGINT) == 0
+
+    second = start(folder).wait_for_greeting()
+
+    assert second.said("login") == "admin / the password of the first start"
+    job = get(f"{second.url}/ojs/v1/jobs/{stored}").json()["job"]
+    assert job["state"] == "available"  # without --demo it waits for somebody's worker
+    assert second.end(signal.SIGTERM) == 0
+    assert (folder / "metrics").is_dir()
+
+
+def test_keys_are_made_once_and_needed(start: Start, new_folder: Callable[[], Path]) -> None:
+    folder = new_folder()
+    first = start(folder, "--auth", "on", "--host", "0.0.0.0").wait_for_greeting()  # noqa: S104
+
+    key = first.said("API key")
+    assert re.fullmatch(KEY, key)
+    assert get(f"{first.url}/ojs/v1/queues").status_code == 401
+    assert get(f"{first.url}/ojs/v1/queues", Authorization=f"Bearer {key}").status_code == 200
+    assert run_curl(first).status_code == 201
+    assert first.end() == 0
+
+    second = start(folder, OJS_AUTH="apikey", OJS_API_KEY=key).wait_for_greeting()
+
+    assert not re.search(KEY, second.output)
+    assert get(f"{second.url}/ojs/v1/queues").status_code == 401
+    assert get(f"{second.url}/ojs/v1/queues", Authorization=f"Bearer {key}").status_code == 200
+    assert second.end() == 0
+
+
+def test_a_signal_during_the_start_ends_it_in_order(
+    start: Start, new_folder: Callable[[], Path]
+) -> None:
+    folder = new_folder()
+    server = start(folder)
+    until((folder / "postgres" / "postmaster.pid").exists)
+
+    assert server.end(signal.SIGTERM) == 0
+
+    assert not (folder / "postgres" / "postmaster.pid").exists()  # a clean shutdown
+
+
+def test_kill_9_takes_everything_along_and_the_next_start_works(
+    start: Start, new_folder: Callable[[], Path]
+) -> None:
+    folder = new_folder()
+    first = start(folder).wait_for_greeting()
+    stored = run_curl(first).json()["job"]["id"]
+
+    first.process.kill()
+    second = start(folder).wait_for_greeting()  # waits for the old PostgreSQL to leave
+
+    assert get(f"{second.url}/ojs/v1/jobs/{stored}").status_code == 200
+    assert second.end() == 0
+
+
+def test_the_second_signal_ends_without_patience(
+    start: Start, new_folder: Callable[[], Path]
+) -> None:
+    server = start(new_folder(), "--demo").wait_for_greeting()
+    worker = server.child("runworker")
+    assert worker is not None
+    members = server.family()
+    os.kill(worker, signal.SIGSTOP)  # it will not answer
+
+    server.process.send_signal(signal.SIGINT)
+    server.wait_for("stopping")
+    server.process.send_signal(signal.SIGINT)
+
+    assert server.process.wait(DEADLINE_S) == 0
+    until(lambda: not any(map(is_alive, members)), "the end of every process")
