@@ -16,6 +16,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from jobs.services.reset import reset
 from tests.processes import kill_family, until
 
+Spawn = Callable[..., "subprocess.Popen[bytes]"]
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -115,6 +116,18 @@ def server(spawn: Callable[..., subprocess.Popen[bytes]]) -> str:
     url = f"http://127.0.0.1:{port}"
     wait_until_healthy(url)
     return url
+
+
+def wait_until_answering(url: str) -> None:
+    """Wait until a server process answers, whatever the state of the rest."""
+
+    def is_answering() -> bool:
+        try:
+            return httpx.get(f"{url}/livez", timeout=2).is_success
+        except httpx.HTTPError:
+            return False
+
+    until(is_answering, f"an answer of {url}")
 
 
 def wait_until_healthy(url: str) -> None:
