@@ -20,6 +20,21 @@ Spawn = Callable[..., "subprocess.Popen[bytes]"]
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests with a real server come last and in one process of the run.
+
+    It lives to the end of the run, and its loops move the jobs of every later test of the process.
+    """
+    items.sort(key=_has_server)
+    for item in items:
+        if _has_server(item):
+            item.add_marker(pytest.mark.xdist_group("server"))
+
+
+def _has_server(item: pytest.Item) -> bool:
+    return "server" in getattr(item, "fixturenames", ())
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(
     django_test_environment: None,
