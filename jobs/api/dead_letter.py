@@ -129,7 +129,8 @@ def decode_override(raw: object, job: Job) -> Override | None:
     if unknown := sorted(set(raw) - OVERRIDABLE):
         raise InvalidRequest.field(f"override.{unknown[0]}", "cannot be changed by a retry")
     given: dict[str, Any] = {name: raw[name] for name in OVERRIDABLE & raw.keys()}
-    given = {name: value for name, value in given.items() if value is not None}
+    # null is "not given" for what PUSH may leave out, and args it may not
+    given = {name: value for name, value in given.items() if value is not None or name == "args"}
     draft = parse_job({"type": job.type, "args": [], **given}, limits=codec.limits())
     return Override(
         queue=draft.queue if "queue" in given else None,

@@ -9,15 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.api import codec
+from jobs.api.dead_letter import decode_override
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.claim import FetchRequest
-from jobs.domain.errors import BatchTooLarge, InvalidRequest, ResultTooLarge
+from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError, ResultTooLarge
 from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Ready
 from jobs.queries import Completed, Failed, Requeued, ago
 from jobs.services.ack import Ack, ack
+from jobs.services.dead_letter import Override
 from jobs.services.enqueue import enqueue
 from jobs.services.expire import expire
 from jobs.services.fetch import fetch
@@ -444,3 +446,17 @@ def test_3_1_next_cursor_is_there_exactly_when_there_is_more() -> None:
     assert codec.pagination(3, 5, 0, None) == {
         "total": 3, "limit": 5, "offset": 0, "has_more": False,
     }  # fmt: skip
+
+
+@pytest.mark.usefixtures("store")
+def test_3_6_an_override_of_a_manual_retry_is_read_by_the_rules_of_push() -> None:
+    job = JobFactory.create(state=State.DISCARDED)
+    nulls = dict.fromkeys(("queue", "meta", "priority", "retry"))
+
+    assert decode_override(None, job) is None
+    assert decode_override(nulls, job) == Override()
+    assert decode_override({"args": [], "priority": "high"}, job) == Override(args=[], priority=10)
+    wrong: list[Any] = [{"args": None}, {"queue": "A"}, {"type": "a"}, [], {"retry": {"jitter": 1}}]
+    for bad in wrong:
+        with pytest.raises(OJSError):
+            decode_override(bad, job)
