@@ -4,13 +4,15 @@ After each step the store must agree with the model, and its narrow rows, index 
 counts and events with each other. Spec: contract 2, 5.4, 9, 10.1.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import orjson
 import pytest
+from django.conf import settings as django_settings
+from django.test import override_settings
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,6 +24,7 @@ from hypothesis.stateful import (
 )
 
 from jobs import queries
+from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, Duplicate, NotFound, OJSError
 from jobs.domain.ids import new_id
@@ -485,7 +488,16 @@ class Lifecycle(RuleBasedStateMachine):
         assert heal() == 0
 
 
-@pytest.mark.usefixtures("store")
+@pytest.fixture
+def patient(store: None) -> Iterator[None]:
+    """Let only steps pass time: no worker is silent because the test is slow."""
+    with override_settings(OJS={**django_settings.OJS, "WORKER_SILENCE_MS": HOUR_MS // 2}):
+        conf.cache_clear()
+        yield
+    conf.cache_clear()
+
+
+@pytest.mark.usefixtures("patient")
 def test_02_any_order_of_verbs_keeps_to_the_contract() -> None:
     run_state_machine_as_test(
         Lifecycle,
