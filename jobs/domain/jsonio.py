@@ -82,7 +82,7 @@ def dumps(value: Any) -> bytes:
         pass
     try:
         return json.dumps(
-            value, default=_fragment, ensure_ascii=False, separators=(",", ":")
+            value, default=_fragment, ensure_ascii=False, allow_nan=False, separators=(",", ":")
         ).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise InvalidPayload(f"the value cannot be written as JSON: {problem}") from None
