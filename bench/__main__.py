@@ -40,10 +40,12 @@ def main() -> int:
         _print_limit(client_limit(client, max(options.clients), options.plan.seconds))
         peaks = Peaks()
         targets = _targets(stack, folder, client, peaks, options)
-        late_ms = wake.late_ms(targets[0].stack, options.samples) if options.wakes else []
+        wakes = wake.measure(targets[0].stack, options.samples) if options.wakes else None
+        if wakes:
+            print(report.wakes_line(wakes), "", sep="\n")
         print(report.HEAD, flush=True)
         rows = list(_run(targets, options))
-        _conclude(rows, late_ms, peaks)
+        _conclude(rows, wakes, peaks)
     return 0
 
 
@@ -136,10 +138,10 @@ def _warm(path: BenchPath, targets: Sequence[Target], clients: int) -> None:
                 run(target, clients, 1)
 
 
-def _conclude(rows: Sequence[Row], late_ms: Sequence[float], peaks: Peaks) -> None:
+def _conclude(rows: Sequence[Row], wakes: wake.Wakes | None, peaks: Peaks) -> None:
     verdicts = [*report.of_rows(rows), *report.of_history(rows), *report.of_memory(peaks)]
-    if late_ms:
-        verdicts.append(report.of_wake(late_ms))
+    if wakes:
+        verdicts.append(report.of_wake(wakes))
     print("", *report.memory(peaks), "", *verdicts, sep="\n")
 
 

@@ -15,6 +15,7 @@ from bench.stack import Process, Stack, StackError
 from bench.statements import complete, text
 
 WORKER_PROCESSES = 2
+WORKER_CONNECTIONS = 4  # each process has one that claims and one that acknowledges
 WARM_JOBS = 2000  # ended before a worker counts as started
 
 
@@ -73,17 +74,23 @@ def _inserts(rows: int, target: Target, clients: int, seconds: float) -> Measure
     return Measured(transactions * rows, took, cpu_s=meter.seconds)
 
 
-def _cycles(batch: int, target: Target, clients: int, seconds: float) -> Measured:
+def _cycles(
+    batch: int, target: Target, clients: int, seconds: float, *, connections: int = 0
+) -> Measured:
     script = target.folder / f"cycle-{batch}.sql"
     script.write_text(text("cycle", count=batch, complete=complete()))
     before = target.dataset.unfinished()
     with metered() as meter:
-        _, took = pgbench.run(target.dataset.database, script, clients, seconds)
+        _, took = pgbench.run(target.dataset.database, script, connections or clients, seconds)
     return Measured(before - target.dataset.unfinished(), took, cpu_s=meter.seconds)
 
 
-def _worker(target: Target, _clients: int, seconds: float, *, one_by_one: bool) -> Measured:
-    worker = target.stack.begin_worker(CLAIMED, WORKER_PROCESSES, one_by_one=one_by_one)
+def _worker(
+    target: Target, _clients: int, seconds: float, *, threads: int, one_by_one: bool = False
+) -> Measured:
+    worker = target.stack.begin_worker(
+        CLAIMED, processes=WORKER_PROCESSES, threads=threads, one_by_one=one_by_one
+    )
     try:
         _wait_until_warm(target.dataset, worker)
         began, before = time.perf_counter(), target.dataset.unfinished()
@@ -111,6 +118,8 @@ def _claims(batch: int, engine: str = "") -> Slice:
     return partial(_http, partial(requests.claim, batch), engine=engine)
 
 
+_WORKER_LIMIT = partial(_cycles, 50, connections=WORKER_CONNECTIONS)
+
 PATHS = (
     BenchPath(
         "enqueue", "enqueue 1 per request", 0.15, _enqueues(1), partial(_inserts, 1), stores=True
@@ -124,12 +133,17 @@ PATHS = (
         "fetch50", "fetch 50 + batch ack", 0.60, _claims(50), partial(_cycles, 50), needed=40_000
     ),
     BenchPath(
-        "runworker", "runworker, 2 processes", 1.00, partial(_worker, one_by_one=False),
-        partial(_cycles, 50), least=20_000, needed=40_000, is_http=False, at_all_clients=False,
+        "runworker", "runworker, 2 x 50 threads", 1.00, partial(_worker, threads=50),
+        _WORKER_LIMIT, least=20_000, needed=40_000, is_http=False, at_all_clients=False,
     ),
     BenchPath(
-        "runworker1", "runworker, not idempotent", None, partial(_worker, one_by_one=True),
-        partial(_cycles, 50), needed=40_000, is_http=False, at_all_clients=False,
+        "runworker10", "runworker, 2 x 10 threads", None, partial(_worker, threads=10),
+        _WORKER_LIMIT, needed=40_000, is_http=False, at_all_clients=False,
+    ),
+    BenchPath(
+        "runworker1", "runworker, 2 x 50, not idempotent", None,
+        partial(_worker, threads=50, one_by_one=True), _WORKER_LIMIT, needed=40_000,
+        is_http=False, at_all_clients=False,
     ),
     BenchPath(
         "snapshot", "fetch 1 + ack 1, snapshot held", 0.80, _claims(1), _claims(1),

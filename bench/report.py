@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bench.memory import HTTP, Peaks
 from bench.slices import BAR_CLIENTS, Row, percentile
+from bench.wake import Wakes
 
 HISTORY_BAR = 0.90  # of the rate without a history
 HTTP_BAR_MIB = 150
@@ -31,7 +32,7 @@ class Verdict:
 
     def __str__(self) -> str:
         """Write a line of the last table."""
-        return f"{self.title:68} {self.found:>12} {self.bar:>12}  {word(is_met=self.is_met)}"
+        return f"{self.title:68} {self.found:>16} {self.bar:>12}  {word(is_met=self.is_met)}"
 
 
 def word(*, is_met: bool) -> str:
@@ -63,7 +64,8 @@ def of_rows(rows: Sequence[Row]) -> Iterator[Verdict]:
         if row.bar is None:
             continue
         title = f"{row.path.title}, {row.dataset}, ratio to {row.path.against}"
-        yield Verdict(title, f"{row.ratio:.1%}", f">= {row.bar:.0%}", not row.is_below)
+        found = f"{row.ratio:.0%} (CPU {row.cpu_ratio:.0%})"
+        yield Verdict(title, found, f">= {row.bar:.0%}", not row.is_below)
         if least := row.path.least:
             title = f"{row.path.title}, {row.dataset}, jobs/s"
             yield Verdict(title, f"{row.rate:,.0f}", f">= {least:,.0f}", row.rate >= least)
@@ -91,11 +93,22 @@ def _median_ratio(row: Row, other: Row) -> float:
     return percentile([a.rate / b.rate for a, b in pairs if b.rate], 0.5) or 0.0
 
 
-def of_wake(late_ms: Sequence[float]) -> Verdict:
+def of_wake(wakes: Wakes) -> Verdict:
     """Compare the latency of an idle server with its bar."""
-    p50, p99 = percentile(late_ms, 0.50) or 0.0, percentile(late_ms, 0.99) or 0.0
-    title = f"enqueue to handler start, idle, p50 {p50:.1f} ms, of {len(late_ms)}: p99 ms"
+    p99 = percentile(wakes.jobs, 0.99) or 0.0
+    title = f"enqueue to handler start on an idle server, p99 ms of {len(wakes.jobs)}"
     return Verdict(title, f"{p99:.1f}", f"< {WAKE_BAR_MS}", p99 < WAKE_BAR_MS)
+
+
+def wakes_line(wakes: Wakes) -> str:
+    """Set the latency beside what NOTIFY alone takes."""
+    found = [f"{name}: {_of(values)}" for name, values in
+             (("enqueue to handler start", wakes.jobs), ("NOTIFY alone", wakes.alone))]  # fmt: skip
+    return f"idle server, ms: {'; '.join(found)}"
+
+
+def _of(values: Sequence[float]) -> str:
+    return f"p50 {percentile(values, 0.5) or 0:.1f}, p99 {percentile(values, 0.99) or 0:.1f}"
 
 
 def of_memory(peaks: Peaks) -> Iterator[Verdict]:

@@ -56,11 +56,13 @@ class Stack:
         while self._processes:
             self.end(self._processes[-1])
 
-    def begin_worker(self, queue: str, processes: int, *, one_by_one: bool = False) -> Process:
+    def begin_worker(
+        self, queue: str, *, processes: int, threads: int = 10, one_by_one: bool = False
+    ) -> Process:
         """Start handlers; the loops run already."""
         command = [*MANAGE, "runworker", "--no-loops", "--queues", queue]
-        more = {ONE_BY_ONE: "true"} if one_by_one else {}
-        return self._begin([*command, "--processes", str(processes)], more)
+        command += ["--processes", str(processes), "--concurrency", str(threads)]
+        return self._begin(command, {ONE_BY_ONE: "true"} if one_by_one else {})
 
     def end(self, process: Process) -> None:
         """Tell a process to drain, and wait for its end."""

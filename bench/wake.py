@@ -2,7 +2,13 @@
 
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
 
+from bench.database import Database
 from bench.load import Cycle, drive
 from bench.names import TIMED
 from bench.requests import push
@@ -11,31 +17,84 @@ from bench.stack import Stack, StackError
 START_S = 30.0
 SETTLED_S = 3.0  # a worker's first looks are quick: wait until it only listens
 PAUSE_S = (0.05, 0.25)  # between two jobs, so that the lane is empty and the worker asleep
+CHANNEL = "bench_alone"
 
 STARTS = f"""
 SELECT (result::text::float8 - extract(epoch FROM created_at)) * 1000
   FROM ojs_job WHERE type = '{TIMED}' AND state = 6 ORDER BY id
 """  # noqa: S608 - a constant
+NOTIFY = f"SELECT pg_notify('{CHANNEL}', extract(epoch FROM clock_timestamp())::text)"  # noqa: S608
 
 
-def late_ms(stack: Stack, samples: int) -> list[float]:
-    """Enqueue jobs one by one over HTTP while a worker waits for them.
+@dataclass(slots=True)
+class Wakes:
+    """Milliseconds, one per sample.
 
-    Returns per job the milliseconds from the start of the enqueueing transaction to the first line
-    of the handler, sorted.
+    `jobs`: from the start of the enqueueing transaction to the first line of the handler.
+    `alone`: from a bare NOTIFY to a Python thread that listens, taken in turns with the jobs.
     """
+
+    jobs: list[float] = field(default_factory=list)
+    alone: list[float] = field(default_factory=list)
+
+
+def measure(stack: Stack, samples: int) -> Wakes:
+    """Enqueue jobs one by one over HTTP while a worker waits for them."""
+    found = Wakes()
     worker = stack.begin_worker(TIMED, processes=1)
     try:
         _push(stack)
         _wait_for(stack, 1)
         time.sleep(SETTLED_S)
-        for _ in range(samples):
-            _push(stack)
-            time.sleep(random.uniform(*PAUSE_S))  # noqa: S311 - spreads load, no secret
+        with _bare(stack.database) as notify:
+            for _ in range(samples):
+                _push(stack)
+                _rest()
+                found.alone.append(notify())
+                _rest()
         _wait_for(stack, samples + 1)
     finally:
         stack.end(worker)
-    return sorted(_starts(stack)[-samples:])
+    found.jobs = _starts(stack)[-samples:]
+    return found
+
+
+class _Bare:
+    """Notifies a thread; a call returns the milliseconds it took."""
+
+    def __init__(self, database: Database) -> None:
+        self._arrived: SimpleQueue[float] = SimpleQueue()
+        self._speaking = database.connect()
+        self._listening = database.connect()
+        self._listening.execute(f"LISTEN {CHANNEL}")
+        Thread(target=self._listen, daemon=True).start()
+
+    def __call__(self) -> float:
+        self._speaking.execute(NOTIFY.encode())
+        return self._arrived.get(timeout=START_S)
+
+    def _listen(self) -> None:
+        for note in self._listening.notifies(stop_after=None):
+            if not note.payload:
+                return
+            self._arrived.put((time.time() - float(note.payload)) * 1000)
+
+    def close(self) -> None:
+        self._speaking.execute(f"NOTIFY {CHANNEL}")
+        self._speaking.close()
+
+
+@contextmanager
+def _bare(database: Database) -> Iterator[_Bare]:
+    bare = _Bare(database)
+    try:
+        yield bare
+    finally:
+        bare.close()
+
+
+def _rest() -> None:
+    time.sleep(random.uniform(*PAUSE_S))  # noqa: S311 - spreads load, no secret
 
 
 def _push(stack: Stack) -> None:

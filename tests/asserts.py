@@ -14,7 +14,6 @@ from jobs.models import Job as Row
 from jobs.services.show import show
 
 FLAGGED = 9  # Finished.kind of a job in the dead letter
-LIVE = {None, *(CODES[s] for s in (State.SCHEDULED, State.PENDING, State.RETRYABLE))}
 
 
 def state(job_id: str) -> State:
@@ -34,20 +33,18 @@ def assert_refused(outcome: object, kind: type[OJSError] = Conflict, **details: 
 
 
 def assert_times_in_order(job: Job) -> None:
-    """A job is created, then enqueued, then started, then ended; a wait ends after it began."""
-    times = [job.created_at, job.enqueued_at, job.started_at, job.finished_at]
-    known = [at for at in times if at is not None]
-    assert known == sorted(known), f"{job.id}: {times}"
-    if job.due_at is not None and job.state == CODES[State.RETRYABLE] and job.started_at:
-        assert job.due_at >= job.started_at
+    """Nothing is before the creation or after the end; what runs or ran was enqueued before.
 
-
-def rows_of(job_id: UUID) -> list[State]:
-    """Name the states that a job's narrow rows stand for."""
-    found = [State.AVAILABLE for _ in Ready.objects.filter(id=job_id)]
-    found += [State.ACTIVE for _ in Lease.objects.filter(id=job_id)]
-    found += [state_of(row.kind) for row in Later.objects.filter(id=job_id)]
-    return found
+    A job that waits again keeps the start of its last attempt, which is before its new entry.
+    """
+    known = [at for at in (job.enqueued_at, job.started_at, job.activated_at) if at is not None]
+    assert all(job.created_at <= at for at in known)
+    if job.finished_at is not None:
+        assert all(at <= job.finished_at for at in (job.created_at, *known))
+    if job.ran or job.state == CODES[State.ACTIVE]:
+        assert job.enqueued_at is not None
+        assert job.started_at is not None
+        assert job.enqueued_at <= job.started_at
 
 
 def assert_rows_stand_for_jobs() -> None:

@@ -11,10 +11,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from ojs_project.postgres import Cluster
 
 pytest.register_assert_rewrite("tests.asserts")
+# the same examples everywhere and every time, none kept, none timed
+settings.register_profile("ojs", derandomize=True, database=None, deadline=None)
+settings.load_profile("ojs")
 
 CLUSTER: list[Cluster] = []
 FOR_TESTS = {

@@ -28,6 +28,11 @@ class Principal:
         """The tenant the key is bound to; None: any."""
         return self.grant.tenant
 
+    def require_any_tenant(self, operation: str) -> None:
+        """Refuse a key bound to a tenant. Raises PermissionDenied."""
+        if self.tenant is not None:
+            raise _denied(f"{operation} for all tenants")
+
     def require_enqueue(self, queues_and_types: Iterable[tuple[str, str]]) -> None:
         """Refuse queues and types the key does not cover. Raises PermissionDenied."""
         for queue, kind in queues_and_types:

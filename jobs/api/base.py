@@ -112,6 +112,7 @@ class OJSView(APIView):
     throttle_classes = ()
     scopes: ClassVar[Mapping[str, str | None]] = {}
     optional_scope: ClassVar[str | None] = None
+    is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
 
     principal: Principal
     identity: str  # the request id
@@ -124,6 +125,10 @@ class OJSView(APIView):
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method in self.scopes:
             self.principal = authenticate(request, self.scopes[method])
+            if self.is_global:
+                self.principal.require_any_tenant(method)
+        elif method != "OPTIONS" and method in self.allowed_methods:
+            raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
 
     @property
     def caller(self) -> Caller:
@@ -148,6 +153,8 @@ class OJSView(APIView):
         """Read the bytes within the size limit, after checking type and encoding."""
         request = self.request._request
         length = _content_length(request)
+        if not length and "HTTP_TRANSFER_ENCODING" in request.META:
+            length = _read_chunks(request)
         if length > conf().max_body_bytes:
             raise PayloadTooLarge.of("request body", conf().max_body_bytes, length)
         if length and request.META.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
@@ -197,8 +204,16 @@ def _check_version(request: Request) -> None:
 
 
 def _content_length(request: HttpRequest) -> int:
-    raw = request.META.get("CONTENT_LENGTH") or ""
-    return int(raw) if raw.isascii() and raw.isdigit() else 0
+    raw = request.META.get("CONTENT_LENGTH") or "0"
+    if not (raw.isascii() and raw.isdigit()):
+        raise InvalidRequest.field("Content-Length", "must be a whole number", raw[:100])
+    return int(raw)
+
+
+def _read_chunks(request: HttpRequest) -> int:
+    """Read a body that came without its length, which Django takes for empty; returns its size."""
+    request._body = request.META["wsgi.input"].read(conf().max_body_bytes + 1)
+    return len(request._body)
 
 
 def _check_content_type(raw: str, *, has_body: bool) -> None:

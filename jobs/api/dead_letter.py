@@ -112,9 +112,12 @@ class DeadLetterRetry(JobDetail):
     )
     def post(self, request: Request, job_id: str) -> Response:
         """Make a discarded job available again, with changes if wanted."""
-        override = self.optional_body().get("override")
+        raw = self.optional_body().get("override")
         job = self.visible(job_id)
-        return Response({"job": codec.encode_job(retry(job_id, decode_override(override, job)))})
+        override = decode_override(raw, job)
+        if override and override.queue:
+            self.principal.require_enqueue([(override.queue, job.type)])
+        return Response({"job": codec.encode_job(retry(job_id, override))})
 
 
 def decode_override(raw: object, job: Job) -> Override | None:

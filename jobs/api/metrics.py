@@ -55,6 +55,7 @@ class MetricsNegotiation(Negotiation):
 class Metrics(PlainView):
     """Everything Prometheus may know."""
 
+    is_global = True
     scopes = {"GET": "ojs:admin:read"}
     renderer_classes = [TextRenderer, PlainTextRenderer]
     content_negotiation_class = MetricsNegotiation
@@ -88,6 +89,7 @@ class SummaryNegotiation(Negotiation):
 class MetricsSummary(PlainView):
     """A few numbers for dashboards without Prometheus."""
 
+    is_global = True
     scopes = {"GET": "ojs:admin:read"}
     renderer_classes = [Renderer, JSONRenderer, TextRenderer, PlainTextRenderer]
     content_negotiation_class = SummaryNegotiation

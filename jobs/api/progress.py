@@ -108,9 +108,9 @@ class JobProgress(JobDetail):
         active.
         """
         body = self.body()
-        wanted = decode_progress(body, "progress", 1.0)
+        wanted, worker_id = decode_progress(body, "progress", 1.0), codec.worker_id(body)
         self.visible(job_id)
-        report(job_id, wanted, worker_id=codec.worker_id(body))
+        report(job_id, wanted, worker_id=worker_id)
         return Response(encode_progress(self.visible(job_id)))
 
 
@@ -134,7 +134,7 @@ class WorkerProgress(JobDetail):
         """Report progress in percent."""
         body = self.body()
         job_id = codec.job_id(body)
-        wanted = decode_progress(body, "percentage", 100.0)
+        wanted, worker_id = decode_progress(body, "percentage", 100.0), codec.worker_id(body)
         self.visible(job_id)
-        report(job_id, wanted, worker_id=codec.worker_id(body))
+        report(job_id, wanted, worker_id=worker_id)
         return Response(encode_progress(self.visible(job_id)))

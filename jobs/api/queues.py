@@ -154,6 +154,7 @@ class QueuePause(OJSView):
     """Pause a queue."""
 
     scopes = {"POST": "ojs:data:cancel"}
+    is_global = True
 
     @operation(
         "pauseQueue", {200: obj({**STATS, "paused_at": TIME})}, body=OBJECT, needs_body=False
@@ -169,6 +170,7 @@ class QueueResume(OJSView):
     """Resume a queue."""
 
     scopes = {"POST": "ojs:data:cancel"}
+    is_global = True
 
     @operation(
         "resumeQueue", {200: obj({**STATS, "resumed_at": TIME})}, body=OBJECT, needs_body=False

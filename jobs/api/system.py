@@ -155,6 +155,7 @@ class Reset(OJSView):
     """Wipe everything; exists only for test runs."""
 
     scopes = {"POST": "ojs:admin:purge"}
+    is_global = True
 
     @operation("reset", {204: None}, refusals=(404,))
     def post(self, request: Request) -> Response:

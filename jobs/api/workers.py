@@ -1,6 +1,7 @@
 """Endpoints under /ojs/v1/workers. Spec: contract 3.4, 9."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from jobs.services.ack import Ack, ack
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Standing, heartbeat
 from jobs.services.nack import Nack, nack
+from jobs.services.show import owned
 from jobs.services.waiting import fetch_or_wait
 from jobs.services.workers import DIRECTIVES, direct
 
@@ -30,6 +32,18 @@ class WorkerView(OJSView):
     """Base of what only workers call."""
 
     scopes = {"POST": "ojs:data:fetch"}
+
+    def known(self, ids: Iterable[str]) -> set[str]:
+        """Return the ids that may name jobs the caller sees; only a bound key costs a look."""
+        formed = {job_id for job_id in ids if is_id(job_id)}
+        tenant = self.principal.tenant
+        return formed if tenant is None else owned(formed, tenant)
+
+    def known_id(self, job_id: str) -> str:
+        """Return a job id that the caller may name. Raises NotFound."""
+        if not self.known([job_id]):
+            raise NotFound.of("job", job_id)
+        return job_id
 
 
 class FetchJobs(WorkerView):
@@ -53,13 +67,6 @@ class FetchJobs(WorkerView):
         return fetch_or_wait(wanted, wait_ms) if wait_ms else fetch(wanted)
 
 
-def known_id(job_id: str) -> str:
-    """Return a job id that the database can read. Raises NotFound."""
-    if not is_id(job_id):
-        raise NotFound.of("job", job_id)
-    return job_id
-
-
 class AckJob(WorkerView):
     """ACK."""
 
@@ -67,7 +74,7 @@ class AckJob(WorkerView):
     def post(self, request: Request) -> Response:
         """Complete a job."""
         wanted = codec.decode_ack(self.body())
-        known_id(wanted.job_id)
+        self.known_id(wanted.job_id)
         outcome = ack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
@@ -81,7 +88,7 @@ class NackJob(WorkerView):
     def post(self, request: Request) -> Response:
         """Fail an attempt, or give it back."""
         wanted = codec.decode_nack(self.body())
-        known_id(wanted.job_id)
+        self.known_id(wanted.job_id)
         outcome = nack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
@@ -103,10 +110,20 @@ class BatchView(WorkerView):
         """Apply all items."""
         raw = codec.items(self.body(), self.member, conf().max_batch)
         wanted = [codec.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
-        known = [item for item in wanted if is_id(item.job_id)]
-        done = dict(zip((i.job_id for i in known), self.apply(known), strict=True))
-        results = [self.result(item.job_id, done.get(item.job_id)) for item in wanted]
+        known = self.known(item.job_id for item in wanted)
+        first = {item.job_id: item for item in reversed(wanted) if item.job_id in known}
+        # a job named again is answered as a second request would be
+        again = {i.job_id: i for i in wanted if i.job_id in first and i is not first[i.job_id]}
+        done, refused = self.outcomes(first), self.outcomes(again)
+        results = [
+            self.result(i.job_id, (done if i is first.get(i.job_id) else refused).get(i.job_id))
+            for i in wanted
+        ]
         return Response({"results": results, "count": len(results)})
+
+    def outcomes(self, wanted: Mapping[str, Item]) -> dict[str, Any]:
+        """Change the jobs; one outcome per id."""
+        return dict(zip(wanted, self.apply(list(wanted.values())), strict=True))
 
     def decode(self, item: Mapping[str, Any]) -> Item:
         """Read one item."""
@@ -187,13 +204,17 @@ class Heartbeat(WorkerView):
     )
     def post(self, request: Request) -> Response:
         """Note that a worker lives and tell it what to do."""
-        return Response(codec.encode_heartbeat(heartbeat(codec.decode_heartbeat(self.body()))))
+        report = codec.decode_heartbeat(self.body())
+        if self.principal.tenant is not None:
+            report = replace(report, active_ids=tuple(self.known(report.active_ids)))
+        return Response(codec.encode_heartbeat(heartbeat(report)))
 
 
 class WorkerDirective(OJSView):
     """What an operator wants of one worker."""
 
     scopes = {"POST": "ojs:admin:write"}
+    is_global = True
 
     @operation(
         "directWorker",

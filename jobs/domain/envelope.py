@@ -43,9 +43,9 @@ MANAGED: Final = frozenset(
 )  # fmt: skip
 KNOWN: Final = frozenset(
     {
-        "specversion", "id", "type", "queue", "args", "meta", "metadata", "priority", "timeout",
-        "timeout_ms", "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema",
-        "tags", "visibility_timeout", "visibility_timeout_ms", "pending", "rate_limit", "options",
+        "specversion", "id", "type", "queue", "args", "meta", "priority", "timeout", "timeout_ms",
+        "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema", "tags",
+        "visibility_timeout", "visibility_timeout_ms", "pending", "rate_limit", "options",
     }
 )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Store jobs. Spec: core PUSH, contract 1.7, 2.2, 11.1, 12.1."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -31,6 +31,8 @@ def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | N
     One statement; inside a caller's transaction the jobs become claimable with its commit. Raises
     OJSError when an extension refuses or an id is taken; nothing was stored then.
     """
+    if caller.tenant is not None:  # a key bound to a tenant enqueues for no other
+        drafts = [replace(draft, tenant=caller.tenant) for draft in drafts]
     prepared = [_prepare(draft, caller) for draft in settle(drafts)]
     kept = [draft for draft in prepared if draft is not None]
     stored = iter(_store(kept, caller) if kept else ())

@@ -1,11 +1,12 @@
 """Read jobs. Spec: core INFO."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from jobs import queries
 from jobs.domain.errors import NotFound
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
+from jobs.models import Job as Row
 
 
 def show(job_id: str) -> Job:
@@ -20,3 +21,9 @@ def show_many(ids: Sequence[str]) -> list[Job]:
     """Return jobs with their live state in the order of `ids`; unknown ones are left out."""
     found = queries.jobs(ids)
     return [found[job_id] for job_id in ids if job_id in found]
+
+
+def owned(ids: Collection[str], tenant: str) -> set[str]:
+    """Return those of `ids` that name jobs of a tenant."""
+    found = Row.objects.filter(id__in=ids, tenant=tenant).values_list("id", flat=True)
+    return set(map(str, found))

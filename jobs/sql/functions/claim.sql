@@ -51,6 +51,7 @@ DECLARE
     v_held boolean := false;  -- a lane lock is held since an earlier pass
     v_own bigint[];  -- the lanes of p_tenant in the queue
     v_near bigint[];  -- lanes at the head's priority, by vt
+    v_barren bigint[];  -- lanes whose jobs were all expired or in the hands of others
     v_capped boolean;
     v_ids bigint[];
     v_tenants text[];
@@ -96,6 +97,7 @@ BEGIN
                AND (p_routes IS NULL OR l.route = ANY (p_routes));
         END IF;
 
+        v_barren := '{}';
         v_from_rank := -32768;
         v_from_vt := '-Infinity';
         v_hinted := p_low_ranks[i] IS NOT NULL;
@@ -121,6 +123,7 @@ BEGIN
                   FROM (SELECT l.id, l.rank, l.vt FROM ojs_lane AS l
                          WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
                            AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
+                           AND l.id <> ALL (v_barren)
                            AND (p_routes IS NULL OR l.route = ANY (p_routes))
                          ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
             ELSE
@@ -128,7 +131,7 @@ BEGIN
                   INTO v_lanes, v_rank, v_vt, v_near
                   FROM (SELECT l.id, l.rank, l.vt, min(l.rank) OVER () AS head FROM ojs_lane AS l
                          WHERE l.id = ANY (v_own) AND l.active AND NOT l.blocked AND NOT l.paused
-                       ) AS z
+                           AND l.id <> ALL (v_barren)) AS z
                  WHERE z.rank = z.head;
             END IF;
             IF v_lanes = 0 THEN
@@ -160,6 +163,7 @@ BEGIN
                          WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
                            AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
                            AND l.vt <= v_vt + (v_quota + 1) / l.weight
+                           AND l.id <> ALL (v_barren)
                            AND (p_routes IS NULL OR l.route = ANY (p_routes))
                          ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
                            FOR NO KEY UPDATE SKIP LOCKED) AS s;
@@ -169,6 +173,7 @@ BEGIN
                       FROM (SELECT l.id FROM ojs_lane AS l
                              WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
                                AND l.rank = v_rank AND l.vt >= v_vt
+                               AND l.id <> ALL (v_barren)
                                AND (p_routes IS NULL OR l.route = ANY (p_routes))
                              ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
                 END IF;
@@ -342,6 +347,11 @@ BEGIN
                 v_hinted := false;  -- jobs may lie below the hint: look again without it
                 v_from_rank := -32768;
                 v_from_vt := '-Infinity';
+            ELSIF v_got = 0 AND v_want > 0 THEN
+                -- Look behind them. What they hold is over or taken, it holds nobody else back.
+                v_barren := v_barren
+                    || (SELECT array_agg(u.lane) FROM unnest(v_ids, v_takes) AS u (lane, n)
+                         WHERE u.n > 0);
             ELSIF v_got = 0 AND pass >= 4 THEN
                 EXIT;
             END IF;

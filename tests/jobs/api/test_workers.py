@@ -184,3 +184,23 @@ def test_worker_that_only_fetches_stays_while_told_to_terminate(api: Client) -> 
     run_once(["reap_dead_workers"])
 
     assert Worker.objects.filter(id="w1").exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "first"),
+    [("ack", {"result": 1}), ("nack", {"error": {"code": "a"}}), ("nack", {"requeue": True})],
+)
+def test_batch_that_names_a_job_twice_answers_the_second_as_a_second_request(
+    api: Client, verb: str, first: dict[str, Any]
+) -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+    other = JobFactory.create(state=State.ACTIVE, queue="other")
+    named = [{"job_id": job.id, **first}, {"job_id": other.id, **first}]
+    twice = {"job_id": job.id, "result": 2, "error": {"code": "b"}}
+
+    answer = _post(api, f"workers/{verb}/batch", **{f"{verb}s": [*named, twice, twice]}).json()
+
+    assert [item["status"] for item in answer["results"]] == [200, 200, 409, 409]
+    shown = api.get(f"/ojs/v1/jobs/{job.id}").json()["job"]
+    assert shown.get("result", 1) == 1
+    assert shown.get("error", {"code": "a"})["code"] == "a"

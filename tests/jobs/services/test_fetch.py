@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from jobs import queries
 from jobs.domain.claim import ClaimPlan, FetchRequest
@@ -13,6 +14,7 @@ from jobs.models import Lane, Later, Lease, Ready
 from jobs.queries import ago
 from jobs.services import lanes
 from jobs.services.ack import Ack, ack
+from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Report, Standing, heartbeat
@@ -20,6 +22,7 @@ from jobs.services.nack import Nack, nack
 from jobs.services.queues import pause, resume
 from jobs.services.workers import direct
 from tests.asserts import assert_state, assert_store_is_sound, assert_times_in_order
+from tests.concurrency import threads
 from tests.factories import DraftFactory, JobFactory, stored, stored_ids
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -123,6 +126,30 @@ def test_2_5_what_became_due_is_handed_out_before_the_loops_see_it() -> None:
     Later.objects.update(due_at=ago(1))
 
     assert fetched() == [job.id]
+
+
+@pytest.mark.parametrize("tenant", [None, "_default"])
+def test_10_1_expired_jobs_hold_back_none_behind_them(tenant: str | None) -> None:
+    expired = stored_ids(3, priority=5, expires_at="+PT1H")
+    expired += stored_ids(1, priority=4, expires_at="+PT1H")
+    behind = stored_ids(2)
+    Ready.objects.filter(id__in=expired).update(expires_at=ago(1))
+
+    assert fetched(tenant=tenant) == behind
+
+
+@pytest.mark.parametrize("tenant", [None, "_default"])
+def test_10_1_a_job_in_the_hands_of_another_transaction_holds_back_none(tenant: str | None) -> None:
+    first = stored_ids(1, priority=5)
+    behind = stored_ids(2)
+
+    with threads(1) as start, transaction.atomic():
+        cancel(first[0])
+        found = start(lambda: fetched(tenant=tenant)).result()
+        transaction.set_rollback(True)
+
+    assert found == behind
+    assert fetched() == first
 
 
 @pytest.mark.parametrize(

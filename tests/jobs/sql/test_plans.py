@@ -68,6 +68,7 @@ MAY_READ: dict[str, int] = {
     "depths": SOME,  # events since the last fold, queues
     "events": SOME,  # of a queue: what others did between
     "fold": SOME,  # events since the last fold
+    "forget": SOME,  # workers
     "heal": 20_000,  # lanes
     "minutes": SOME,  # an hour of types
     "orphans": SOME,  # workers
@@ -143,6 +144,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "fail": lambda: nack([Nack(job_id, error()) for job_id in numbers.take(LEASE)]),
     "failures": lambda: queries.failures(numbers.take(LEASE)),
     "fold": fold,
+    "forget": lambda: queries.forget(86_400_000, 1000),
     "fold_from_start": lambda: queries._rows("fold_from_start", {}),
     "heal": heal,
     "heartbeat": lambda: heartbeat(Report("w1", active_ids=tuple(numbers.take(LEASE)))),

@@ -1,0 +1,54 @@
+"""Job ids. Spec: contract 1.1, D3; 10.1: a batch keeps its order."""
+
+import pytest
+
+from jobs.domain.ids import is_id, new_id, request_id
+from tests.concurrency import at_once
+
+GOOD = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"
+
+
+@pytest.mark.parametrize("text", [GOOD, GOOD.replace("9a10", "8a10"), GOOD.replace("9a10", "ba10")])
+def test_a_uuid_of_version_7_in_lower_case_is_an_id(text: str) -> None:
+    assert is_id(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.upper(),
+        GOOD.replace("7c44", "4c44"),
+        GOOD.replace("9a10", "7a10"),
+        GOOD.replace("9a10", "ca10"),
+        GOOD.replace("-", ""),
+        f"{{{GOOD}}}",
+        f"urn:uuid:{GOOD}",
+        f"{GOOD} ",
+        f"{GOOD}\n",
+        GOOD[:-1],
+        "",
+        None,
+        7,
+        [GOOD],
+    ],
+)
+def test_anything_else_is_not(text: object) -> None:
+    assert not is_id(text)
+
+
+def test_new_ids_ascend() -> None:
+    ids = [new_id() for _ in range(10_000)]
+
+    assert all(map(is_id, ids))
+    assert ids == sorted(set(ids))
+
+
+def test_new_ids_of_many_threads_ascend_in_each_and_never_meet() -> None:
+    made = at_once([lambda: [new_id() for _ in range(2000)]] * 8)
+
+    assert all(ids == sorted(ids) for ids in made)
+    assert len({job_id for ids in made for job_id in ids}) == 8 * 2000
+
+
+def test_a_request_id_is_a_prefixed_id() -> None:
+    assert is_id(request_id().removeprefix("req_"))

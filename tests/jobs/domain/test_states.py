@@ -1,0 +1,46 @@
+"""States and transitions. Spec: contract 2.1, 2.2."""
+
+import pytest
+
+from jobs.domain.states import CODES, TERMINAL, TRANSITIONS, WAITING, State, may, state_of
+
+A, S, P, R = State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE
+ACTIVE, COMPLETED, CANCELLED, DISCARDED = (
+    State.ACTIVE, State.COMPLETED, State.CANCELLED, State.DISCARDED,
+)  # fmt: skip
+LEGAL: set[tuple[State | None, State]] = {
+    (None, S), (None, P), (None, A),
+    (S, A), (P, A), (P, S), (R, A),
+    (A, ACTIVE),
+    (ACTIVE, COMPLETED), (ACTIVE, R), (ACTIVE, DISCARDED), (ACTIVE, A), (ACTIVE, CANCELLED),
+    (S, CANCELLED), (P, CANCELLED), (A, CANCELLED), (R, CANCELLED),
+    (S, DISCARDED), (P, DISCARDED), (A, DISCARDED), (R, DISCARDED),
+    (DISCARDED, A),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [None, *State])
+@pytest.mark.parametrize("after", State)
+def test_02_2_a_transition_is_legal_when_the_table_has_it(
+    before: State | None, after: State
+) -> None:
+    assert may(before, after) is ((before, after) in LEGAL)
+
+
+def test_02_1_three_states_are_terminal_and_four_wait() -> None:
+    assert {COMPLETED, CANCELLED, DISCARDED} == TERMINAL
+    assert {A, S, P, R} == WAITING
+    assert set(State) == TERMINAL | WAITING | {ACTIVE}
+
+
+def test_only_a_discarded_job_leaves_its_end() -> None:
+    assert {state for state in TERMINAL if TRANSITIONS[state]} == {DISCARDED}
+
+
+def test_storage_codes_are_fixed() -> None:
+    """They are in the database and in SQL: an order that changes them loses data."""
+    assert {state.value: code for state, code in CODES.items()} == {
+        "scheduled": 1, "pending": 2, "available": 3, "active": 4,
+        "retryable": 5, "completed": 6, "cancelled": 7, "discarded": 8,
+    }  # fmt: skip
+    assert all(state_of(code) is state for state, code in CODES.items())
