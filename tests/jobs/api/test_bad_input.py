@@ -100,13 +100,14 @@ VALUES = st.one_of(
 )
 
 
-@pytest.mark.parametrize(("method", "path", "operation"), WITH_BODY)
+WITH_MEMBERS = [one for one in WITH_BODY if any(_places(_schema_of(one.values[2])))]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), WITH_MEMBERS)
 def test_member_with_a_wrong_value_is_named(
     api: Client, method: str, path: str, operation: dict[str, Any]
 ) -> None:
     places = [(at, validator(schema)) for at, schema in _places(_schema_of(operation))]
-    if not places:
-        pytest.skip("the body has no members")
     body = BODIES[operation["operationId"]]
     target = url(path, JobFactory.create(state=State.DISCARDED).id)
     stored = Job.objects.count()
