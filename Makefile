@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 LOCK ?= requirements.lock
+DEV_LOCK ?= requirements-dev.lock
 BIN := $(VENV)/bin
 JOBS ?= 4
 ARGS ?=
@@ -15,21 +16,26 @@ $(VENV)/.installed: $(LOCK)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $(LOCK)
 	touch $@
 
+# what tests and checks need besides
+$(VENV)/.dev: $(VENV)/.installed $(DEV_LOCK)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r $(DEV_LOCK)
+	touch $@
+
 run: setup
 	$(BIN)/python manage.py quickstart --demo $(ARGS)
 
-test: setup
+test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
-lint: setup
+lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	OJS_BUILD=true $(BIN)/lint-imports
 
-types: setup
+types: $(VENV)/.dev
 	OJS_BUILD=true $(BIN)/mypy .
 
-bench: setup
+bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
 
 clean:

@@ -57,6 +57,7 @@ class Context:
     result: Any = None  # the job's result when the handler returns None
     _cancelled: bool = False
     extras: dict[str, Any] = field(default_factory=dict)  # for execution middleware
+    raised: BaseException | None = None  # what ended the attempt
 
     @property
     def attempt(self) -> int:

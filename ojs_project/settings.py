@@ -98,6 +98,7 @@ def _database(url: str | None, *, pooled: bool) -> dict[str, Any]:
         "OPTIONS": {**_OPTIONS, **prepared, **found["OPTIONS"]},
         "CONN_MAX_AGE": None,  # a connection per request costs six sevenths of the rate
         "CONN_HEALTH_CHECKS": False,
+        "DISABLE_SERVER_SIDE_CURSORS": pooled,  # they would outlive the pooler's transaction
     }
 
 
@@ -158,7 +159,7 @@ def _ojs() -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for name, field in Conf.__dataclass_fields__.items():
         variable = f"OJS_{name.upper()}"
-        if not env.is_set(variable):
+        if name == "direct_database" or not env.is_set(variable):  # its alias follows from a URL
             continue
         read = _READERS.get(type(field.default), env.text)
         chosen[name.upper()] = env.names(variable) if name in _LISTS else read(variable)

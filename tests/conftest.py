@@ -16,7 +16,23 @@ from pytest_django.plugin import DjangoDbBlocker
 from jobs.services.reset import reset
 from tests.processes import kill_family, until
 
+Spawn = Callable[..., "subprocess.Popen[bytes]"]
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests with a real server come last and in one process of the run.
+
+    It lives to the end of the run, and its loops move the jobs of every later test of the process.
+    """
+    items.sort(key=_has_server)
+    for item in items:
+        if _has_server(item):
+            item.add_marker(pytest.mark.xdist_group("server"))
+
+
+def _has_server(item: pytest.Item) -> bool:
+    return "server" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")
@@ -115,6 +131,18 @@ def server(spawn: Callable[..., subprocess.Popen[bytes]]) -> str:
     url = f"http://127.0.0.1:{port}"
     wait_until_healthy(url)
     return url
+
+
+def wait_until_answering(url: str) -> None:
+    """Wait until a server process answers, whatever the state of the rest."""
+
+    def is_answering() -> bool:
+        try:
+            return httpx.get(f"{url}/livez", timeout=2).is_success
+        except httpx.HTTPError:
+            return False
+
+    until(is_answering, f"an answer of {url}")
 
 
 def wait_until_healthy(url: str) -> None:

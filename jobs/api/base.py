@@ -153,6 +153,8 @@ class OJSView(APIView):
         """Read the bytes within the size limit, after checking type and encoding."""
         request = self.request._request
         length = _content_length(request)
+        if not length and "HTTP_TRANSFER_ENCODING" in request.META:
+            length = _read_chunks(request)
         if length > conf().max_body_bytes:
             raise PayloadTooLarge.of("request body", conf().max_body_bytes, length)
         if length and request.META.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
@@ -206,6 +208,12 @@ def _content_length(request: HttpRequest) -> int:
     if not (raw.isascii() and raw.isdigit()):
         raise InvalidRequest.field("Content-Length", "must be a whole number", raw[:100])
     return int(raw)
+
+
+def _read_chunks(request: HttpRequest) -> int:
+    """Read a body that came without its length, which Django takes for empty; returns its size."""
+    request._body = request.META["wsgi.input"].read(conf().max_body_bytes + 1)
+    return len(request._body)
 
 
 def _check_content_type(raw: str, *, has_body: bool) -> None:

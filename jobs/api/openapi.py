@@ -85,7 +85,7 @@ def operation(
 
 
 class OperationSchema(AutoSchema):
-    """Writes the described operations; a method without a description is an error."""
+    """Writes the described operations; a method without a description is left out."""
 
     def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
@@ -93,7 +93,9 @@ class OperationSchema(AutoSchema):
         """Build the operation object of one method."""
         view: Any = self.view
         handler = getattr(view, method.lower())
-        found: Operation = handler.operation
+        found: Operation | None = getattr(handler, "operation", None)
+        if found is None:
+            return None
         scope, more = view.scopes[method], view.optional_scope
         summary, _, description = (handler.__doc__ or "").partition("\n")
         built: Schema = {

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from time import monotonic
 
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -22,7 +24,7 @@ from jobs import queries
 from jobs.conf import conf
 from jobs.domain.events import RUN_BOUNDS, RUN_COMPLETED, RUN_FAILED, WAIT, WAIT_BOUNDS
 from jobs.domain.states import state_of
-from jobs.models import Duration, Total, Worker
+from jobs.models import Duration, LoopTick, Total, Worker
 
 MOST_LABELS = 200  # types and queues beyond share `_other`
 OTHER = "_other"
@@ -151,3 +153,10 @@ def _gauges(label: Callable[[str, str], str]) -> Iterable[Metric]:
         if state == "active":
             busy.add_metric([queue], jobs)
     yield busy
+    lag = GaugeMetricFamily(
+        "ojs_loop_lag_seconds", "Time since a loop said it turns", labels=["loop"]
+    )
+    since = ExpressionWrapper(Now() - F("ticked_at"), output_field=DurationField())
+    for name, ago in LoopTick.objects.order_by("name").values_list("name", since):
+        lag.add_metric([name], ago.total_seconds())
+    yield lag

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from time import monotonic
 
-from django.db import Error, connection
+from django.db import DataError, Error, connection
 
 from jobs.domain.errors import OJSError
 from jobs.services.ack import Ack, ack
@@ -98,6 +98,10 @@ class Acker:
         while True:
             try:
                 _send(batch)
+            except DataError:
+                logger.exception("ack.failed", extra={"count": len(batch)})
+                self._send_each(batch)
+                return
             except Error:
                 # the database is away: the results wait here, the leases wait there
                 logger.warning("ack.delayed", extra={"count": len(batch)}, exc_info=True)
@@ -106,8 +110,18 @@ class Acker:
                     logger.exception("ack.given_up", extra={"count": len(batch)})
                     return
                 threading.Event().wait(RETRY_S)
+            except Exception:
+                logger.exception("ack.failed", extra={"count": len(batch)})
+                self._send_each(batch)
+                return
             else:
                 return
+
+    def _send_each(self, batch: Sequence[Outcome]) -> None:
+        """One of them can never be stored; it must not keep the others. Its time ends by itself."""
+        if len(batch) > 1:
+            for outcome in batch:
+                self._send_until_done([outcome])
 
 
 def _send(batch: Sequence[Outcome]) -> None:

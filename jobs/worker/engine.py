@@ -24,13 +24,14 @@ from jobs.domain import retry
 from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.handlers import Context, JobTimeout, handler_of
+from jobs.services.ack import Ack
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.held import held_by
 from jobs.services.nack import Nack, nack
 from jobs.services.waiting import Listener
 from jobs.worker.acker import Acker
-from jobs.worker.execution import execute, failed
+from jobs.worker.execution import execute, failed, timed_out
 
 logger = logging.getLogger("ojs.worker")
 
@@ -211,13 +212,13 @@ class Engine:
                 )
                 self._running[entry.thread_id] = entry
             try:
-                self._attempt(entry)
+                self._end(entry, execute(entry.context))
             except JobTimeout:  # it arrived a moment after the handler's end
-                self._finish(entry)
+                self._end(entry, timed_out(context))
         connection.close()
 
-    def _attempt(self, entry: _Running) -> None:
-        outcome = execute(entry.context)
+    def _end(self, entry: _Running, outcome: Ack | Nack) -> None:
+        """Answer for an attempt; the second answer to one is refused by the server."""
         handler = handler_of(entry.context.job.type)
         is_late = self._finish(entry)
         if not is_late:
@@ -276,8 +277,8 @@ class Engine:
             pause = interval
             try:
                 self._send_beat()
-            except Error:
-                logger.warning("heartbeat.database", exc_info=True)
+            except Exception:  # whatever it is: a worker that falls silent loses its jobs
+                logger.warning("heartbeat.failed", exc_info=True)
                 connection.close()
                 pause = min(RECONNECT_S, interval)
             self._beat_now.wait(pause)

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import orjson
 from django.utils.module_loading import import_string
 
 from jobs.conf import conf
 from jobs.domain import jsonio, retry
-from jobs.domain.errors import InvalidPayload
+from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.handlers import Context, JobHandler, JobTimeout, handler_of, running
 from jobs.services.ack import Ack
 from jobs.services.nack import Nack
@@ -33,7 +32,8 @@ def _wrap(wrapper: Callable[[Context, Step], Any], following: Step) -> Step:
 
 def _call(context: Context) -> Any:
     handler = _handler(context)
-    returned = handler.run(orjson.loads(context.job.args))
+    args = context.job.args
+    returned = handler.run(jsonio.loads(args.encode() if isinstance(args, str) else args))
     return context.result if returned is None else returned
 
 
@@ -56,14 +56,30 @@ def execute(context: Context) -> Ack | Nack:
     try:
         with running(context):
             result = chain()(context)
-        encoded = None if result is None else jsonio.dumps(result)
-    except JobTimeout:
-        return failed(context, retry.timeout_error(job.timeout_ms, job.timeout_ms))
-    except InvalidPayload as problem:
+        encoded = None if result is None else _encode(result)
+    except JobTimeout as problem:
+        context.raised = problem
+        return timed_out(context)
+    except (InvalidPayload, ResultTooLarge) as problem:
+        context.raised = problem
         return failed(context, retry.server_error("invalid_result", problem.message))
-    except Exception as problem:  # whatever a handler raises is its outcome
+    except BaseException as problem:  # whatever a handler raises is its outcome, also SystemExit
+        context.raised = problem
         return failed(context, describe(problem))
     return Ack(job.id, encoded, context.worker_id, job.attempt)
+
+
+def _encode(result: Any) -> bytes:
+    """Serialize a result as the database takes it: a statement that fails would fail for ever.
+
+    Raises InvalidPayload or ResultTooLarge.
+    """
+    encoded = jsonio.dumps(result)
+    if jsonio.NUL in encoded:
+        jsonio.loads(encoded)  # raises where it is the character, not the text of the escape
+    if len(encoded) > conf().max_result_bytes:
+        raise ResultTooLarge.of("result", conf().max_result_bytes, len(encoded))
+    return encoded
 
 
 def failed(context: Context, error: dict[str, Any]) -> Nack:
@@ -71,17 +87,39 @@ def failed(context: Context, error: dict[str, Any]) -> Nack:
     return Nack(context.job.id, error, worker_id=context.worker_id, attempt=context.job.attempt)
 
 
-def describe(problem: Exception) -> dict[str, Any]:
-    """Turn an exception into a job error: class name, message, innermost frames last."""
+def timed_out(context: Context) -> Nack:
+    """Return the answer for an attempt that ran too long and was stopped."""
+    limit_ms = context.job.timeout_ms
+    return failed(context, retry.timeout_error(limit_ms, limit_ms))
+
+
+def describe(problem: BaseException) -> dict[str, Any]:
+    """Turn an exception into a job error: class name, message, innermost frames last.
+
+    Never raises: exceptions may have any text, or none, and a `code` of any type.
+    """
     frames = [
-        f"{frame.filename}:{frame.lineno} in {frame.name}"
+        _storable(f"{frame.filename}:{frame.lineno} in {frame.name}")
         for frame in traceback.extract_tb(problem.__traceback__)
     ]
+    code = getattr(problem, "code", None)
     return retry.normalise_error(
         {
             "type": type(problem).__name__,
-            "code": getattr(problem, "code", None) or "handler_error",
-            "message": str(problem).replace("\0", "") or type(problem).__name__,
+            "code": (_storable(code) if isinstance(code, str) else "") or "handler_error",
+            "message": _text_of(problem) or type(problem).__name__,
             "backtrace": frames[-retry.MAX_FRAMES :],
         }
     )
+
+
+def _text_of(problem: BaseException) -> str:
+    try:
+        return _storable(str(problem))
+    except Exception:  # its `__str__` is broken
+        return ""
+
+
+def _storable(text: str) -> str:
+    """Return the text without what PostgreSQL or UTF-8 cannot hold."""
+    return text.replace("\0", "").encode(errors="replace").decode()

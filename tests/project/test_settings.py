@@ -71,3 +71,29 @@ def test_loggers_write_one_json_object_per_line() -> None:
     assert first["attributes"] == {"count": 3}
     assert first["timestamp"].endswith("Z")
     assert (second["severity"], second["severity_number"]) == ("FATAL", 21)
+
+
+DATABASES = """
+import django, json
+from django.conf import settings
+print(json.dumps(settings.DATABASES))
+print(json.dumps(settings.OJS))
+"""
+
+
+def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
+    done = run(
+        "-c", DATABASES, OJS_SECRET_KEY="x" * 50, DJANGO_SETTINGS_MODULE="ojs_project.settings",
+        DATABASE_URL="postgresql://ojs@pooler:6432/ojs", OJS_POOLER="true",
+        OJS_DIRECT_DATABASE_URL="postgresql://ojs@db:5432/ojs", OJS_MAX_BATCH="7",
+        OJS_EXTENSIONS="a.B, c.D",
+    )  # fmt: skip
+
+    databases, ojs = map(json.loads, done.stdout.splitlines())
+    pooled, direct = databases["default"], databases["direct"]
+    assert (pooled["HOST"], "prepare_threshold" in pooled["OPTIONS"]) == ("pooler", False)
+    assert pooled["DISABLE_SERVER_SIDE_CURSORS"] is True
+    assert (direct["HOST"], direct["OPTIONS"]["prepare_threshold"]) == ("db", 2)
+    assert ojs == {
+        "DIRECT_DATABASE": "direct", "MAX_BATCH": 7, "EXTENSIONS": ["a.B", "c.D"],
+    }  # fmt: skip

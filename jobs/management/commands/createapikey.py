@@ -1,6 +1,6 @@
 """manage.py createapikey: make, list and revoke API keys."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -35,9 +35,7 @@ class Command(BaseCommand):
         if options["list"]:
             self._list()
         elif options["revoke"]:
-            if not revoke(options["revoke"]):
-                raise CommandError(f"no valid key has the prefix {options['revoke']}")
-            self.stdout.write(f"revoked ojs_{options['revoke']}_…")
+            self._revoke(options["revoke"])
         elif options["name"]:
             self._create(options)
         else:
@@ -45,7 +43,6 @@ class Command(BaseCommand):
 
     def _create(self, options: dict[str, Any]) -> None:
         try:
-            expires_in = options["expires_in"] and parse_duration(options["expires_in"])
             _, text = create(
                 NewKey(
                     name=options["name"],
@@ -54,9 +51,7 @@ class Command(BaseCommand):
                     queues_enqueue=_split(options["queues_enqueue"]),
                     queues_fetch=_split(options["queues_fetch"]),
                     job_types=_split(options["job_types"]),
-                    expires_at=(
-                        timezone.now() + timedelta(milliseconds=expires_in) if expires_in else None
-                    ),
+                    expires_at=_time_after(options["expires_in"]),
                     created_by="manage.py",
                 )
             )
@@ -64,14 +59,30 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from None
         self.stdout.write(text)
 
+    def _revoke(self, text: str) -> None:
+        prefix = text.removeprefix("ojs_").partition("_")[0]  # as --list shows it
+        if not revoke(prefix):
+            raise CommandError(f"no valid key has the prefix {prefix}")
+        self.stdout.write(f"revoked ojs_{prefix}_…")
+
     def _list(self) -> None:
         for key in ApiKey.objects.order_by("created_at"):
-            state = "revoked" if key.revoked_at else "valid"
+            is_expired = key.expires_at and key.expires_at <= timezone.now()
+            state = "revoked" if key.revoked_at else "expired" if is_expired else "valid"
             used = key.last_used_at.isoformat(timespec="minutes") if key.last_used_at else "never"
             self.stdout.write(
                 f"ojs_{key.prefix}_…  {state:8} {key.name}  scopes {','.join(key.scopes)}"
                 f"  tenant {key.tenant or '-'}  used {used}"
             )
+
+
+def _time_after(duration: str | None) -> datetime | None:
+    if duration is None:
+        return None
+    try:
+        return timezone.now() + timedelta(milliseconds=parse_duration(duration))
+    except ValueError as problem:
+        raise CommandError(f"--expires-in {problem}") from None
 
 
 def _split(text: str) -> tuple[str, ...]:

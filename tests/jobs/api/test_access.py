@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from jobs.api import access
-from jobs.api.base import OJSView
 from jobs.api.media import OJS_TYPE
 from jobs.api.queues import QueueCollection
 from jobs.conf import Conf, conf
@@ -22,6 +20,7 @@ from jobs.domain import keys
 from jobs.models import ApiKey
 from jobs.services import api_keys
 from tests.jobs.api.refusals import BODIES, OPERATIONS, PATHS, url
+from tests.jobs.api.routes import views
 
 Keys = Callable[..., dict[str, str]]
 
@@ -49,18 +48,6 @@ SCOPES = {
 GUARDED = [item for item in OPERATIONS if item.values[1] not in PUBLIC]
 
 
-def _views(patterns: list[Any]) -> list[type[OJSView]]:
-    found: list[type[OJSView]] = []
-    for pattern in patterns:
-        if isinstance(pattern, URLResolver):
-            found += _views(pattern.url_patterns)
-        elif isinstance(pattern, URLPattern):
-            view = getattr(pattern.callback, "cls", None)
-            if view is not None and issubclass(view, OJSView):
-                found.append(view)
-    return found
-
-
 def _call(api: Client, method: str, path: str, name: str, headers: dict[str, str]) -> Any:
     body = json.dumps(BODIES.get(name, {}))
     return api.generic(method, url(path), body, content_type=OJS_TYPE, headers=headers)
@@ -71,7 +58,7 @@ def _scope_of(name: str) -> str:
 
 
 def test_every_method_of_every_route_declares_its_scope() -> None:
-    for view in _views(get_resolver().url_patterns):
+    for _, view in views():
         methods = set(view().allowed_methods) - {"OPTIONS", "HEAD"}
         assert methods == set(view.scopes), view
         assert set(view.scopes.values()) <= keys.SCOPES | {None}, view

@@ -1,0 +1,129 @@
+"""Help for the tests of projects that use `@job`: run what was enqueued, here and now.
+
+    def test_signup_sends_a_mail(db):
+        client.post("/signup", …)
+
+        (run,) = run_available()
+
+        assert (run.type, run.state) == ("mail.send", State.COMPLETED)
+        assert len(mail.outbox) == 1
+
+Jobs take the ways of production: they are claimed, run by their handlers with the configured
+middleware, and acknowledged or failed by their retry policies. It works inside a test's
+transaction, where a worker would see nothing. Only timeouts are not enforced.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.db import connection, transaction
+from django.db.models.functions import Now
+from django.utils.module_loading import autodiscover_modules
+from psycopg.pq import TransactionStatus
+
+from jobs import queries
+from jobs.domain.claim import FetchRequest
+from jobs.domain.job import Job
+from jobs.domain.states import State, state_of
+from jobs.handlers import MODULE, Context, Discard, Retry, handled_queues
+from jobs.models import Later
+from jobs.services.ack import Ack, ack
+from jobs.services.fetch import fetch, low_water
+from jobs.services.nack import Nack, nack
+from jobs.services.promote import promote
+from jobs.services.show import show
+from jobs.worker.execution import execute
+
+WORKER = "tests"
+MOST = 1000
+
+
+class TooManyJobs(AssertionError):
+    """Jobs enqueue jobs without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt that ended; `state` is the job's now, `error` null when it succeeded."""
+
+    id: str
+    type: str
+    attempt: int
+    state: State
+    result: Any
+    error: dict[str, Any] | None
+
+
+def run_available(
+    queues: Sequence[str] = (), *, raises: bool = True, most: int = MOST
+) -> list[Run]:
+    """Run available jobs, and those they enqueue, until none is left; returns every attempt.
+
+    `queues`: those of the handlers when empty. `raises`: pass on what a handler raised, after its
+    attempt was failed, except Retry and Discard; with False look at `Run.error`. Raises
+    TooManyJobs above `most` attempts.
+    """
+    autodiscover_modules(MODULE)
+    runs: list[Run] = []
+    while job := _claim(tuple(queues) or handled_queues()):
+        if len(runs) == most:
+            raise TooManyJobs(f"{most} attempts and {job.type} is still to be run")
+        context = Context(job, WORKER)
+        _answer(_execute(context))
+        runs.append(_run(show(job.id), job.attempt))
+        if raises and context.raised and not isinstance(context.raised, Retry | Discard):
+            raise context.raised
+    return runs
+
+
+def make_due() -> int:
+    """Let the time of scheduled and retryable jobs have come; returns how many there were."""
+    Later.objects.filter(due_at__isnull=False).update(due_at=Now())
+    return promote()
+
+
+def _claim(queues: tuple[str, ...]) -> Job | None:
+    low_water.forget()  # what is remembered may stand in a transaction that was rolled back
+    queries.heal()  # jobs of the test's transaction are offered at its commit, which never comes
+    claimed = fetch(FetchRequest(queues, worker_id=WORKER)).jobs
+    return claimed[0] if claimed else None
+
+
+def _execute(context: Context) -> Ack | Nack:
+    if not connection.in_atomic_block:
+        return execute(context)
+    # in production a handler's statement fails alone; here it would spoil the test's transaction
+    before = transaction.savepoint()
+    outcome = execute(context)
+    if connection.needs_rollback or _is_spoiled():
+        connection.needs_rollback = False
+        transaction.savepoint_rollback(before)
+    else:
+        transaction.savepoint_commit(before)
+    return outcome
+
+
+def _is_spoiled() -> bool:
+    return bool(connection.connection.info.transaction_status == TransactionStatus.INERROR)
+
+
+def _answer(outcome: Ack | Nack) -> None:
+    """Send the outcome; a refusal stays one, as when the handler cancelled its own job."""
+    if isinstance(outcome, Ack):
+        ack([outcome])
+    else:
+        nack([outcome])
+
+
+def _run(job: Job, attempt: int) -> Run:
+    errors = orjson.loads(job.errors or "[]")
+    return Run(
+        job.id,
+        job.type,
+        attempt,
+        state_of(job.state),
+        orjson.loads(job.result or "null"),
+        next((error for error in errors if error.get("attempt") == attempt), None),
+    )

@@ -1,0 +1,25 @@
+"""Every route of the API, from the URL configuration itself."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from jobs.api.base import OJSView
+
+
+def views(patterns: Iterable[Any] | None = None) -> Iterator[tuple[str, type[OJSView]]]:
+    """Return the paths, with their parameters in braces, and the views of the API."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLResolver):
+            yield from views(pattern.url_patterns)
+        elif isinstance(pattern, URLPattern):
+            view = getattr(pattern.callback, "cls", None)
+            if view is not None and issubclass(view, OJSView):
+                yield _spelled(str(pattern.pattern)), view
+
+
+def _spelled(pattern: str) -> str:
+    text = re.sub(r"[(][?]P<(\w+)>[^)]*[)]", r"{\1}", pattern)
+    return re.sub(r"<\w+:(\w+)>", r"{\1}", text).strip("^$")

@@ -1,0 +1,79 @@
+"""The examples of the manual, run as they stand there."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from jobs import handlers
+from jobs.domain.states import State
+from jobs.testing import run_available
+from tests.conftest import ROOT
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the code blocks of a page."""
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [text for name, text in fences if name == language]
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a project without handlers."""
+    monkeypatch.setattr(handlers, "_registry", {})
+
+
+def curl(line: str, server: str, **environment: str) -> dict[str, Any]:
+    """Run a line in a shell and return the answer."""
+    assert "http://127.0.0.1:8000" in line
+    done = subprocess.run(
+        ["/bin/sh", "-c", line.replace("http://127.0.0.1:8000", server)],
+        env={"PATH": "/usr/bin:/bin", **environment},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_first_job_with_curl(server: str) -> None:
+    (lines,) = [block for block in blocks(ROOT / "README.md", "") if block.startswith("curl")]
+    enqueue, fetch, ack = lines.split("\n\n")
+    httpx.post(f"{server}/ojs/v1/admin/reset").raise_for_status()
+
+    stored = curl(enqueue, server)["job"]
+    taken = curl(fetch, server)["jobs"]
+    done = curl(ack, server, JOB=taken[0]["id"])
+
+    assert [job["id"] for job in taken] == [stored["id"]]
+    assert (done["acknowledged"], done["state"]) == (True, "completed")
+    shown = httpx.get(f"{server}/ojs/v1/jobs/{stored['id']}").json()["job"]
+    assert shown["result"] == {"pages": 2}
+
+
+@pytest.mark.usefixtures("store", "registry")
+def test_the_worker_in_python() -> None:
+    scope: dict[str, Any] = {}
+    for block in blocks(ROOT / "README.md", "python"):
+        exec(block, scope)  # noqa: S102 - our own manual
+
+    (run,) = run_available()  # the second one is delayed
+
+    assert (run.type, run.state) == ("mail.send", State.COMPLETED)
+    assert run.result == {"sent_to": "ada@example.org", "subject": "News"}
+
+
+@pytest.mark.usefixtures("store", "registry")
+def test_the_handlers_of_the_manual_and_their_test() -> None:
+    code = blocks(ROOT / "docs" / "handlers.md", "python")
+    scope: dict[str, Any] = {}
+    exec(code[0], scope)  # noqa: S102 - our own manual
+    exec(code[1], scope)  # noqa: S102
+    assert [run.state for run in run_available(["reports", "urgent"])] == [State.COMPLETED]
+    (with_test,) = [block for block in code if "def test_a_report_is_rendered" in block]
+    exec(with_test, scope)  # noqa: S102
+
+    scope["test_a_report_is_rendered"](run_available)

@@ -1,0 +1,97 @@
+"""Answers in batches: what becomes of those that cannot be sent."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from django.db import InternalError, OperationalError
+
+from jobs.domain.states import State, state_of
+from jobs.services.ack import Ack
+from jobs.services.nack import Nack
+from jobs.services.show import show
+from jobs.worker import acker as module
+from jobs.worker.acker import Acker
+from tests.factories import JobFactory
+from tests.processes import DEADLINE_S
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+@pytest.fixture
+def acker(store: None) -> Iterator[Acker]:
+    """Return a running sender."""
+    made = Acker()
+    made.start()
+    yield made
+    made.stop(DEADLINE_S)
+
+
+def active(queue: str) -> str:
+    """Return the id of a job that was claimed."""
+    return JobFactory.create(queue=queue, state=State.ACTIVE).id
+
+
+def state(job_id: str) -> State:
+    """Return the state of a job."""
+    return state_of(show(job_id).state)
+
+
+def test_answers_are_committed_when_send_returns(acker: Acker) -> None:
+    done, failed = active("a"), active("b")
+
+    acker.send(Ack(done), wait=True)
+    acker.send(Nack(failed, {"type": "x", "code": "x", "message": "x"}), wait=True)
+
+    assert (state(done), state(failed)) == (State.COMPLETED, State.RETRYABLE)
+
+
+def test_flush_waits_for_answers_that_nobody_waits_for(acker: Acker) -> None:
+    done = active("a")
+
+    acker.send(Ack(done), wait=False)
+
+    assert acker.flush(DEADLINE_S)
+    assert state(done) is State.COMPLETED
+
+
+@pytest.mark.parametrize("poison", [b'"\\u0000"', b"no json"], ids=["database", "serializer"])
+def test_an_answer_that_can_never_be_stored_keeps_no_other(acker: Acker, poison: bytes) -> None:
+    before, bad, after = active("a"), active("b"), active("c")
+
+    for answer in (Ack(before), Ack(bad, poison), Ack(after)):
+        acker.send(answer, wait=False)
+
+    assert acker.flush(DEADLINE_S)
+    assert [state(job) for job in (before, bad, after)] == [
+        State.COMPLETED, State.ACTIVE, State.COMPLETED,
+    ]  # fmt: skip
+
+
+def test_answers_wait_for_a_database_that_is_away(
+    acker: Acker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = active("a")
+    problems = [OperationalError, OperationalError, InternalError]
+    send = module._send
+
+    def away(batch: Sequence[module.Outcome]) -> None:
+        if problems:
+            raise problems.pop()
+        send(batch)
+
+    monkeypatch.setattr(module, "RETRY_S", 0.0)
+    monkeypatch.setattr(module, "_send", away)
+
+    acker.send(Ack(done), wait=True)
+
+    assert state(done) is State.COMPLETED
+
+
+def test_a_refused_answer_is_only_noted(acker: Acker, caplog: pytest.LogCaptureFixture) -> None:
+    job = active("a")
+    acker.send(Ack(job), wait=True)
+
+    acker.send(Ack(job), wait=True)
+
+    assert state(job) is State.COMPLETED
+    assert [record.message for record in caplog.records] == ["ack.refused"]

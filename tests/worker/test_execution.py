@@ -1,0 +1,195 @@
+"""One attempt: what becomes of what a handler returns or raises. Spec: contract 12.2."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jobs import handlers
+from jobs.conf import Conf
+from jobs.domain.envelope import parse_job
+from jobs.domain.job import Job
+from jobs.handlers import Context, Discard, JobTimeout, Retry, job
+from jobs.services.ack import Ack
+from jobs.services.nack import Nack
+from jobs.worker import execution
+from jobs.worker.execution import execute
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a project without handlers."""
+    monkeypatch.setattr(handlers, "_registry", {})
+
+
+def context(kind: str = "a.one", args: bytes = b"[]") -> Context:
+    """Return what a claimed job is run with, without a database."""
+    draft = parse_job({"type": kind, "args": []})
+    claimed = Job(
+        id=draft.id, type=kind, queue="default", tenant="", priority=0, args=args, meta=b"{}",
+        attributes=b"{}", state=4, attempt=2, max_attempts=3, timeout_ms=60_000,
+        created_at=None,  # type: ignore[arg-type]  # not looked at
+    )  # fmt: skip
+    return Context(claimed, "w1")
+
+
+def outcome_of(function: Callable[..., Any]) -> Ack | Nack:
+    """Run a function as the handler of a job."""
+    job("a.one")(function)
+    return execute(context())
+
+
+def error_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Run a function that fails and return the job's error."""
+    outcome = outcome_of(function)
+    assert isinstance(outcome, Nack)
+    assert outcome.error is not None
+    return outcome.error
+
+
+def raising(problem: BaseException) -> Callable[[], None]:
+    """Return a handler that raises."""
+
+    def handler() -> None:
+        raise problem
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [(None, None), ({"a": [1]}, b'{"a":[1]}'), (0, b"0"), ("ü", '"ü"'.encode())],
+)
+def test_what_a_handler_returns_is_the_result(value: Any, stored: bytes | None) -> None:
+    outcome = outcome_of(lambda: value)
+
+    assert isinstance(outcome, Ack)
+    assert (outcome.result, outcome.worker_id, outcome.attempt) == (stored, "w1", 2)
+
+
+def test_the_context_gives_the_result_when_nothing_is_returned() -> None:
+    def handler() -> None:
+        handlers.current_job().result = {"rows": 3}
+
+    outcome = outcome_of(handler)
+
+    assert isinstance(outcome, Ack)
+    assert outcome.result == b'{"rows":3}'
+
+
+class Coded(Exception):
+    """Has a code, as those of HTTP clients do."""
+
+
+def coded(code: object) -> Coded:
+    """Return an exception with a code."""
+    problem = Coded("x")
+    problem.code = code  # type: ignore[attr-defined]  # as any library may
+    return problem
+
+
+class Unprintable(Exception):
+    """Cannot tell what it is about."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "code", "message"),
+    [
+        (ValueError("no\0good"), "ValueError", "handler_error", "nogood"),
+        (ValueError(), "ValueError", "handler_error", "ValueError"),
+        (Retry("later"), "Retry", "RETRY", "later"),
+        (Discard("never"), "Discard", "DISCARD", "never"),
+        (SystemExit(3), "SystemExit", "handler_error", "3"),
+        (coded(404), "Coded", "handler_error", "x"),
+        (coded("E_MAIL"), "Coded", "E_MAIL", "x"),
+        (coded("a\0b\ud800"), "Coded", "ab?", "x"),
+        (ValueError("\ud800"), "ValueError", "handler_error", "?"),
+        (Unprintable(), "Unprintable", "handler_error", "Unprintable"),
+        (KeyboardInterrupt(), "KeyboardInterrupt", "handler_error", "KeyboardInterrupt"),
+    ],
+)
+def test_whatever_a_handler_raises_fails_the_attempt(
+    problem: BaseException, kind: str, code: str, message: str
+) -> None:
+    error = error_of(raising(problem))
+
+    assert (error["type"], error["code"], error["message"]) == (kind, code, message)
+    assert "test_execution.py" in error["backtrace"][-1]
+
+
+def test_a_timeout_names_its_limit() -> None:
+    error = error_of(raising(JobTimeout()))
+
+    assert (error["type"], error["code"]) == ("timeout", "timeout")
+    assert error["details"]["limit_ms"] == 60_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{1, 2}, "\0", ["a", {"b\0": 1}], "\ud800", [2**70, float("nan")], "x" * 1_048_577],
+    ids=["no json", "nul", "nul in a key", "surrogate", "not a number", "too large"],
+)
+def test_a_result_that_cannot_be_stored_fails_the_attempt(value: Any) -> None:
+    assert error_of(lambda: value)["code"] == "invalid_result"
+
+
+def test_text_that_looks_like_an_escape_is_a_result() -> None:
+    outcome = outcome_of(lambda: "\\u0000")
+
+    assert isinstance(outcome, Ack)
+
+
+def test_integers_of_any_size_arrive_exactly() -> None:
+    job("a.one")(lambda number: number)
+
+    outcome = execute(context(args=b"[%d]" % 2**70))
+
+    assert isinstance(outcome, Ack)
+    assert outcome.result == b"%d" % 2**70
+
+
+def test_arguments_that_do_not_fit_fail_the_attempt() -> None:
+    job("a.one")(lambda: None)
+
+    outcome = execute(context(args=b"[1, 2]"))
+
+    assert isinstance(outcome, Nack)
+    assert (outcome.error or {})["type"] == "TypeError"
+
+
+def test_keywords_come_as_the_last_argument() -> None:
+    job("a.one")(lambda number, *, name: [number, name])
+
+    outcome = execute(context(args=b'[1, {"__kwargs__": {"name": "ada"}}]'))
+
+    assert isinstance(outcome, Ack)
+    assert outcome.result == b'[1,"ada"]'
+
+
+def outer(context: Context, call: Callable[[Context], Any]) -> Any:
+    """Wrap the result."""
+    context.extras["seen"] = ["outer"]
+    return ["outer", call(context)]
+
+
+def inner(context: Context, call: Callable[[Context], Any]) -> Any:
+    """Wrap the result, inside of `outer`."""
+    context.extras["seen"].append("inner")
+    return ["inner", call(context)]
+
+
+def test_middleware_wraps_the_handler_the_first_outermost(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = tuple(f"{__name__}.{name}" for name in ("outer", "inner"))
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    monkeypatch.setattr(execution, "conf", lambda: Conf(execution_middleware=paths))
+    execution.chain.cache_clear()
+
+    outcome = outcome_of(lambda: "handler")
+
+    execution.chain.cache_clear()
+    assert isinstance(outcome, Ack)
+    assert outcome.result == b'["outer",["inner","handler"]]'
