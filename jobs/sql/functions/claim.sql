@@ -5,8 +5,8 @@
 -- expiry; and that a job is handed out once.
 --
 -- Parameters: p_queues in turn order, p_quotas the most jobs to take at each position (null: no
--- bound); p_tenant and p_routes narrow the lanes (null: any); a tenant's lanes are found by their key,
--- since thousands may lie before them in the order; p_low_* are hints where live entries
+-- bound); p_tenant and p_routes narrow the lanes (null: any), and a tenant's lanes are found by
+-- their key, since thousands may lie before them in the order; p_low_* are hints where live entries
 -- begin (per position of p_queues: rank and virtual time; per lane: seq). A hint only saves the
 -- walk over dead index entries; whoever passes one repeats the call without it once a second.
 --
