@@ -8,7 +8,8 @@ WITH before AS (
     INSERT INTO ojs_worker AS w (id, reported, is_draining, hostname, pid, queues, concurrency,
                                  labels, pool, started_at, last_heartbeat_at, stopped_at)
     VALUES (%(worker_id)s::text, %(reported)s::smallint, %(draining)s::boolean,
-            %(hostname)s::text, %(pid)s::bigint, %(queues)s::jsonb, %(concurrency)s::int, %(labels)s::jsonb, %(pool)s::text,
+            %(hostname)s::text, %(pid)s::bigint, %(queues)s::jsonb, %(concurrency)s::int,
+            %(labels)s::jsonb, %(pool)s::text,
             coalesce(%(started_at)s::timestamptz, now()), now(),
             CASE WHEN %(stopped)s::boolean THEN now() END)
     ON CONFLICT (id) DO UPDATE
