@@ -33,19 +33,26 @@ def at_once(works: Iterable[Callable[[], T]]) -> list[T]:
         return [future.result() for future in [start(work) for work in todo]]
 
 
+def until(check: Callable[[], bool]) -> None:
+    """Ask the database again and again until it says yes."""
+    end = monotonic() + DEADLINE_S
+    while not check():
+        assert monotonic() < end, "it did not happen"
+
+
 def wait_until_blocked(number: int = 1) -> None:
     """Return when so many other connections of this database wait for a lock."""
-    until = monotonic() + DEADLINE_S
-    while monotonic() < until:
+
+    def is_blocked() -> bool:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_stat_clear_snapshot()")  # a transaction sees one otherwise
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                 " AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'"
             )
-            if cursor.fetchone()[0] >= number:
-                return
-    raise AssertionError("nobody waits for a lock")
+            return bool(cursor.fetchone()[0] >= number)
+
+    until(is_blocked)
 
 
 def wait_until_settled() -> None:
@@ -53,13 +60,13 @@ def wait_until_settled() -> None:
 
     The record is read and folded up to the oldest running transaction, of any database.
     """
-    until = monotonic() + DEADLINE_S
-    while monotonic() < until:
+
+    def is_settled() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT coalesce((SELECT max(stamp) FROM ojs_event)"
                 " < pg_snapshot_xmin(pg_current_snapshot()), true)"
             )
-            if cursor.fetchone()[0]:
-                return
-    raise AssertionError("an old transaction is still running")
+            return bool(cursor.fetchone()[0])
+
+    until(is_settled)

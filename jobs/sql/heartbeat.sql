@@ -5,15 +5,16 @@ WITH before AS (
     SELECT w.reported, w.last_heartbeat_at, w.dead_at, w.stopped_at
       FROM ojs_worker AS w WHERE w.id = %(worker_id)s::text
 ), beat AS (
-    INSERT INTO ojs_worker AS w (id, reported, is_draining, hostname, pid, queues, concurrency, labels, pool,
-                                 started_at, last_heartbeat_at, stopped_at)
-    VALUES (%(worker_id)s::text, %(reported)s::smallint, %(draining)s::boolean, %(hostname)s::text, %(pid)s::bigint,
-            %(queues)s::jsonb, %(concurrency)s::int, %(labels)s::jsonb, %(pool)s::text,
+    INSERT INTO ojs_worker AS w (id, reported, is_draining, hostname, pid, queues, concurrency,
+                                 labels, pool, started_at, last_heartbeat_at, stopped_at)
+    VALUES (%(worker_id)s::text, %(reported)s::smallint, %(draining)s::boolean,
+            %(hostname)s::text, %(pid)s::bigint, %(queues)s::jsonb, %(concurrency)s::int,
+            %(labels)s::jsonb, %(pool)s::text,
             coalesce(%(started_at)s::timestamptz, now()), now(),
             CASE WHEN %(stopped)s::boolean THEN now() END)
     ON CONFLICT (id) DO UPDATE
-       SET reported = excluded.reported, is_draining = excluded.is_draining, last_heartbeat_at = now(), dead_at = NULL,
-           stopped_at = excluded.stopped_at,
+       SET reported = excluded.reported, is_draining = excluded.is_draining,
+           last_heartbeat_at = now(), dead_at = NULL, stopped_at = excluded.stopped_at,
            hostname = coalesce(excluded.hostname, w.hostname), pid = coalesce(excluded.pid, w.pid),
            queues = coalesce(excluded.queues, w.queues),
            concurrency = coalesce(excluded.concurrency, w.concurrency),

@@ -5,13 +5,13 @@
 -- expiry; and that a job is handed out once.
 --
 -- Parameters: p_queues in turn order, p_quotas the most jobs to take at each position (null: no
--- bound); p_tenant and p_routes narrow the lanes (null: any); a tenant's lanes are found by their key,
--- since thousands may lie before them in the order; p_low_* are hints where live entries
+-- bound); p_tenant and p_routes narrow the lanes (null: any), and a tenant's lanes are found by
+-- their key, since thousands may lie before them in the order; p_low_* are hints where live entries
 -- begin (per position of p_queues: rank and virtual time; per lane: seq). A hint only saves the
 -- walk over dead index entries; whoever passes one repeats the call without it once a second.
 --
 -- Locks, in this order: the pool (exclusive, waits while nothing else is held), lanes (SKIP LOCKED;
--- a capped lane is waited for only while no other lane is held), tenants (exclusive, tried),
+-- a capped lane alone is waited for while no other can be held), tenants (exclusive, tried),
 -- ready rows (SKIP LOCKED), stripes of emptied lanes (exclusive, tried). Nothing held is waited
 -- behind, so no deadlock can pass through here.
 --
@@ -48,7 +48,7 @@ DECLARE
     v_upto float8;
     v_lanes int;
     v_locked boolean;
-    v_held boolean := false;  -- a lane lock is held since an earlier pass
+    v_held boolean := false;  -- a lane may be locked, also one that was passed by
     v_own bigint[];  -- the lanes of p_tenant in the queue
     v_near bigint[];  -- lanes at the head's priority, by vt
     v_barren bigint[];  -- lanes whose jobs were all expired or in the hands of others
@@ -143,32 +143,34 @@ BEGIN
             END IF;
 
             v_locked := false;
-            -- Lock what is free. A lane alone, too, while another is held: see below, none may be
-            -- waited for then.
-            IF (v_lanes > 1 OR v_held) AND p_tenant IS NOT NULL THEN
-                SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                       array_agg(s.weight), count(*), count(s.cap) > 0
-                  INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                  FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
-                         WHERE l.id = ANY (v_near) AND l.active AND NOT l.blocked AND NOT l.paused
-                         ORDER BY l.vt LIMIT v_quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
+            IF v_lanes > 1 OR v_held THEN
+                -- Even if none comes back: a lane whose facts have changed meanwhile stays locked.
+                v_held := true;
+                IF p_tenant IS NOT NULL THEN
+                    SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
+                           array_agg(s.weight), count(*), count(s.cap) > 0
+                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
+                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                             WHERE l.id = ANY (v_near)
+                               AND l.active AND NOT l.blocked AND NOT l.paused
+                             ORDER BY l.vt LIMIT v_quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
+                ELSE
+                    -- The window keeps a fetcher from serving a lane far ahead of the head just
+                    -- because others hold the lanes before it.
+                    SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
+                           array_agg(s.weight), count(*), count(s.cap) > 0
+                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
+                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
+                               AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
+                               AND l.vt <= v_vt + (v_quota + 1) / l.weight
+                               AND l.id <> ALL (v_barren)
+                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                             ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
+                               FOR NO KEY UPDATE SKIP LOCKED) AS s;
+                END IF;
                 v_locked := v_lanes > 0;
-            ELSIF v_lanes > 1 OR v_held THEN
-                -- The window keeps a fetcher from serving a lane far ahead of the head just
-                -- because others hold the lanes before it.
-                SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                       array_agg(s.weight), count(*), count(s.cap) > 0
-                  INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                  FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
-                         WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                           AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
-                           AND l.vt <= v_vt + (v_quota + 1) / l.weight
-                           AND l.id <> ALL (v_barren)
-                           AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                         ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
-                           FOR NO KEY UPDATE SKIP LOCKED) AS s;
-                v_locked := v_lanes > 0;
-                IF NOT v_locked THEN
+                IF NOT v_locked AND p_tenant IS NULL THEN
                     SELECT array_agg(c.id) INTO v_near
                       FROM (SELECT l.id FROM ojs_lane AS l
                              WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
@@ -178,7 +180,6 @@ BEGIN
                              ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
                 END IF;
             END IF;
-            v_held := v_held OR v_locked;
             IF NOT v_locked THEN
                 -- A lane alone, or all of them held by other fetchers: take heads under row locks
                 -- only, lanes drawn by weight. Only at the head's priority, and only lanes without
@@ -191,18 +192,19 @@ BEGIN
                            AND l.cap IS NULL
                          ORDER BY -ln(1 - random()) / l.weight LIMIT v_quota) AS s;
                 IF v_lanes = 0 THEN
-                    -- Only capped lanes at the head: wait for one, unless a lane is held already
-                    -- (two fetchers could then wait for each other).
-                    EXIT WHEN v_held;
+                    -- A capped lane alone: wait for it, unless one may be held already (two
+                    -- fetchers could then wait for each other); those try again a few times.
+                    EXIT WHEN v_held AND pass >= 4;
+                    CONTINUE WHEN v_held;
                     SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
                            array_agg(s.weight), count(*), count(s.cap) > 0
                       INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
                       FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
-                             WHERE l.id = ANY (v_near)
+                             WHERE l.id = v_near[1]
                                AND l.active AND NOT l.blocked AND NOT l.paused
-                             ORDER BY l.vt LIMIT 1 FOR NO KEY UPDATE) AS s;
+                               FOR NO KEY UPDATE) AS s;
                     v_locked := true;
-                    v_held := v_held OR v_lanes > 0;
+                    v_held := true;
                     CONTINUE WHEN v_lanes = 0;
                 END IF;
             END IF;
@@ -336,7 +338,7 @@ BEGIN
                           FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
                                    FOR NO KEY UPDATE SKIP LOCKED) AS s
                          WHERE l.id = s.id AND l.id = r.lane;
-                        v_held := v_held OR FOUND;
+                        v_held := true;
                     END IF;
                 END LOOP;
             END IF;
