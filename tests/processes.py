@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0  # many tests at once make everything slow; a failure may take this long
 
 
 def until(check: Callable[[], bool], what: str = "it", deadline_s: float = DEADLINE_S) -> None:

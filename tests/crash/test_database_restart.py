@@ -10,7 +10,7 @@ from ojs_project.postgres import Cluster
 from tests.conftest import wait_until_healthy
 from tests.crash.conftest import Run, Store, serve
 from tests.crash.load import PATIENCE_S, Load
-from tests.processes import until
+from tests.processes import DEADLINE_S, until
 
 pytestmark = pytest.mark.xdist_group("crash")
 
@@ -57,7 +57,7 @@ def test_what_was_acknowledged_survives_a_database_crash_and_everything_goes_on(
         until(lambda: stored <= store.jobs(COMPLETED), "the end of every job")
     worker.send_signal(signal.SIGTERM)
 
-    assert worker.wait(60) == 0  # the same process, reconnected
+    assert worker.wait(DEADLINE_S) == 0  # the same process, reconnected
     assert load.journal.problems == []
     assert load.journal.refusals.total() > 0
     assert load.journal.stored <= store.jobs()

@@ -1,6 +1,7 @@
 """/metrics of several server processes. Spec: contract 32.3."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -10,7 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.loops import run_once
 from tests.conftest import Spawn, free_port, wait_until_answering
-from tests.processes import until
+from tests.processes import DEADLINE_S, until
+
+get, post = partial(httpx.get, timeout=DEADLINE_S), partial(httpx.post, timeout=DEADLINE_S)
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -33,7 +36,7 @@ def servers(spawn: Spawn, tmp_path: Path) -> list[str]:
 
 def scrape(url: str) -> dict[str, Metric]:
     """Read and parse the page; no family may come twice."""
-    answer = httpx.get(f"{url}/metrics")
+    answer = get(f"{url}/metrics")
     assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     found = list(text_string_to_metric_families(answer.text))
     assert len({family.name for family in found}) == len(found)
@@ -55,12 +58,12 @@ def test_obs_3_counters_of_several_processes_add_up_wherever_they_are_read(
 ) -> None:
     for url in (*servers, *servers, servers[0]):
         job = {"type": "obs.test", "args": [], "options": {"queue": "metrics"}}
-        httpx.post(f"{url}/ojs/v1/jobs", json=job).raise_for_status()
+        post(f"{url}/ojs/v1/jobs", json=job).raise_for_status()
     for url in servers:
-        fetched = httpx.post(f"{url}/ojs/v1/workers/fetch", json={"queues": ["metrics"]}).json()
+        fetched = post(f"{url}/ojs/v1/workers/fetch", json={"queues": ["metrics"]}).json()
         ack = {"job_id": fetched["jobs"][0]["id"]}
-        httpx.post(f"{url}/ojs/v1/workers/ack", json=ack).raise_for_status()
-    httpx.post(f"{servers[0]}/ojs/v1/workers/fetch", json={"queues": ["empty"]})
+        post(f"{url}/ojs/v1/workers/ack", json=ack).raise_for_status()
+    post(f"{servers[0]}/ojs/v1/workers/fetch", json={"queues": ["empty"]})
 
     for url in servers:  # the database's numbers are at most five seconds old
         until(lambda url=url: folded(url, "enqueued") == 5, "the count of enqueued jobs")  # type: ignore[misc]
@@ -80,7 +83,7 @@ def folded(url: str, what: str) -> float:
 def test_obs_3_requests_are_counted_by_route_never_by_path(servers: list[str]) -> None:
     url = servers[0]
     for path in ("/ojs/v1/jobs/1", "/ojs/v1/jobs/2", "/ojs/v1/nowhere", f"/x/{os.getpid()}"):
-        httpx.get(url + path)
+        get(url + path)
 
     families = scrape(url)
 
@@ -110,4 +113,4 @@ def test_obs_3_loops_are_observed(servers: list[str], spawn: Spawn, tmp_path: Pa
             name,
         )
     runner.terminate()
-    assert runner.wait(60) == 0
+    assert runner.wait(DEADLINE_S) == 0

@@ -13,6 +13,7 @@ from jobs import handlers
 from jobs.domain.states import State
 from jobs.testing import run_available
 from tests.conftest import ROOT
+from tests.processes import DEADLINE_S
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -42,7 +43,7 @@ def curl(line: str, server: str, **environment: str) -> dict[str, Any]:
 def test_the_first_job_with_curl(server: str) -> None:
     (lines,) = [block for block in blocks(ROOT / "README.md", "") if block.startswith("curl")]
     enqueue, fetch, ack = lines.split("\n\n")
-    httpx.post(f"{server}/ojs/v1/admin/reset").raise_for_status()
+    httpx.post(f"{server}/ojs/v1/admin/reset", timeout=DEADLINE_S).raise_for_status()
 
     stored = curl(enqueue, server)["job"]
     taken = curl(fetch, server)["jobs"]
@@ -50,7 +51,7 @@ def test_the_first_job_with_curl(server: str) -> None:
 
     assert [job["id"] for job in taken] == [stored["id"]]
     assert (done["acknowledged"], done["state"]) == (True, "completed")
-    shown = httpx.get(f"{server}/ojs/v1/jobs/{stored['id']}").json()["job"]
+    shown = httpx.get(f"{server}/ojs/v1/jobs/{stored['id']}", timeout=DEADLINE_S).json()["job"]
     assert shown["result"] == {"pages": 2}
 
 

@@ -17,7 +17,7 @@ from jobs.models import Event, Progress, Worker
 from jobs.services.cancel import cancel
 from jobs.services.show import show
 from jobs.services.workers import direct
-from tests.processes import until
+from tests.processes import DEADLINE_S, until
 from tests.worker import ojs_jobs as handlers
 from tests.worker.conftest import Meeting, Spawn, wait_for
 
@@ -55,7 +55,7 @@ def test_the_context_reports_progress_and_sets_the_result(worker: Spawn) -> None
 def test_once_ends_when_nothing_is_available(worker: Spawn) -> None:
     ids = [stored(handlers.echo.enqueue(n)) for n in range(50)]
     process = worker("--once", "--processes", "2")
-    assert process.wait(60) == 0
+    assert process.wait(DEADLINE_S) == 0
     assert {state_of(show(job_id).state) for job_id in ids} == {State.COMPLETED}
 
 
@@ -128,7 +128,7 @@ def test_gs_1_sigterm_finishes_what_runs_and_gives_the_rest_back(
     process.send_signal(signal.SIGTERM)
     until(lambda: any(state_of(show(job_id).state) is State.AVAILABLE for job_id in ids))
     running.let_go()
-    assert process.wait(30) == 0
+    assert process.wait(DEADLINE_S) == 0
     done, back = sorted((show(job_id) for job_id in ids), key=lambda job: job.state, reverse=True)
     assert (state_of(done.state), done.attempt) == (State.COMPLETED, 1)
     assert (state_of(back.state), back.attempt) == (State.AVAILABLE, 0)
@@ -141,7 +141,7 @@ def test_gs_4_what_outlasts_the_grace_period_is_given_back_unharmed(
     process = worker(OJS_SHUTDOWN_GRACE_MS="300")
     meeting.next()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 1
+    assert process.wait(DEADLINE_S) == 1
     job = show(job_id)
     assert (state_of(job.state), job.attempt, errors(job)) == (State.AVAILABLE, 0, [])
 
@@ -153,7 +153,7 @@ def test_gs_5_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> 
     process.send_signal(signal.SIGTERM)
     until(lambda: Event.objects.filter(kind=31).exists())  # quiet: the first one arrived
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 1
+    assert process.wait(DEADLINE_S) == 1
 
 
 def test_gs_5_sigtstp_quiets_and_sigcont_resumes(worker: Spawn, meeting: Meeting) -> None:
