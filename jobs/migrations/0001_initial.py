@@ -319,6 +319,7 @@ class Migration(migrations.Migration):
                 ('id', models.TextField(primary_key=True, serialize=False)),
                 ('reported', models.SmallIntegerField(db_default=0, default=0)),
                 ('directive', models.SmallIntegerField(db_default=0, default=0)),
+                ('is_draining', models.BooleanField(db_default=False, default=False)),
                 ('hostname', models.TextField(null=True)),
                 ('pid', models.BigIntegerField(null=True)),
                 ('queues', models.JSONField(null=True)),
