@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models.functions import Now
 from django.utils.module_loading import autodiscover_modules
 from psycopg.pq import TransactionStatus
@@ -92,16 +92,16 @@ def _claim(queues: tuple[str, ...]) -> Job | None:
 
 
 def _execute(context: Context) -> Ack | Nack:
-    if not connection.in_atomic_block:
+    before = connection.savepoint()
+    if before is None:  # in no transaction
         return execute(context)
     # in production a handler's statement fails alone; here it would spoil the test's transaction
-    before = transaction.savepoint()
     outcome = execute(context)
     if connection.needs_rollback or _is_spoiled():
         connection.needs_rollback = False
-        transaction.savepoint_rollback(before)
+        connection.savepoint_rollback(before)
     else:
-        transaction.savepoint_commit(before)
+        connection.savepoint_commit(before)
     return outcome
 
 
