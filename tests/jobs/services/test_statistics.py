@@ -5,10 +5,17 @@ from django.db import connection
 
 from jobs.loops import CORE
 from jobs.models import Ready
+from jobs.services.reset import reset
 from jobs.services.statistics import refresh_statistics
 from tests.factories import stored
 
-pytestmark = pytest.mark.usefixtures("store")
+pytestmark = pytest.mark.usefixtures("store", "never_analyzed")
+
+
+@pytest.fixture
+def never_analyzed(store: None) -> None:
+    """Start with new files: what an emptied table held before is still believed of it."""
+    reset()
 
 
 def believed(table: str) -> int:
