@@ -1,6 +1,6 @@
 """What every OJS endpoint shares: media types, access, headers and the error body.
 
-Spec: contract 3.1, 4, 31. A view method returns a `Reply`; it raises OJSError for anything else.
+Spec: contract 3.1, 4, 31. A view method returns an `Answer`; it raises OJSError for anything else.
 """
 
 import logging
@@ -9,19 +9,15 @@ from functools import cache
 from time import perf_counter
 from typing import Any, ClassVar
 
-import orjson
 from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
-from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from jobs.api.access import Principal, authenticate
+from jobs.api.answer import Answer
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.openapi import OperationSchema
 from jobs.conf import conf
@@ -53,60 +49,16 @@ SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
 SQL_UNAVAILABLE = {"57P01", "57P02", "57P03", "53300", "08006", "08001", "08003"}
 
 
-class Parser(BaseParser):
-    """Accept any body: `OJSView.body` reads it, with OJS errors."""
-
-    media_type = "*/*"
-
-    def parse(self, stream: Any, media_type: str | None = None, context: Any = None) -> Any:
-        """Leave the body alone."""
-        return stream
-
-
-class Renderer(BaseRenderer):
-    """JSON by orjson; ready bytes pass through."""
-
-    media_type = OJS_TYPE
-    format = "json"
-    charset = None
-
-    def render(self, data: Any, media_type: str | None = None, context: Any = None) -> bytes:
-        """Serialize an answer."""
-        if data is None:
-            return b""
-        return data if isinstance(data, bytes) else jsonio.dumps(data)
-
-
-class JSONRenderer(Renderer):
-    """The same bytes for clients that only know application/json."""
-
-    media_type = JSON_TYPE
-
-
-class Negotiation(BaseContentNegotiation):
-    """Always answer: the OJS type unless the client asks for plain JSON only. Spec: D15."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        """Use the one parser."""
-        return parsers[0]
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        """Choose between the two spellings of one body."""
-        accept = request.META.get("HTTP_ACCEPT", "")
-        chosen = renderers[1] if JSON_TYPE in accept and OJS_TYPE not in accept else renderers[0]
-        return chosen, chosen.media_type
-
-
 class OJSView(APIView):
     """Base of all endpoints. `scopes` names what a key needs per method; None is public.
 
-    A public view may show more to who has `optional_scope`.
+    A public view may show more to who has `optional_scope`. Every method answers with an Answer;
+    where DRF's types name its own Response the annotation is Any.
     """
 
     schema = OperationSchema()
-    parser_classes = [Parser]
-    renderer_classes = [Renderer, JSONRenderer]
-    content_negotiation_class = Negotiation
+    parser_classes = ()  # `body` reads it, with OJS errors
+    renderer_classes = ()  # see `Answer`
     authentication_classes = ()
     permission_classes = ()
     throttle_classes = ()
@@ -119,8 +71,7 @@ class OJSView(APIView):
     began: float
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check version and access before the handler runs."""
-        super().initial(request, *args, **kwargs)
+        """Check version and access before the handler runs, instead of all that DRF could check."""
         _check_version(request)
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method in self.scopes:
@@ -163,15 +114,14 @@ class OJSView(APIView):
             _check_content_type(request.META.get("CONTENT_TYPE", ""), has_body=bool(length))
         return request.body
 
-    def handle_exception(self, exc: Exception) -> Response:
+    def handle_exception(self, exc: Exception) -> Any:
         """Render every problem in the OJS shape."""
         return error_response(as_ojs_error(exc), self.identity)
 
-    def finalize_response(
-        self, request: Request, response: Any, *args: Any, **kwargs: Any
-    ) -> Response:
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Add the headers that every answer has."""
-        answer = super().finalize_response(request, response, *args, **kwargs)
+        answer: Answer = response
+        answer.settle(request._request)
         stamp(answer, self.identity)
         match = request.resolver_match
         route = (match and match.url_name) or "unknown"
@@ -185,13 +135,13 @@ class OJSView(APIView):
         self.began = perf_counter()
         return super().initialize_request(request, *args, **kwargs)
 
-    def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
+    def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer 405 with Allow."""
         raise MethodNotAllowed.of(request.method or "", self.allowed_methods)
 
-    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
+    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer OPTIONS without a body."""
-        return Response(None, status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+        return Answer(None, status=204, headers={"Allow": ", ".join(self.allowed_methods)})
 
 
 def _check_version(request: Request) -> None:
@@ -253,21 +203,18 @@ def error_body(problem: OJSError, identity: str) -> dict[str, Any]:
     }
 
 
-def error_response(problem: OJSError, identity: str) -> Response:
-    """Render an error for a DRF view."""
-    return Response(error_body(problem, identity), status=problem.status, headers=problem.headers)
+def error_response(problem: OJSError, identity: str) -> Answer:
+    """Render an error."""
+    return Answer(error_body(problem, identity), status=problem.status, headers=problem.headers)
 
 
 def plain_error(problem: OJSError, request: HttpRequest) -> HttpResponse:
     """Render an error outside DRF: unknown paths and failures of the framework itself."""
     identity = chosen_request_id(request)
-    response = HttpResponse(
-        orjson.dumps(error_body(problem, identity)), status=problem.status, content_type=OJS_TYPE
-    )
-    for name, value in problem.headers.items():
-        response.headers[name] = value
-    stamp(response, identity)
-    return response
+    answer = error_response(problem, identity)
+    answer.settle(request)
+    stamp(answer, identity)
+    return answer
 
 
 @cache

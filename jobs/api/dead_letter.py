@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from jobs.api import codec
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.jobs import JobDetail
 from jobs.api.openapi import operation
@@ -52,13 +52,13 @@ class DeadLetterCollection(OJSView):
     scopes = {"GET": "ojs:data:read"}
 
     @operation("listDeadLetter", {200: LIST}, query={**FILTER, **QUERY})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """List flagged jobs, with `all=true` every discarded one, newest first."""
         window = page(request)
         wanted = self.decode_filter(request)
         jobs, total = dead_letters(wanted, limit=window.limit, offset=window.offset)
         shown = codec.encode_all(jobs)
-        return Response(
+        return Answer(
             {"jobs": shown, "items": shown, "total": total, "pagination": window.answer(total)}
         )
 
@@ -90,11 +90,11 @@ class DeadLetterJob(JobDetail):
         {200: obj({"deleted": BOOLEAN, "job_id": ID, "id": ID})},
         refusals=(404,),
     )
-    def delete(self, request: Request, job_id: str) -> Response:
+    def delete(self, request: Request, job_id: str) -> Answer:
         """Delete a discarded job for good."""
         self.visible(job_id)
         delete(job_id)
-        return Response({"deleted": True, "job_id": job_id, "id": job_id})
+        return Answer({"deleted": True, "job_id": job_id, "id": job_id})
 
 
 class DeadLetterRetry(JobDetail):
@@ -110,14 +110,14 @@ class DeadLetterRetry(JobDetail):
         needs_body=False,
         refusals=(404,),
     )
-    def post(self, request: Request, job_id: str) -> Response:
+    def post(self, request: Request, job_id: str) -> Answer:
         """Make a discarded job available again, with changes if wanted."""
         raw = self.optional_body().get("override")
         job = self.visible(job_id)
         override = decode_override(raw, job)
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
-        return Response({"job": codec.encode_job(retry(job_id, override))})
+        return Answer({"job": codec.encode_job(retry(job_id, override))})
 
 
 def decode_override(raw: object, job: Job) -> Override | None:

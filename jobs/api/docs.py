@@ -1,18 +1,18 @@
 """The API's own description: the OpenAPI document and a page to read it. Spec: contract 3, 31."""
 
 from functools import cache
+from typing import Any
 from urllib.parse import quote
 
 import orjson
 from django.conf import settings
 from django.templatetags.static import static
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from jobs.api.base import JSONRenderer, Renderer
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
 from jobs.api.media import JSON_TYPE
 from jobs.api.openapi import Generator, operation
-from jobs.api.plain import PlainView
 from jobs.api.schemas import OBJECT, text
 from jobs.domain.errors import Unauthenticated
 
@@ -43,40 +43,32 @@ def document() -> bytes:
     return orjson.dumps(Generator().get_schema())  # type: ignore[no-untyped-call]  # no types
 
 
-class OpenAPIDocument(PlainView):
+class OpenAPIDocument(OJSView):
     """The OpenAPI document."""
 
     scopes = {"GET": "ojs:data:read"}
-    renderer_classes = [JSONRenderer]
 
     @operation("getOpenAPI", {200: None}, media={JSON_TYPE: OBJECT})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Show this document."""
-        return Response(document())
+        return Answer(document(), media=JSON_TYPE)
 
 
-class DocsRenderer(Renderer):
-    """A page, not an answer of the API."""
-
-    media_type = HTML
-
-
-class Docs(PlainView):
+class Docs(OJSView):
     """A page that shows the document and sends requests from the browser."""
 
     scopes = {"GET": "ojs:data:read"}
-    renderer_classes = [DocsRenderer]
 
     @operation("getDocs", {200: None, 302: None}, media={HTML: text()})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Show the page, made of files of this server only."""
         page = PAGE.format(assets=static(ASSETS), start=static("ojs/api-docs.js"))
-        return Response(page.encode(), headers={"Content-Security-Policy": CSP})
+        return Answer(page.encode(), media=HTML, headers={"Content-Security-Policy": CSP})
 
-    def handle_exception(self, exc: Exception) -> Response:
+    def handle_exception(self, exc: Exception) -> Any:
         """Send browsers without a login to the login page."""
         accept = self.request.headers.get("Accept", "")
         if isinstance(exc, Unauthenticated) and "text/html" in accept:
             login = f"{settings.LOGIN_URL}?next={quote(self.request.path)}"
-            return Response(b"", status=302, headers={"Location": login})
+            return Answer(None, status=302, headers={"Location": login})
         return super().handle_exception(exc)

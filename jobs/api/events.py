@@ -3,8 +3,8 @@
 from typing import Any
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import QUERY, page
@@ -55,7 +55,7 @@ class EventCollection(OJSView):
     scopes = {"GET": "ojs:data:read"}
 
     @operation("listEvents", {200: LIST}, query=FILTER)
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """List events: the latest first, or those after an id in order."""
         query = request.query_params
         after = query.get("after")
@@ -73,7 +73,7 @@ class EventCollection(OJSView):
         newest = found[-1 if after else 0].id if found else after
         if newest:
             answer["cursor"] = newest
-        return Response(answer)
+        return Answer(answer)
 
 
 def _names(request: Request, *parameters: str) -> tuple[str, ...]:

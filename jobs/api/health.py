@@ -3,10 +3,10 @@
 from typing import Any
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from jobs import VERSION
 from jobs.api.access import is_allowed
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.media import OJS_VERSION
 from jobs.api.openapi import operation
@@ -68,14 +68,14 @@ class HealthView(OJSView):
     optional_scope = "ojs:data:read"
 
     @operation("getHealth", {200: HEALTH, 503: HEALTH}, aliases={"/health": "getHealthShort"})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Show health; 503 when the database does not answer.
 
         Numbers of queues, workers and loops are for who may read.
         """
         found = health()
         is_reader = not found.error and is_allowed(request, self.optional_scope)
-        return Response(
+        return Answer(
             {
                 "status": "ok" if found.is_well else "degraded",
                 "version": VERSION,
@@ -125,9 +125,9 @@ class Alive(OJSView):
     scopes = {"GET": None}
 
     @operation("isAlive", {200: ALIVE}, aliases={"/healthz": "isAliveZ"})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Tell that the process answers."""
-        return Response({"status": "ok"})
+        return Answer({"status": "ok"})
 
 
 class Ready(OJSView):
@@ -136,7 +136,7 @@ class Ready(OJSView):
     scopes = {"GET": None}
 
     @operation("isReady", {200: READY, 503: READY}, aliases={"/readyz": "isReadyZ"})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Check the database and its tables; loops may run elsewhere and are only reported."""
         found = health()
         is_current = not found.error and is_migrated()
@@ -146,7 +146,7 @@ class Ready(OJSView):
             "loops": "ok" if found.is_ticking else "stale",
         }
         shown = {"status": "ready" if is_current else "not_ready", "checks": checks}
-        return Response(shown, status=200 if is_current else 503)
+        return Answer(shown, status=200 if is_current else 503)
 
 
 class WorkerHealth(OJSView):
@@ -155,7 +155,7 @@ class WorkerHealth(OJSView):
     scopes = {"GET": "ojs:data:read"}
 
     @operation("getWorkerHealth", {200: WORKER, 503: WORKER}, refusals=(404,))
-    def get(self, request: Request, worker_id: str) -> Response:
+    def get(self, request: Request, worker_id: str) -> Answer:
         """Show how a worker is.
 
         503 when it is about to leave or was not heard of for long.
@@ -163,7 +163,7 @@ class WorkerHealth(OJSView):
         if "\0" in worker_id:
             raise NotFound.of("worker", worker_id)
         found = worker_health(worker_id)
-        return Response(
+        return Answer(
             {
                 "worker_id": found.worker_id,
                 "state": found.state,

@@ -4,9 +4,9 @@ from time import perf_counter
 from typing import Any
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from jobs.api import codec
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj
@@ -37,7 +37,7 @@ class JobCollection(OJSView):
         headers={201: ("Location",)},
         refusals=(409, 429),
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Enqueue one job.
 
         200: an enqueue middleware of this server dropped the job.
@@ -46,10 +46,10 @@ class JobCollection(OJSView):
         self.principal.require_enqueue([(draft.queue, draft.type)])
         job = enqueue([draft], self.caller)[0]
         if job is None:
-            return Response({"job": None, "dropped": True})
+            return Answer({"job": None, "dropped": True})
         observe_enqueue(draft.queue, perf_counter() - self.began)
         location = f"/ojs/v1/jobs/{job.id}"
-        return Response({"job": codec.encode_job(job)}, status=201, headers={"Location": location})
+        return Answer({"job": codec.encode_job(job)}, status=201, headers={"Location": location})
 
 
 class JobBatch(OJSView):
@@ -63,7 +63,7 @@ class JobBatch(OJSView):
         body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
         refusals=(409, 429),
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Enqueue a batch.
 
         `dropped` holds the positions of jobs that an enqueue middleware of this server dropped.
@@ -75,7 +75,7 @@ class JobBatch(OJSView):
         answer: dict[str, Any] = {"jobs": kept, "count": len(kept)}
         if len(kept) < len(stored):
             answer["dropped"] = [n for n, job in enumerate(stored) if job is None]
-        return Response(answer, status=201)
+        return Answer(answer, status=201)
 
 
 def decode_all(raw: list[Any]) -> list[JobDraft]:
@@ -106,16 +106,16 @@ class JobDetail(OJSView):
     scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
 
     @operation("getJob", {200: JOB_ANSWER}, refusals=(404,))
-    def get(self, request: Request, job_id: str) -> Response:
+    def get(self, request: Request, job_id: str) -> Answer:
         """Show a job."""
-        return Response({"job": codec.encode_job(self.visible(job_id))})
+        return Answer({"job": codec.encode_job(self.visible(job_id))})
 
     @operation("cancelJob", {200: JOB_ANSWER}, refusals=(404, 409))
-    def delete(self, request: Request, job_id: str) -> Response:
+    def delete(self, request: Request, job_id: str) -> Answer:
         """Cancel a job."""
         self.visible(job_id)
         job, previous = cancel(job_id, self.principal.name)
-        return Response({"job": codec.encode_job(job, previous_state=previous.value)})
+        return Answer({"job": codec.encode_job(job, previous_state=previous.value)})
 
     def visible(self, job_id: str) -> Job:
         """Read a job the caller may see. Raises NotFound, also for another tenant's job."""
@@ -134,9 +134,9 @@ class JobActivation(JobDetail):
     http_method_names = ["post", "options"]
 
     @operation("activateJob", {200: JOB_ANSWER}, body=OBJECT, needs_body=False, refusals=(404, 409))
-    def post(self, request: Request, job_id: str) -> Response:
+    def post(self, request: Request, job_id: str) -> Answer:
         """Start a pending job."""
         self.optional_body()
         self.visible(job_id)
         job = activate(job_id)
-        return Response({"job": codec.encode_job(job, previous_state=State.PENDING.value)})
+        return Answer({"job": codec.encode_job(job, previous_state=State.PENDING.value)})

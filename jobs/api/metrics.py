@@ -4,11 +4,10 @@ from typing import Any
 
 from django_prometheus.exports import ExportToDjangoView
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from jobs.api.base import JSONRenderer, Negotiation, Renderer
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.plain import PlainView
 from jobs.api.schemas import NUMBER, integer, obj, text
 from jobs.conf import conf
 from jobs.domain.errors import InvalidRequest
@@ -30,35 +29,11 @@ SUMMARY = obj(
 )
 
 
-class TextRenderer(Renderer):
-    """Prometheus text; the exact type `text/plain` when the client asks for just that."""
-
-    media_type = TEXT
-
-
-class PlainTextRenderer(Renderer):
-    """The same without parameters. Spec: contract 32.4."""
-
-    media_type = PLAIN_TEXT
-
-
-class MetricsNegotiation(Negotiation):
-    """Choose the spelling of the text type."""
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        """Answer `Accept: text/plain` with exactly that."""
-        is_plain = request.META.get("HTTP_ACCEPT", "").strip() == "text/plain"
-        chosen = renderers[1] if is_plain else renderers[0]
-        return chosen, chosen.media_type
-
-
-class Metrics(PlainView):
+class Metrics(OJSView):
     """Everything Prometheus may know."""
 
     is_global = True
     scopes = {"GET": "ojs:admin:read"}
-    renderer_classes = [TextRenderer, PlainTextRenderer]
-    content_negotiation_class = MetricsNegotiation
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Need no key when the deployment says so."""
@@ -66,33 +41,23 @@ class Metrics(PlainView):
             super().initial(request, *args, **kwargs)
 
     @operation("getMetrics", {200: None}, media={TEXT: text(), PLAIN_TEXT: text()})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Show the lifecycle metrics and those of the server processes."""
-        return Response(prometheus_text(request))
+        return prometheus_text(request)
 
 
-def prometheus_text(request: Request) -> bytes:
-    """Return everything in the text format."""
-    return exposition() + bytes(ExportToDjangoView(request).content)
+def prometheus_text(request: Request) -> Answer:
+    """Return everything in the text format, as exactly `text/plain` when only that is accepted."""
+    text = exposition() + bytes(ExportToDjangoView(request).content)
+    is_plain = request.META.get("HTTP_ACCEPT", "").strip() == PLAIN_TEXT
+    return Answer(text, media=PLAIN_TEXT if is_plain else TEXT)
 
 
-class SummaryNegotiation(Negotiation):
-    """`format=prometheus` asks for text, whatever the client accepts."""
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        """Choose by the query first."""
-        if request.query_params.get("format") == "prometheus":
-            return MetricsNegotiation().select_renderer(request, renderers[2:])
-        return super().select_renderer(request, renderers)
-
-
-class MetricsSummary(PlainView):
+class MetricsSummary(OJSView):
     """A few numbers for dashboards without Prometheus."""
 
     is_global = True
     scopes = {"GET": "ojs:admin:read"}
-    renderer_classes = [Renderer, JSONRenderer, TextRenderer, PlainTextRenderer]
-    content_negotiation_class = SummaryNegotiation
 
     @operation(
         "getMetricsSummary",
@@ -100,15 +65,15 @@ class MetricsSummary(PlainView):
         query={"format": {"type": "string", "enum": ["json", "prometheus", ""]}},
         media={TEXT: text(), PLAIN_TEXT: text()},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Show the numbers of the whole system, or the same text as /metrics."""
         wanted = request.query_params.get("format", "")
         if wanted not in {"", "json", "prometheus"}:
             raise InvalidRequest.field("format", "must be json or prometheus", wanted[:100])
         if wanted == "prometheus":
-            return Response(prometheus_text(request))
+            return prometheus_text(request)
         found = summary()
-        return Response(
+        return Answer(
             {
                 "uptime_seconds": uptime_seconds(),
                 "jobs_enqueued_total": found.enqueued,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from jobs.api import codec
+from jobs.api.answer import Answer
 from jobs.api.jobs import JobDetail
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
@@ -91,9 +91,9 @@ class JobProgress(JobDetail):
     http_method_names = ["get", "head", "put", "options"]
 
     @operation("getProgress", {200: PROGRESS}, refusals=(404,))
-    def get(self, request: Request, job_id: str) -> Response:
+    def get(self, request: Request, job_id: str) -> Answer:
         """Show what was reported last."""
-        return Response(encode_progress(self.visible(job_id)))
+        return Answer(encode_progress(self.visible(job_id)))
 
     @operation(
         "reportProgress",
@@ -101,7 +101,7 @@ class JobProgress(JobDetail):
         body=obj({}, optional({"progress": NUMBER, **REPORT}), anyOf=_one_of("progress")),
         refusals=(404, 409),
     )
-    def put(self, request: Request, job_id: str) -> Response:
+    def put(self, request: Request, job_id: str) -> Answer:
         """Report progress.
 
         Clamped to 0 to 1; never falls within an attempt; nothing is stored unless the job is
@@ -111,7 +111,7 @@ class JobProgress(JobDetail):
         wanted, worker_id = decode_progress(body, "progress", 1.0), codec.worker_id(body)
         self.visible(job_id)
         report(job_id, wanted, worker_id=worker_id)
-        return Response(encode_progress(self.visible(job_id)))
+        return Answer(encode_progress(self.visible(job_id)))
 
 
 class WorkerProgress(JobDetail):
@@ -130,11 +130,11 @@ class WorkerProgress(JobDetail):
         ),
         refusals=(404, 409),
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Report progress in percent."""
         body = self.body()
         job_id = codec.job_id(body)
         wanted, worker_id = decode_progress(body, "percentage", 100.0), codec.worker_id(body)
         self.visible(job_id)
         report(job_id, wanted, worker_id=worker_id)
-        return Response(encode_progress(self.visible(job_id)))
+        return Answer(encode_progress(self.visible(job_id)))

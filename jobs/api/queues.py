@@ -3,9 +3,9 @@
 from typing import Any
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from jobs.api import codec
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import QUERY, page
@@ -113,11 +113,11 @@ class QueueCollection(OJSView):
     scopes = {"GET": "ojs:data:read"}
 
     @operation("listQueues", {200: QUEUE_LIST}, query=QUERY)
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """List queues by name."""
         window = page(request)
         found, total = queues(limit=window.limit, offset=window.offset)
-        return Response(
+        return Answer(
             {"queues": [encode_queue(queue) for queue in found], "pagination": window.answer(total)}
         )
 
@@ -130,11 +130,11 @@ class QueueDetail(OJSView):
     @operation(
         "getQueue", {200: obj({**STATS, "state": STATUS, "created_at": TIME})}, refusals=(404,)
     )
-    def get(self, request: Request, name: str) -> Response:
+    def get(self, request: Request, name: str) -> Answer:
         """Show a queue with its numbers."""
         numbers = stats(known_name(name))
         shown = encode_stats(numbers)
-        return Response(
+        return Answer(
             {**shown, "state": shown["status"], "created_at": format_time(numbers.created_at)}
         )
 
@@ -145,9 +145,9 @@ class QueueStatistics(OJSView):
     scopes = {"GET": "ojs:data:read"}
 
     @operation("getQueueStats", {200: QUEUE_STATS}, refusals=(404,))
-    def get(self, request: Request, name: str) -> Response:
+    def get(self, request: Request, name: str) -> Answer:
         """Show the numbers of a queue."""
-        return Response(encode_stats(stats(known_name(name))))
+        return Answer(encode_stats(stats(known_name(name))))
 
 
 class QueuePause(OJSView):
@@ -159,11 +159,11 @@ class QueuePause(OJSView):
     @operation(
         "pauseQueue", {200: obj({**STATS, "paused_at": TIME})}, body=OBJECT, needs_body=False
     )
-    def post(self, request: Request, name: str) -> Response:
+    def post(self, request: Request, name: str) -> Answer:
         """Stop handing out a queue's jobs; idempotent, makes an unknown queue."""
         self.optional_body()
         numbers, at = pause(codec.queue_name("name", name), self.principal.name)
-        return Response({**encode_stats(numbers), "paused_at": format_time(at)})
+        return Answer({**encode_stats(numbers), "paused_at": format_time(at)})
 
 
 class QueueResume(OJSView):
@@ -175,8 +175,8 @@ class QueueResume(OJSView):
     @operation(
         "resumeQueue", {200: obj({**STATS, "resumed_at": TIME})}, body=OBJECT, needs_body=False
     )
-    def post(self, request: Request, name: str) -> Response:
+    def post(self, request: Request, name: str) -> Answer:
         """Hand out a queue's jobs again; idempotent, makes an unknown queue."""
         self.optional_body()
         numbers, at = resume(codec.queue_name("name", name), self.principal.name)
-        return Response({**encode_stats(numbers), "resumed_at": format_time(at)})
+        return Answer({**encode_stats(numbers), "resumed_at": format_time(at)})

@@ -3,9 +3,9 @@
 from typing import Any
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from jobs import VERSION, extensions
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.media import OJS_VERSION
 from jobs.api.openapi import operation
@@ -77,14 +77,14 @@ class Manifest(OJSView):
     scopes = {"GET": None}
 
     @operation("getManifest", {200: MANIFEST})
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Answer:
         """Show the manifest."""
         facts = [*CORE, *(f for hook in extensions.having("manifest") if (f := hook()))]
         capabilities = dict(CAPABILITIES)
         for fact in facts:
             capabilities |= fact.capabilities
         base = request.build_absolute_uri("/ojs/v1")
-        return Response(
+        return Answer(
             {
                 "specversion": OJS_VERSION,
                 "ojs_version": OJS_VERSION,
@@ -158,9 +158,9 @@ class Reset(OJSView):
     is_global = True
 
     @operation("reset", {204: None}, refusals=(404,))
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Forget all jobs. 404 unless OJS_ALLOW_RESET is on."""
         if not conf().allow_reset:
             raise NotFound("no such resource")
         reset()
-        return Response(None, status=204)
+        return Answer(None, status=204)

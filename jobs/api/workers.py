@@ -6,9 +6,9 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from jobs.api import codec
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView, error_body
 from jobs.api.openapi import operation
 from jobs.api.schemas import OBJECT
@@ -50,7 +50,7 @@ class FetchJobs(WorkerView):
     """FETCH."""
 
     @operation("fetchJobs", {200: schemas.FETCHED}, body=schemas.FETCH)
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Hand out jobs."""
         body = self.body()
         wanted = codec.decode_fetch(body, tenant=self.principal.tenant)
@@ -60,7 +60,7 @@ class FetchJobs(WorkerView):
         answer: dict[str, Any] = {"jobs": codec.encode_all(claimed.jobs)}
         if claimed.directive:
             answer["directive"] = Standing(claimed.directive).name.lower()
-        return Response(answer)
+        return Answer(answer)
 
     def claim(self, wanted: FetchRequest, wait_ms: int) -> Claimed:
         """Claim now, or hold the request until a job arrives."""
@@ -71,28 +71,28 @@ class AckJob(WorkerView):
     """ACK."""
 
     @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Complete a job."""
         wanted = codec.decode_ack(self.body())
         self.known_id(wanted.job_id)
         outcome = ack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
-        return Response(codec.encode_ack(outcome))
+        return Answer(codec.encode_ack(outcome))
 
 
 class NackJob(WorkerView):
     """FAIL."""
 
     @operation("nackJob", {200: schemas.NACKED}, body=schemas.NACK, refusals=(404, 409))
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Fail an attempt, or give it back."""
         wanted = codec.decode_nack(self.body())
         self.known_id(wanted.job_id)
         outcome = nack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
-        return Response(codec.encode_nack(outcome))
+        return Answer(codec.encode_nack(outcome))
 
 
 Item = Ack | Nack
@@ -106,7 +106,7 @@ class BatchView(WorkerView):
 
     member: ClassVar[str]
 
-    def answer(self) -> Response:
+    def answer(self) -> Answer:
         """Apply all items."""
         raw = codec.items(self.body(), self.member, conf().max_batch)
         wanted = [codec.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
@@ -119,7 +119,7 @@ class BatchView(WorkerView):
             self.result(i.job_id, (done if i is first.get(i.job_id) else refused).get(i.job_id))
             for i in wanted
         ]
-        return Response({"results": results, "count": len(results)})
+        return Answer({"results": results, "count": len(results)})
 
     def outcomes(self, wanted: Mapping[str, Item]) -> dict[str, Any]:
         """Change the jobs; one outcome per id."""
@@ -153,7 +153,7 @@ class AckBatch(BatchView):
     member = "acks"
 
     @operation("ackJobs", **schemas.batch("acks", schemas.ACK, schemas.ACKED))
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Complete many jobs; each item stands for itself."""
         return self.answer()
 
@@ -176,7 +176,7 @@ class NackBatch(BatchView):
     member = "nacks"
 
     @operation("nackJobs", **schemas.batch("nacks", schemas.NACK, schemas.NACKED))
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Fail many attempts; each item stands for itself."""
         return self.answer()
 
@@ -202,12 +202,12 @@ class Heartbeat(WorkerView):
         body=schemas.BEAT,
         aliases={"/ojs/v1/workers/beat": "beat"},
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Answer:
         """Note that a worker lives and tell it what to do."""
         report = codec.decode_heartbeat(self.body())
         if self.principal.tenant is not None:
             report = replace(report, active_ids=tuple(self.known(report.active_ids)))
-        return Response(codec.encode_heartbeat(heartbeat(report)))
+        return Answer(codec.encode_heartbeat(heartbeat(report)))
 
 
 class WorkerDirective(OJSView):
@@ -224,10 +224,10 @@ class WorkerDirective(OJSView):
         needs_body=False,
         refusals=(404, 409),
     )
-    def post(self, request: Request, worker_id: str, verb: str) -> Response:
+    def post(self, request: Request, worker_id: str, verb: str) -> Answer:
         """Tell a worker what to do; it learns it with its next heartbeat or FETCH."""
         self.optional_body()
         if "\0" in worker_id:
             raise NotFound.of("worker", worker_id)
         told = direct(worker_id, verb)
-        return Response({"worker_id": worker_id, "id": worker_id, "directive": told.name.lower()})
+        return Answer({"worker_id": worker_id, "id": worker_id, "directive": told.name.lower()})

@@ -1,0 +1,48 @@
+"""What a view returns: JSON by orjson, or ready bytes of any type.
+
+A plain HttpResponse instead of DRF's Response: a template response with renderer and negotiation
+costs as much as the rest of DRF together, and an API with one body needs neither.
+"""
+
+from collections.abc import Mapping
+
+from django.http import HttpRequest, HttpResponse
+
+from jobs.api.media import JSON_TYPE, OJS_TYPE
+from jobs.domain import jsonio
+
+
+class Answer(HttpResponse):
+    """`data` is serialized unless it is ready bytes; None is no body."""
+
+    def __init__(
+        self,
+        data: object,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media: str | None = None,
+    ) -> None:
+        """Leave `media` to the request: see `settle`."""
+        super().__init__(_body(data), status=status, content_type=media or OJS_TYPE)
+        self._has_choice = media is None
+        for name, value in (headers or {}).items():
+            self.headers[name] = value
+
+    def settle(self, request: HttpRequest) -> None:
+        """Choose between the two types of one body: OJS unless only JSON is asked for. Spec: D15.
+
+        Never 406: whatever a client accepts, it gets one of them.
+        """
+        if not self._has_choice:
+            return
+        accept = request.META.get("HTTP_ACCEPT", "")
+        if JSON_TYPE in accept and OJS_TYPE not in accept:
+            self.headers["Content-Type"] = JSON_TYPE
+        self.headers["Vary"] = "Accept"
+
+
+def _body(data: object) -> bytes:
+    if data is None:
+        return b""
+    return data if isinstance(data, bytes) else jsonio.dumps(data)
