@@ -38,7 +38,7 @@ class Statements:
             adapted.register_loader(TIMESTAMPTZ, _TimeLoader)
             adapted.register_loader(UUID, TextLoader)
             cursor.execute(self.text(name) + suffix, params)
-            return cursor.fetchall() if cursor.description else []
+            return cursor.fetchall() if cursor.cursor.pgresult.nfields else []
 
 
 class _TimeLoader(Loader):

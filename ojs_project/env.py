@@ -66,7 +66,7 @@ def database(url: str) -> dict[str, Any]:
     query = dict(parse_qsl(parts.query))
     host = query.pop("host", None) or unquote(parts.hostname or "")
     return {
-        "ENGINE": "django_prometheus.db.backends.postgresql",  # counts statements
+        "ENGINE": "ojs_project.database",  # counts statements
         "NAME": unquote(parts.path.lstrip("/")) or "postgres",
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

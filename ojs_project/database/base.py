@@ -1,0 +1,44 @@
+"""django-prometheus's PostgreSQL engine with the metrics of a connection looked up once.
+
+Its own cursor looks them up by label for every statement, which took a seventh of the rate of a
+single enqueue. Names and labels are its own; it still counts connections and their failures.
+"""
+
+from time import perf_counter
+from typing import Any
+
+from django.db.backends.postgresql import base
+from django_prometheus.db import errors_total, execute_total, query_duration_seconds
+from django_prometheus.db.backends.postgresql.base import DatabaseWrapper as CountingWrapper
+from django_prometheus.db.common import ExportingCursorWrapper
+
+
+def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
+    """Return a cursor class that counts and times what it executes."""
+    exporting: Any = ExportingCursorWrapper(cursor, alias, vendor)
+    executed = execute_total.labels(alias, vendor)
+    took = query_duration_seconds.labels(alias, vendor)
+
+    class CountingCursor(exporting):  # type: ignore[misc]  # its base is known at run time only
+        def execute(self, *args: Any, **kwargs: Any) -> Any:
+            began = perf_counter()
+            executed.inc()
+            try:
+                return cursor.execute(self, *args, **kwargs)
+            except Exception as problem:
+                errors_total.labels(alias, vendor, type(problem).__name__).inc()
+                raise
+            finally:
+                took.observe(perf_counter() - began)
+
+    return CountingCursor
+
+
+class DatabaseWrapper(CountingWrapper):  # type: ignore[misc]  # its base is untyped
+    """Gives each connection a cursor that counts."""
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Name the cursor class: Django's own in ours, not in that of django-prometheus."""
+        params: dict[str, Any] = base.DatabaseWrapper.get_connection_params(self)
+        params["cursor_factory"] = counting(params["cursor_factory"], self.alias, self.vendor)
+        return params
