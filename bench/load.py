@@ -17,7 +17,7 @@ Cycle = Generator[bytes, bytes, int]  # sends requests, receives bodies, returns
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 CHUNKED = 1 << 40  # no length given: the answer comes in chunks
-RECEIVED_BYTES = 1 << 18
+BUFFER = bytearray(1 << 18)  # one for all: making one for each answer took longer than reading it
 SHOWN_BYTES = 500
 FINISH_S = 10.0
 
@@ -113,13 +113,16 @@ class _Connection:
 
     def receive(self) -> None:
         """Take what has arrived, and go on when the answer is whole."""
-        chunk = self.socket.recv(RECEIVED_BYTES)
-        if not chunk:
+        if not self._take():
             raise LoadError("the server closed the connection")
-        self._received += chunk
         body = self._answer()
         if body is not None:
             self._advance(body)
+
+    def _take(self) -> int:
+        size = self.socket.recv_into(BUFFER)
+        self._received += memoryview(BUFFER)[:size]
+        return size
 
     def _answer(self) -> bytes | None:
         head, blank, body = self._received.partition(b"\r\n\r\n")
@@ -151,8 +154,6 @@ class _Connection:
         """Wait for the answer under way, so that its transaction does not disturb the next."""
         self.socket.settimeout(FINISH_S)
         while self._answer() is None:
-            chunk = self.socket.recv(RECEIVED_BYTES)
-            if not chunk:
+            if not self._take():
                 break
-            self._received += chunk
         self.socket.close()
