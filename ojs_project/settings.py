@@ -7,8 +7,9 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from jobs.conf import Conf
-from ojs_project import env
+from ojs_project import counters, env
 
+counters.install()  # before any app makes a metric
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 DEBUG = env.flag("OJS_DEBUG")

@@ -1,5 +1,6 @@
 """WSGI application of the standalone server."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -9,7 +10,33 @@ if multiprocessing.parent_process():
     # SIGTERM that comes while the imports below run, and the stop would end in a kill much later.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import close_caches
+from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections, reset_queries
+from django.http import HttpResponse
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ojs_project.settings")
-application = get_wsgi_application()
+_django = get_wsgi_application()
+
+if not settings.DEBUG:
+    # What Django does around each request and nobody needs here took 7 % of the API's time:
+    # connections are looked after when a request ends, the cache has none, queries are not logged.
+    request_started.disconnect(close_old_connections)
+    request_started.disconnect(reset_queries)
+    request_finished.disconnect(close_caches)
+gc.freeze()  # what is loaded by now stays: collections need not walk through it
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Answer a request; a whole body goes as a list, which granian sends at once, not in chunks."""
+    response = _django(environ, start_response)
+    if not isinstance(response, HttpResponse):
+        return response
+    body = [response.content]
+    response.close()
+    return body

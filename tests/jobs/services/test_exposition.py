@@ -13,6 +13,7 @@ from jobs.services import exposition as module
 from jobs.services.cancel import cancel
 from jobs.services.exposition import exposition
 from jobs.services.heartbeat import Report, heartbeat
+from tests.concurrency import wait_until_settled
 from tests.factories import FAR, JobFactory, stored
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -33,6 +34,7 @@ def read() -> Read:
     """Return a function that counts the events and parses the page."""
 
     def families() -> dict[str, Metric]:
+        wait_until_settled()
         for _ in range(2):  # on an empty store the first turn only finds its place
             run_once(["fold"])
         module._cached.clear()
