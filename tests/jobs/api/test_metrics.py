@@ -9,6 +9,7 @@ from django.test import Client
 from jobs.domain.states import State
 from jobs.loops import run_once
 from jobs.services import exposition
+from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory
 
 OJS = "application/openjobspec+json"
@@ -25,6 +26,7 @@ def numbers(api: Client) -> Callable[[], dict[str, Any]]:
     """Return a function that counts the events and reads the numbers."""
 
     def read() -> dict[str, Any]:
+        wait_until_settled()
         run_once(["fold"])
         found: dict[str, Any] = api.get(PATH).json()
         return found
