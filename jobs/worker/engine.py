@@ -154,8 +154,8 @@ class Engine:
         """How many jobs to claim: two per free slot, so that a slot never waits for a claim."""
         with self._lock:
             free = self.terms.concurrency * 2 - len(self._held)
-        # small claims cost as much as large ones: wait until a quarter is free
-        return min(MOST_CLAIMED, free) if free * 4 >= self.terms.concurrency else 0
+        # small claims cost as much as large ones: wait until half of it is free
+        return min(MOST_CLAIMED, free) if free >= self.terms.concurrency else 0
 
     def _claim(self, free: int) -> bool:
         request = FetchRequest(
