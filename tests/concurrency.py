@@ -55,6 +55,24 @@ def wait_until_blocked(number: int = 1) -> None:
     until(is_blocked)
 
 
+def wait_until_old_rows_are_dead() -> None:
+    """Return when no transaction of the cluster is older than what was written until now.
+
+    Index entries of replaced rows are skipped from then on. What is still running in another
+    database delays that, because sessions look anew only when their snapshots move on.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()::text")
+        now = cursor.fetchone()[0]
+
+    def is_oldest() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) > %s::text::xid8", [now])
+            return bool(cursor.fetchone()[0])
+
+    until(is_oldest)
+
+
 def wait_until_settled() -> None:
     """Return when no transaction of the cluster could still add an event before the last one.
 

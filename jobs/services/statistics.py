@@ -6,11 +6,22 @@ them up to a minute later. A table that doubled is analyzed at once instead: sel
 """
 
 from jobs import queries
-from jobs.models import Event, Finished, Job, Lane, Later, Lease, Progress, Ready, Worker
+from jobs.models import (
+    Event,
+    Finished,
+    Job,
+    Lane,
+    Later,
+    Lease,
+    Minute,
+    Progress,
+    Ready,
+    Worker,
+)
 
 TABLES = tuple(
     model._meta.db_table
-    for model in (Event, Finished, Job, Lane, Later, Lease, Progress, Ready, Worker)
+    for model in (Event, Finished, Job, Lane, Later, Lease, Minute, Progress, Ready, Worker)
 )
 
 

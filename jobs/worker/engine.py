@@ -36,8 +36,10 @@ from jobs.worker.execution import execute, failed, timed_out
 logger = logging.getLogger("ojs.worker")
 
 MOST_CLAIMED = 200
+AHEAD_S = 0.04  # of work to hold when jobs are short; a claim takes a few milliseconds
 BEATS = 6  # heartbeats within the silence after which a worker counts as dead
 TICK_S = 0.1  # how often timeouts are looked at
+PACE_S = 0.5  # between looks at how fast jobs end
 STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
 LEAVE_S = 5.0  # how long the others may go on in a process that must be replaced
 FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
@@ -68,6 +70,24 @@ class _Running:
     answered: bool = False
 
 
+class Pace:
+    """How many attempts end per second, seen over about the latest half second."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._ended = 0
+        self._at = monotonic()
+        self._rate = 0.0
+
+    def per(self, seconds: float, ended: int) -> int:
+        """Return how many end in `seconds`, given the number that has ended so far."""
+        now = monotonic()
+        if now - self._at >= PACE_S:
+            self._rate = (ended - self._ended) / (now - self._at)
+            self._ended, self._at = ended, now
+        return int(self._rate * seconds)
+
+
 class Engine:
     """A worker process; `run` blocks until it is told to end and returns an exit code."""
 
@@ -88,6 +108,8 @@ class Engine:
         self._beat_now = threading.Event()
         self._may_have_lost_claims = False
         self._is_known = threading.Event()  # the first heartbeat was stored
+        self._ended = 0  # attempts so far
+        self._pace = Pace()
 
     # --- the main thread
 
@@ -151,11 +173,16 @@ class Engine:
                 pause = FIRST_POLL_S
 
     def _free(self) -> int:
-        """How many jobs to claim: two per free slot, so that a slot never waits for a claim."""
+        """How many jobs to claim: two per slot, so that a slot never waits for a claim.
+
+        More when jobs are so short that those are done sooner than the claim.
+        """
         with self._lock:
-            free = self.terms.concurrency * 2 - len(self._held)
+            held, ended = len(self._held), self._ended
+        window = max(self.terms.concurrency * 2, self._pace.per(AHEAD_S, ended))
         # small claims cost as much as large ones: wait until half of it is free
-        return min(MOST_CLAIMED, free) if free >= self.terms.concurrency else 0
+        free = window - held
+        return min(MOST_CLAIMED, free) if free * 2 >= window else 0
 
     def _claim(self, free: int) -> bool:
         request = FetchRequest(
@@ -234,6 +261,7 @@ class Engine:
     def _forget(self, job_id: str) -> None:
         with self._lock:
             self._held.pop(job_id, None)
+            self._ended += 1
             is_low = len(self._held) <= self.terms.concurrency
         if is_low:
             self._wake.set()

@@ -54,6 +54,8 @@ DECLARE
     v_barren bigint[];  -- lanes whose jobs were all expired or in the hands of others
     v_capped boolean;
     v_ids bigint[];
+    v_places tid[];  -- where their rows are, once locked: the index may hold many dead entries
+    v_place tid;
     v_tenants text[];
     v_caps int[];
     v_vts float8[];
@@ -148,9 +150,10 @@ BEGIN
                 v_held := true;
                 IF p_tenant IS NOT NULL THEN
                     SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                           array_agg(s.weight), count(*), count(s.cap) > 0
-                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                           array_agg(s.weight), array_agg(s.place), count(*), count(s.cap) > 0
+                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_places, v_lanes, v_capped
+                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight, l.ctid AS place
+                              FROM ojs_lane AS l
                              WHERE l.id = ANY (v_near)
                                AND l.active AND NOT l.blocked AND NOT l.paused
                              ORDER BY l.vt LIMIT v_quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
@@ -158,9 +161,10 @@ BEGIN
                     -- The window keeps a fetcher from serving a lane far ahead of the head just
                     -- because others hold the lanes before it.
                     SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                           array_agg(s.weight), count(*), count(s.cap) > 0
-                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                           array_agg(s.weight), array_agg(s.place), count(*), count(s.cap) > 0
+                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_places, v_lanes, v_capped
+                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight, l.ctid AS place
+                              FROM ojs_lane AS l
                              WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
                                AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
                                AND l.vt <= v_vt + (v_quota + 1) / l.weight
@@ -197,9 +201,10 @@ BEGIN
                     EXIT WHEN v_held AND pass >= 4;
                     CONTINUE WHEN v_held;
                     SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                           array_agg(s.weight), count(*), count(s.cap) > 0
-                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight FROM ojs_lane AS l
+                           array_agg(s.weight), array_agg(s.place), count(*), count(s.cap) > 0
+                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_places, v_lanes, v_capped
+                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight, l.ctid AS place
+                              FROM ojs_lane AS l
                              WHERE l.id = v_near[1]
                                AND l.active AND NOT l.blocked AND NOT l.paused
                                FOR NO KEY UPDATE) AS s;
@@ -243,7 +248,9 @@ BEGIN
                             END IF;
                         END LOOP;
                         IF v_free <= 0 THEN
-                            UPDATE ojs_lane AS l SET blocked = true WHERE l.id = v_ids[k];
+                            UPDATE ojs_lane AS l SET blocked = true WHERE l.ctid = v_places[k]
+                            RETURNING l.ctid INTO v_place;
+                            v_places[k] := v_place;
                         END IF;
                         v_takes[k] := greatest(0, least(v_takes[k], v_free));
                     ELSE
@@ -309,9 +316,8 @@ BEGIN
                       FROM b
                 ), u AS (
                     UPDATE ojs_lane AS l SET vt = l.vt + n.jobs / l.weight
-                      FROM (SELECT count(*) AS jobs,
-                                   (SELECT m.ctid FROM ojs_lane AS m WHERE m.id = d.lane) AS place
-                              FROM d WHERE v_locked GROUP BY d.lane) AS n
+                      FROM (SELECT count(*) AS jobs, v_places[d.position] AS place
+                              FROM d WHERE v_locked GROUP BY d.position) AS n
                      WHERE l.ctid = n.place
                 )
                 SELECT b.id, b.type, b.queue, b.tenant, b.lane, b.seq, b.priority, b.version,
