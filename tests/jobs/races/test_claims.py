@@ -9,8 +9,9 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.models import Ready
+from jobs.models import Lane, Ready
 from jobs.services import lanes
+from jobs.services.ack import Ack, ack
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
 from jobs.services.fetch import fetch
@@ -116,3 +117,22 @@ def test_d12_a_cancel_ends_each_job_however_far_its_claim_has_come() -> None:
     told = heartbeat(Report("w1", active_ids=tuple(claimed)))
     assert (set(told.cancelled), told.extended) == (set(claimed), [])
     assert_store_is_sound()
+
+
+@pytest.mark.parametrize("cap", [3, 1000], ids=["reached", "never reached"])
+def test_fs_3_every_job_of_a_locked_lane_moves_its_virtual_time(cap: int) -> None:
+    """A fetcher that waited for the lane writes to the row as the one before has left it."""
+    stored = enqueue([replace(DraftFactory.create(), tenant="paid") for _ in range(300)])
+    lanes.set_terms("paid", weight=1, cap=cap)
+    before = Lane.objects.get(tenant="paid").vt
+
+    def work() -> int:
+        done = 0
+        while Ready.objects.exists():
+            jobs = fetch(FetchRequest(("default",))).jobs
+            ack([Ack(job.id) for job in jobs])
+            done += len(jobs)
+        return done
+
+    assert sum(at_once([work] * 8)) == len(stored)
+    assert Lane.objects.get(tenant="paid").vt == before + len(stored)
