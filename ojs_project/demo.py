@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -100,7 +101,8 @@ def _next() -> dict[str, Any]:
 
 def produce() -> int:
     """Enqueue one or two jobs; returns 0, so that the loop waits for its interval."""
-    enqueue([parse_job(_next()) for _ in range(CHANCE.randint(1, 2))])
+    drafts = [parse_job(_next()) for _ in range(CHANCE.randint(1, 2))]
+    enqueue([replace(draft, tenant=draft.meta["tenant_id"]) for draft in drafts])
     return 0
 
 
