@@ -11,4 +11,4 @@ META: Final = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}
 ONE_BY_ONE: Final = "BENCH_ONE_BY_ONE"  # set: handlers wait for the commit of their result
 ENGINE: Final = "BENCH_ENGINE"  # set: the database engine instead of the project's
 PLAIN_ENGINE: Final = "django.db.backends.postgresql"
-COUNTING_ENGINE: Final = "django_prometheus.db.backends.postgresql"
+COUNTING_ENGINE: Final = "ojs_project.database"

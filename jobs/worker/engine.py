@@ -32,6 +32,7 @@ from jobs.services.nack import Nack, nack
 from jobs.services.waiting import Listener
 from jobs.worker.acker import Acker
 from jobs.worker.execution import execute, failed, timed_out
+from jobs.worker.pace import Pace
 
 logger = logging.getLogger("ojs.worker")
 
@@ -39,7 +40,6 @@ MOST_CLAIMED = 200
 AHEAD_S = 0.04  # of work to hold when jobs are short; a claim takes a few milliseconds
 BEATS = 6  # heartbeats within the silence after which a worker counts as dead
 TICK_S = 0.1  # how often timeouts are looked at
-PACE_S = 0.5  # between looks at how fast jobs end
 STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
 LEAVE_S = 5.0  # how long the others may go on in a process that must be replaced
 FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
@@ -68,24 +68,6 @@ class _Running:
     until: float  # monotonic: when its execution time is over
     warned: bool = False
     answered: bool = False
-
-
-class Pace:
-    """How many attempts end per second, seen over about the latest half second."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._ended = 0
-        self._at = monotonic()
-        self._rate = 0.0
-
-    def per(self, seconds: float, ended: int) -> int:
-        """Return how many end in `seconds`, given the number that has ended so far."""
-        now = monotonic()
-        if now - self._at >= PACE_S:
-            self._rate = (ended - self._ended) / (now - self._at)
-            self._ended, self._at = ended, now
-        return int(self._rate * seconds)
 
 
 class Engine:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from jobs.worker import engine
-from jobs.worker.engine import PACE_S, Pace
+from jobs.worker import pace as module
+from jobs.worker.pace import PACE_S, Pace
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the time that the module sees, to be set."""
     now = [100.0]
-    monkeypatch.setattr(engine, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
     return now
 
 
