@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from psycopg import adapters
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.types.string import TextLoader
 
+KEPT = "ojs_cursor"
 TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
 
 
@@ -32,13 +34,34 @@ class Statements:
 
         `suffix` is constant text that follows the statement, such as an order.
         """
-        with connection.cursor() as cursor:
-            # for this cursor only: a job has up to seven times, and ids are handed on as text
-            adapted = cursor.cursor.adapters
-            adapted.register_loader(TIMESTAMPTZ, _TimeLoader)
-            adapted.register_loader(UUID, TextLoader)
-            cursor.execute(self.text(name) + suffix, params)
-            return cursor.fetchall() if cursor.cursor.pgresult.nfields else []
+        cursor = _cursor()
+        cursor.execute(self.text(name) + suffix, params)
+        return cursor.fetchall() if cursor.cursor.pgresult.nfields else []
+
+
+def _cursor() -> CursorWrapper:
+    """Return the cursor kept with this thread's connection; a new one where statements are logged.
+
+    Making one took a tenth of the time that an enqueue spends in Python.
+    """
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    if connection.queries_logged:
+        return _made()
+    raw = connection.connection
+    kept: CursorWrapper | None = getattr(raw, KEPT, None)
+    if kept is None:
+        kept = _made()
+        setattr(raw, KEPT, kept)  # and ends with it
+    return kept
+
+
+def _made() -> CursorWrapper:
+    cursor = connection.cursor()
+    # for this cursor only: a job has up to seven times, and ids are handed on as text
+    cursor.cursor.adapters.register_loader(TIMESTAMPTZ, _TimeLoader)
+    cursor.cursor.adapters.register_loader(UUID, TextLoader)
+    return cursor
 
 
 class _TimeLoader(Loader):

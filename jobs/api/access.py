@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import DatabaseError, InterfaceError
+from django.http import HttpRequest
 from django.utils import timezone
-from rest_framework.request import Request
 
 from jobs.api.session import staff
 from jobs.conf import conf
@@ -51,7 +51,7 @@ class Principal:
 OPEN = Principal("anonymous", keys.Grant(keys.SCOPES))
 
 
-def authenticate(request: Request, scope: str | None) -> Principal:
+def authenticate(request: HttpRequest, scope: str | None) -> Principal:
     """Return the principal of a request that needs `scope` (None: anyone may).
 
     Raises Unauthenticated or PermissionDenied. No statement while the key is cached.
@@ -65,7 +65,7 @@ def authenticate(request: Request, scope: str | None) -> Principal:
     return known
 
 
-def is_allowed(request: Request, scope: str) -> bool:
+def is_allowed(request: HttpRequest, scope: str) -> bool:
     """Tell whether a request that may come from anyone has `scope`, too."""
     try:
         authenticate(request, scope)
@@ -74,7 +74,7 @@ def is_allowed(request: Request, scope: str) -> bool:
     return True
 
 
-def _key(request: Request) -> str | None:
+def _key(request: HttpRequest) -> str | None:
     header = str(request.META.get("HTTP_AUTHORIZATION", ""))
     kind, _, text = header.partition(" ")
     if kind.lower() == "bearer":
@@ -83,8 +83,8 @@ def _key(request: Request) -> str | None:
     return str(key).strip() if key else None
 
 
-def _session(request: Request) -> Principal:
-    known = staff(request._request)
+def _session(request: HttpRequest) -> Principal:
+    known = staff(request)
     if known is None:
         raise Unauthenticated("an API key is required", headers=CHALLENGE)
     return Principal(*known)

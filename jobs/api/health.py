@@ -74,7 +74,7 @@ class HealthView(OJSView):
         Numbers of queues, workers and loops are for who may read.
         """
         found = health()
-        is_reader = not found.error and is_allowed(request, self.optional_scope)
+        is_reader = not found.error and is_allowed(self.http, self.optional_scope)
         return Answer(
             {
                 "status": "ok" if found.is_well else "degraded",
