@@ -23,7 +23,11 @@ STARTS = f"""
 SELECT (result::text::float8 - extract(epoch FROM created_at)) * 1000
   FROM ojs_job WHERE type = '{TIMED}' AND state = 6 ORDER BY id
 """  # noqa: S608 - a constant
-NOTIFY = f"SELECT pg_notify('{CHANNEL}', extract(epoch FROM clock_timestamp())::text)"  # noqa: S608
+# the message makes its commit wait for the disk, as that of a job does
+NOTIFY = (
+    f"SELECT pg_notify('{CHANNEL}', extract(epoch FROM clock_timestamp())::text),"  # noqa: S608
+    " pg_logical_emit_message(true, 'bench', '')"
+)
 
 
 @dataclass(slots=True)
@@ -31,7 +35,8 @@ class Wakes:
     """Milliseconds, one per sample.
 
     `jobs`: from the start of the enqueueing transaction to the first line of the handler.
-    `alone`: from a bare NOTIFY to a Python thread that listens, taken in turns with the jobs.
+    `alone`: from a NOTIFY that is committed to disk to a Python thread that listens, taken in turns
+    with the jobs.
     """
 
     jobs: list[float] = field(default_factory=list)
