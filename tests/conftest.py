@@ -14,9 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs.services import lanes
-from jobs.services.fetch import low_water
-from jobs.services.reset import reset
+from jobs.services.reset import forget, reset
 from tests.processes import kill_family, until
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
@@ -97,8 +95,7 @@ def empty() -> None:
             reset()
             return
         cursor.execute(EMPTY)
-    lanes.forget()
-    low_water.forget()
+    forget()
 
 
 @pytest.fixture(scope="session")

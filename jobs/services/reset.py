@@ -23,5 +23,10 @@ def reset() -> None:
         except OperationalError as problem:
             if getattr(problem.__cause__, "sqlstate", None) != DEADLOCK or attempt == TRIES - 1:
                 raise
+    forget()
+
+
+def forget() -> None:
+    """Drop what this process remembers of a store that was emptied."""
     lanes.forget()
     low_water.forget()

@@ -92,6 +92,7 @@ class Engine:
         self._is_known = threading.Event()  # the first heartbeat was stored
         self._ended = 0  # attempts so far
         self._pace = Pace()
+        self._window = terms.concurrency * 2  # how many jobs to hold
 
     # --- the main thread
 
@@ -160,11 +161,12 @@ class Engine:
         More when jobs are so short that those are done sooner than the claim.
         """
         with self._lock:
-            held, ended = len(self._held), self._ended
-        window = max(self.terms.concurrency * 2, self._pace.per(AHEAD_S, ended))
-        # small claims cost as much as large ones: wait until half of it is free
-        free = window - held
-        return min(MOST_CLAIMED, free) if free * 2 >= window else 0
+            self._window = max(self.terms.concurrency * 2, self._pace.per(AHEAD_S, self._ended))
+            return min(MOST_CLAIMED, self._window - len(self._held)) if self._is_low() else 0
+
+    def _is_low(self) -> bool:
+        """Tell whether half of the window is free: small claims cost as much as large ones."""
+        return len(self._held) * 2 <= self._window
 
     def _claim(self, free: int) -> bool:
         request = FetchRequest(
@@ -244,7 +246,7 @@ class Engine:
         with self._lock:
             self._held.pop(job_id, None)
             self._ended += 1
-            is_low = len(self._held) <= self.terms.concurrency
+            is_low = self._is_low()
         if is_low:
             self._wake.set()
 

@@ -10,12 +10,14 @@ from django.db import OperationalError, connection
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State, state_of
+from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.queries import Claimed
 from jobs.services.fetch import fetch
 from jobs.services.show import show
 from jobs.worker import engine as module
 from jobs.worker.engine import Engine, Terms
+from tests.factories import JobFactory
 from tests.processes import DEADLINE_S, until
 from tests.worker import ojs_jobs as handlers
 
@@ -175,3 +177,21 @@ answered.wait()
 
 def test_a_signal_may_arrive_while_the_main_thread_holds_the_lock_its_action_needs() -> None:
     subprocess.run([sys.executable, "-c", HOLDING_A_LOCK], check=True, timeout=DEADLINE_S)
+
+
+def test_the_claiming_thread_is_woken_when_half_of_a_grown_window_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both ends of the rule agree, whatever size the pace has given the window."""
+    engine = Engine(Terms("w1", ("default",), concurrency=10))
+    monkeypatch.setattr(engine._pace, "per", lambda _seconds, _ended: 100)
+    job = show(JobFactory.create().id)
+    engine._held = {str(n): Context(job, "w1") for n in range(52)}
+
+    assert engine._free() == 0
+    engine._forget("0")
+    assert not engine._wake.is_set()
+    engine._forget("1")
+
+    assert engine._wake.is_set()
+    assert engine._free() == 50
