@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db.backends.postgresql import base
 from django_prometheus.db import errors_total, execute_total, query_duration_seconds
-from django_prometheus.db.backends.postgresql.base import DatabaseWrapper as CountingWrapper
-from django_prometheus.db.common import ExportingCursorWrapper
+from django_prometheus.db.common import DatabaseWrapperMixin, ExportingCursorWrapper
 
 
 def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
@@ -34,11 +33,18 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
     return CountingCursor
 
 
-class DatabaseWrapper(CountingWrapper):  # type: ignore[misc]  # its base is untyped
-    """Gives each connection a cursor that counts."""
+class DatabaseWrapper(DatabaseWrapperMixin, base.DatabaseWrapper):  # type: ignore[misc]  # untyped
+    """Gives each connection a cursor that counts; the mixin counts connections.
+
+    Its releases wrap the cursor of PostgreSQL in different places, so none of those is used.
+    """
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Name the cursor class: Django's own in ours, not in that of django-prometheus."""
-        params: dict[str, Any] = base.DatabaseWrapper.get_connection_params(self)
+        """Name the cursor class."""
+        params: dict[str, Any] = super().get_connection_params()
         params["cursor_factory"] = counting(params["cursor_factory"], self.alias, self.vendor)
         return params
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Make Django's own cursor, which is the counting one by now."""
+        return base.DatabaseWrapper.create_cursor(self, name=name)
