@@ -14,6 +14,7 @@ from django.utils.functional import cached_property
 
 from jobs import models
 from jobs.domain import keys
+from jobs.domain.caller import Caller
 from jobs.services import api_keys
 
 MANY = 10_000
@@ -49,19 +50,17 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for 
         return False
 
 
-@admin.register(models.Job)
-class JobAdmin(ReadOnly):
-    """Wide rows; the state of a live job stands in its narrow row."""
+class ById(ReadOnly):
+    """Rows that are found by their id alone, newest first."""
 
-    list_display = ("id", "type", "queue", "tenant", "priority", "attempt", "created_at")
     ordering = ("-id",)
     search_fields = ("id__exact",)
-    search_help_text = "A whole job id"
+    search_help_text = "A whole id"
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[models.Job], search_term: str
-    ) -> tuple[QuerySet[models.Job], bool]:
-        """Find a job by its id; other text finds none, where a search would scan."""
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find a row by its id; other text finds none, where a search would scan."""
         wanted = search_term.strip().lower()
         if not wanted:
             return queryset, False
@@ -78,6 +77,13 @@ def is_uuid(text: str) -> bool:
     return True
 
 
+@admin.register(models.Job)
+class JobAdmin(ById):
+    """Wide rows; the state of a live job stands in its narrow row."""
+
+    list_display = ("id", "type", "queue", "tenant", "priority", "attempt", "created_at")
+
+
 @admin.register(models.Queue)
 class QueueAdmin(ReadOnly):
     """Queues and whether they are paused."""
@@ -91,10 +97,10 @@ class LaneAdmin(ReadOnly):
     """What the scheduler chooses between."""
 
     list_display = (
-        "queue", "priority", "tenant", "route", "weight", "cap", "vt", "active", "blocked",
-        "paused",
+        "queue", "priority", "tenant", "route", "weight", "ordered", "limits", "vt", "active",
+        "blocked_by", "paused",
     )  # fmt: skip
-    list_filter = ("active", "blocked", "paused")
+    list_filter = ("active", "paused")
     search_fields = ("queue", "tenant")
     ordering = ("queue", "rank", "vt")
 
@@ -143,6 +149,38 @@ class LoopTickAdmin(ReadOnly):
     ordering = ("name",)
 
 
+@admin.register(models.Audit)
+class AuditAdmin(ReadOnly):
+    """Who did what."""
+
+    list_display = ("at", "actor", "action", "outcome", "target", "reason", "address")
+    search_fields = ("action__exact", "actor__exact")
+    search_help_text = "A whole action or actor"
+    ordering = ("-id",)
+
+
+@admin.register(models.Maintenance)
+class MaintenanceAdmin(ReadOnly):
+    """Whether nothing is handed out."""
+
+    list_display = ("started_at", "ends_at", "reason", "actor")
+
+
+@admin.register(models.Replay)
+class ReplayAdmin(ReadOnly):
+    """Jobs that were retried after their end."""
+
+    list_display = ("job_id", "replays", "last_at", "rule")
+    ordering = ("job_id",)
+
+
+@admin.register(models.ReplayRule)
+class ReplayRuleAdmin(ReadOnly):
+    """What is retried by itself."""
+
+    list_display = ("name", "queue", "type", "error_type", "tenant", "delay_ms", "max_replays")
+
+
 class GlobsField(forms.CharField):
     """Globs by comma; none matches everything."""
 
@@ -182,19 +220,19 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
 
 @admin.register(models.ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """Keys are made and revoked here; nothing of a key can be changed."""
+    """Keys are made, rotated and revoked here; nothing else of a key can be changed."""
 
     form = NewKeyForm
     list_display = (
         "name", "shown_prefix", "tenant", "created_at", "expires_at", "last_used_at", "revoked_at",
     )  # fmt: skip
     ordering = ("-created_at",)
-    actions = ("revoke",)
+    actions = ("rotate", "revoke")
 
     @admin.display(description="key")
     def shown_prefix(self, key: models.ApiKey) -> str:
         """Show what can be recognised of a key."""
-        return f"ojs_{key.prefix}_…"
+        return keys.shown(key.prefix)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse: the list is for those who may view, revoking asks for the delete permission."""
@@ -205,7 +243,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         return False
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Tell whether the user may revoke keys."""
+        """Tell whether the user may rotate and revoke keys."""
         return request.user.has_perm("ojs_jobs.change_apikey")
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
@@ -213,7 +251,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         if obj is None:
             return NewKeyForm.Meta.fields
         return ("shown_prefix", *NewKeyForm.Meta.fields, "created_at", "created_by",
-                "last_used_at", "revoked_at")  # fmt: skip
+                "last_used_at", "previous_valid_until", "revoked_at")  # fmt: skip
 
     def save_model(
         self,
@@ -233,8 +271,8 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
                 queues_fetch=tuple(asked["queues_fetch"]),
                 job_types=tuple(asked["job_types"]),
                 expires_at=asked["expires_at"],
-                created_by=request.user.get_username(),
-            )
+            ),
+            _caller(request),
         )
         obj.pk, obj.prefix = made.pk, made.prefix
         messages.warning(request, f"Copy the key now, it is not shown again: {text}")
@@ -242,5 +280,22 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     @admin.action(description="Revoke the chosen keys", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Revoke for good."""
-        revoked = sum(api_keys.revoke(key.prefix) for key in queryset)
+        who = _caller(request)
+        revoked = sum(api_keys.revoke(key.prefix, who) for key in queryset)
         self.message_user(request, f"{revoked} keys revoked.")
+
+    @admin.action(description="Give the chosen keys new secrets", permissions=["revoke"])
+    def rotate(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
+        """Rotate, and show the new texts this one time; the old secrets open for a day yet."""
+        for key in queryset:
+            text = api_keys.rotate(key.prefix, caller=_caller(request))
+            if text is None:
+                messages.error(request, f"{key} is not valid any more.")
+            else:
+                messages.warning(request, f"Copy the new key now, it is not shown again: {text}")
+
+
+def _caller(request: HttpRequest) -> Caller:
+    """Who acts, as the audit log names them."""
+    who = f"admin:{request.user.get_username()}"
+    return Caller(who, address=request.META.get("REMOTE_ADDR"))

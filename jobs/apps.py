@@ -12,5 +12,8 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks and record logins."""
         from jobs import checks  # noqa: F401,PLC0415 - importing it is the registration
+        from jobs.api import logins  # noqa: PLC0415 - models are ready only here
+
+        logins.watch()

@@ -6,8 +6,16 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from jobs import extensions
+from jobs import extensions, middleware
 from jobs.conf import Conf, conf
+from jobs.domain.retention import parse_age
+
+MAY_BE_ZERO = {"retention_dead_letter_jobs", "retention_event_rows"}  # any number
+AGES = [
+    field.name
+    for field in fields(Conf)
+    if field.name.startswith("retention_") and type(field.default) is str
+]
 
 
 @register("ojs")
@@ -23,8 +31,12 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         Error(f"OJS[{field.name.upper()!r}] is {value!r}: use a positive number", id="ojs.E006")
         for field in fields(Conf)
         if type(field.default) is int
-        and (type(value := getattr(conf(), field.name)) is not int or value < 1)
+        and (
+            type(value := getattr(conf(), field.name)) is not int
+            or value < (0 if field.name in MAY_BE_ZERO else min(field.default, 1))  # 0 means none
+        )
     ]
+    found += _retention()
     if conf().auth not in {"apikey", "off"}:
         found.append(Error(f"OJS['AUTH'] is {conf().auth!r}: use apikey or off", id="ojs.E002"))
     if conf().auth == "off" and not (settings.DEBUG or conf().allow_insecure):
@@ -42,4 +54,49 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         extensions.installed()
     except (ImportError, TypeError) as problem:
         found.append(Error(f"OJS['EXTENSIONS']: {problem}", id="ojs.E004"))
+    return found + _wrong_middleware()
+
+
+def _wrong_middleware() -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    for name, chain in (
+        ("ENQUEUE_MIDDLEWARE", middleware.enqueue_chain),
+        ("EXECUTION_MIDDLEWARE", middleware.execution_chain),
+    ):
+        try:
+            chain()
+        except (ImportError, TypeError, ValueError) as problem:
+            found.append(Error(f"OJS[{name!r}]: {problem}", id="ojs.E007"))
+    return found
+
+
+def _retention() -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    ages: dict[str, int | None] = {}
+    for name in AGES:
+        value = getattr(conf(), name)
+        try:
+            ages[name] = parse_age(value)
+        except ValueError:
+            found.append(
+                Error(
+                    f"OJS[{name.upper()!r}] is {value!r}: use a duration such as P7D, or 0",
+                    id="ojs.E010",
+                )
+            )
+    if ages.get("retention_dead_letter", 1) is None and not conf().retention_dead_letter_jobs:
+        found.append(
+            Error(
+                "OJS['RETENTION_DEAD_LETTER'] and OJS['RETENTION_DEAD_LETTER_JOBS'] are both 0:"
+                " the dead letter must be bounded",
+                id="ojs.E011",
+            )
+        )
+    if conf().pruning_policy not in {"delete", "archive"}:
+        found.append(
+            Error(
+                f"OJS['PRUNING_POLICY'] is {conf().pruning_policy!r}: use delete or archive",
+                id="ojs.E012",
+            )
+        )
     return found

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
+from django.core.signals import setting_changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +18,49 @@ class Conf:
     allow_reset: bool = False
     test_directives: bool = False
     metrics_public: bool = False
+    short_paths: bool = True
+    admin_ui_dir: str | None = None
     extensions: tuple[str, ...] = ()
     enqueue_middleware: tuple[str, ...] = ()
     execution_middleware: tuple[str, ...] = ()
+    events_exclude: tuple[str, ...] = ("job.heartbeat", "worker.heartbeat")  # may end in `*`
+    stream_heartbeat_ms: int = 10_000  # of the event streams: a comment at least this often
+    stream_limit: int = 500  # streams per process, each a thread
+    stream_limit_per_client: int = 100  # of them for one key or address
+    stream_buffer: int = 1_000  # events that wait for a slow client
+    stream_events_per_second: int = 100  # per stream; more wait in the buffer
+    stream_stats_ms: int = 2_000  # how often admin/stats/stream tells the numbers
+    sse_query_token: bool = False  # a key may come as ?access_token= of a stream
     direct_database: str = "default"  # alias of a connection past any pooler
     docs_url: str = "https://openjobspec.org/errors/"
     homepage: str = "https://openjobspec.org/"
     default_visibility_ms: int = 1_800_000
     worker_silence_ms: int = 30_000
     shutdown_grace_ms: int = 30_000
+    # requests, and jobs enqueued, that one principal may send a second to one process; 0: any
+    api_requests_per_s: int = 0
+    api_enqueues_per_s: int = 0
+    api_burst_s: int = 5  # how many seconds' worth may come at once
     api_key_cache_ms: int = 3_000
     max_envelope_bytes: int = 1_048_576
     max_body_bytes: int = 10_485_760
     max_meta_bytes: int = 65_536
     max_result_bytes: int = 1_048_576
     max_batch: int = 10_000
+    # ISO 8601 durations here, as queues have them; "0" and 0: for ever, any number
+    retention_completed: str = "P7D"
+    retention_cancelled: str = "P7D"
+    retention_discarded: str = "P30D"
+    retention_dead_letter: str = "P180D"
+    retention_dead_letter_jobs: int = 10_000  # per queue
+    retention_events: str = "P7D"
+    retention_event_rows: int = 1_000_000
+    retention_unread_events: int = 10_000_000  # how many wait for a reader that stands still
+    retention_minutes: str = "P2D"  # of the counts per minute, hour and day
+    retention_hours: str = "P90D"
+    retention_days: str = "P730D"
+    retention_audit: str = "P365D"
+    pruning_policy: str = "delete"  # or "archive"
 
 
 @cache
@@ -46,3 +75,21 @@ def from_mapping(raw: Mapping[str, Any]) -> Conf:
     chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in known}
     chosen |= {key: tuple(value) for key, value in chosen.items() if isinstance(value, list)}
     return Conf(**chosen)
+
+
+class Cached(Protocol):
+    def cache_clear(self) -> None: ...
+
+
+def read_anew(*cached: Cached, setting: str = "OJS") -> None:
+    """Let cached functions forget what they read when a test changes the setting."""
+
+    def forget(*, setting: str, of: str = setting, **_: Any) -> None:
+        if setting == of:
+            for function in cached:
+                function.cache_clear()
+
+    setting_changed.connect(forget, weak=False)
+
+
+read_anew(conf)

@@ -4,18 +4,24 @@
 not overridden costs nothing: the lists below hold only extensions that have it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.module_loading import import_string
+from prometheus_client import Metric
 
-from jobs.conf import conf
+from jobs.conf import conf, read_anew
 from jobs.domain.caller import Caller
-from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, Way
 from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import OJSError
+from jobs.domain.gates import Gate
+from jobs.domain.job import Job
 from jobs.domain.transition import Transition
+
+Label = Callable[[str, str], str]  # names a label value of a kind; those beyond a bound share one
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +31,12 @@ class Loop:
     name: str
     run: Callable[[], int]
     interval_ms: int
-    # how long until the next row is due, in ms, at most interval_ms; null: always the interval
+    # in how many ms the next row is due, None: no row waits; asked before each turn, which is left
+    # out while nothing is due
     due_in_ms: Callable[[], int | None] | None = None
+    full: int = 1  # rows of a batch that the next one follows at once
+    longest_ms: int = 0  # up to this, a pause is ten times as long as the turn before it
+    rest_ms: int = 0  # between batches that follow each other, for work that must not crowd others
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,14 @@ class Facts:
     capabilities: dict[str, bool] = field(default_factory=dict)
 
 
+class Weighed(NamedTuple):
+    """Weights of lanes, and the version of the terms they follow from; 1 where nobody says."""
+
+    version: int
+    named: Mapping[LaneKey, float]
+    otherwise: Mapping[LaneKey, float] = {}  # where no extension names one
+
+
 class Extension:
     """Base of all extensions; every hook does nothing."""
 
@@ -47,22 +65,98 @@ class Extension:
         """Change, drop (None) or refuse (raise) one draft, outside any transaction, without SQL."""
         return draft
 
-    def gates(self, drafts: Sequence[JobDraft], caller: Caller) -> bool:
-        """Tell whether `admit` must run for these; false keeps enqueue at one statement."""
+    def tenant_of(self, headers: Mapping[str, Any]) -> str | None:
+        """Return the tenant that a request names in its headers, spelled as in WSGI.
+
+        The request sees and touches nothing of others then, as one whose key is bound to it.
+        Raises OJSError where they say what they must not.
+        """
+        return None
+
+    def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
+        """Tell whether `admit` must run for these; false keeps enqueue at one statement.
+
+        `terms` is the version of the terms that the insert will name: go by what you know of this
+        version or a later one, and a change counts from its commit on.
+        """
         return False
 
     def admit(self, drafts: Sequence[JobDraft], caller: Caller) -> None:
         """Lock, count and refuse, once per request, in the transaction of the insert."""
 
+    def refused(self, problem: OJSError, caller: Caller) -> None:
+        """Tell of a refusal by `admit`, which is undone by now."""
+
     def plan(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
-        """Reorder or narrow a claim; data only, from the extension's own cache."""
+        """Reorder or narrow a claim; data only, from the extension's own cache.
+
+        A request that names no queues takes those that the plan names.
+        """
         return plan
 
+    def forget(self) -> None:
+        """Drop what `plan`, `weigh` and `ways` go by: the terms they named are not the latest."""
+
+    def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
+        """Return the weights of lanes that are being made, or given their weights anew.
+
+        `forget` is called when the version is not the latest. The first extension that names a
+        weight decides.
+        """
+        raise NotImplementedError
+
+    def ways(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
+        """Return how those of `queues` are shared whose way is not the plain one.
+
+        With the version of the terms, as `weigh` does. Asked when lanes are made.
+        """
+        raise NotImplementedError
+
+    def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
+        """Return the gates of this extension that a waiting job meets, open ones too.
+
+        At most two statements. `viewer` is the tenant that whoever asks is bound to: leave out
+        numbers of others. A gate that a claim enforces has to go by what `plan` goes by.
+        """
+        return ()
+
     def observe(self, transitions: Sequence[Transition]) -> None:
-        """Follow up on `watched` jobs that ended, in the transaction that ended them."""
+        """Follow up on `watched` jobs that ended, or ran anew after they had, in that transaction.
+
+        Called with the jobs' rows locked. Anything it raises undoes the end of the jobs, too.
+        """
+
+    def retains(self, job_ids: Sequence[str]) -> set[str]:
+        """Return those of `watched`, ended jobs that must not be removed yet.
+
+        Asked once per batch, in the transaction that removes the others, with their rows locked.
+        """
+        return set()
+
+    def unread_from(self) -> int | None:
+        """Return the stamp from which it has yet to read the event record, None: it waits for none.
+
+        Retention leaves events from there on, up to a bound; see services/unread.py.
+        """
+        return None
+
+    def tables(self) -> Sequence[str]:
+        """Name its tables that grow with use: kept analyzed, and emptied by a reset."""
+        return ()
+
+    def configuration(self) -> Sequence[str]:
+        """Name its tables that `plan`, `weigh` and `ways` read: a scratch store has them, too."""
+        return ()
 
     def loops(self) -> Iterable[Loop]:
         """Contribute periodic work to `runworker`."""
+        return ()
+
+    def metrics(self, label: Label) -> Iterable[Metric]:
+        """Contribute to /metrics what the database knows: any process answers the same values.
+
+        Nothing here reads a table that grows with the number of jobs.
+        """
         return ()
 
     def manifest(self) -> Facts | None:
@@ -88,3 +182,23 @@ def having(hook: str) -> tuple[Any, ...]:
         for extension in installed()
         if getattr(type(extension), hook) is not getattr(Extension, hook)
     )
+
+
+def tell_refused(problem: OJSError, caller: Caller) -> None:
+    """Let the extensions tell of a refusal."""
+    for hook in having("refused"):
+        hook(problem, caller)
+
+
+def forget() -> None:
+    """Let all extensions read anew what follows from the terms."""
+    for hook in having("forget"):
+        hook()
+
+
+def tables() -> tuple[str, ...]:
+    """The tables of all extensions."""
+    return tuple(name for hook in having("tables") for name in hook())
+
+
+read_anew(installed, having)

@@ -18,6 +18,9 @@ from dataclasses import dataclass, field, replace
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
+import orjson
+
+from jobs.domain import jsonio
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.services.enqueue import enqueue
@@ -64,6 +67,27 @@ class Context:
         """The number of this attempt, from 1."""
         return self.job.attempt
 
+    @property
+    def queue(self) -> str:
+        """The queue the job was claimed from."""
+        return self.job.queue
+
+    @property
+    def workflow_id(self) -> str | None:
+        """The workflow this job is a member of."""
+        found: str | None = self._member("workflow_id")
+        return found
+
+    @property
+    def parent_results(self) -> list[Any] | None:
+        """Results of the steps before in its workflow; None where there are none."""
+        found: list[Any] | None = self._member("parent_results")
+        return found
+
+    def _member(self, name: str) -> Any:
+        text = self.job.attributes
+        return jsonio.loads(text.encode() if isinstance(text, str) else text).get(name)
+
     def is_cancelled(self) -> bool:
         """Tell whether the job was cancelled meanwhile; a long handler looks now and then."""
         return self._cancelled
@@ -72,9 +96,24 @@ class Context:
         """Note that the job was cancelled."""
         self._cancelled = True
 
-    def progress(self, fraction: float, message: str | None = None, data: Any = None) -> None:
-        """Report progress from 0 to 1; it also extends the lease."""
-        report(self.job.id, Progress(fraction, message, data), worker_id=self.worker_id)
+    def progress(
+        self,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: Any = None,
+        checkpoint: Any = None,
+    ) -> None:
+        """Report progress from 0 to 1; it also extends the lease.
+
+        The next attempt finds the latest checkpoint in `last_checkpoint`.
+        """
+        wanted = Progress(fraction, message, data, checkpoint=checkpoint)
+        report(self.job.id, wanted, worker_id=self.worker_id)
+
+    @property
+    def last_checkpoint(self) -> Any:
+        """Where an earlier attempt said that this one may go on, None when it did not."""
+        return orjson.loads(self.job.attributes).get("last_checkpoint")
 
 
 def current_job() -> Context:

@@ -7,7 +7,7 @@ connection gives the lock up with it, and another copy takes over at its next tr
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from time import monotonic
 from zlib import crc32
 
@@ -16,18 +16,25 @@ from django.db import Error, close_old_connections, connections
 from jobs import extensions, queries
 from jobs.extensions import Loop
 from jobs.metrics import observe_tick
+from jobs.services.backpressure import watch_pressure
 from jobs.services.expire import expire
-from jobs.services.fold import fold
+from jobs.services.fold import BATCH, fold
 from jobs.services.heal import heal
 from jobs.services.health import forget_loops_except
+from jobs.services.idempotency import forget_answers
 from jobs.services.promote import due_in_ms, promote
+from jobs.services.queue_removal import drain
 from jobs.services.reap import reap, reap_dead_workers
+from jobs.services.replay import replay_once
+from jobs.services.retain import retain
+from jobs.services.stall import stall
 from jobs.services.statistics import refresh_statistics
 
 logger = logging.getLogger("ojs.loops")
 
 FOLLOW_S = 1.0  # how often a copy that does not lead tries to
 RETRY_S = 1.0  # pause after a failure
+RESTS = 10  # times its length a turn is followed by a pause, where Loop.longest_ms allows
 NOTE_S = 5.0  # how often a leader notes that its loop turns
 
 CORE = (
@@ -35,9 +42,18 @@ CORE = (
     Loop("reap", reap, 250),
     Loop("reap_dead_workers", reap_dead_workers, 1000),
     Loop("expire", expire, 250),
-    Loop("fold", fold, 500),
+    # Each fold makes a new version of every counter that moved, one per tenant and state. They stay
+    # while anybody holds a snapshot, and the next folds walk over all of them. So a fold is not
+    # followed by one of what came meanwhile, and one that takes long by a long pause.
+    Loop("fold", fold, 500, full=BATCH // 2, longest_ms=2000),
     Loop("heal", heal, 1000),
+    Loop("drain", drain, 1000),
+    Loop("pressure", watch_pressure, 1000),
+    Loop("replay", replay_once, 60_000),
+    Loop("stall", stall, 10_000),
     Loop("statistics", refresh_statistics, 1000),
+    Loop("forget_answers", forget_answers, 10_000),
+    Loop("retention", retain, 5000, rest_ms=20),
 )
 
 
@@ -49,16 +65,12 @@ def all_loops() -> tuple[Loop, ...]:
 def run_once(names: Iterable[str] | None = None) -> int:
     """Run loops until they find nothing more, for tests and one-off use; returns rows changed."""
     wanted = None if names is None else set(names)
-    return sum(
-        _drain(loop, threading.Event())
-        for loop in all_loops()
-        if wanted is None or loop.name in wanted
-    )
+    return sum(_drain(loop) for loop in all_loops() if wanted is None or loop.name in wanted)
 
 
-def _drain(loop: Loop, stop: threading.Event) -> int:
+def _drain(loop: Loop) -> int:
     total = 0
-    while not stop.is_set() and (changed := loop.run()):
+    while changed := loop.run():
         total += changed
     return total
 
@@ -110,18 +122,41 @@ class LoopRunner:
         noted = -NOTE_S
         while not self._stop.is_set():
             began = monotonic()
-            _drain(loop, self._stop)
-            observe_tick(loop.name, monotonic() - began)
-            if began - noted >= NOTE_S:
-                queries.tick(loop.name)
-                noted = began
-            self._stop.wait(_pause_s(loop))
+            due_ms = _due_ms(loop)
+            for now in self._turn(loop) if due_ms <= 0 else (began,):
+                if now - noted >= NOTE_S:  # also within a long turn: the loop is at work
+                    queries.tick(loop.name)
+                    noted = now
+            took = monotonic() - began
+            observe_tick(loop.name, took)
+            least = min(loop.longest_ms / 1000, took * RESTS)
+            until = monotonic() + max(least, _pause_s(loop, due_ms))
+            while not self._stop.wait(min(NOTE_S, max(0.0, until - monotonic()))):
+                if monotonic() >= until:
+                    break
+                queries.tick(loop.name)  # also within a long pause: the loop is there
+                noted = monotonic()
+
+    def _turn(self, loop: Loop) -> Iterator[float]:
+        """Run batches until one is not full; yields the time after each."""
+        is_more = True
+        while is_more:
+            is_more = loop.run() >= loop.full
+            yield monotonic()
+            is_more = is_more and not self._stop.wait(loop.rest_ms / 1000)
 
 
-def _pause_s(loop: Loop) -> float:
-    ms = loop.interval_ms
-    if loop.due_in_ms is not None:
-        due = loop.due_in_ms()
-        if due is not None:
-            ms = min(ms, max(1, due))
-    return ms / 1000
+def _due_ms(loop: Loop) -> int:
+    """Ask how long there will be nothing to do: an idle turn is this one look."""
+    if loop.due_in_ms is None:
+        return 0
+    due = loop.due_in_ms()
+    return loop.interval_ms if due is None else due
+
+
+def _pause_s(loop: Loop, due_ms: int) -> float:
+    if loop.due_in_ms is None:
+        return loop.interval_ms / 1000
+    if due_ms <= 0:  # what was due is done
+        due_ms = _due_ms(loop)
+    return min(loop.interval_ms, max(1, due_ms)) / 1000

@@ -25,8 +25,18 @@ _tick = Histogram("ojs_loop_tick_seconds", "Time of one turn of a loop", ["loop"
 _fetch_empty = Counter("ojs_fetch_empty_total", "FETCH answers without a job")
 
 
+_lost = Counter("ojs_events_lost_total", "Events that left before a reader had read them")
+_progress = Counter("ojs_progress_updates_total", "Reports stored", ["queue", "job_type"])
+_checkpoint = Histogram(
+    "ojs_progress_checkpoint_size_bytes",
+    "Size of the checkpoints stored",
+    ["job_type"],
+    buckets=(64, 256, 1024, 4096, 16_384, 65_536),
+)
+
 MOST_QUEUES = 200  # further ones share `_other`
 _queues: dict[str, Any] = {}
+_names: dict[str, set[str]] = {}
 
 
 @cache
@@ -55,6 +65,27 @@ def observe_enqueue(queue: str, seconds: float) -> None:
         if name == queue:
             _queues[queue] = child
     child.observe(seconds)
+
+
+def observe_progress(queue: str, job_type: str, checkpoint_bytes: int | None) -> None:
+    """Count one stored report; null: it had no checkpoint."""
+    name = _capped("type", job_type)
+    _progress.labels(_capped("queue", queue), name).inc()
+    if checkpoint_bytes is not None:
+        _checkpoint.labels(name).observe(checkpoint_bytes)
+
+
+def _capped(kind: str, value: str) -> str:
+    known = _names.setdefault(kind, set())
+    if value not in known and len(known) >= MOST_QUEUES:
+        return "_other"
+    known.add(value)
+    return value
+
+
+def observe_lost(events: int) -> None:
+    """Count events that a reader will never read."""
+    _lost.inc(events)
 
 
 def observe_tick(loop: str, seconds: float) -> None:

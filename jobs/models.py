@@ -8,6 +8,8 @@ job ends; the wide row is written when a job is stored, when an attempt fails, a
 
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Least, Now
@@ -37,26 +39,177 @@ class Queue(models.Model):
 
     name = NameField(primary_key=True)
     paused_at = models.DateTimeField(null=True)  # null: not paused
-    config = models.JSONField(default=dict, db_default={})
+    config = models.JSONField(default=dict, db_default={})  # normalized: domain/queues.py
+    draining = models.BooleanField(default=False, db_default=False)  # takes no new jobs
+    moves_to = NameField(null=True)  # draining: the queue its jobs go to; null: they are cancelled
+    limit_id = models.BigIntegerField(null=True)  # the queue's Limit; null: none
+    pressed_at = models.DateTimeField(null=True)  # since when a warning is out; null: none is
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "ojs_queue"
         ordering = ["name"]
+        indexes = [
+            # pressure: the queues that are bounded, or were when they were warned of
+            models.Index(
+                fields=["name"],
+                name="ojs_queue_bounded",
+                condition=Q(config__has_key="backpressure") | Q(pressed_at__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.name)
 
 
-class Lane(models.Model):
-    """Jobs that are equal before the scheduler: one queue, priority, tenant and route.
+class QueueTemplate(models.Model):
+    """What queues that are made from now on are configured with. At most one row. Spec: 10.4."""
 
-    `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest one
-    is next. Extensions set weight, cap and paused through `services/lanes.py`; `active` and
-    `blocked` belong to the claim.
+    id = models.SmallIntegerField(primary_key=True)
+    config = models.JSONField()  # normalized, as a queue's
+    policy = models.JSONField(null=True)  # of the Limit that each queue gets; null: none
+    slot_ms = models.BigIntegerField(null=True)  # of that Limit
+
+    class Meta:
+        db_table = "ojs_queue_template"
+        constraints = [models.CheckConstraint(name="ojs_template_one_row", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return str(self.config)
+
+
+class Terms(models.Model):
+    """The version of what producers must know before they store a job. One row.
+
+    Every change of a queue's configuration raises it; an enqueue names the version it went by and
+    stores nothing when that is not the latest.
     """
 
+    id = models.SmallIntegerField(primary_key=True)
+    version = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_terms"
+        constraints = [models.CheckConstraint(name="ojs_terms_one_row", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return str(self.version)
+
+
+class Limit(models.Model):
+    """How many jobs of a group may run at once, or start in a time. Spec: contract 27.
+
+    The group is a rate-limit key of jobs, a queue, a tenant or a type (`kind`, codes in
+    domain/limits.py). `policy` and `override` have the members of `LimitPolicy`; the override
+    counts until it ends. Which jobs are active is in `Hold`, when they started in `Start`.
+    """
+
+    kind = models.SmallIntegerField()
+    tenant = NameField()  # "*": whatever the tenant
+    key = NameField()
+    policy = models.JSONField(null=True)  # null: none is known, only an override was set
+    override = models.JSONField(null=True)
+    override_until = models.DateTimeField(null=True)
+    paused_until = models.DateTimeField(null=True)  # a worker was told so by whom it calls
+    slot_ms = models.BigIntegerField(null=True)  # how finely starts are told apart; null: not noted
+    is_exceeded = models.BooleanField(default=False, db_default=False)  # as last told by an event
+    told_at = models.DateTimeField(null=True)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_limit"
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "tenant", "key"], name="ojs_limit_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.tenant}/{self.key}"
+
+
+class Hold(models.Model):
+    """An active job that counts for a limit."""
+
+    pk = models.CompositePrimaryKey("limit_id", "job_id")
+    limit_id = models.BigIntegerField()
+    job_id = models.UUIDField()
+
+    class Meta:
+        db_table = "ojs_hold"
+
+    def __str__(self) -> str:
+        return f"{self.limit_id} {self.job_id}"
+
+
+class Debt(models.Model):
+    """What a claim owes a lane that another held: the next one adds it to the lane's `vt`."""
+
+    lane_id = models.BigIntegerField(db_index=True)
+    cost = models.FloatField()  # jobs by weight
+
+    class Meta:
+        db_table = "ojs_debt"
+
+    def __str__(self) -> str:
+        return f"{self.lane_id} {self.cost}"
+
+
+class Start(models.Model):
+    """How many jobs of a limit started in a slot of time; `at` is when the last one did."""
+
+    pk = models.CompositePrimaryKey("limit_id", "slot")
+    limit_id = models.BigIntegerField()
+    slot = models.DateTimeField()
+    at = models.DateTimeField()
+    jobs = models.IntegerField()
+
+    class Meta:
+        db_table = "ojs_start"
+
+    def __str__(self) -> str:
+        return f"{self.limit_id} {self.slot} {self.jobs}"
+
+
+class LaneKey(models.Model):
+    """The identity of a lane: one queue, priority, tenant, route and set of jobs' own limits.
+
+    A table of its own, because `Lane` has a new version with every claim, and each would be looked
+    at again by the check of a unique index.
+    """
+
+    tenant = NameField()
+    queue = NameField()
+    priority = models.SmallIntegerField()
+    route = models.IntegerField(default=0, db_default=0)  # 0: any worker of the type
+    # ids of Limits that its jobs name, ascending
+    limits = ArrayField(models.BigIntegerField(), default=list, db_default=[])
+
+    class Meta:
+        db_table = "ojs_lane_key"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "queue", "priority", "route", "limits"],
+                name="ojs_lane_key_unique",
+            ),
+        ]
+        indexes = [GinIndex(fields=["limits"], name="ojs_lane_key_limits")]
+
+    def __str__(self) -> str:
+        return f"{self.queue}/{self.priority}/{self.tenant}/{self.route}"
+
+
+class Lane(models.Model):
+    """Jobs that are equal before the scheduler, and whose turn it is; the id is its `LaneKey`'s.
+
+    `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest one
+    is next. Where lanes are `ordered`, all of a queue at once, it is the `seq` of the first job, or
+    less. `low` bounds the `seq` of its jobs from below, see ADR 0003. Extensions set weight, the
+    tenant's limit, ordered, timed and paused through `services/lanes.py`; `active` and `blocked_*`
+    belong to the claim.
+    """
+
+    # not unique in the database, nothing is: see LaneKey and migration 0002
+    id = models.BigIntegerField(primary_key=True)
     queue = NameField()
     priority = models.SmallIntegerField()
     rank = models.GeneratedField(  # ascending index order, so that one row comparison bounds a scan
@@ -65,18 +218,22 @@ class Lane(models.Model):
     tenant = NameField()
     route = models.IntegerField(default=0, db_default=0)  # 0: any worker of the type
     weight = models.FloatField(default=1, db_default=1)
-    cap = models.IntegerField(null=True)  # the tenant's limit of active jobs; null: none
+    # jobs of the queue are handed out oldest first, whosever they are
+    ordered = models.BooleanField(default=False, db_default=False)
+    # jobs of the queue cost by how long they run
+    timed = models.BooleanField(default=False, db_default=False)
+    # ids of Limits that hold its jobs back: its key's and the tenant's; null: none
+    limits = ArrayField(models.BigIntegerField(), null=True)
     vt = models.FloatField(default=0, db_default=0)
+    low = models.BigIntegerField(default=0, db_default=0)
     active = models.BooleanField(default=False, db_default=False)  # may hold ready rows
-    blocked = models.BooleanField(default=False, db_default=False)  # its cap is reached
+    blocked_by = models.BigIntegerField(null=True)  # the Limit that is reached
+    blocked_until = models.DateTimeField(null=True)  # when that opens; null: with a job's end
     paused = models.BooleanField(default=False, db_default=False)  # held by an operator
 
     class Meta:
         db_table = "ojs_lane"
         constraints = [
-            models.UniqueConstraint(
-                fields=["tenant", "queue", "priority", "route"], name="ojs_lane_key"
-            ),
             models.CheckConstraint(name="ojs_lane_weight_positive", condition=Q(weight__gt=0)),
         ]
         indexes = [
@@ -84,14 +241,55 @@ class Lane(models.Model):
             models.Index(
                 fields=["queue", "rank", "vt"],
                 name="ojs_lane_pick",
-                condition=Q(active=True, blocked=False, paused=False),
+                condition=Q(active=True, blocked_by__isnull=True, paused=False),
             ),
-            # release: the lanes a tenant's cap had blocked
-            models.Index(fields=["tenant"], name="ojs_lane_capped", condition=Q(cap__isnull=False)),
+            # release: the lanes that a limit had blocked
+            models.Index(
+                fields=["blocked_by"],
+                name="ojs_lane_blocked",
+                condition=Q(blocked_by__isnull=False),
+            ),
+            # claim: the lanes whose limit opens by itself
+            models.Index(
+                fields=["queue", "blocked_until"],
+                name="ojs_lane_opens",
+                condition=Q(blocked_until__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.queue}/{self.priority}/{self.tenant}/{self.route}"
+
+
+class Turn(models.Model):
+    """Where the turns of queues that are claimed together stand. Spec: fair-scheduling 7, 8.
+
+    One row per key; arrays by position of `queues`. A claim adds the next version and deletes the
+    one before, instead of updating it: the newest is the first that its index finds, however many
+    dead ones a held snapshot keeps.
+    """
+
+    pk = models.CompositePrimaryKey("key", "seq")
+    key = NameField()  # a pool's name, or `:` and a hash of what a request named
+    seq = models.BigIntegerField()  # dispatches so far
+    queues = ArrayField(NameField())
+    served = ArrayField(models.BigIntegerField())  # the number of the queue's last dispatch
+    opened = ArrayField(models.BigIntegerField())  # dispatches when it began to have jobs
+    vts = ArrayField(models.FloatField())  # virtual times: a dispatch adds 1/weight
+    is_open = ArrayField(models.BooleanField())  # had jobs at the last claim
+    since = ArrayField(models.DateTimeField())  # waits since then: last dispatch, or opened
+    floor = models.FloatField()  # the virtual time of the last dispatch
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_turn"
+        indexes = [
+            # prune_turns: those that nobody has taken for long
+            models.Index(fields=["at"], name="ojs_turn_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.seq}"
 
 
 class Job(models.Model):
@@ -108,6 +306,7 @@ class Job(models.Model):
     args = models.JSONField()
     meta = models.JSONField()
     attributes = models.JSONField()  # envelope members fixed at PUSH, returned at top level
+    bytes = models.IntegerField(db_default=0)  # of args, meta and attributes as they were sent
     max_attempts = models.IntegerField()
     timeout_ms = models.BigIntegerField()
     visibility_ms = models.BigIntegerField(null=True)
@@ -167,7 +366,7 @@ class Lease(models.Model):
     id = models.UUIDField(primary_key=True)
     lane_id = models.BigIntegerField()
     tenant = NameField()
-    capped = models.BooleanField()  # its tenant had a cap at the claim
+    limits = ArrayField(models.BigIntegerField(), null=True)  # where it has a Hold; null: nowhere
     watched = models.BooleanField()
     pool = NameField(null=True)
     worker_id = models.TextField(null=True)
@@ -197,8 +396,6 @@ class Lease(models.Model):
             ),
             # claim: active jobs of a pool with a cap
             models.Index(fields=["pool"], name="ojs_lease_pool", condition=Q(pool__isnull=False)),
-            # claim: active jobs of a tenant with a cap
-            models.Index(fields=["tenant"], name="ojs_lease_tenant", condition=Q(capped=True)),
         ]
 
     def __str__(self) -> str:
@@ -256,6 +453,54 @@ class Finished(models.Model):
         return str(self.id)
 
 
+class Unique(models.Model):
+    """The fingerprint of a job that was sent with `unique`. Spec: contract 6.
+
+    It stays as long as the job: states and period come with the new request, so that every stored
+    job may still be a hit. `ended` is a note of checks that came by, so that they need not look at
+    every ended job again; null says nothing. A manual retry takes the note back.
+    """
+
+    job_id = models.UUIDField(primary_key=True)
+    fingerprint = models.BinaryField()  # SHA-256
+    created_at = models.DateTimeField()  # the job's
+    ended = models.SmallIntegerField(null=True)  # terminal code
+
+    class Meta:
+        db_table = "ojs_unique"
+        verbose_name, verbose_name_plural = "unique job", "unique jobs"
+        indexes = [
+            # unique_hits: the live jobs and the newest ended ones of a fingerprint
+            models.Index(fields=["fingerprint", "ended", "created_at"], name="ojs_unique_hits"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.job_id)
+
+
+class BulkAnswer(models.Model):
+    """What a bulk request with an idempotency key was answered, for 24 hours. Spec: 11.2."""
+
+    pk = models.CompositePrimaryKey("operation", "tenant", "key")
+    operation = NameField()
+    tenant = NameField()  # of the API key; empty: bound to none
+    key = NameField()
+    request_hash = models.BinaryField()  # SHA-256 of the body
+    status = models.SmallIntegerField(null=True)  # null: in the transaction that answers
+    answer = models.BinaryField(null=True)  # JSON
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_bulk_answer"
+        indexes = [
+            # forget_answers: those that are older than a day
+            models.Index(fields=["created_at"], name="ojs_bulk_answer_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.key}"
+
+
 class Event(models.Model):
     """One transition, written by the statement that made it. Spec: contract 12.3, 25.
 
@@ -276,8 +521,12 @@ class Event(models.Model):
     from_state = models.SmallIntegerField(null=True)  # null with to_state: not a change of state
     to_state = models.SmallIntegerField(null=True)
     attempt = models.IntegerField(null=True)
+    bytes = models.IntegerField(null=True)  # by which what waits in the queue grew or shrank
     worker_id = models.TextField(null=True)
+    pool = NameField(null=True)  # started: the pool it went to; null: none
+    limits = ArrayField(models.BigIntegerField(), null=True)  # started: those that counted it
     took_ms = models.BigIntegerField(null=True)  # started: the wait; completed, failed: the run
+    waited_ms = models.BigIntegerField(null=True)  # completed: the wait before that run
     data = models.JSONField(null=True)
 
     class Meta:
@@ -337,10 +586,31 @@ class Progress(models.Model):
     progress = models.FloatField(null=True)
     message = models.TextField(null=True)
     data = models.JSONField(null=True)
+    # where a later attempt may go on; what ends the attempt copies it into Job.attributes
+    checkpoint = models.JSONField(null=True)
+    history = models.JSONField(null=True)  # the last report of each earlier attempt
     updated_at = models.DateTimeField(db_default=Now())
+    told_at = models.DateTimeField(null=True)  # the latest event of a report
+    is_watched = models.BooleanField(default=True, db_default=True)  # by the loop that finds stalls
+    stalled_at = models.DateTimeField(null=True)  # no report for long; cleared by the next one
 
     class Meta:
         db_table = "ojs_progress"
+        indexes = [
+            # stall: reports that stopped coming. Not by updated_at: a report a moment after
+            # another then leaves the index alone
+            models.Index(
+                fields=["told_at"],
+                name="ojs_progress_quiet",
+                condition=Q(is_watched=True),
+            ),
+            # metrics: jobs that stalled
+            models.Index(
+                fields=["stalled_at"],
+                name="ojs_progress_stalled",
+                condition=Q(stalled_at__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.job_id)
@@ -359,6 +629,19 @@ class Depth(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} {self.state} {self.jobs}"
+
+
+class QueueSize(models.Model):
+    """Bytes of the jobs that wait in a queue, as of the last folded event."""
+
+    queue = NameField(primary_key=True)
+    bytes = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_queue_size"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.bytes}"
 
 
 class Counts(models.Model):
@@ -393,17 +676,83 @@ class Total(Counts):
         return f"{self.queue} {self.type}"
 
 
-class Minute(Counts):
-    """Counts of one minute: throughput, the last hour, charts."""
+class Period(Counts):
+    """Counts of one minute, hour or day: throughput, the last hour, charts. See ADR 0008.
 
-    pk = models.CompositePrimaryKey("minute", "queue", "type")
-    minute = models.DateTimeField()
+    `span_s` is 60, 3600 or 86400 (domain/periods.py), `at` the beginning, in UTC; each span counts
+    everything, and has a retention of its own.
+    """
+
+    pk = models.CompositePrimaryKey("span_s", "at", "queue", "type")
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
 
     class Meta:
-        db_table = "ojs_minute"
+        db_table = "ojs_period"
 
     def __str__(self) -> str:
-        return f"{self.minute} {self.queue} {self.type}"
+        return f"{self.at} {self.span_s} s {self.queue} {self.type}"
+
+
+class Latency(models.Model):
+    """How many jobs completed in a period after waiting and running that long together.
+
+    `bucket` n holds what took at most 1.2 to the power of n milliseconds. Spec: contract 32.6.
+    """
+
+    pk = models.CompositePrimaryKey("span_s", "at", "queue", "bucket")
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+    queue = NameField()
+    bucket = models.SmallIntegerField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_latency"
+
+    def __str__(self) -> str:
+        return f"{self.at} {self.span_s} s {self.queue} {self.bucket}"
+
+
+class TenantDepth(models.Model):
+    """Jobs of a tenant by queue and state, as of the last folded event: for keys bound to it."""
+
+    pk = models.CompositePrimaryKey("tenant", "queue", "state")
+    tenant = NameField()
+    queue = NameField()
+    state = models.SmallIntegerField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_tenant_depth"
+
+    def __str__(self) -> str:
+        return f"{self.tenant} {self.queue} {self.state} {self.jobs}"
+
+
+class TenantPeriod(models.Model):
+    """What happened to the jobs of a tenant in a queue in one period; the spans are Period's."""
+
+    pk = models.CompositePrimaryKey("tenant", "span_s", "at", "queue")
+    tenant = NameField()
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+    queue = NameField()
+    enqueued = models.BigIntegerField()
+    started = models.BigIntegerField()
+    completed = models.BigIntegerField()
+    failed = models.BigIntegerField()
+    wait_ms = models.BigIntegerField()  # of the started ones together
+    run_ms = models.BigIntegerField()  # of the completed ones together
+
+    class Meta:
+        db_table = "ojs_tenant_period"
+        indexes = [
+            models.Index(fields=["span_s", "at"], name="ojs_tenant_period_at"),  # retention
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant} {self.at} {self.span_s} s {self.queue}"
 
 
 class Duration(models.Model):
@@ -424,6 +773,78 @@ class Duration(models.Model):
         return f"{self.queue} {self.type} {self.measure} {self.bucket}"
 
 
+class LimitWait(models.Model):
+    """Histogram rows: how many jobs of a limit waited at most as long as a bound before a start."""
+
+    pk = models.CompositePrimaryKey("limit_id", "bucket")
+    limit_id = models.BigIntegerField()
+    bucket = models.SmallIntegerField()  # index of the bound in domain/events.py
+    jobs = models.BigIntegerField()
+    took_ms = models.BigIntegerField()  # of these jobs together
+
+    class Meta:
+        db_table = "ojs_limit_wait"
+
+    def __str__(self) -> str:
+        return f"{self.limit_id} {self.bucket}"
+
+
+class Tally(models.Model):
+    """How often what is counted by its events was told: see sql/fold.sql."""
+
+    pk = models.CompositePrimaryKey("kind", "name", "detail")
+    kind = models.SmallIntegerField()  # of the event
+    name = NameField()  # the queue, or the key of the limit as it is called on the wire
+    detail = NameField()  # of a limit: which of its numbers was reached; else empty
+    times = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_tally"
+        verbose_name_plural = "tallies"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} {self.times}"
+
+
+class Dispatch(models.Model):
+    """Jobs of a queue that went to a pool, ever. Spec: contract 20 §6."""
+
+    pk = models.CompositePrimaryKey("queue", "pool")
+    queue = NameField()
+    pool = NameField()  # empty: to workers in none
+    jobs = models.BigIntegerField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_dispatch"
+        verbose_name_plural = "dispatches"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.pool} {self.jobs}"
+
+
+class DispatchPeriod(models.Model):
+    """Jobs of a queue that went to a pool in one second, minute or hour, and how long they waited.
+
+    `span_s` is 1, 60 or 3600 (domain/periods.py): a window up to now is made of hours, of minutes
+    before them and of seconds at its beginning.
+    """
+
+    pk = models.CompositePrimaryKey("span_s", "at", "queue", "pool")
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+    queue = NameField()
+    pool = NameField()  # empty: to workers in none
+    jobs = models.BigIntegerField()
+    wait_ms = models.BigIntegerField()  # of these jobs together
+
+    class Meta:
+        db_table = "ojs_dispatch_period"
+
+    def __str__(self) -> str:
+        return f"{self.at} {self.span_s} s {self.queue} {self.pool}"
+
+
 class FoldPosition(models.Model):
     """How far events were folded into the counts. One row."""
 
@@ -436,6 +857,24 @@ class FoldPosition(models.Model):
 
     def __str__(self) -> str:
         return str(self.stamp)
+
+
+class Charge(models.Model):
+    """A queue whose jobs cost by how long they run, and how far that was added to their lanes.
+
+    `mean_ms` is of the last attempts, `jobs` of them. Spec: contract 20 §4.
+    """
+
+    queue = NameField(primary_key=True)
+    stamp = Xid8Field()
+    jobs = models.IntegerField()
+    mean_ms = models.FloatField()
+
+    class Meta:
+        db_table = "ojs_charge"
+
+    def __str__(self) -> str:
+        return str(self.queue)
 
 
 class LoopTick(models.Model):
@@ -451,12 +890,97 @@ class LoopTick(models.Model):
         return str(self.name)
 
 
+class Audit(models.Model):
+    """Who did what, when and why; rows are added and never changed. Spec: contract 31.5."""
+
+    at = models.DateTimeField(db_default=Now())
+    actor = models.TextField()
+    action = models.TextField()  # "queue.paused"
+    outcome = models.TextField(default="success", db_default="success")  # or "failure", "denied"
+    target = models.TextField()  # the name or id it was done to
+    tenant = NameField(null=True)  # the actor's, when bound to one
+    reason = models.TextField(null=True)
+    request_id = models.TextField(null=True)
+    address = models.TextField(null=True)  # where the request came from
+    data = models.JSONField(default=dict)
+
+    class Meta:
+        db_table = "ojs_audit"
+        verbose_name, verbose_name_plural = "audit entry", "audit entries"
+        indexes = [
+            # the audit lists of one action and of one actor
+            models.Index(fields=["action", "id"], name="ojs_audit_action"),
+            models.Index(fields=["actor", "id"], name="ojs_audit_actor"),
+            # retention: the oldest
+            models.Index(fields=["at"], name="ojs_audit_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor} {self.action} {self.target}"
+
+
+class Maintenance(models.Model):
+    """While the row is there and not over, nothing is handed out or promoted. At most one row."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    started_at = models.DateTimeField(db_default=Now())
+    ends_at = models.DateTimeField(null=True)  # null: until it is switched off
+    reason = models.TextField(null=True)
+    actor = models.TextField()
+
+    class Meta:
+        db_table = "ojs_maintenance"
+        constraints = [models.CheckConstraint(name="ojs_maintenance_one_row", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return f"since {self.started_at}"
+
+
+class Replay(models.Model):
+    """How often a job was retried after its end: kept beside, its `meta` stays the producer's."""
+
+    job_id = models.UUIDField(primary_key=True)
+    replays = models.IntegerField()
+    last_at = models.DateTimeField()
+    rule = models.TextField(null=True)  # of the last replay; null: by hand
+    by_rule = models.JSONField(default=dict)  # replays by the name of the rule
+
+    class Meta:
+        db_table = "ojs_replay"
+
+    def __str__(self) -> str:
+        return f"{self.job_id} {self.replays}"
+
+
+class ReplayRule(models.Model):
+    """What is retried from the dead letter by itself. Spec: contract 28.4."""
+
+    name = models.TextField(primary_key=True)
+    position = models.IntegerField()
+    queue = NameField(null=True)  # null: any, as for the next three
+    type = NameField(null=True)
+    error_type = models.TextField(null=True)
+    tenant = NameField(null=True)
+    delay_ms = models.BigIntegerField()  # after the end of the job
+    max_replays = models.IntegerField()  # by this rule, of one job
+    enabled = models.BooleanField(default=True)
+
+    class Meta:
+        db_table = "ojs_replay_rule"
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class ApiKey(models.Model):
     """A bearer key; only the hash of its secret is kept. Spec: contract 31.2."""
 
     name = models.TextField()
     prefix = NameField(unique=True)
     secret_hash = models.BinaryField()  # SHA-256 of 256 random bits
+    previous_hash = models.BinaryField(null=True)  # of the secret before the latest rotation
+    previous_valid_until = models.DateTimeField(null=True)  # until when that one opens, too
     scopes = models.JSONField(default=list)
     tenant = NameField(null=True)  # null: not bound to one
     queues_enqueue = models.JSONField(default=list)  # globs; empty: all
@@ -474,3 +998,40 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} (ojs_{self.prefix}_…)"
+
+
+class ArchivedJob(models.Model):
+    """A job that retention removed while OJS_PRUNING_POLICY is archive. Spec: contract 28.3.
+
+    `job` is its row of `ojs_job`, by column. Nothing reads or removes it: it is the operator's.
+    """
+
+    id = models.UUIDField(primary_key=True)
+    queue = NameField()
+    finished_at = models.DateTimeField()
+    archived_at = models.DateTimeField(db_default=Now())
+    job = models.JSONField()
+
+    class Meta:
+        db_table = "ojs_archived_job"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class ResultExpiry(models.Model):
+    """When the result of a completed job goes, where it asked for it. Spec: contract 10.6."""
+
+    id = models.UUIDField(primary_key=True)
+    due_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_result_expiry"
+        verbose_name_plural = "result expiries"
+        indexes = [
+            # the loop that drops results, for those that are due
+            models.Index(fields=["due_at"], name="ojs_result_due"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)

@@ -1,7 +1,7 @@
 """Who a request comes from and what it may do: API keys, staff sessions. Spec: contract 31."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
@@ -10,7 +10,7 @@ from django.utils import timezone
 from jobs.api.session import staff
 from jobs.conf import conf
 from jobs.domain import keys
-from jobs.domain.errors import OJSError, PermissionDenied, Unauthenticated
+from jobs.domain.errors import OJSError, PermissionDenied, TenantMismatch, Unauthenticated
 from jobs.services.api_keys import cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -22,6 +22,7 @@ class Principal:
 
     name: str
     grant: keys.Grant
+    is_narrowed: bool = False  # to a tenant, by the request itself
 
     @property
     def tenant(self) -> str | None:
@@ -31,21 +32,49 @@ class Principal:
     def require_any_tenant(self, operation: str) -> None:
         """Refuse a key bound to a tenant. Raises PermissionDenied."""
         if self.tenant is not None:
-            raise _denied(f"{operation} for all tenants")
+            raise self._denied(f"{operation} for all tenants")
+
+    def within(self, tenant: str) -> "Principal":
+        """Return who may do the same to one tenant alone. Raises TenantMismatch."""
+        if self.tenant == tenant:
+            return self
+        if self.tenant is not None:
+            refusal = TenantMismatch(
+                f"the credentials are bound to another tenant than {tenant}",
+                details={"reason": "tenant_mismatch", "tenant_id": tenant},
+            )
+            refusal.principal = self.name
+            raise refusal
+        return Principal(self.name, replace(self.grant, tenant=tenant), is_narrowed=True)
 
     def require_enqueue(self, queues_and_types: Iterable[tuple[str, str]]) -> None:
         """Refuse queues and types the key does not cover. Raises PermissionDenied."""
         for queue, kind in queues_and_types:
             if not keys.allowed(queue, self.grant.queues_enqueue):
-                raise _denied(f"enqueue to queue {queue!r}", queue=queue)
+                raise self._denied(f"enqueue to queue {queue!r}", queue=queue)
             if not keys.allowed(kind, self.grant.job_types):
-                raise _denied(f"enqueue jobs of type {kind!r}", queue=queue)
+                raise self._denied(f"enqueue jobs of type {kind!r}", queue=queue)
+
+    def may_fetch(self, queue: str) -> bool:
+        """Tell whether the key covers a queue."""
+        return keys.allowed(queue, self.grant.queues_fetch)
 
     def require_fetch(self, queues: Iterable[str]) -> None:
         """Refuse queues the key does not cover. Raises PermissionDenied."""
         for queue in queues:
             if not keys.allowed(queue, self.grant.queues_fetch):
-                raise _denied(f"fetch from queue {queue!r}", queue=queue)
+                raise self._denied(f"fetch from queue {queue!r}", queue=queue)
+
+    def require_scope(self, scope: str) -> None:
+        """Refuse who lacks a scope. Raises PermissionDenied."""
+        if scope not in self.grant.scopes:
+            raise self._denied(scope)
+
+    def _denied(self, operation: str, *, queue: str | None = None) -> PermissionDenied:
+        details = {"operation": operation} | ({"queue": queue} if queue else {})
+        refusal = PermissionDenied(f"the credentials do not allow: {operation}", details=details)
+        refusal.principal = self.name
+        return refusal
 
 
 OPEN = Principal("anonymous", keys.Grant(keys.SCOPES))
@@ -60,15 +89,16 @@ def authenticate(request: HttpRequest, scope: str | None) -> Principal:
         return OPEN
     key = _key(request)
     known = _session(request) if key is None else _known(key)
-    if scope not in known.grant.scopes:
-        raise _denied(scope)
+    known.require_scope(scope)
     return known
 
 
-def is_allowed(request: HttpRequest, scope: str) -> bool:
-    """Tell whether a request that may come from anyone has `scope`, too."""
+def is_allowed(request: HttpRequest, scope: str, *, of_all: bool = False) -> bool:
+    """Tell whether a request that may come from anyone has `scope`; `of_all`: for all tenants."""
     try:
-        authenticate(request, scope)
+        known = authenticate(request, scope)
+        if of_all:
+            known.require_any_tenant(scope)
     except (OJSError, DatabaseError, InterfaceError):
         return False
     return True
@@ -93,19 +123,15 @@ def _session(request: HttpRequest) -> Principal:
 def _known(text: str) -> Principal:
     parts = keys.split(text)
     known = cache.get(parts[0]) if parts else None
-    if parts is None or known is None or not keys.matches(parts[1], known.secret_hash):
+    now = timezone.now()
+    if parts is None or known is None or not known.is_opened_by(parts[1], now):
         raise Unauthenticated("the API key is not valid", headers=CHALLENGE)
     if known.why_not:
         raise _ended(known.why_not, "the API key was revoked")
-    if known.expires_at and known.expires_at <= timezone.now():
+    if known.expires_at and known.expires_at <= now:
         raise _ended("token_expired", "the API key has expired")
     return Principal(known.name, known.grant)
 
 
 def _ended(reason: str, message: str) -> Unauthenticated:
     return Unauthenticated(message, details={"reason": reason}, headers=CHALLENGE)
-
-
-def _denied(operation: str, *, queue: str | None = None) -> PermissionDenied:
-    details = {"operation": operation} | ({"queue": queue} if queue else {})
-    return PermissionDenied(f"the credentials do not allow: {operation}", details=details)

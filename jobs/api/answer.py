@@ -4,11 +4,11 @@ A plain HttpResponse instead of DRF's Response: a template response with rendere
 costs as much as the rest of DRF together, and an API with one body needs neither.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
-from jobs.api.media import JSON_TYPE, OJS_TYPE
+from jobs.api.media import JSON_TYPE, OJS_TYPE, STREAM_TYPE
 from jobs.domain import jsonio
 
 
@@ -46,3 +46,27 @@ def _body(data: object) -> bytes:
     if data is None:
         return b""
     return data if isinstance(data, bytes) else jsonio.dumps(data)
+
+
+class EventStream(StreamingHttpResponse):
+    """Server-sent events, as bytes of whole frames; the server sends it outside its workers."""
+
+    def __init__(self, frames: Iterator[bytes], close: Callable[[], None]) -> None:
+        """Take the frames; `close` runs once, whether or not any was asked for."""
+        super().__init__(_Frames(frames, close), content_type=STREAM_TYPE)
+        self.headers["Cache-Control"] = "no-cache"
+        self.headers["X-Accel-Buffering"] = "no"  # proxies pass frames on as they come
+
+    def settle(self, request: HttpRequest) -> None:
+        """Have no choice of types."""
+
+
+class _Frames:
+    """An iterator that is closed with the answer: Django looks for `close`."""
+
+    def __init__(self, frames: Iterator[bytes], close: Callable[[], None]) -> None:
+        self._frames = frames
+        self.close = close
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._frames

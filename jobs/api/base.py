@@ -4,6 +4,7 @@ Spec: contract 3.1, 4, 31. A view method returns an `Answer`; it raises OJSError
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from time import perf_counter
@@ -16,8 +17,10 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from jobs.api.access import Principal, authenticate
+from jobs import extensions
+from jobs.api.access import OPEN, Principal, authenticate
 from jobs.api.answer import Answer
+from jobs.api.limiter import Allowance, limits_requests
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.openapi import OperationSchema
 from jobs.conf import conf
@@ -40,10 +43,13 @@ from jobs.domain.errors import (
 )
 from jobs.domain.ids import request_id
 from jobs.metrics import observe_request
+from jobs.services.audit import denied
 
 logger = logging.getLogger("ojs.api")
 
 MAX_REQUEST_ID = 128
+MAX_BLOCK_S = 30
+SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 READABLE = frozenset(map(chr, range(33, 127)))
 SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
 SQL_UNAVAILABLE = {"57P01", "57P02", "57P03", "53300", "08006", "08001", "08003"}
@@ -62,25 +68,42 @@ class OJSView(APIView):
     authentication_classes = ()
     permission_classes = ()
     throttle_classes = ()
+    default_response_headers: ClassVar[dict[str, str]] = {}  # for DRF's Response, not used here
     scopes: ClassVar[Mapping[str, str | None]] = {}
     optional_scope: ClassVar[str | None] = None
     is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
+    may_refuse: ClassVar[bool] = True  # by the request limiter: contract 27 §3
 
     principal: Principal
+    is_anybody: bool  # no key is asked for
     identity: str  # the request id
     began: float
     http: HttpRequest  # Django's own; DRF's takes a detour for each attribute
+    allowance: Allowance
+    told: dict[str, str]  # headers that services give to the answer
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check version and access before the handler runs, instead of all that DRF could check."""
         _check_version(self.http)
+        _check_query(self.http)
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method in self.scopes:
             self.principal = authenticate(self.http, self.scopes[method])
+            self.is_anybody = self.principal is OPEN
             if self.is_global:
                 self.principal.require_any_tenant(method)
+            elif self.scopes[method] is not None:
+                self.narrow()
+            self.charge(1, enqueues=False)
         elif method != "OPTIONS" and method in self.allowed_methods:
             raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
+
+    def narrow(self) -> None:
+        """Let the request see and touch one tenant alone where its headers name one."""
+        for hook in extensions.having("tenant_of"):
+            tenant = hook(self.http.META)
+            if tenant is not None:
+                self.principal = self.principal.within(tenant)
 
     @property
     def caller(self) -> Caller:
@@ -88,18 +111,27 @@ class OJSView(APIView):
         return Caller(
             self.principal.name,
             self.principal.tenant,
-            self.http.META.get("HTTP_X_OJS_TENANT"),
+            self.principal.tenant if self.principal.is_narrowed else None,
             self.identity,
+            _block_ms(self.http),
+            self.told,
+            self.http.META.get("REMOTE_ADDR"),
         )
+
+    def charge(self, tokens: int, *, enqueues: bool) -> None:
+        """Count the request, or its jobs, for whoever sent it. Raises RateLimited."""
+        if limits_requests():
+            who = _address(self.http) if self.is_anybody else self.principal.name
+            self.allowance.charge(who, tokens, enqueues=enqueues, may_refuse=self.may_refuse)
 
     def body(self) -> dict[str, Any]:
         """Read the JSON object of the request. Raises InvalidPayload and friends."""
         return jsonio.loads_object(self.raw_body())
 
     def optional_body(self) -> dict[str, Any]:
-        """Read a body that may be missing; an empty one equals `{}`. Spec: contract 3.1."""
+        """Read a body that may be missing; an empty one or null equals `{}`. Spec: contract 3.1."""
         raw = self.raw_body(needs_type=False)
-        return jsonio.loads_object(raw) if raw.strip() else {}
+        return jsonio.loads_object(raw) if raw.strip() not in {b"", b"null"} else {}
 
     def raw_body(self, *, needs_type: bool = True) -> bytes:
         """Read the bytes within the size limit, after checking type and encoding."""
@@ -117,13 +149,17 @@ class OJSView(APIView):
 
     def handle_exception(self, exc: Exception) -> Any:
         """Render every problem in the OJS shape."""
-        return error_response(as_ojs_error(exc), self.identity)
+        problem = as_ojs_error(exc)
+        if isinstance(problem, PermissionDenied):
+            who = Caller(problem.principal, request_id=self.identity, address=_address(self.http))
+            denied(who, self.http.path, str(problem.details.get("operation", problem.message)))
+        return error_response(problem, self.identity)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Add the headers that every answer has."""
         answer: Answer = response
         answer.settle(self.http)
-        stamp(answer, self.identity)
+        stamp(answer, self.identity, self.allowance.headers() | self.told)
         match = self.http.resolver_match
         route = (match and match.url_name) or "unknown"
         method = request.method or ""
@@ -135,6 +171,8 @@ class OJSView(APIView):
         self.identity = chosen_request_id(request)
         self.began = perf_counter()
         self.http = request
+        self.allowance = Allowance()
+        self.told = {}
         return super().initialize_request(request, *args, **kwargs)
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -153,6 +191,28 @@ def _check_version(request: HttpRequest) -> None:
             f"OJS-Version {wanted[:40]!r} is not spoken here",
             details={"field": "OJS-Version", "expected": OJS_VERSION, "received": wanted[:40]},
         )
+
+
+def _check_query(request: HttpRequest) -> None:
+    """Refuse parameters with U+0000, which the database takes in no text."""
+    if "%00" in request.META.get("QUERY_STRING", ""):
+        for name, values in request.GET.lists():
+            if any("\0" in value for value in values):
+                raise InvalidRequest.field(name, "must not contain the character U+0000")
+
+
+def _block_ms(request: HttpRequest) -> int:
+    """Read how long to wait for room in a full queue, at most 30 s. Spec: contract 27, BP-6."""
+    raw = request.META.get("HTTP_OJS_BLOCK_TIMEOUT")
+    if raw is None:
+        return 0
+    if not SECONDS.fullmatch(raw):
+        raise InvalidRequest.field("OJS-Block-Timeout", "must be a number of seconds", raw[:100])
+    return round(min(float(raw), MAX_BLOCK_S) * 1000)
+
+
+def _address(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def _content_length(request: HttpRequest) -> int:
@@ -180,10 +240,12 @@ def chosen_request_id(request: HttpRequest) -> str:
     return sent if 1 <= len(sent) <= MAX_REQUEST_ID and READABLE.issuperset(sent) else request_id()
 
 
-def stamp(response: HttpResponse, identity: str) -> None:
-    """Set the headers that every answer has. Spec: contract 3.1."""
+def stamp(response: HttpResponse, identity: str, more: Mapping[str, str]) -> None:
+    """Set the headers that every answer has. Spec: contract 3.1, 27 §3."""
     response.headers["OJS-Version"] = OJS_VERSION
     response.headers["X-Request-Id"] = identity
+    for name, value in more.items():
+        response.headers[name] = value
 
 
 def error_body(problem: OJSError, identity: str) -> dict[str, Any]:
@@ -215,7 +277,7 @@ def plain_error(problem: OJSError, request: HttpRequest) -> HttpResponse:
     identity = chosen_request_id(request)
     answer = error_response(problem, identity)
     answer.settle(request)
-    stamp(answer, identity)
+    stamp(answer, identity, Allowance().headers())
     return answer
 
 

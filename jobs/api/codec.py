@@ -1,6 +1,7 @@
 """JSON to domain and back; the wire names live here. Spec: contract 1 to 3."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import orjson
@@ -8,9 +9,15 @@ import orjson
 from jobs import queries
 from jobs.conf import conf
 from jobs.domain import jsonio
-from jobs.domain.claim import FetchRequest
+from jobs.domain.claim import POOL_PATTERN, STRATEGIES, FetchRequest
 from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, Limits, parse_job
-from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError, ResultTooLarge
+from jobs.domain.errors import (
+    BatchTooLarge,
+    InvalidRequest,
+    OJSError,
+    ResultTooLarge,
+    Unprocessable,
+)
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.retry import normalise_error
@@ -59,10 +66,11 @@ def decode_job(body: Mapping[str, Any]) -> JobDraft:
 
 def decode_batch(body: Mapping[str, Any]) -> list[Any]:
     """Return the raw jobs of a batch after checking their number."""
-    return _list_of(body, "jobs", conf().max_batch)
+    return list_of(body, "jobs", conf().max_batch)
 
 
-def _list_of(body: Mapping[str, Any], name: str, most: int) -> list[Any]:
+def list_of(body: Mapping[str, Any], name: str, most: int) -> list[Any]:
+    """Read a list of 1 to `most` items. Raises InvalidRequest, BatchTooLarge."""
     raw = body.get(name)
     if not isinstance(raw, list) or not raw:
         raise InvalidRequest.field(name, "must be a non-empty array", raw)
@@ -83,7 +91,7 @@ def decode_batch_item(item: object) -> JobDraft:
 
 def items(body: Mapping[str, Any], name: str, most: int) -> list[dict[str, Any]]:
     """Return the objects of an array. Raises InvalidRequest, BatchTooLarge."""
-    raw = _list_of(body, name, most)
+    raw = list_of(body, name, most)
     for index, item in enumerate(raw):
         if not isinstance(item, dict):
             raise InvalidRequest.field(f"{name}[{index}]", "must be an object", item)
@@ -109,22 +117,36 @@ def wait_ms(body: Mapping[str, Any]) -> int:
 def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> FetchRequest:
     """Decode FETCH."""
     queues = body.get("queues")
-    if not isinstance(queues, list) or not 1 <= len(queues) <= MAX_QUEUES:
+    if queues is None:
+        queues = []
+    elif not isinstance(queues, list) or not 1 <= len(queues) <= MAX_QUEUES:
         raise InvalidRequest.field("queues", f"must be an array of 1 to {MAX_QUEUES} names", queues)
     for queue in queues:
         queue_name("queues", queue)
     count = integer(body, "count", low=1)
-    pool = body.get("pool")
-    if pool is not None and not isinstance(pool, str):
-        raise InvalidRequest.field("pool", "must be a string", pool)
+    strategy, weights = body.get("strategy"), body.get("weights")
+    if strategy is not None and not (isinstance(strategy, str) and strategy in STRATEGIES):
+        raise Unprocessable.field("strategy", f"must be one of {', '.join(STRATEGIES)}", strategy)
+    if weights is not None and not isinstance(weights, dict):
+        raise Unprocessable.field("weights", "must be an object of integers", weights)
     return FetchRequest(
         queues=tuple(queues),
         count=min(count or 1, MAX_COUNT),
         worker_id=worker_id(body),
         visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
         tenant=tenant,
-        pool=pool,
+        pool=pool_name(body),
+        strategy=strategy,
+        weights=weights,
     )
+
+
+def pool_name(body: Mapping[str, Any]) -> str | None:
+    """Read `pool`. Raises Unprocessable."""
+    raw = body.get("pool")
+    if raw is not None and not (isinstance(raw, str) and POOL_PATTERN.fullmatch(raw)):
+        raise Unprocessable.field("pool", "must be the name of one pool", raw)
+    return raw
 
 
 def queue_name(field: str, value: object) -> str:
@@ -189,7 +211,7 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
     """Decode BEAT; `active_jobs` may be the ids or their number. Spec: D17."""
     state = "running" if body.get("state") is None else body["state"]
     if not isinstance(state, str) or state not in STANDINGS:
-        raise InvalidRequest.field("state", f"must be one of {', '.join(STANDINGS)}", state)
+        raise Unprocessable.field("state", f"must be one of {', '.join(STANDINGS)}", state)
     ids, number = _active(body)
     started = body.get("started_at")
     return Report(
@@ -205,8 +227,21 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
         concurrency=integer(body, "concurrency", high=2**31 - 1),
         labels=_labels(body),
         started_at=None if started is None else parse_time(started, "started_at"),
-        pool=_text(body, "pool"),
+        pool=pool_name(body),
     )
+
+
+def decode_registration(body: Mapping[str, Any]) -> Report:
+    """Decode a registration: a heartbeat that also says which job types the worker handles."""
+    report = decode_heartbeat(body)
+    handlers = body.get("handlers")
+    if handlers is None:
+        return report
+    if not isinstance(handlers, list) or not all(isinstance(one, str) for one in handlers):
+        raise InvalidRequest.field("handlers", "must be an array of job types", handlers)
+    if report.labels is not None and not isinstance(report.labels, Mapping):
+        raise InvalidRequest.field("labels", "must be an object beside handlers", report.labels)
+    return replace(report, labels={**(report.labels or {}), "handlers": handlers})
 
 
 def _active(body: Mapping[str, Any]) -> tuple[list[Any], int]:
@@ -260,6 +295,19 @@ def _labels(body: Mapping[str, Any]) -> Any:
 
 def encode_job(job: Job, **more: Any) -> orjson.Fragment:
     """Encode an envelope. JSON members are spliced in as stored, never parsed."""
+    return orjson.Fragment(_envelope(job, more))
+
+
+def job_answer(job: Job, **more: Any) -> bytes:
+    """Write an answer about one job, wrapped and flat: clients read one or the other.
+
+    Spec: contract 24.6.
+    """
+    envelope = _envelope(job, more)
+    return envelope[:-1] + b',"job":' + envelope + b"}"
+
+
+def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
     shown: dict[str, Any] = {
         "specversion": "1.0",
         "id": job.id,
@@ -286,8 +334,10 @@ def encode_job(job: Job, **more: Any) -> orjson.Fragment:
         shown["dead_letter"] = job.dead_letter
     if job.version is not None:
         shown["version"] = job.version
+    if job.progress is not None:
+        shown.update(orjson.loads(job.progress))
     shown.update(more)
-    return orjson.Fragment(_splice(orjson.dumps(shown, option=orjson.OPT_UTC_Z), job.attributes))
+    return _splice(orjson.dumps(shown, option=orjson.OPT_UTC_Z), job.attributes)
 
 
 def _add_times(shown: dict[str, Any], job: Job) -> None:

@@ -1,89 +1,323 @@
-"""Endpoints under /ojs/v1/dead-letter. Spec: contract 2.4, 3.6, 10.7."""
+"""Endpoints under /ojs/v1/dead-letter. Spec: contract 2.4, 3.6, 10.7, 28.
 
-from collections.abc import Mapping
+The admin API has the same ones under its own prefix and scopes: `jobs/api/admin/dead_letter.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
 from rest_framework.request import Request
 
+from jobs import queries
 from jobs.api import codec
+from jobs.api.admin.base import (
+    SHORT_DURATION,
+    SINCE,
+    moment,
+    moment_of,
+    plain,
+    require_confirm,
+)
+from jobs.api.admin.detail import JOB_DETAIL, details, replay_facts
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.jobs import JobDetail
 from jobs.api.openapi import operation
-from jobs.api.paging import QUERY, page
+from jobs.api.override import OVERRIDE, decode_override
+from jobs.api.paging import QUERY, Page, page
 from jobs.api.schemas import (
     BOOLEAN,
     ID,
-    PAGINATION,
     TIME,
+    Schema,
     array,
+    component,
     integer,
     maybe,
     obj,
     text,
 )
-from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_REQUEST_MEMBERS
-from jobs.domain.envelope import parse_job
+from jobs.api.schemas.jobs import JOB, JOB_ANSWER
+from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job
-from jobs.domain.times import parse_time
-from jobs.services.dead_letter import DeadLetterFilter, Override, dead_letters, delete, retry
+from jobs.domain.retention import Retention
+from jobs.domain.times import format_time
+from jobs.services import operate
+from jobs.services.dead_letter import (
+    DeadLetterFilter,
+    Swept,
+    dead_letter,
+    dead_letter_stats,
+    dead_letters,
+    replays_of,
+)
 
-OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})
 FLAGS = {"true": True, "1": True, "false": False, "0": False, "": False}
+FILTER_TEXTS = ("queue", "type", "error_type", "tenant", "q")
+MAX_SHOWN_ERRORS = 100
 
-LIST = obj({"jobs": array(JOB), "items": array(JOB), "total": integer(0), "pagination": PAGINATION})
-FILTER = {
+LIST = obj(
+    {
+        "jobs": array(JOB),
+        "items": array(JOB),
+        "total": integer(0),
+        "pagination": component(
+            "DeadLetterPagination",
+            obj(
+                {name: integer(0) for name in ("total", "limit", "offset", "page", "per_page")}
+                | {"has_more": BOOLEAN},
+                {"next_cursor": text(1)},
+            ),
+        ),
+    }
+)
+FILTER: dict[str, Schema] = {
     "queue": text(),
-    "type": text(),
+    "type": {**text(), "description": "Exact, or the beginning and `*`"},
     "error_type": text(),
-    "since": {"anyOf": [TIME, {"const": ""}]},
+    "since": SINCE,
+    "until": SINCE,
+    "q": {**text(), "description": "Part of the type or of the error's message"},
     "all": {"type": "string", "enum": list(FLAGS), "description": "Those not flagged, too"},
 }
-OVERRIDE = obj(
-    {}, {name: JOB_REQUEST_MEMBERS[name] for name in sorted(OVERRIDABLE)},
+AGE = maybe({"anyOf": [*SHORT_DURATION["anyOf"], {"const": ""}]})
+BODY_FILTER = obj(
+    {},
+    {
+        **{name: maybe(text()) for name in FILTER_TEXTS},
+        **dict.fromkeys(("since", "until"), maybe(SINCE)),
+        "older_than": AGE,
+    },
     additionalProperties=False,
-)  # fmt: skip
+)
+SWEPT = component(
+    "DeadLetterSwept",
+    obj(
+        {
+            "action": text(1),
+            "matched": integer(0),
+            "succeeded": integer(0),
+            "failed": integer(0),
+            "retried": integer(0),
+            "errors": array(obj({"job_id": ID, "error": text(1)})),
+        },
+        {"truncated": BOOLEAN},
+    ),
+)
+PURGED = obj({"deleted": integer(0), "purged_count": integer(0)}, {"truncated": BOOLEAN})
+RETENTION = component(
+    "DeadLetterRetention",
+    obj(
+        {
+            "max_age": {**maybe(text(1)), "description": "Null: any age"},
+            "max_count": {**maybe(integer(1)), "description": "Null: any number"},
+        }
+    ),
+)
+STATS = component(
+    "DeadLetterStats",
+    obj(
+        {
+            "total": integer(0),
+            **{
+                f"by_{name}": {"type": "object", "additionalProperties": integer(0)}
+                for name in ("queue", "type", "error_type")
+            },
+            "oldest_at": maybe(TIME),
+            "newest_at": maybe(TIME),
+            "retention": RETENTION,
+            "retention_by_queue": {"type": "object", "additionalProperties": RETENTION},
+        },
+        {"is_partial": BOOLEAN},
+    ),
+)
 
 
 class DeadLetterCollection(OJSView):
-    """List the dead letter."""
+    """List the dead letter, or empty it."""
 
-    scopes = {"GET": "ojs:data:read"}
+    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:admin:purge"}
 
-    @operation("listDeadLetter", {200: LIST}, query={**FILTER, **QUERY})
+    @operation(
+        "listDeadLetter",
+        {200: LIST},
+        query={**FILTER, **QUERY},
+        aliases={"/ojs/v1/admin/dead-letter": "adminListDeadLetter"},
+    )
     def get(self, request: Request) -> Answer:
         """List flagged jobs, with `all=true` every discarded one, newest first."""
-        window = page(request)
-        wanted = self.decode_filter(request)
-        jobs, total = dead_letters(wanted, limit=window.limit, offset=window.offset)
-        shown = codec.encode_all(jobs)
-        return Answer(
-            {"jobs": shown, "items": shown, "total": total, "pagination": window.answer(total)}
+        window = self.window(request)
+        jobs, total = dead_letters(
+            self.decode_filter(request), limit=window.limit, offset=window.offset
         )
+        shown = encode_dead(jobs)
+        pagination = window.numbered(total) | window.answer(total)
+        return Answer({"jobs": shown, "items": shown, "total": total, "pagination": pagination})
+
+    def window(self, request: Request) -> Page:
+        """Read the window of the list. Raises InvalidRequest."""
+        return page(request)
 
     def decode_filter(self, request: Request) -> DeadLetterFilter:
         """Read the query. Raises InvalidRequest."""
-        query = request.query_params
-        everything = query.get("all", "").lower()
+        everything = request.query_params.get("all", "").lower()
         if everything not in FLAGS:
             raise InvalidRequest.field("all", "must be true or false", everything[:100])
-        since = query.get("since")
         return DeadLetterFilter(
-            queue=query.get("queue"),
-            type=query.get("type"),
-            error_type=query.get("error_type"),
-            since=parse_time(since, "since") if since else None,
+            queue=plain(request, "queue"),
+            type=plain(request, "type"),
+            error_type=plain(request, "error_type"),
+            since=moment(request, "since"),
+            before=moment(request, "until"),
             tenant=self.principal.tenant,
+            text=plain(request, "q"),
             is_all=FLAGS[everything],
         )
 
+    @operation(
+        "emptyDeadLetter",
+        {200: PURGED},
+        body=obj(
+            {"confirm": {"const": True}},
+            {"filter": maybe(BODY_FILTER), "older_than": AGE},
+        ),
+        aliases={"/ojs/v1/admin/dead-letter": "adminEmptyDeadLetter"},
+    )
+    def delete(self, request: Request) -> Answer:
+        """Delete the jobs of the dead letter that match for good, at most 10,000 at once."""
+        body = self.body()
+        require_confirm(body)
+        wanted = decode_body_filter(body, self.principal.tenant)
+        return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))
+
+
+def encode_dead(jobs: Sequence[Job]) -> list[orjson.Fragment]:
+    """Encode list items: the envelope with its errors and how often it was replayed."""
+    replays = replays_of([job.id for job in jobs])
+    return [
+        codec.encode_job(
+            job,
+            errors=[] if job.errors is None else orjson.Fragment(job.errors),
+            replay_count=replay_facts(job, replays.get(job.id))["replay_count"],
+        )
+        for job in jobs
+    ]
+
+
+def decode_body_filter(body: Mapping[str, Any], tenant: str | None) -> DeadLetterFilter:
+    """Read `filter` and `older_than` of a body; what is misspelt must not delete everything.
+
+    Raises InvalidRequest.
+    """
+    raw = body.get("filter")
+    given: Mapping[str, Any] = {} if raw is None else raw
+    if not isinstance(given, Mapping):
+        raise InvalidRequest.field("filter", "must be an object", raw)
+    known = {*FILTER_TEXTS, "since", "until", "older_than"}
+    if unknown := sorted(set(given) - known):
+        raise InvalidRequest.field(f"filter.{unknown[0]}", "is not something to filter by")
+    texts = {name: _text_of(given, name) for name in FILTER_TEXTS}
+    until = moment_of(given.get("until"), "filter.until")
+    ages = (body.get("older_than"), given.get("older_than"))
+    ends = [at for at in (until, *map(age_limit, ages)) if at]
+    return DeadLetterFilter(
+        queue=texts["queue"],
+        type=texts["type"],
+        error_type=texts["error_type"],
+        since=moment_of(given.get("since"), "filter.since"),
+        before=min(ends, default=None),
+        tenant=tenant or texts["tenant"],
+        text=texts["q"],
+    )
+
+
+def _text_of(given: Mapping[str, Any], name: str) -> str | None:
+    raw = given.get(name)
+    if raw is not None and not isinstance(raw, str):
+        raise InvalidRequest.field(f"filter.{name}", "must be a string", raw)
+    return raw or None
+
+
+def age_limit(raw: object) -> datetime | None:
+    """Return the time before which a job is older than `raw`. Raises InvalidRequest."""
+    if raw is None or raw == "":
+        return None
+    try:
+        ms = parse_short_duration(raw)
+    except ValueError as problem:
+        raise InvalidRequest.field("older_than", str(problem), raw) from None
+    return queries.now() - timedelta(milliseconds=ms)
+
+
+def _purged(swept: Swept) -> dict[str, Any]:
+    shown: dict[str, Any] = {"deleted": swept.succeeded, "purged_count": swept.succeeded}
+    return shown | ({"truncated": True} if swept.is_truncated else {})
+
+
+class DeadLetterStats(OJSView):
+    """How much there is."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation(
+        "getDeadLetterStats",
+        {200: STATS},
+        aliases={"/ojs/v1/admin/dead-letter/stats": "adminGetDeadLetterStats"},
+    )
+    def get(self, request: Request) -> Answer:
+        """Count the dead letter by queue, type and error.
+
+        By type and error the latest 10,000 are told apart, by queue as many of each are counted;
+        `is_partial` says that there are more. `retention` is that of queues without one of their
+        own.
+        """
+        found = dead_letter_stats(self.principal.tenant)
+        return Answer(
+            {
+                "total": found.total,
+                "by_queue": found.by_queue,
+                "by_type": found.by_type,
+                "by_error_type": found.by_error_type,
+                "oldest_at": found.oldest_at and format_time(found.oldest_at),
+                "newest_at": found.newest_at and format_time(found.newest_at),
+                "retention": _encode_retention(found.retention),
+                "retention_by_queue": {
+                    queue: _encode_retention(kept)
+                    for queue, kept in found.retention_by_queue.items()
+                },
+                **({"is_partial": True} if found.is_partial else {}),
+            }
+        )
+
+
+def _encode_retention(kept: Retention) -> dict[str, Any]:
+    age_ms = kept.dead_letter
+    return {
+        "max_age": None if age_ms is None else format_duration(age_ms),
+        "max_count": kept.dead_letter_jobs,
+    }
+
 
 class DeadLetterJob(JobDetail):
-    """Remove a discarded job."""
+    """One discarded job."""
 
-    scopes = {"DELETE": "ojs:data:cancel"}
-    http_method_names = ["delete", "options"]
+    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
+    http_method_names = ["get", "head", "delete", "options"]
+
+    @operation(
+        "getDeadLetterJob",
+        {200: JOB_DETAIL},
+        refusals=(404,),
+        aliases={"/ojs/v1/admin/dead-letter/{job_id}": "adminGetDeadLetterJob"},
+    )
+    def get(self, request: Request, job_id: str) -> Answer:
+        """Show a discarded job with everything known of it."""
+        self.visible(job_id)
+        job = dead_letter(job_id)
+        return Answer(codec.job_answer(job, **details(job, replays_of([job.id]).get(job.id))))
 
     @operation(
         "deleteDeadLetterJob",
@@ -92,9 +326,13 @@ class DeadLetterJob(JobDetail):
     )
     def delete(self, request: Request, job_id: str) -> Answer:
         """Delete a discarded job for good."""
-        self.visible(job_id)
-        delete(job_id)
+        self.remove(job_id)
         return Answer({"deleted": True, "job_id": job_id, "id": job_id})
+
+    def remove(self, job_id: str) -> None:
+        """Delete the job if the caller may see it. Raises NotFound."""
+        self.visible(job_id)
+        operate.delete_dead_letter(job_id, self.caller)
 
 
 class DeadLetterRetry(JobDetail):
@@ -108,7 +346,8 @@ class DeadLetterRetry(JobDetail):
         {200: JOB_ANSWER},
         body=obj({}, {"override": maybe(OVERRIDE)}),
         needs_body=False,
-        refusals=(404,),
+        refusals=(404, 409),
+        aliases={"/ojs/v1/admin/dead-letter/{job_id}/retry": "adminRetryDeadLetterJob"},
     )
     def post(self, request: Request, job_id: str) -> Answer:
         """Make a discarded job available again, with changes if wanted."""
@@ -117,25 +356,53 @@ class DeadLetterRetry(JobDetail):
         override = decode_override(raw, job)
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
-        return Answer({"job": codec.encode_job(retry(job_id, override))})
+        return Answer(codec.job_answer(operate.retry_dead_letter(job_id, override, self.caller)))
 
 
-def decode_override(raw: object, job: Job) -> Override | None:
-    """Read what a manual retry changes, by the rules of PUSH. Raises InvalidRequest and others."""
-    if raw is None:
-        return None
-    if not isinstance(raw, Mapping):
-        raise InvalidRequest.field("override", "must be an object", raw)
-    if unknown := sorted(set(raw) - OVERRIDABLE):
-        raise InvalidRequest.field(f"override.{unknown[0]}", "cannot be changed by a retry")
-    given: dict[str, Any] = {name: raw[name] for name in OVERRIDABLE & raw.keys()}
-    # null is "not given" for what PUSH may leave out, and args it may not
-    given = {name: value for name, value in given.items() if value is not None or name == "args"}
-    draft = parse_job({"type": job.type, "args": [], **given}, limits=codec.limits())
-    return Override(
-        queue=draft.queue if "queue" in given else None,
-        args=draft.args if "args" in given else None,
-        meta=draft.meta if "meta" in given else None,
-        priority=draft.priority if "priority" in given else None,
-        retry=draft.retry if "retry" in given else None,
+class DeadLetterRetryAll(OJSView):
+    """Manual retry of many."""
+
+    scopes = {"POST": "ojs:data:cancel"}
+
+    @operation(
+        "retryDeadLetter",
+        {200: SWEPT},
+        body=obj({"confirm": {"const": True}}, {"filter": maybe(BODY_FILTER)}),
+        aliases={"/ojs/v1/admin/dead-letter/retry": "adminRetryDeadLetter"},
     )
+    def post(self, request: Request) -> Answer:
+        """Make the jobs that match available again, at most 10,000 at once."""
+        body = self.body()
+        require_confirm(body)
+        wanted = decode_body_filter(body, self.principal.tenant)
+        swept = operate.retry_dead_letters(wanted, self.caller)
+        shown = {
+            "action": "retry",
+            "matched": swept.matched,
+            "succeeded": swept.succeeded,
+            "retried": swept.succeeded,
+            "failed": len(swept.skipped),
+            "errors": [
+                {"job_id": job_id, "error": "not discarded any more"}
+                for job_id in swept.skipped[:MAX_SHOWN_ERRORS]
+            ],
+        }
+        return Answer(shown | ({"truncated": True} if swept.is_truncated else {}))
+
+
+class DeadLetterPurge(OJSView):
+    """Empty the dead letter, as the command line client asks for it."""
+
+    scopes = {"POST": "ojs:admin:purge"}
+
+    @operation(
+        "purgeDeadLetter",
+        {200: PURGED},
+        query={"older_than": {**AGE, "description": "Only those, such as 7d or P7D"}},
+        aliases={"/ojs/v1/admin/dead-letter/purge": "adminPurgeDeadLetter"},
+    )
+    def post(self, request: Request) -> Answer:
+        """Delete the jobs of the dead letter for good, at most 10,000 at once."""
+        before = age_limit(request.query_params.get("older_than"))
+        wanted = DeadLetterFilter(before=before, tenant=self.principal.tenant)
+        return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))

@@ -1,4 +1,4 @@
-"""GET /ojs/v1/events. Spec: contract 12.3 to 12.5, D47."""
+"""The event record as JSON. Spec: contract 12.3 to 12.5, 25.4, D47."""
 
 from typing import Any
 
@@ -6,19 +6,32 @@ from rest_framework.request import Request
 
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
+from jobs.api.event_codec import encode_event
+from jobs.api.jobs import JobDetail
 from jobs.api.openapi import operation
 from jobs.api.paging import QUERY, page
-from jobs.api.schemas import BOOLEAN, ID, OBJECT, TIME, array, component, maybe, obj, text
-from jobs.domain.errors import InvalidRequest
-from jobs.domain.events import Kind
+from jobs.api.schemas import (
+    BOOLEAN,
+    ID,
+    OBJECT,
+    PAGINATION,
+    TIME,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+    text,
+)
+from jobs.domain.errors import InvalidRequest, PermissionDenied
 from jobs.domain.ids import is_id
-from jobs.domain.states import state_of
-from jobs.domain.times import format_time
-from jobs.services.events import EventFilter, StoredEvent, event_name, events
+from jobs.domain.place import FIRST, read_place
+from jobs.domain.times import parse_time
+from jobs.services.events import EventFilter, following, history, latest
 
 MAX_EVENTS = 1000
+MAX_OFFSET = 10_000  # further back leads `after`
 DEFAULT_EVENTS = 100
-SOURCE = "ojs://ojs-django/server"
 
 EVENT = component(
     "Event",
@@ -26,6 +39,7 @@ EVENT = component(
         {
             "specversion": {"const": "1.0"},
             "id": text(1),
+            "seq": integer(0),
             "type": text(1),
             "event": text(1),
             "source": text(1),
@@ -38,14 +52,41 @@ EVENT = component(
     ),
 )
 LIST = obj(
-    {"events": array(EVENT), "items": array(EVENT), "has_more": BOOLEAN}, {"cursor": text(1)}
+    {"events": array(EVENT), "items": array(EVENT), "has_more": BOOLEAN},
+    {"cursor": text(1), "pagination": PAGINATION},
+)
+HISTORY = obj(
+    {
+        "job_id": ID,
+        "has_more": BOOLEAN,
+        "events": array(
+            obj(
+                {
+                    "id": text(1),
+                    "type": text(1),
+                    "state": maybe(text(1)),
+                    "timestamp": TIME,
+                    "attempt": maybe(integer(0)),
+                    "data": OBJECT,
+                }
+            )
+        ),
+    }
 )
 NAMES = {**text(), "description": "Comma-separated; types may end in `*`"}
 FILTER = {
-    **dict.fromkeys(("types", "type", "queues", "queue", "job_types", "job_type"), NAMES),
+    **dict.fromkeys(
+        ("types", "type", "event_types", "queues", "queue", "job_types", "job_type"), NAMES
+    ),
     "job_id": ID,
-    "after": {**text(), "description": "An event id: the events after it, oldest first"},
-    **{name: QUERY[name] for name in ("limit", "per_page")},
+    "tenant": text(),
+}
+LIST_QUERY = {
+    **FILTER,
+    "since": {**TIME, "description": "Events from this time on"},
+    "until": {**TIME, "description": "Events before this time"},
+    "after": {**text(), "description": "The id of an event: those after it, oldest first"},
+    **{name: QUERY[name] for name in ("limit", "page", "per_page", "offset")},
 }
 
 
@@ -54,83 +95,100 @@ class EventCollection(OJSView):
 
     scopes = {"GET": "ojs:data:read"}
 
-    @operation("listEvents", {200: LIST}, query=FILTER)
+    @operation("listEvents", {200: LIST}, query=LIST_QUERY)
     def get(self, request: Request) -> Answer:
-        """List events: the latest first, or those after an id in order."""
-        query = request.query_params
-        after = query.get("after")
-        wanted = EventFilter(
-            types=_names(request, "types", "type"),
-            queues=_names(request, "queues", "queue"),
-            job_types=_names(request, "job_types", "job_type"),
-            job_id=_job_id(query.get("job_id")),
-            tenant=self.principal.tenant,
-        )
-        limit = page(request, default=DEFAULT_EVENTS, most=MAX_EVENTS).limit
-        found, has_more = events(wanted, after=after, limit=limit)
+        """List events: the latest first, a page at a time, or those after an event in order.
+
+        `cursor` is the newest event of the answer, for `after`. Older pages reach 10,000 events
+        back; `pagination.total` counts no further than what is known to be there.
+        """
+        wanted = event_filter(request, self.principal.tenant)
+        window = page(request, default=DEFAULT_EVENTS, most=MAX_EVENTS)
+        after = request.query_params.get("after")
+        if after:
+            place = read_place(after) or FIRST
+            found, has_more = following(wanted, place, limit=window.limit)
+        else:
+            if window.offset > MAX_OFFSET:
+                problem = f"reaches {MAX_OFFSET} events back at most: use after, since or until"
+                raise InvalidRequest.field("offset", problem, window.offset)
+            found, has_more = latest(wanted, limit=window.limit, offset=window.offset)
         shown = [encode_event(event) for event in found]
         answer: dict[str, Any] = {"events": shown, "items": shown, "has_more": has_more}
         newest = found[-1 if after else 0].id if found else after
         if newest:
             answer["cursor"] = newest
+        if not after:
+            known = window.offset + len(found) + has_more
+            answer["pagination"] = window.answer(known)
         return Answer(answer)
 
 
+class JobHistory(JobDetail):
+    """What happened to one job."""
+
+    scopes = {"GET": "ojs:data:read"}
+    http_method_names = ["get", "head", "options"]
+
+    @operation(
+        "getJobHistory",
+        {200: HISTORY},
+        refusals=(404,),
+        aliases={"/ojs/v1/events/{job_id}/history": "getEventHistory"},
+    )
+    def get(self, request: Request, job_id: str) -> Answer:
+        """List the events of a job, oldest first, at most 1,000."""
+        self.visible(job_id)
+        found, has_more = history(job_id, limit=MAX_EVENTS)
+        events = []
+        for event in found:
+            shown = encode_event(event)
+            data = shown["data"]
+            events.append(
+                {name: shown[name] for name in ("id", "type", "timestamp", "data")}
+                | {"state": data.get("state"), "attempt": data.get("attempt")}
+            )
+        return Answer({"job_id": job_id, "events": events, "has_more": has_more})
+
+
+def event_filter(request: Request, tenant: str | None) -> EventFilter:
+    """Read the filter of a request. Raises InvalidRequest; PermissionDenied for another tenant."""
+    query = request.query_params
+    asked = query.get("tenant") or query.get("tenant_id") or None
+    if tenant is not None and asked not in {None, tenant}:
+        raise PermissionDenied(
+            f"the credentials are bound to another tenant than {asked[:100]!r}",
+            details={"reason": "tenant_mismatch", "operation": "read events"},
+        )
+    since, until = query.get("since"), query.get("until")
+    return EventFilter(
+        types=_names(request, "types", "type", "event_types"),
+        queues=_names(request, "queues", "queue"),
+        job_types=_names(request, "job_types", "job_type"),
+        job_id=_job_id(query.get("job_id")),
+        tenant=tenant or _clean("tenant", asked),
+        since=parse_time(since, "since") if since is not None else None,
+        until=parse_time(until, "until") if until is not None else None,
+    )
+
+
 def _names(request: Request, *parameters: str) -> tuple[str, ...]:
-    texts = [text for name in parameters for text in request.query_params.getlist(name)]
-    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
+    return tuple(
+        part.strip()
+        for name in parameters
+        for text in request.query_params.getlist(name)
+        for part in (_clean(name, text) or "").split(",")
+        if part.strip()
+    )
+
+
+def _clean(name: str, text: str | None) -> str | None:
+    if text and ("\x00" in text or any("\ud800" <= one <= "\udfff" for one in text)):
+        raise InvalidRequest.field(name, "must be text without NUL and lone surrogates")
+    return text
 
 
 def _job_id(raw: str | None) -> str | None:
     if raw is not None and not is_id(raw):
         raise InvalidRequest.field("job_id", "is not a job id", raw[:100])
     return raw
-
-
-def encode_event(event: StoredEvent) -> dict[str, Any]:
-    """Encode an event with the names of both vocabularies. Spec: D47."""
-    name, at = event_name(event), format_time(event.at)
-    return {
-        "specversion": "1.0",
-        "id": event.id,
-        "type": name,
-        "event": name,
-        "source": SOURCE,
-        "subject": event.job_id or event.queue or event.worker_id,
-        "time": at,
-        "timestamp": at,
-        "datacontenttype": "application/json",
-        "data": _data(event),
-    }
-
-
-def _data(event: StoredEvent) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
-    if event.job_id:
-        shown = {"job_id": event.job_id, "job_type": event.type, "type": event.type}
-        if event.to_state is not None:
-            shown["state"] = state_of(event.to_state).value
-        if event.attempt is not None:
-            shown["attempt"] = event.attempt
-    optional = {
-        "queue": event.queue,
-        "worker_id": event.worker_id,
-        "trace_id": event.trace_id,
-        "tenant_id": event.tenant_id,
-        "duration_ms": event.took_ms if event.kind in {Kind.COMPLETED, Kind.FAILED} else None,
-        "wait_ms": event.took_ms if event.kind is Kind.STARTED else None,
-    }
-    shown.update((name, value) for name, value in optional.items() if value is not None)
-    return _by_kind(event, shown | event.data)
-
-
-def _by_kind(event: StoredEvent, shown: dict[str, Any]) -> dict[str, Any]:
-    if event.kind is Kind.ENQUEUED:
-        shown.setdefault("priority", 0)
-    elif event.kind is Kind.CANCELLED and event.from_state is not None:
-        shown["previous_state"] = state_of(event.from_state).value
-    elif event.kind is Kind.FAILED:
-        shown["state"] = "active"
-    elif event.kind is Kind.DISCARDED:
-        shown |= {"total_attempts": event.attempt, "last_error": shown.get("error")}
-    return shown

@@ -13,6 +13,7 @@ from jobs.api.openapi import operation
 from jobs.api.schemas import TIME, WORKER_ID, Schema, component, integer, maybe, obj, text
 from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
+from jobs.services.draining import is_draining
 from jobs.services.health import Health, health, is_migrated, uptime_seconds
 from jobs.services.workers import worker_health
 
@@ -71,10 +72,10 @@ class HealthView(OJSView):
     def get(self, request: Request) -> Answer:
         """Show health; 503 when the database does not answer.
 
-        Numbers of queues, workers and loops are for who may read.
+        Numbers of queues, workers and loops are for who may read and is bound to no tenant.
         """
         found = health()
-        is_reader = not found.error and is_allowed(self.http, self.optional_scope)
+        is_reader = not found.error and is_allowed(self.http, self.optional_scope, of_all=True)
         return Answer(
             {
                 "status": "ok" if found.is_well else "degraded",
@@ -137,12 +138,15 @@ class Ready(OJSView):
 
     @operation("isReady", {200: READY, 503: READY}, aliases={"/readyz": "isReadyZ"})
     def get(self, request: Request) -> Answer:
-        """Check the database and its tables; loops may run elsewhere and are only reported."""
+        """Check the database and its tables; loops may run elsewhere and are only reported.
+
+        503 also while this process is about to end.
+        """
         found = health()
-        is_current = not found.error and is_migrated()
+        is_current = not found.error and is_migrated() and not is_draining()
         checks = {
             "database": found.error or "ok",
-            "migrations": "ok" if is_current else "missing",
+            "migrations": "ok" if not found.error and is_migrated() else "missing",
             "loops": "ok" if found.is_ticking else "stale",
         }
         shown = {"status": "ready" if is_current else "not_ready", "checks": checks}

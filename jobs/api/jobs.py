@@ -1,55 +1,155 @@
 """Endpoints under /ojs/v1/jobs. Spec: contract 3.3."""
 
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
+import orjson
 from rest_framework.request import Request
 
 from jobs.api import codec
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj
-from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_REQUEST
-from jobs.domain.envelope import JobDraft
-from jobs.domain.errors import NotFound, OJSError
+from jobs.api.paging import QUERY, page
+from jobs.api.schemas import (
+    ANY,
+    BOOLEAN,
+    ID,
+    OBJECT,
+    PAGINATION,
+    STATE,
+    TIME,
+    array,
+    integer,
+    maybe,
+    obj,
+    text,
+)
+from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIORITY
+from jobs.domain.envelope import JobDraft, parse_job
+from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
-from jobs.domain.states import State
+from jobs.domain.states import TERMINAL, State, state_of
+from jobs.domain.times import format_time
 from jobs.metrics import observe_enqueue
 from jobs.services.activate import activate
+from jobs.services.attempts import FailedAttempt, failed_attempts
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
+from jobs.services.find import Wanted, find_jobs, pattern
+from jobs.services.operate import change_priority
+from jobs.services.result import job_or_wait
 from jobs.services.show import show
 
-LISTED_ERRORS = 100
+LISTED_BY = ("queue", "type", "tenant")
+STATES = [state.value for state in State]
+MAX_WAIT_S, MAX_TIMEOUT, MAX_DIGITS = 25, 3600, 6
+
+LIST = obj(
+    {"jobs": array(JOB), "total": integer(0), "pagination": PAGINATION},
+    {"total_is_estimate": BOOLEAN},
+)
+RESULT = obj(
+    {
+        "job_id": ID,
+        "state": STATE,
+        "result": ANY,
+        "error": maybe(JOB_ERROR),
+        "completed_at": maybe(TIME),
+    }
+)
+RETRIES = obj(
+    {
+        "job_id": ID,
+        "retries": array(
+            obj(
+                {
+                    "attempt": integer(0),
+                    "state": STATE,
+                    "error": text(),
+                    "details": JOB_ERROR,
+                    "started_at": maybe(TIME),
+                    "failed_at": maybe(TIME),
+                    "next_retry_at": maybe(TIME),
+                }
+            )
+        ),
+        "policy": OBJECT,
+    }
+)
+PRESSURE = ("X-OJS-Queue-Depth", "X-OJS-Queue-Bound", "X-OJS-Queue-Pressure")
 
 
 class JobCollection(OJSView):
-    """PUSH."""
+    """PUSH and list."""
 
-    scopes = {"POST": "ojs:data:enqueue"}
+    scopes = {"POST": "ojs:data:enqueue", "GET": "ojs:data:read"}
+
+    @operation(
+        "listJobs",
+        {200: LIST},
+        query={
+            **dict.fromkeys(("queue", "type", "tenant"), text()),
+            "state": {"type": "string", "enum": [*State, ""]},
+            **QUERY,
+        },
+    )
+    def get(self, request: Request) -> Answer:
+        """List jobs, newest first, those of an ended state by their end."""
+        window = page(request)
+        state = request.query_params.get("state") or None
+        if state is not None and state not in STATES:
+            raise InvalidRequest.field("state", f"must be one of {', '.join(STATES)}", state[:100])
+        found = find_jobs(self.wanted(request, state), offset=window.offset, limit=window.limit)
+        answer = {
+            "jobs": codec.encode_all(found.jobs),
+            "total": found.total,
+            "pagination": window.answer(found.total),
+        }
+        return Answer(answer | ({"total_is_estimate": True} if found.is_estimate else {}))
+
+    def wanted(self, request: Request, state: str | None) -> Wanted:
+        """Read the filter. Raises InvalidRequest."""
+        given = {name: request.query_params.get(name) or None for name in LISTED_BY}
+        for name, value in given.items():
+            if value and "\0" in value:
+                raise InvalidRequest.field(name, "must not hold NUL", value[:100])
+        return Wanted(
+            state=State(state) if state else None,
+            queue=given["queue"],
+            tenant=self.principal.tenant or given["tenant"],
+            type=given["type"] and pattern(given["type"]),
+        )
 
     @operation(
         "createJob",
-        {201: JOB_ANSWER, 200: obj({"job": {"type": "null"}, "dropped": BOOLEAN})},
+        {
+            201: JOB_ANSWER,
+            200: obj({"job": maybe(JOB)}, {"dropped": BOOLEAN, "deduplicated": BOOLEAN}),
+        },
         body=JOB_REQUEST,
-        headers={201: ("Location",)},
+        headers={201: ("Location", *PRESSURE)},
         refusals=(409, 429),
     )
     def post(self, request: Request) -> Answer:
         """Enqueue one job.
 
-        200: an enqueue middleware of this server dropped the job.
+        200: an enqueue middleware of this server dropped the job, or it equals a stored one and
+        its `unique` says `ignore`.
         """
         draft = codec.decode_job(self.body())
         self.principal.require_enqueue([(draft.queue, draft.type)])
+        self.charge(1, enqueues=True)
         job = enqueue([draft], self.caller)[0]
         if job is None:
             return Answer({"job": None, "dropped": True})
+        if job.deduplicated:
+            return Answer({"job": codec.encode_job(job), "deduplicated": True})
         observe_enqueue(draft.queue, perf_counter() - self.began)
         location = f"/ojs/v1/jobs/{job.id}"
-        return Answer({"job": codec.encode_job(job)}, status=201, headers={"Location": location})
+        return Answer(codec.job_answer(job), status=201, headers={"Location": location})
 
 
 class JobBatch(OJSView):
@@ -66,16 +166,27 @@ class JobBatch(OJSView):
     def post(self, request: Request) -> Answer:
         """Enqueue a batch.
 
-        `dropped` holds the positions of jobs that an enqueue middleware of this server dropped.
+        `dropped` holds the positions of jobs that an enqueue middleware of this server dropped;
+        a job that equals a stored one and whose `unique` says `ignore` has `deduplicated`.
         """
         drafts = decode_all(codec.decode_batch(self.body()))
         self.principal.require_enqueue((draft.queue, draft.type) for draft in drafts)
-        stored = enqueue(drafts, self.caller)
-        kept = [codec.encode_job(job) for job in stored if job is not None]
+        self.charge(len(drafts), enqueues=True)
+        try:
+            stored = enqueue(drafts, self.caller)
+        except Duplicate as problem:  # a batch of one is a batch, too
+            problem.details.setdefault("index", 0)
+            raise
+        kept = [encode_stored(job) for job in stored if job is not None]
         answer: dict[str, Any] = {"jobs": kept, "count": len(kept)}
         if len(kept) < len(stored):
             answer["dropped"] = [n for n, job in enumerate(stored) if job is None]
         return Answer(answer, status=201)
+
+
+def encode_stored(job: Job) -> Any:
+    """Encode the answer at one position of a batch."""
+    return codec.encode_job(job, deduplicated=True) if job.deduplicated else codec.encode_job(job)
 
 
 def decode_all(raw: list[Any]) -> list[JobDraft]:
@@ -87,35 +198,42 @@ def decode_all(raw: list[Any]) -> list[JobDraft]:
         except OJSError as problem:
             problem.details["index"] = index
             problems.append(problem)
-            if len(problems) >= LISTED_ERRORS:
+            if len(problems) >= LISTED:
                 break
     if problems:
-        first = problems[0]
-        first.details["errors"] = [
-            {"index": problem.details["index"], "field": problem.details.get("field"),
-             "message": problem.message}
-            for problem in problems
-        ]  # fmt: skip
-        raise first
+        raise OJSError.first_of(problems)
     return drafts
 
 
 class JobDetail(OJSView):
-    """INFO and CANCEL."""
+    """INFO, CANCEL and PATCH."""
 
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
+    scopes = {
+        "GET": "ojs:data:read",
+        "DELETE": "ojs:data:cancel",
+        "PATCH": "ojs:data:cancel",
+    }
 
     @operation("getJob", {200: JOB_ANSWER}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
         """Show a job."""
-        return Answer({"job": codec.encode_job(self.visible(job_id))})
+        return Answer(codec.job_answer(self.visible(job_id)))
+
+    @operation(
+        "changeJob", {200: JOB_ANSWER}, body=obj({"priority": PRIORITY}), refusals=(404, 409)
+    )
+    def patch(self, request: Request, job_id: str) -> Answer:
+        """Change the priority of a job that waits: available, scheduled or pending."""
+        priority = decode_priority(self.body())
+        self.visible(job_id)
+        return Answer(codec.job_answer(change_priority(job_id, priority, self.caller)))
 
     @operation("cancelJob", {200: JOB_ANSWER}, refusals=(404, 409))
     def delete(self, request: Request, job_id: str) -> Answer:
         """Cancel a job."""
         self.visible(job_id)
         job, previous = cancel(job_id, self.principal.name)
-        return Answer({"job": codec.encode_job(job, previous_state=previous.value)})
+        return Answer(codec.job_answer(job, previous_state=previous.value))
 
     def visible(self, job_id: str) -> Job:
         """Read a job the caller may see. Raises NotFound, also for another tenant's job."""
@@ -139,4 +257,94 @@ class JobActivation(JobDetail):
         self.optional_body()
         self.visible(job_id)
         job = activate(job_id)
-        return Answer({"job": codec.encode_job(job, previous_state=State.PENDING.value)})
+        return Answer(codec.job_answer(job, previous_state=State.PENDING.value))
+
+
+class JobResult(JobDetail):
+    """The result."""
+
+    scopes = {"GET": "ojs:data:read"}
+    http_method_names = ["get", "head", "options"]
+
+    @operation(
+        "getJobResult",
+        {200: RESULT},
+        query={
+            "wait": {"type": "string", "enum": ["true", "false", ""]},
+            "timeout": {**integer(0, 3600), "description": "Seconds, at most 25 are waited"},
+        },
+        refusals=(404,),
+    )
+    def get(self, request: Request, job_id: str) -> Answer:
+        """Show the result of a job, with `wait=true` once it has ended.
+
+        While many others wait the answer comes at once: look at `state` and ask again.
+        """
+        wait_s = decode_wait(request)
+        job = self.visible(job_id)
+        if wait_s:
+            job = job_or_wait(job, wait_s)
+        is_ended = state_of(job.state) in TERMINAL
+        return Answer(
+            {
+                "job_id": job.id,
+                "state": state_of(job.state).value,
+                "result": None if job.result is None else orjson.Fragment(job.result),
+                "error": None if job.error is None else orjson.Fragment(job.error),
+                "completed_at": job.finished_at if is_ended and job.finished_at else None,
+            }
+        )
+
+
+def decode_wait(request: Request) -> float:
+    """Read how many seconds to wait for the end of a job. Raises InvalidRequest."""
+    query = request.query_params
+    wait = query.get("wait", "")
+    if wait not in {"", "true", "false"}:
+        raise InvalidRequest.field("wait", "must be true or false", wait[:100])
+    raw = query.get("timeout") or str(MAX_WAIT_S)
+    if not (raw.isascii() and raw.isdigit() and len(raw) < MAX_DIGITS and int(raw) <= MAX_TIMEOUT):
+        raise InvalidRequest.field(
+            "timeout", f"must be whole seconds from 0 to {MAX_TIMEOUT}", raw[:100]
+        )
+    return min(MAX_WAIT_S, int(raw)) if wait == "true" else 0
+
+
+class JobRetries(JobDetail):
+    """Failed attempts."""
+
+    scopes = {"GET": "ojs:data:read"}
+    http_method_names = ["get", "head", "options"]
+
+    @operation("getJobRetries", {200: RETRIES}, refusals=(404,))
+    def get(self, request: Request, job_id: str) -> Answer:
+        """Show the failed attempts of a job and its retry policy."""
+        job = self.visible(job_id)
+        policy = orjson.loads(job.attributes).get("retry") or {}
+        return Answer(
+            {
+                "job_id": job.id,
+                "retries": [_encode_failed(one, job) for one in failed_attempts(job)],
+                "policy": {**policy, "max_attempts": job.max_attempts},
+            }
+        )
+
+
+def _encode_failed(failed: FailedAttempt, job: Job) -> dict[str, Any]:
+    is_last = failed.attempt == job.attempt and state_of(job.state) is State.DISCARDED
+    return {
+        "attempt": failed.attempt,
+        "state": State.DISCARDED.value if is_last else State.RETRYABLE.value,
+        "error": str(failed.error.get("message") or failed.error.get("code") or ""),
+        "details": failed.error,
+        "started_at": failed.started_at and format_time(failed.started_at),
+        "failed_at": failed.failed_at and format_time(failed.failed_at),
+        "next_retry_at": failed.retry_at,
+    }
+
+
+def decode_priority(body: Mapping[str, Any]) -> int:
+    """Read `priority` by the rules of PUSH. Raises InvalidRequest."""
+    if body.get("priority") is None:
+        raise InvalidRequest.field("priority", "is required", body.get("priority"))
+    return parse_job({"type": "any", "args": [], "priority": body["priority"]}).priority

@@ -3,3 +3,5 @@
 OJS_TYPE = "application/openjobspec+json"
 JSON_TYPE = "application/json"
 OJS_VERSION = "1.0"
+STREAM_TYPE = "text/event-stream"
+SERVED = "ojs.streams"  # environ key: the server sends streams outside its request threads

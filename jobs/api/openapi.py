@@ -14,7 +14,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
-from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, text
+from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.domain.errors import OJSError
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -42,8 +42,19 @@ HEADERS: dict[str, Schema] = {
     "Location": {"required": True, "description": "Path of the new resource", "schema": text(1)},
     "WWW-Authenticate": {"required": True, "schema": {"const": "Bearer"}},
     "Retry-After": {"description": "Seconds", "schema": integer(0)},
-}
-SHARED_HEADERS = ("OJS-Version", "X-Request-Id")
+    "X-RateLimit-Limit": {"required": True, "schema": integer(0)},
+    "X-RateLimit-Remaining": {"required": True, "schema": integer(0)},
+    "X-RateLimit-Reset": {"required": True, "description": "Unix time", "schema": integer(0)},
+    "X-OJS-Queue-Depth": {"description": "Waiting jobs of a queue that is nearly full",
+                          "schema": integer(0)},
+    "X-OJS-Queue-Bound": {"description": "How many may wait", "schema": integer(1)},
+    "X-OJS-Queue-Pressure": {"description": "Depth by bound",
+                             "schema": text(pattern="^[0-9]+[.][0-9]{2}$")},
+}  # fmt: skip
+SHARED_HEADERS = (
+    "OJS-Version", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+)  # fmt: skip
 ERROR_HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 SECURITY: dict[str, Schema] = {
     "key": {"type": "http", "scheme": "bearer", "bearerFormat": "ojs_<prefix>_<secret>"},
@@ -108,7 +119,9 @@ class OperationSchema(AutoSchema):
             "security": _security(scope, more),
         }
         if found.body is not None:
-            built["requestBody"] = {"required": found.needs_body, "content": _json(found.body)}
+            # null equals no body where none is needed
+            body = found.body if found.needs_body else maybe(found.body)
+            built["requestBody"] = {"required": found.needs_body, "content": _json(body)}
         if scope or more:
             built["x-ojs-scope"] = scope or more
         if found.extension:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.http import http_date
 from rest_framework.request import Request
 
 from jobs.api import codec
@@ -24,13 +25,15 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain import jsonio
-from jobs.domain.errors import InvalidRequest, PayloadTooLarge
+from jobs.domain.errors import InvalidRequest, PayloadTooLarge, Unprocessable
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
+from jobs.metrics import observe_progress
 from jobs.services.progress import Progress, progress_of, report
 
-MAX_DATA_BYTES = 65_536
+MAX_DATA_BYTES = MAX_CHECKPOINT_BYTES = 65_536
+SOFT_DATA_BYTES = 4096  # more is taken, with a warning
 MAX_MESSAGE = 10_000
 
 PROGRESS = component(
@@ -43,14 +46,18 @@ PROGRESS = component(
             "message": maybe(text()),
             "data": ANY,
             "updated_at": maybe(TIME),
-        }
+        },
+        {"ignored": {"const": True}},
     ),
 )
-REPORT = {"message": text(), "data": ANY, "worker_id": WORKER_ID}
+REPORT = {"message": text(), "data": ANY, "checkpoint": ANY, "worker_id": WORKER_ID}
 
 
 def _one_of(number: str) -> list[Schema]:
-    given = ((number, NUMBER), ("message", text()), ("data", {"not": {"type": "null"}}))
+    anything: Schema = {"not": {"type": "null"}}
+    given = (
+        (number, NUMBER), ("message", text()), ("data", anything), ("checkpoint", anything)
+    )  # fmt: skip
     return [{"required": [name], "properties": {name: schema}} for name, schema in given]
 
 
@@ -58,22 +65,26 @@ def decode_progress(body: Mapping[str, Any], name: str, scale: float) -> Progres
     """Read a report; `name` is the number's member, `scale` what counts as done."""
     raw = body.get(name)
     if raw is not None and (isinstance(raw, bool) or not isinstance(raw, int | float)):
-        raise InvalidRequest.field(name, "must be a number", raw)
-    message, data = body.get("message"), body.get("data")
+        raise Unprocessable.field(name, "must be a number", raw)
+    message, data, checkpoint = body.get("message"), body.get("data"), body.get("checkpoint")
     if message is not None and not isinstance(message, str):
         raise InvalidRequest.field("message", "must be a string", message)
-    if raw is None and message is None and data is None:
-        raise InvalidRequest.field(name, "or message or data is required")
-    size = len(jsonio.dumps(data))
-    if size > MAX_DATA_BYTES:
-        raise PayloadTooLarge.of("data", MAX_DATA_BYTES, size)
+    if raw is None and message is None and data is None and checkpoint is None:
+        raise Unprocessable.field(name, "or message, data or checkpoint is required")
+    for member, value, most in (
+        ("data", data, MAX_DATA_BYTES),
+        ("checkpoint", checkpoint, MAX_CHECKPOINT_BYTES),
+    ):
+        size = len(jsonio.dumps(value))
+        if size > most:
+            raise PayloadTooLarge.of(member, most, size)
     fraction = None if raw is None else min(1.0, max(0.0, raw / scale))
-    return Progress(fraction, message and message[:MAX_MESSAGE], data)
+    return Progress(fraction, message and message[:MAX_MESSAGE], data, checkpoint=checkpoint)
 
 
-def encode_progress(job: Job) -> dict[str, Any]:
-    """Encode what is known of a job's progress."""
-    now = progress_of(job)
+def encode_progress(job: Job, now: Progress | None = None) -> dict[str, Any]:
+    """Encode what is known of a job's progress, read here unless it is given."""
+    now = now or progress_of(job)
     return {
         "job_id": job.id,
         "state": state_of(job.state).value,
@@ -84,7 +95,35 @@ def encode_progress(job: Job) -> dict[str, Any]:
     }
 
 
-class JobProgress(JobDetail):
+def progress_answer(job: Job, *, reported: Progress | None = None, stored: bool = True) -> Answer:
+    """Answer with what is known of a job's progress; after a report also whether it counted."""
+    now = progress_of(job)
+    headers = {"Cache-Control": "no-cache"}
+    if now.fraction is not None:
+        headers["X-OJS-Progress"] = f"{now.fraction:g}"
+    if now.updated_at is not None:
+        headers["Last-Modified"] = http_date(now.updated_at.timestamp())
+    if reported and len(jsonio.dumps(reported.data)) > SOFT_DATA_BYTES:
+        headers["Warning"] = f'299 - "data is larger than {SOFT_DATA_BYTES} bytes"'
+    shown = encode_progress(job, now)
+    return Answer(shown if stored else {**shown, "ignored": True}, headers=headers)
+
+
+class ProgressView(JobDetail):
+    """Stores reports."""
+
+    def reported(self, job_id: str, wanted: Progress, worker_id: str | None) -> Answer:
+        """Store a report and show what is known then. Raises NotFound, Conflict."""
+        job = self.visible(job_id)
+        is_stored = report(job_id, wanted, worker_id=worker_id)
+        if is_stored:
+            checkpoint = wanted.checkpoint
+            size = None if checkpoint is None else len(jsonio.dumps(checkpoint))
+            observe_progress(job.queue, job.type, size)
+        return progress_answer(self.visible(job_id), reported=wanted, stored=is_stored)
+
+
+class JobProgress(ProgressView):
     """Read and report the progress of one job."""
 
     scopes = {"GET": "ojs:data:read", "PUT": "ojs:data:fetch"}
@@ -93,7 +132,7 @@ class JobProgress(JobDetail):
     @operation("getProgress", {200: PROGRESS}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
         """Show what was reported last."""
-        return Answer(encode_progress(self.visible(job_id)))
+        return progress_answer(self.visible(job_id))
 
     @operation(
         "reportProgress",
@@ -109,12 +148,10 @@ class JobProgress(JobDetail):
         """
         body = self.body()
         wanted, worker_id = decode_progress(body, "progress", 1.0), codec.worker_id(body)
-        self.visible(job_id)
-        report(job_id, wanted, worker_id=worker_id)
-        return Answer(encode_progress(self.visible(job_id)))
+        return self.reported(job_id, wanted, worker_id)
 
 
-class WorkerProgress(JobDetail):
+class WorkerProgress(ProgressView):
     """The SDKs' way to report progress, in percent."""
 
     scopes = {"POST": "ojs:data:fetch"}
@@ -135,6 +172,4 @@ class WorkerProgress(JobDetail):
         body = self.body()
         job_id = codec.job_id(body)
         wanted, worker_id = decode_progress(body, "percentage", 100.0), codec.worker_id(body)
-        self.visible(job_id)
-        report(job_id, wanted, worker_id=worker_id)
-        return Answer(encode_progress(self.visible(job_id)))
+        return self.reported(job_id, wanted, worker_id)

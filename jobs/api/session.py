@@ -24,6 +24,7 @@ PERMISSIONS: Final = {
     "ojs:admin:read": "ojs_jobs.view_worker",
     "ojs:admin:write": "ojs_jobs.change_worker",
     "ojs:admin:purge": "ojs_jobs.delete_job",
+    "ojs:webhooks:write": "ojs_webhooks.change_subscription",
 }
 SAFE: Final = {"GET", "HEAD", "OPTIONS"}
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from jobs import VERSION, extensions
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
-from jobs.api.media import OJS_VERSION
+from jobs.api.media import OJS_VERSION, SERVED
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, component, integer, obj, text
 from jobs.conf import conf
@@ -18,6 +18,9 @@ CORE = (
     extensions.Facts("dead-letter", "urn:ojs:ext:dead-letter", "1.0.0"),
     extensions.Facts("x-batch-ack", "urn:ojs:ext:x-batch-ack", "1.0.0", tier="experimental"),
 )
+REALTIME = extensions.Facts(
+    "realtime", "urn:ojs:ext:realtime", "1.0.0", capabilities={"realtime": True}
+)
 CAPABILITIES = {
     "batch_enqueue": True,
     "cron_jobs": False,
@@ -27,7 +30,7 @@ CAPABILITIES = {
     "priority_queues": True,
     "rate_limiting": False,
     "schema_validation": False,
-    "unique_jobs": False,
+    "unique_jobs": True,
     "workflows": False,
     "pause_resume": True,
 }
@@ -79,7 +82,8 @@ class Manifest(OJSView):
     @operation("getManifest", {200: MANIFEST})
     def get(self, request: Request) -> Answer:
         """Show the manifest."""
-        facts = [*CORE, *(f for hook in extensions.having("manifest") if (f := hook()))]
+        live = (REALTIME,) if self.http.META.get(SERVED) else ()
+        facts = [*CORE, *live, *(f for hook in extensions.having("manifest") if (f := hook()))]
         capabilities = dict(CAPABILITIES)
         for fact in facts:
             capabilities |= fact.capabilities

@@ -11,21 +11,24 @@ from jobs.api import codec
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView, error_body
 from jobs.api.openapi import operation
-from jobs.api.schemas import OBJECT
 from jobs.api.schemas import workers as schemas
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.ids import is_id
+from jobs.domain.times import format_time
 from jobs.metrics import observe_fetch
 from jobs.queries import Claimed
 from jobs.services.ack import Ack, ack
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Standing, heartbeat
+from jobs.services.leave import leave
 from jobs.services.nack import Nack, nack
 from jobs.services.show import owned
 from jobs.services.waiting import fetch_or_wait
-from jobs.services.workers import DIRECTIVES, direct
+
+HEARTBEAT_S = 5  # how often a worker should be heard
+POOL_HEADER = "HTTP_X_OJS_POOL"  # counts where the body names no pool
 
 
 class WorkerView(OJSView):
@@ -49,12 +52,18 @@ class WorkerView(OJSView):
 class FetchJobs(WorkerView):
     """FETCH."""
 
-    @operation("fetchJobs", {200: schemas.FETCHED}, body=schemas.FETCH)
+    may_refuse = False
+
+    @operation("fetchJobs", {200: schemas.FETCHED}, body=schemas.FETCH, refusals=(409,))
     def post(self, request: Request) -> Answer:
         """Hand out jobs."""
         body = self.body()
-        wanted = codec.decode_fetch(body, tenant=self.principal.tenant)
+        wanted = codec.decode_fetch(
+            {"pool": request.META.get(POOL_HEADER), **body}, tenant=self.principal.tenant
+        )
         self.principal.require_fetch(wanted.queues)
+        if not wanted.queues and self.principal.grant.queues_fetch:
+            wanted = replace(wanted, may_fetch=self.principal.may_fetch)
         claimed = self.claim(wanted, codec.wait_ms(body))
         observe_fetch(perf_counter() - self.began, len(claimed.jobs))
         answer: dict[str, Any] = {"jobs": codec.encode_all(claimed.jobs)}
@@ -70,6 +79,8 @@ class FetchJobs(WorkerView):
 class AckJob(WorkerView):
     """ACK."""
 
+    may_refuse = False
+
     @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
     def post(self, request: Request) -> Answer:
         """Complete a job."""
@@ -83,6 +94,8 @@ class AckJob(WorkerView):
 
 class NackJob(WorkerView):
     """FAIL."""
+
+    may_refuse = False
 
     @operation("nackJob", {200: schemas.NACKED}, body=schemas.NACK, refusals=(404, 409))
     def post(self, request: Request) -> Answer:
@@ -150,6 +163,7 @@ class BatchView(WorkerView):
 class AckBatch(BatchView):
     """ACK of many."""
 
+    may_refuse = False
     member = "acks"
 
     @operation("ackJobs", **schemas.batch("acks", schemas.ACK, schemas.ACKED))
@@ -173,6 +187,7 @@ class AckBatch(BatchView):
 class NackBatch(BatchView):
     """FAIL of many."""
 
+    may_refuse = False
     member = "nacks"
 
     @operation("nackJobs", **schemas.batch("nacks", schemas.NACK, schemas.NACKED))
@@ -196,10 +211,13 @@ class NackBatch(BatchView):
 class Heartbeat(WorkerView):
     """BEAT."""
 
+    may_refuse = False
+
     @operation(
         "heartbeat",
         {200: schemas.BEATEN},
         body=schemas.BEAT,
+        refusals=(409,),
         aliases={"/ojs/v1/workers/beat": "beat"},
     )
     def post(self, request: Request) -> Answer:
@@ -210,24 +228,35 @@ class Heartbeat(WorkerView):
         return Answer(codec.encode_heartbeat(heartbeat(report)))
 
 
-class WorkerDirective(OJSView):
-    """What an operator wants of one worker."""
+class RegisterWorker(WorkerView):
+    """Registration, which the first heartbeat or FETCH would do as well."""
 
-    scopes = {"POST": "ojs:admin:write"}
-    is_global = True
+    may_refuse = False
 
     @operation(
-        "directWorker",
-        {200: schemas.DIRECTED},
-        path={"verb": {"type": "string", "enum": list(DIRECTIVES)}},
-        body=OBJECT,
-        needs_body=False,
-        refusals=(404, 409),
+        "registerWorker", {200: schemas.REGISTERED}, body=schemas.REGISTRATION, refusals=(409,)
     )
-    def post(self, request: Request, worker_id: str, verb: str) -> Answer:
-        """Tell a worker what to do; it learns it with its next heartbeat or FETCH."""
-        self.optional_body()
-        if "\0" in worker_id:
-            raise NotFound.of("worker", worker_id)
-        told = direct(worker_id, verb)
-        return Answer({"worker_id": worker_id, "id": worker_id, "directive": told.name.lower()})
+    def post(self, request: Request) -> Answer:
+        """Note a worker, what it is and the pool it belongs to."""
+        heard = heartbeat(codec.decode_registration(self.body()))
+        return Answer(
+            {
+                "ok": True,
+                "server_time": format_time(heard.server_time),
+                "heartbeat_interval": HEARTBEAT_S,
+                "heartbeat_timeout": conf().worker_silence_ms // 1000,
+                "visibility_timeout_default": conf().default_visibility_ms // 1000,
+            }
+        )
+
+
+class OneWorker(WorkerView):
+    """A worker as itself."""
+
+    scopes = {"DELETE": "ojs:data:fetch"}
+
+    @operation("deregisterWorker", {204: None}, refusals=(404,))
+    def delete(self, request: Request, worker_id: str) -> Answer:
+        """Note that a worker has ended, and give back the jobs it still holds."""
+        leave(worker_id, tenant=self.principal.tenant)
+        return Answer(None, status=204)

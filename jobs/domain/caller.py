@@ -1,6 +1,6 @@
 """Who asks: what a service may know about a request."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -8,9 +8,13 @@ class Caller:
     """The principal of one call; the defaults are the server itself."""
 
     name: str = "system"
-    tenant: str | None = None  # a key bound to a tenant sees and touches nothing else
+    tenant: str | None = None  # whose request it is: sees and touches nothing else; None: any
+    # the same where a header said so; null: the key is bound to it
     tenant_header: str | None = None
     request_id: str | None = None
+    block_ms: int = 0  # how long to wait for room in a full queue that blocks
+    told: dict[str, str] = field(default_factory=dict)  # headers for the answer
+    address: str | None = None  # where the request came from
 
 
 SYSTEM = Caller()

@@ -1,11 +1,18 @@
 """What a FETCH asks for and what the extensions make of it. Spec: contract 3.4, 9.2, 10.1."""
 
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Final, NamedTuple
+
+MAX_WEIGHT: Final = 1_000_000  # of a queue
+POOL_PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """A worker's wish for jobs; `queues` in the worker's order."""
+    """A worker's wish for jobs; `queues` in the worker's order, none: those of its pool."""
 
     queues: tuple[str, ...]
     count: int = 1
@@ -13,30 +20,85 @@ class FetchRequest:
     visibility_ms: int | None = None  # null: the job's, then the server's
     tenant: str | None = None  # null: any
     pool: str | None = None
+    is_declared: bool = True  # the worker named the pool itself; false: it is known from before
+    strategy: str | None = None  # how the queues shall take turns, where the server leaves it open
+    weights: Mapping[str, float] | None = None
+    may_fetch: Callable[[str], bool] | None = None  # by queue name; null: any
+    prefetches: bool = False  # it holds more than it runs, and keeps count of that itself
+
+
+class Strategy(IntEnum):
+    """How queues take turns; the codes of `ojs_turns`."""
+
+    STRICT = 0
+    ROUND_ROBIN = 1
+    WEIGHTED = 2
+    LEAST_LOADED = 3
+
+    @property
+    def wire(self) -> str:
+        """Its name on the wire."""
+        return self.name.lower().replace("_", "-")
+
+
+class PriorityScope(StrEnum):
+    """Where priorities compete: inside a queue, or over all queues of a FETCH. Spec: D-FS-5."""
+
+    QUEUE = "queue"
+    GLOBAL = "global"
+
+
+STRATEGIES: Final = {one.wire: one for one in Strategy}
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What the queues of a claim take turns by; `weights` by position.
+
+    `key` names where the turns stand, for all processes. `ratio` null: no queue is owed any. With
+    `is_global` only queues whose best job has the highest priority of all take them.
+    """
+
+    key: str
+    strategy: Strategy
+    weights: tuple[float, ...] | None = None
+    ratio: float | None = None
+    rotation_ms: int | None = None
+    is_global: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
-    """One claim as data; extensions narrow or reorder it, never widen it.
+    """One claim as data; extensions narrow or reorder it, and widen only what the request left out.
 
-    `quotas` holds the most jobs to take at each position of `queues` (null: no bound), so a queue
-    may appear more than once. `routes` null accepts any.
+    `restless` are queues whose lanes' virtual times may fall, so that what was once the first lane
+    bounds nothing. `routes` null accepts any. `turns` null: each queue until it is empty, in their
+    order. `terms` is the version of the terms that the plan follows from, null: of none.
     """
 
     queues: tuple[str, ...]
-    quotas: tuple[int | None, ...] | None
     limit: int
     tenant: str | None = None
     routes: tuple[int, ...] | None = None
     pool: str | None = None
     pool_cap: int | None = None
+    turns: Turns | None = None
+    terms: int | None = None
+    restless: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LaneKey:
+class Way(NamedTuple):
+    """How jobs of a queue are shared: oldest first whosever they are, or tenants pay durations."""
+
+    is_ordered: bool = False
+    is_timed: bool = False
+
+
+class LaneKey(NamedTuple):
     """What makes jobs equal before the scheduler; `priority` is the effective one."""
 
     queue: str
     priority: int
     tenant: str
     route: int = 0
+    limits: tuple[int, ...] = ()  # ids of the limits that the jobs name, ascending

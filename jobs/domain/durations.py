@@ -19,6 +19,12 @@ UNIT_MS: Final = {
     "minutes": 60_000,
     "seconds": 1000,
 }
+SHORT: Final = re.compile(r"(\d{1,9})(ms|s|m|h|d|w)", re.ASCII)
+SHORT_MS: Final = {
+    "w": 7 * 86_400_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1,
+}  # fmt: skip
+NAMED_MS: Final = {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+TOO_LONG: Final = "must be at most 100 years"
 LONGEST_MS: Final = 100 * 365 * 86_400_000
 
 
@@ -33,7 +39,21 @@ def parse_duration(text: object) -> int:
         if number
     )
     if ms > LONGEST_MS:
-        raise ValueError("must be at most 100 years")
+        raise ValueError(TOO_LONG)
+    return ms
+
+
+def parse_short_duration(text: object) -> int:
+    """Return milliseconds of an ISO 8601 duration or a short one: 7d, 24h, 30m, 45s, 250ms.
+
+    Raises ValueError.
+    """
+    short = SHORT.fullmatch(text) if isinstance(text, str) else None
+    if short is None:
+        return parse_duration(text)
+    ms = int(short[1]) * SHORT_MS[short[2]]
+    if ms > LONGEST_MS:
+        raise ValueError(TOO_LONG)
     return ms
 
 
@@ -49,3 +69,22 @@ def format_duration(ms: int) -> str:
     elif seconds or not (days or time):
         time += f"{seconds}S"
     return "P" + f"{days}D" * bool(days) + ("T" + time) * bool(time)
+
+
+def parse_period(text: object) -> int:
+    """Return the milliseconds of a duration, of a short form (90s, 7d) or of a named unit.
+
+    What operators type. Raises ValueError, also for nothing and above 100 years. Spec: contract
+    24 §1, 27 §1.
+    """
+    if isinstance(text, str) and text in NAMED_MS:
+        return NAMED_MS[text]
+    try:
+        ms = parse_short_duration(text)
+    except ValueError as problem:
+        if str(problem) != TOO_LONG:
+            raise ValueError("must be a duration such as PT30S or 30s") from problem
+        ms = 0
+    if not ms:
+        raise ValueError("must be longer than nothing and at most 100 years")
+    return ms

@@ -16,11 +16,12 @@ from jobs.domain.errors import (
     MetadataTooLarge,
     PayloadTooLarge,
     Problem,
-    Unsupported,
 )
 from jobs.domain.ids import is_id, new_id
+from jobs.domain.limits import RateLimit, parse_rate_limit
 from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy, parse_policy
 from jobs.domain.times import read_time
+from jobs.domain.unique import UniquePolicy, read_policy
 
 TYPE_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*")
 QUEUE_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
@@ -29,6 +30,7 @@ URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
 DEFAULT_TIMEOUT_MS: Final = 1_800_000
 MAX_MS: Final = 10 * 365 * 86_400_000
+KEEP_RESULT, NO_RESULT = -1, 0  # values of `result_ttl` besides seconds. Spec: contract 10.6
 MAX_TYPE, MAX_TAGS, MAX_TAG, MAX_PRIORITY = 255, 64, 128, 100
 SPECVERSION: Final = "1.0"
 
@@ -38,7 +40,8 @@ MANAGED: Final = frozenset(
         "state", "attempt", "max_attempts", "created_at", "enqueued_at", "started_at",
         "completed_at", "cancelled_at", "discarded_at", "activated_at", "next_attempt_at",
         "retry_delay_ms", "error", "errors", "result", "worker_id", "workflow_id",
-        "workflow_step", "parent_results", "dead_letter", "previous_state",
+        "workflow_step", "parent_results", "dead_letter", "previous_state", "last_checkpoint",
+        "progress", "progress_data", "progress_message",
     }
 )  # fmt: skip
 KNOWN: Final = frozenset(
@@ -46,6 +49,7 @@ KNOWN: Final = frozenset(
         "specversion", "id", "type", "queue", "args", "meta", "priority", "timeout", "timeout_ms",
         "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema", "tags",
         "visibility_timeout", "visibility_timeout_ms", "pending", "rate_limit", "options",
+        "result_ttl",
     }
 )  # fmt: skip
 
@@ -73,6 +77,7 @@ class JobDraft:
     priority: int = 0
     tags: list[str] = field(default_factory=list)
     retry: RetryPolicy = DEFAULT_POLICY
+    retry_given: tuple[Any, Any] = (None, None)  # `retry` and `max_attempts` as sent
     timeout_ms: int | None = None
     timeout_in_seconds: bool = False  # sent as `timeout`, so returned as such too (D5)
     visibility_ms: int | None = None
@@ -82,7 +87,10 @@ class JobDraft:
     expires_at: datetime | None = None
     expires_in_ms: int | None = None
     pending: bool = False
+    unique: UniquePolicy | None = None
     schema: str | None = None
+    result_ttl: int | None = None  # seconds from the end; see KEEP_RESULT, NO_RESULT
+    rate_limit: RateLimit | None = None
     extra: dict[str, Any] = field(default_factory=dict)  # unknown members, kept for the client
     tenant: str = "_default"
     version: str | None = None
@@ -104,8 +112,14 @@ def attributes(draft: JobDraft) -> dict[str, Any]:
         shown["visibility_timeout_ms"] = draft.visibility_ms
     if draft.visibility_in_seconds and draft.visibility_ms is not None:
         shown["visibility_timeout"] = draft.visibility_ms // 1000
+    if draft.unique is not None:
+        shown["unique"] = draft.unique.to_wire()
     if draft.schema is not None:
         shown["schema"] = draft.schema
+    if draft.result_ttl is not None:
+        shown["result_ttl"] = draft.result_ttl
+    if draft.rate_limit is not None:
+        shown["rate_limit"] = draft.rate_limit.to_wire()
     return shown
 
 
@@ -121,13 +135,13 @@ def parse_job(
     draft = reader.draft()
     if reader.problems:
         raise InvalidRequest.of_problems(reader.problems)
-    policy = parse_policy(
-        reader.get("retry"), base_retry, max_attempts=reader.options.get("max_attempts")
-    )
-    for name in ("unique", "rate_limit"):
-        if reader.get(name) is not None:
-            raise Unsupported(f"{name} is not supported by this server", details={"field": name})
-    return draft(policy)
+    given = reader.get("retry"), reader.options.get("max_attempts")
+    policy = parse_policy(given[0], base_retry, max_attempts=given[1])
+    job = draft(policy)
+    job.retry_given = given
+    if reader.get("rate_limit") is not None:
+        job.rate_limit = parse_rate_limit(reader.get("rate_limit"))
+    return job
 
 
 def _check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:
@@ -178,7 +192,11 @@ class _Reader:
             "priority": self.priority(),
             "tags": self.tags(),
             "pending": self.pending(),
+            "unique": read_policy(self.get("unique"), self.refuse),
             "schema": self.schema(),
+            "result_ttl": self.whole(
+                "result_ttl", self.get("result_ttl"), KEEP_RESULT, MAX_MS // 1000
+            ),
             "extra": self.extra(),
         }
         return lambda retry: JobDraft(

@@ -1,9 +1,10 @@
 """What can be refused, and how the wire says it: one class is one code. Spec: contract 4."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 MAX_SHOWN = 200  # characters of a received value in an answer
+LISTED = 100  # problems of a batch that an answer lists
 
 
 def shown(value: object) -> object:
@@ -63,6 +64,17 @@ class OJSError(Exception):
             },
         )
 
+    @staticmethod
+    def first_of(problems: Sequence["OJSError"]) -> "OJSError":
+        """Return the first problem of a batch, listing all. Spec: contract 11.1."""
+        first = problems[0]
+        first.details["errors"] = [
+            {"index": problem.details["index"], "field": problem.details.get("field"),
+             "message": problem.message}
+            for problem in problems[:LISTED]
+        ]  # fmt: skip
+        return first
+
 
 class Problem:
     """One attribute that breaks a rule."""
@@ -83,9 +95,22 @@ class InvalidRequest(OJSError):
     code, status = "invalid_request", 400
 
 
-class InvalidRetryPolicy(OJSError):
+class Unprocessable(OJSError):
     code, status = "invalid_request", 422
+
+
+class InvalidRetryPolicy(Unprocessable):
     hint = "correct the retry policy"
+
+
+class ValidationFailed(OJSError):
+    code, status = "validation_error", 422
+    hint = "send what the job's meta asks the server to check"
+
+
+class BulkFailed(OJSError):
+    code, status = "x_bulk_failed", 422
+    hint = "items say what is wrong with each job"
 
 
 class SchemaValidation(OJSError):
@@ -101,6 +126,12 @@ class Unauthenticated(OJSError):
 class PermissionDenied(OJSError):
     code, status, type = "permission_denied", 403, "auth"
     hint = "use an API key that has the scope, or a user who has the permission"
+    principal: str = "anonymous"  # who was refused
+
+
+class TenantMismatch(PermissionDenied):
+    code = "tenant_mismatch"
+    hint = "name the tenant that the credentials are bound to, or none"
 
 
 class NotFound(OJSError):
@@ -135,6 +166,11 @@ class MethodNotAllowed(OJSError):
 class Conflict(OJSError):
     code, status, type = "conflict", 409, "conflict"
     hint = "read the current state and decide anew"
+
+
+class PoolConflict(Conflict):
+    code = "pool_conflict"
+    hint = "a worker belongs to one pool; let it end, or give it another id"
 
 
 class Duplicate(OJSError):
@@ -174,6 +210,11 @@ class BatchTooLarge(TooLarge):
     hint = "split the batch"
 
 
+class ConfirmationRequired(OJSError):
+    code, status = "confirmation_required", 400
+    hint = "send confirm: true when you mean it"
+
+
 class Unsupported(OJSError):
     code, status, type = "unsupported", 422, "unsupported"
     hint = "see /ojs/manifest for what this server offers"
@@ -202,6 +243,11 @@ class BackendError(OJSError):
 class BackendUnavailable(OJSError):
     code, status, type, retryable = "backend_unavailable", 503, "backend_error", True
     hint = "try again as Retry-After says"
+
+
+class RealtimeUnavailable(OJSError):
+    code, status, type, retryable = "realtime_unavailable", 503, "backend_error", True
+    hint = "try again as Retry-After says, or read GET /ojs/v1/events instead"
 
 
 class BackendTimeout(OJSError):

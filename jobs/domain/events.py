@@ -1,11 +1,17 @@
 """The event vocabulary and the numbers that stand for it in the database. Spec: contract 12.4."""
 
-from enum import IntEnum
+from collections.abc import Iterable
+from enum import IntEnum, unique
 from typing import Final
 
 
+@unique
 class Kind(IntEnum):
-    """Storage code of an event; codes from 100 are bookkeeping and never shown."""
+    """Storage code of an event; codes from 100 are bookkeeping and never shown.
+
+    RETRY_EXHAUSTED and DEAD_LETTERED are never stored: they follow from a stored DISCARDED, and
+    `sql/events.sql` makes them of it when events are read.
+    """
 
     ENQUEUED = 1
     SCHEDULED = 2
@@ -18,13 +24,50 @@ class Kind(IntEnum):
     CANCELLED = 9
     HEARTBEAT = 10
     PROGRESS = 11
+    RETRY_EXHAUSTED = 12
+    DEAD_LETTERED = 13
     QUEUE_PAUSED = 20
     QUEUE_RESUMED = 21
     WORKER_STARTED = 30
     WORKER_QUIET = 31
     WORKER_STOPPED = 32
+    CRON_TRIGGERED = 40
+    CRON_SKIPPED = 41
+    WORKER_HEARTBEAT = 33
+    WEBHOOK_DELIVERED = 60
+    WEBHOOK_FAILED = 61
+    WEBHOOK_DEAD = 62
+    WEBHOOK_CREATED = 63
+    WEBHOOK_DELETED = 64
+    WEBHOOK_DISABLED = 65
+    DEAD_LETTER_PRUNED = 80
+    WORKFLOW_STARTED = 50
+    WORKFLOW_STEP_COMPLETED = 51
+    WORKFLOW_COMPLETED = 52
+    WORKFLOW_FAILED = 53
+    WORKFLOW_CANCELLED = 54
+    BP_WARNING = 70
+    BP_REJECTED = 71
+    BP_DROPPED = 72
+    BP_CLEARED = 73
+    LIMIT_EXCEEDED = 74
+    LIMIT_RELEASED = 75
+    LIMIT_DROPPED = 76
+    LIMIT_ADJUSTED = 77
+    PRIORITY_CHANGED = 81
+    PROGRESS_STALLED = 82
+    PROGRESS_COMPLETED = 83
+    MAINTENANCE_STARTED = 84
+    MAINTENANCE_ENDED = 85
+    QUEUE_STARVED = 90
+    POOL_OVERLOADED = 91
+    REBALANCED = 92
+    TENANT_CREATED = 86
+    TENANT_LIMIT_EXCEEDED = 87
     MOVED = 100  # a change of state without an event of its own
-    REMOVED = 101  # a finished job was deleted
+    REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
+    LEFT_QUEUE = 102  # a waiting job was moved to another queue
+    CAME_TO_QUEUE = 103  # the same, as the other queue sees it: neither a new job nor a new state
 
 
 NAMES: Final = {
@@ -39,13 +82,59 @@ NAMES: Final = {
     Kind.CANCELLED: "job.cancelled",
     Kind.HEARTBEAT: "job.heartbeat",
     Kind.PROGRESS: "job.progress",
+    Kind.RETRY_EXHAUSTED: "job.retry_exhausted",
+    Kind.DEAD_LETTERED: "job.dead_lettered",
     Kind.QUEUE_PAUSED: "queue.paused",
     Kind.QUEUE_RESUMED: "queue.resumed",
     Kind.WORKER_STARTED: "worker.started",
     Kind.WORKER_QUIET: "worker.quiet",
     Kind.WORKER_STOPPED: "worker.stopped",
+    Kind.CRON_TRIGGERED: "cron.triggered",
+    Kind.CRON_SKIPPED: "cron.skipped",
+    Kind.WORKER_HEARTBEAT: "worker.heartbeat",
+    Kind.WEBHOOK_DELIVERED: "webhook.delivered",
+    Kind.WEBHOOK_FAILED: "webhook.failed",
+    Kind.WEBHOOK_DEAD: "webhook.dead",
+    Kind.WEBHOOK_CREATED: "webhook.subscription.created",
+    Kind.WEBHOOK_DELETED: "webhook.subscription.deleted",
+    Kind.WEBHOOK_DISABLED: "webhook.subscription.disabled",
+    Kind.DEAD_LETTER_PRUNED: "dead_letter.pruned",
+    Kind.WORKFLOW_STARTED: "workflow.started",
+    Kind.WORKFLOW_STEP_COMPLETED: "workflow.step_completed",
+    Kind.WORKFLOW_COMPLETED: "workflow.completed",
+    Kind.WORKFLOW_FAILED: "workflow.failed",
+    Kind.WORKFLOW_CANCELLED: "workflow.cancelled",
+    Kind.BP_WARNING: "backpressure.warning",
+    Kind.BP_REJECTED: "backpressure.rejected",
+    Kind.BP_DROPPED: "backpressure.dropped",
+    Kind.BP_CLEARED: "backpressure.cleared",
+    Kind.LIMIT_EXCEEDED: "rate_limit.exceeded",
+    Kind.LIMIT_RELEASED: "rate_limit.released",
+    Kind.LIMIT_DROPPED: "rate_limit.dropped",
+    Kind.LIMIT_ADJUSTED: "rate_limit.dynamic_adjusted",
+    Kind.PRIORITY_CHANGED: "priority.changed",
+    Kind.PROGRESS_STALLED: "progress.stalled",
+    Kind.PROGRESS_COMPLETED: "progress.completed",
+    Kind.MAINTENANCE_STARTED: "system.maintenance_enabled",
+    Kind.MAINTENANCE_ENDED: "system.maintenance_disabled",
+    Kind.QUEUE_STARVED: "scheduling.queue_starved",
+    Kind.POOL_OVERLOADED: "scheduling.pool_overloaded",
+    Kind.REBALANCED: "scheduling.rebalanced",
+    Kind.TENANT_CREATED: "tenant.created",
+    Kind.TENANT_LIMIT_EXCEEDED: "tenant.limit_exceeded",
 }
-KINDS: Final = {name: kind for kind, name in NAMES.items()}
+KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
+
+STATE_CHANGED: Final = "job.state_changed"  # of streams only: every change of state is one
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Tell whether an event name is one of `patterns`, which may end in `*`."""
+    return any(
+        name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
+        for pattern in patterns
+    )
+
 
 # Histogram measures and their upper bounds in seconds. Spec: contract 32.3.
 WAIT, RUN_COMPLETED, RUN_FAILED = 0, 1, 2

@@ -6,8 +6,6 @@ from threading import Lock
 from time import time_ns
 from typing import Final
 
-from uuid6 import UUID  # the standard library has no version 7 before Python 3.14
-
 PATTERN: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 TICKS_PER_MS: Final = 4096  # the 12 bits after the milliseconds count them: RFC 9562, 6.2
 
@@ -36,7 +34,9 @@ _clock = _Clock()
 def new_id() -> str:
     """Make an id above every earlier one of this process, so that a batch keeps its order."""
     ms, fraction = divmod(_clock.tick(), TICKS_PER_MS)
-    return str(UUID(int=ms << 80 | fraction << 64 | randbits(62), version=7))
+    # version 7 and variant 2 around the bits; written here, as a UUID object takes ten times longer
+    text = f"{ms << 80 | 7 << 76 | fraction << 64 | 2 << 62 | randbits(62):032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def is_id(text: object) -> bool:

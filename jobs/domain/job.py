@@ -44,3 +44,5 @@ class Job:
     lane_id: int | None = None
     pool: str | None = None
     watched: bool = False
+    deduplicated: bool = False  # the answer to a new job with the same fingerprint
+    progress: str | None = None  # JSON object of envelope members: what the attempt reported

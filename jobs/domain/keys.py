@@ -31,8 +31,19 @@ GROUPS = {
 def make() -> tuple[str, str, bytes]:
     """Return a new key as (its text, prefix, hash of the secret); only the text opens anything."""
     prefix = "".join(secrets.choice(ALPHABET) for _ in range(8))
+    text, secret_hash = renew(prefix)
+    return text, prefix, secret_hash
+
+
+def renew(prefix: str) -> tuple[str, bytes]:
+    """Return a new secret for a prefix as (text of the key, hash of the secret)."""
     secret = secrets.token_urlsafe(32)
-    return f"ojs_{prefix}_{secret}", prefix, digest(secret)
+    return f"ojs_{prefix}_{secret}", digest(secret)
+
+
+def shown(prefix: str) -> str:
+    """Return what may be shown of a key."""
+    return f"ojs_{prefix}_…"
 
 
 def digest(secret: str) -> bytes:

@@ -10,6 +10,7 @@ from jobs.domain import jsonio
 from jobs.domain.durations import format_duration, parse_duration
 from jobs.domain.errors import InvalidRequest, InvalidRetryPolicy, Problem
 from jobs.domain.states import State
+from jobs.domain.times import format_time, parse_time
 
 MAX_INT: Final = 2_147_483_647
 STRATEGIES: Final = ("none", "constant", "linear", "exponential", "polynomial")
@@ -283,7 +284,11 @@ def normalise_error(raw: object) -> dict[str, Any]:
         raise InvalidRequest.field("error.details", "must be an object", details)
     if not isinstance(raw.get("retryable", True), bool | None):
         raise InvalidRequest.field("error.retryable", "must be a boolean", raw["retryable"])
-    return _normalised(raw, details)
+    error = _normalised(raw, details)
+    if raw.get("rate_limit_until") is not None:
+        until = parse_time(raw["rate_limit_until"], "error.rate_limit_until")
+        error["rate_limit_until"] = format_time(until)
+    return error
 
 
 def _normalised(raw: Mapping[str, Any], details: Mapping[str, Any] | None) -> dict[str, Any]:

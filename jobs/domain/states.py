@@ -30,13 +30,14 @@ TRANSITIONS: Final[dict[State | None, frozenset[State]]] = {
     State.SCHEDULED: frozenset({State.AVAILABLE, State.CANCELLED, State.DISCARDED}),
     # to scheduled: activated before its scheduled_at (contract 2.6)
     State.PENDING: frozenset({State.AVAILABLE, State.SCHEDULED, State.CANCELLED, State.DISCARDED}),
-    State.AVAILABLE: frozenset({State.ACTIVE, State.CANCELLED, State.DISCARDED}),
+    # to scheduled: rescheduled by its rate limit (contract 27, RL-7)
+    State.AVAILABLE: frozenset({State.ACTIVE, State.SCHEDULED, State.CANCELLED, State.DISCARDED}),
     State.ACTIVE: frozenset(
         {State.COMPLETED, State.RETRYABLE, State.DISCARDED, State.AVAILABLE, State.CANCELLED}
     ),
     State.RETRYABLE: frozenset({State.AVAILABLE, State.CANCELLED, State.DISCARDED}),
     State.COMPLETED: frozenset(),
-    State.CANCELLED: frozenset(),
+    State.CANCELLED: frozenset({State.AVAILABLE}),  # manual retry by an operator
     State.DISCARDED: frozenset({State.AVAILABLE}),  # manual retry
 }
 

@@ -4,15 +4,25 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent.parent / "sql" / "functions"
-ORDER = ("time", "present", "wake", "release", "claim")
+ORDER = (
+    "time", "offered", "fresh", "in_force", "make_queues", "loads", "present", "rejoin", "wake",
+    "release", "usage", "room", "unique_hits", "unique_pass", "open", "turns", "turn_now", "turn_keys",
+    "turn_keep", "in_order", "claim", "explain", "outlook",
+)  # fmt: skip
 
 
 def install(_apps: Any, schema_editor: Any) -> None:
     """Create or replace every function. Changed signatures are dropped first by name."""
     with schema_editor.connection.cursor() as cursor:
-        cursor.execute("DROP FUNCTION IF EXISTS ojs_claim")
-        for name in ORDER:
-            cursor.execute((FOLDER / f"{name}.sql").read_text())
+        for name in ("claim", "open", "turns", "unique_hits"):
+            cursor.execute(f"DROP FUNCTION IF EXISTS ojs_{name}")
+        create(cursor)
+
+
+def create(cursor: Any) -> None:
+    """Make every function in the schema that the session's search path begins with."""
+    for name in ORDER:
+        cursor.execute((FOLDER / f"{name}.sql").read_text())
 
 
 def remove(_apps: Any, schema_editor: Any) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import orjson
 from django.db import transaction
 
-from jobs import extensions, queries
+from jobs import queries
 from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
 from jobs.domain.states import CODES, State
 from jobs.domain.transition import Transition
+from jobs.services.follow import follow
 from jobs.services.refusal import refusals
 
 
@@ -33,29 +34,26 @@ def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
 
     One statement. Jobs that an extension watches take a transaction more, with its own work.
     """
-    done = {row.id: row for row in queries.complete(_encode(acks), watched=False)}
-    missing = [item for item in acks if item.job_id not in done]
-    if not missing:
-        return [done[item.job_id] for item in acks]
-    if extensions.having("observe"):
-        done |= _complete_watched(missing)
-        missing = [item for item in missing if item.job_id not in done]
-    refused = refusals("ack", {item.job_id: item.worker_id for item in missing})
+    rows, watched = queries.complete(_encode(acks), watched=False)
+    if watched:
+        rows += _complete_watched([item for item in acks if item.job_id in set(watched)])
+    done = {row.id: row for row in rows}
+    missing = {item.job_id: item.worker_id for item in acks if item.job_id not in done}
+    refused = refusals("ack", missing) if missing else {}
     return [done.get(item.job_id) or refused[item.job_id] for item in acks]
 
 
-def _complete_watched(acks: Sequence[Ack]) -> dict[str, queries.Completed]:
+def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
     with transaction.atomic():
-        rows = queries.complete(_encode(acks), watched=True)
-        if rows:
-            transitions = [
+        rows, _ = queries.complete(_encode(acks), watched=True)
+        follow(
+            [
                 Transition(row.id, row.queue, row.type, row.tenant, CODES[State.ACTIVE],
                            CODES[State.COMPLETED], row.attempt)
                 for row in rows
-            ]  # fmt: skip
-            for observe in extensions.having("observe"):
-                observe(transitions)
-    return {row.id: row for row in rows}
+            ]
+        )  # fmt: skip
+    return rows
 
 
 def _encode(acks: Sequence[Ack]) -> bytes:

@@ -1,7 +1,7 @@
-"""API keys: make, revoke, look up. Spec: contract 31.2.
+"""API keys: make, rotate, revoke, look up. Spec: contract 31.2.
 
 The hot path asks a cache of a few seconds, so a revoked key stops working within that time in
-every process and a request costs no statement.
+every process and a request costs no statement. Making, rotating and revoking leave an audit entry.
 """
 
 from collections import OrderedDict
@@ -10,13 +10,18 @@ from datetime import datetime, timedelta
 from threading import Lock
 from time import monotonic
 
-from django.db.models import Q
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from jobs.conf import conf
 from jobs.domain import keys
+from jobs.domain.caller import SYSTEM, Caller
 from jobs.models import ApiKey
+from jobs.services.audit import audited, record
 
+GRACE = timedelta(days=1)  # in which the secret before a rotation still opens
 CACHED = 20_000  # keys, known and unknown; the oldest leave first
 USE_NOTED = timedelta(minutes=1)
 
@@ -30,6 +35,16 @@ class Known:
     grant: keys.Grant
     why_not: str | None
     expires_at: datetime | None
+    previous_hash: bytes | None = None
+    previous_valid_until: datetime | None = None
+
+    def is_opened_by(self, secret: str, now: datetime) -> bool:
+        """Tell whether this is the secret, or the one before while it is still accepted."""
+        if keys.matches(secret, self.secret_hash):
+            return True
+        if self.previous_hash is None or self.previous_valid_until is None:
+            return False
+        return now < self.previous_valid_until and keys.matches(secret, self.previous_hash)
 
 
 class KeyCache:
@@ -76,7 +91,16 @@ def _read(prefix: str) -> Known | None:
         tuple(key.queues_fetch),
         tuple(key.job_types),
     )
-    return Known(key.name, bytes(key.secret_hash), grant, why_not, key.expires_at)
+    previous = None if key.previous_hash is None else bytes(key.previous_hash)
+    return Known(
+        key.name,
+        bytes(key.secret_hash),
+        grant,
+        why_not,
+        key.expires_at,
+        previous,
+        key.previous_valid_until,
+    )
 
 
 def _note_use(key: ApiKey) -> None:
@@ -96,37 +120,63 @@ class NewKey:
     queues_fetch: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     expires_at: datetime | None = None
-    created_by: str = ""
 
 
-def create(new: NewKey) -> tuple[ApiKey, str]:
+def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
     """Store a key; returns it and its text, which is shown once. Raises ValueError on a scope."""
+    scopes = sorted(keys.expand(list(new.scopes)))
     text, prefix, secret_hash = keys.make()
-    key = ApiKey.objects.create(
-        name=new.name,
-        prefix=prefix,
-        secret_hash=secret_hash,
-        scopes=sorted(keys.expand(list(new.scopes))),
-        tenant=new.tenant,
-        queues_enqueue=list(new.queues_enqueue),
-        queues_fetch=list(new.queues_fetch),
-        job_types=list(new.job_types),
-        expires_at=new.expires_at,
-        created_by=new.created_by,
-    )
+    with audited(caller, "key.created", keys.shown(prefix)) as data:
+        data.update(name=new.name, scopes=scopes, tenant=new.tenant)
+        key = ApiKey.objects.create(
+            name=new.name,
+            prefix=prefix,
+            secret_hash=secret_hash,
+            scopes=scopes,
+            tenant=new.tenant,
+            queues_enqueue=list(new.queues_enqueue),
+            queues_fetch=list(new.queues_fetch),
+            job_types=list(new.job_types),
+            expires_at=new.expires_at,
+            created_by=caller.name,
+        )
     return key, text
 
 
 def is_named(name: str) -> bool:
     """Tell whether a key of this name opens anything."""
-    not_over = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
-    return ApiKey.objects.filter(not_over, name=name, revoked_at=None).exists()
+    return ApiKey.objects.filter(_valid(), name=name).exists()
 
 
-def revoke(prefix: str) -> bool:
-    """Revoke a key for good; returns whether it was valid before."""
-    changed = ApiKey.objects.filter(prefix=prefix, revoked_at=None).update(
-        revoked_at=timezone.now()
-    )
+def _valid() -> Q:
+    return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
+
+
+def rotate(prefix: str, grace: timedelta = GRACE, caller: Caller = SYSTEM) -> str | None:
+    """Give a key a new secret and return its text, which is shown once; None: no valid key.
+
+    The secret until now opens for `grace` yet, one before that no longer. All else stays.
+    """
+    text, secret_hash = keys.renew(prefix)
+    with transaction.atomic():
+        changed = ApiKey.objects.filter(_valid(), prefix=prefix).update(
+            previous_hash=F("secret_hash"),
+            previous_valid_until=Now() + grace,
+            secret_hash=secret_hash,
+        )
+        if changed:
+            data = {"grace_s": round(grace.total_seconds())}
+            record(caller, "key.rotated", keys.shown(prefix), data=data)
+    cache.clear()
+    return text if changed else None
+
+
+def revoke(prefix: str, caller: Caller = SYSTEM) -> bool:
+    """Revoke a key for good, with both of its secrets; returns whether it was valid before."""
+    with transaction.atomic():
+        unrevoked = ApiKey.objects.filter(prefix=prefix, revoked_at=None)
+        changed = unrevoked.update(revoked_at=timezone.now())
+        if changed:
+            record(caller, "key.revoked", keys.shown(prefix))
     cache.clear()
     return bool(changed)

@@ -1,55 +1,104 @@
 """Store jobs. Spec: core PUSH, contract 1.7, 2.2, 11.1, 12.1."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
 from django.db import DatabaseError, IntegrityError, connection, transaction
-from django.utils.module_loading import import_string
 
 from jobs import extensions, queries
-from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import LaneKey
-from jobs.domain.envelope import JobDraft, attributes
-from jobs.domain.errors import Duplicate
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import Duplicate, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
 from jobs.domain.times import format_time
-from jobs.services import lanes
+from jobs.domain.unique import OnConflict
+from jobs.domain.written import Written, written
+from jobs.extensions import Extension
+from jobs.middleware import Wrapper, enqueue_wrappers
+from jobs.queries import Checking
+from jobs.services import backpressure, lanes, limits, terms, unique
+from jobs.services.queue_config import configure
 from jobs.services.settle import settle
 
 AVAILABLE = CODES[State.AVAILABLE]
+Step = Callable[[JobDraft], JobDraft | None]
 TRIES = 3  # how often a stale lane cache is refilled before the problem is passed on
 
 
 def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | None]:
     """Store `drafts`, all or none; returns them in request order, None where one was dropped.
 
-    One statement; inside a caller's transaction the jobs become claimable with its commit. Raises
-    OJSError when an extension refuses or an id is taken; nothing was stored then.
+    A job whose policy says `ignore` is answered with the one it hit (`deduplicated`). One
+    statement; inside a caller's transaction the jobs become claimable with its commit. Raises
+    OJSError when one is refused or an id is taken, with its index; nothing was stored then.
     """
+    prepared = prepared_drafts(drafts, caller)
+    places = [n for n, draft in enumerate(prepared) if draft is not None]
+    kept = [draft for draft in prepared if draft is not None]
+    try:
+        stored = iter(backpressure.or_wait(lambda: store(kept, caller), caller) if kept else ())
+    except OJSError as problem:
+        if not connection.in_atomic_block:  # the host's transaction will roll back
+            extensions.tell_refused(problem, caller)
+        raise _placed(problem, places, is_many=len(drafts) > 1) from problem.__cause__
+    return [None if draft is None else _job_of(next(stored)) for draft in prepared]
+
+
+def _placed(problem: OJSError, places: Sequence[int], *, is_many: bool) -> OJSError:
+    """Name the place in the request instead of that among the kept drafts."""
+    if "index" in problem.details:
+        index = places[problem.details.pop("index")]
+        for other in problem.details.get("errors", ()):
+            if "index" in other:
+                other["index"] = places[other["index"]]
+        if is_many:
+            problem.details["index"] = index
+    return problem
+
+
+def _job_of(outcome: Job | OJSError) -> Job:
+    assert isinstance(outcome, Job)  # noqa: S101 - refusals were raised
+    return outcome
+
+
+# --- before the transaction -----------------------------------------------------------------------
+
+
+def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft | None]:
+    """Settle times and pass each draft through the chain; None where one was dropped."""
     if caller.tenant is not None:  # a key bound to a tenant enqueues for no other
         drafts = [replace(draft, tenant=caller.tenant) for draft in drafts]
-    prepared = [_prepare(draft, caller) for draft in settle(drafts)]
-    kept = [draft for draft in prepared if draft is not None]
-    stored = iter(_store(kept, caller) if kept else ())
-    return [None if draft is None else next(stored) for draft in prepared]
+    step: Step = partial(_hooks, caller=caller)
+    for wrapper in enqueue_wrappers():
+        step = partial(_wrapped, wrapper, step)
+    prepared = []
+    for n, draft in enumerate(settle(drafts)):
+        try:
+            prepared.append(_prepare(draft, step))
+        except OJSError as problem:
+            if len(drafts) > 1:
+                problem.details.setdefault("index", n)
+            raise
+    return prepared
 
 
-def _prepare(draft: JobDraft, caller: Caller) -> JobDraft | None:
-    chain: Callable[[JobDraft], JobDraft | None] = lambda job: _hooks(job, caller)  # noqa: E731
-    for path in reversed(conf().enqueue_middleware):
-        chain = _link(import_string(path), chain)
-    return chain(draft)
+def _prepare(draft: JobDraft, step: Step) -> JobDraft | None:
+    job_id = draft.id
+    kept = step(draft)
+    if kept is not None and (not isinstance(kept, JobDraft) or kept.id != job_id):
+        raise TypeError("enqueue middleware must return the draft, with its id, or None")
+    return kept
 
 
-def _link(
-    wrapper: Callable[..., JobDraft | None], following: Callable[[JobDraft], JobDraft | None]
-) -> Callable[[JobDraft], JobDraft | None]:
-    return lambda job: wrapper(job, following)
+def _wrapped(wrapper: Wrapper, following: Step, draft: JobDraft) -> JobDraft | None:
+    kept: JobDraft | None = wrapper(draft, following)
+    return kept
 
 
 def _hooks(draft: JobDraft, caller: Caller) -> JobDraft | None:
@@ -61,26 +110,73 @@ def _hooks(draft: JobDraft, caller: Caller) -> JobDraft | None:
     return kept
 
 
-def _store(drafts: list[JobDraft], caller: Caller) -> list[Job]:
-    gates = [extension for extension in extensions.installed() if extension.gates(drafts, caller)]
-    if not gates:
-        return _insert(drafts)
-    with transaction.atomic():
-        for extension in gates:
-            extension.admit(drafts, caller)
-        return _insert(drafts)
+# --- storing --------------------------------------------------------------------------------------
 
 
-def _insert(drafts: list[JobDraft]) -> list[Job]:
-    written = [_write(draft) for draft in drafts]
-    for attempt in range(TRIES):
-        by_key = lanes.resolve(_key(draft) for draft in drafts)
-        rows = [
-            _row(n, draft, text, by_key[_key(draft)])
-            for n, (draft, text) in enumerate(zip(drafts, written, strict=True))
-        ]
+def store(
+    drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool = False
+) -> list[Job | OJSError]:
+    """Store prepared drafts, in order; see `unique.store` for `keep_going`."""
+    while True:  # by the terms of their queues, read again when those have just changed
+        known = terms.of_queues({draft.queue for draft in drafts})
+        for queue, rate in terms.rates(known, drafts).items():
+            configure(queue, {"rate_limit": rate})
         try:
-            placed = _execute(rows, set(by_key.values()))
+            return _store_by(known, terms.apply(known, drafts), caller, keep_going=keep_going)
+        except terms.Stale:
+            terms.forget()
+
+
+def _store_by(
+    known: terms.Terms, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
+) -> list[Job | OJSError]:
+    gates = [one for one in extensions.installed() if one.gates(drafts, caller, known.version)]
+    is_held = gates or backpressure.is_bounded(known, drafts)
+    admit = partial(_admit, gates, known, caller) if is_held else None
+    insert = partial(_insert, known)
+    if any(draft.unique is not None for draft in drafts):
+        return unique.store(drafts, unique.Way(insert, admit), caller, keep_going=keep_going)
+    if admit is None:
+        return _jobs(insert(drafts, None, Checking.NONE))
+    with transaction.atomic():
+        admit(drafts)
+        return _jobs(insert(drafts, None, Checking.NONE))
+
+
+def _admit(
+    gates: Sequence[Extension], known: terms.Terms, caller: Caller, drafts: Sequence[JobDraft]
+) -> None:
+    for extension in gates:
+        # fewer than asked first: duplicates are not stored
+        if extension.gates(drafts, caller, known.version):
+            extension.admit(drafts, caller)
+    backpressure.admit(backpressure.bounds(known, drafts), caller)
+
+
+def _jobs(stored: unique.Stored) -> list[Job | OJSError]:
+    return [job for job in stored if isinstance(job, Job)]
+
+
+def _insert(
+    known: terms.Terms,
+    drafts: Sequence[JobDraft],
+    keys: unique.Keys | None,
+    checking: Checking,
+) -> unique.Stored:
+    """Store drafts by one statement; what hits instead of being stored comes back as placed."""
+    texts = [written(draft) for draft in drafts]
+    limited = limits.of_drafts(drafts)
+    for attempt in range(TRIES):
+        lane_keys = [_key(draft, limited.get(draft.id), known.types) for draft in drafts]
+        by_key = lanes.resolve(lane_keys)
+        rows = [
+            _row(n, draft, text, by_key[key])
+            for n, (draft, text, key) in enumerate(zip(drafts, texts, lane_keys, strict=True))
+        ]
+        if keys is not None:
+            _add_fingerprints(rows, drafts, keys)
+        try:
+            placed = _execute(rows, set(by_key.values()), known.version, checking)
         except IntegrityError as problem:
             raise _duplicate(drafts, problem) from problem
         except DatabaseError as problem:
@@ -88,46 +184,47 @@ def _insert(drafts: list[JobDraft]) -> list[Job]:
                 raise
             lanes.forget()
             continue
-        return [
-            _job(draft, text, place)
-            for draft, text, place in zip(drafts, written, placed, strict=True)
-        ]
+        if not placed:
+            raise terms.Stale
+        return [_job(drafts[row.n], texts[row.n], row) if row.state else row for row in placed]
     raise AssertionError("the loop returns or raises")
 
 
-def _execute(rows: list[dict[str, Any]], lane_ids: set[int]) -> list[queries.Placed]:
+def _add_fingerprints(
+    rows: list[dict[str, Any]], drafts: Sequence[JobDraft], keys: unique.Keys
+) -> None:
+    for row, draft, key in zip(rows, drafts, keys, strict=True):
+        if key is not None and draft.unique is not None:
+            row |= {
+                "unique_key": key,
+                "unique_states": draft.unique.mask,
+                "unique_ms": draft.unique.period_ms,
+                "unique_ignores": draft.unique.on_conflict is OnConflict.IGNORE,
+            }
+
+
+def _execute(
+    rows: list[dict[str, Any]], lane_ids: set[int], version: int, checking: Checking
+) -> list[queries.Placed]:
+    store = partial(queries.enqueue, jsonio.dumps(rows), terms=version, checking=checking)
     if not connection.in_atomic_block:
-        return queries.enqueue(jsonio.dumps(rows), wake=True)
+        return store(wake=True)
     with transaction.atomic():  # a savepoint: a taken id must not spoil the host's transaction
         if not lanes.defers_waking():
-            return queries.enqueue(jsonio.dumps(rows), wake=True)
-        placed = queries.enqueue(jsonio.dumps(rows), wake=False)
+            return store(wake=True)
+        placed = store(wake=False)
     transaction.on_commit(lambda: lanes.wake(sorted(lane_ids)))
     return placed
 
 
-def _key(draft: JobDraft) -> LaneKey:
-    return LaneKey(draft.queue, draft.priority, draft.tenant, draft.route)
+def _key(draft: JobDraft, own: int | None, of_types: Mapping[str, int]) -> LaneKey:
+    limited = () if own is None else (own,)
+    if draft.type in of_types:
+        limited = tuple(sorted((*limited, of_types[draft.type])))
+    return LaneKey(draft.queue, draft.priority, draft.tenant, draft.route, limited)
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A draft's JSON members, serialized once for the database and the answer."""
-
-    args: bytes
-    meta: bytes
-    attributes: bytes
-    timeout_ms: int
-
-
-def _write(draft: JobDraft) -> _Written:
-    shown = attributes(draft)
-    return _Written(
-        jsonio.dumps(draft.args), jsonio.dumps(draft.meta), jsonio.dumps(shown), shown["timeout_ms"]
-    )
-
-
-def _row(n: int, draft: JobDraft, written: _Written, lane_id: int) -> dict[str, Any]:
+def _row(n: int, draft: JobDraft, text: Written, lane_id: int) -> dict[str, Any]:
     return {
         "n": n,
         "id": draft.id,
@@ -138,11 +235,12 @@ def _row(n: int, draft: JobDraft, written: _Written, lane_id: int) -> dict[str, 
         "priority": draft.priority,
         "version": draft.version,
         "watched": draft.watched,
-        "args": orjson.Fragment(written.args),
-        "meta": orjson.Fragment(written.meta),
-        "attributes": orjson.Fragment(written.attributes),
+        "args": orjson.Fragment(text.args),
+        "meta": orjson.Fragment(text.meta),
+        "attributes": orjson.Fragment(text.attributes),
+        "bytes": text.size,
         "max_attempts": draft.retry.max_attempts,
-        "timeout_ms": written.timeout_ms,
+        "timeout_ms": text.timeout_ms,
         "visibility_ms": draft.visibility_ms,
         "pending": draft.pending,
         "scheduled_at": draft.scheduled_at and format_time(draft.scheduled_at),
@@ -152,20 +250,20 @@ def _row(n: int, draft: JobDraft, written: _Written, lane_id: int) -> dict[str, 
     }
 
 
-def _job(draft: JobDraft, written: _Written, place: queries.Placed) -> Job:
+def _job(draft: JobDraft, text: Written, place: queries.Placed) -> Job:
     return Job(
         id=draft.id,
         type=draft.type,
         queue=draft.queue,
         tenant=draft.tenant,
         priority=draft.priority,
-        args=written.args,
-        meta=written.meta,
-        attributes=written.attributes,
+        args=text.args,
+        meta=text.meta,
+        attributes=text.attributes,
         state=place.state,
         attempt=0,
         max_attempts=draft.retry.max_attempts,
-        timeout_ms=written.timeout_ms,
+        timeout_ms=text.timeout_ms,
         created_at=place.created_at,
         enqueued_at=place.created_at if place.state == AVAILABLE else None,
         scheduled_at=place.scheduled_at,
@@ -181,7 +279,12 @@ def _duplicate(drafts: Sequence[JobDraft], problem: IntegrityError) -> Exception
     if taken is None:
         return problem
     index, job_id = taken
-    details: dict[str, Any] = {"existing_job_id": job_id, "field": "id"}
-    if len(drafts) > 1:
-        details["index"] = index
+    duplicate = id_taken(job_id)
+    duplicate.details["index"] = index
+    return duplicate
+
+
+def id_taken(job_id: str) -> Duplicate:
+    """Say that another job has this id."""
+    details = {"existing_job_id": job_id, "field": "id"}
     return Duplicate(f"a job with id {job_id} already exists", details=details)

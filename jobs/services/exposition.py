@@ -20,15 +20,18 @@ from prometheus_client.core import (
     Metric,
 )
 
-from jobs import queries
+from jobs import extensions, queries
 from jobs.conf import conf
 from jobs.domain.events import RUN_BOUNDS, RUN_COMPLETED, RUN_FAILED, WAIT, WAIT_BOUNDS
 from jobs.domain.states import state_of
 from jobs.models import Duration, LoopTick, Total, Worker
+from jobs.services import limit_metrics
+from jobs.services.unread import unread
 
 MOST_LABELS = 200  # types and queues beyond share `_other`
 OTHER = "_other"
 CACHE_S = 5.0
+MOST_STALLED = 10_000
 
 COUNTERS = (
     ("ojs_job_enqueued", "Jobs accepted", "enqueued"),
@@ -62,7 +65,12 @@ class _Collector:
         label = _capped()
         yield from _counters(label)
         yield from _durations(label)
-        yield from _gauges(label)
+        depths = queries.depths()
+        yield from _gauges(label, depths)
+        yield from limit_metrics.families(label, depths)
+        yield _stalled(label)
+        for hook in extensions.having("metrics"):
+            yield from hook(label)
 
 
 def _capped() -> Callable[[str, str], str]:
@@ -113,7 +121,7 @@ def _durations(label: Callable[[str, str], str]) -> Iterable[Metric]:
 
 
 @dataclass
-class _Spread:
+class Spread:
     """How many took how long: jobs by bucket, and the seconds of all."""
 
     jobs: Counter[int] = field(default_factory=Counter)
@@ -124,20 +132,20 @@ class _Spread:
         return list(zip(names, accumulate(self.jobs[n] for n in range(len(names))), strict=True))
 
 
-def _spreads(label: Callable[[str, str], str]) -> dict[tuple[int, str, str], _Spread]:
-    found: dict[tuple[int, str, str], _Spread] = {}
+def _spreads(label: Callable[[str, str], str]) -> dict[tuple[int, str, str], Spread]:
+    found: dict[tuple[int, str, str], Spread] = {}
     for row in Duration.objects.order_by("queue", "type").values():
         key = (row["measure"], label("queue", row["queue"]), label("type", row["type"]))
-        spread = found.setdefault(key, _Spread())
+        spread = found.setdefault(key, Spread())
         spread.jobs[row["bucket"]] += row["jobs"]
         spread.seconds += row["took_ms"] / 1000
     return found
 
 
-def _gauges(label: Callable[[str, str], str]) -> Iterable[Metric]:
+def _gauges(label: limit_metrics.Label, depths: limit_metrics.Depths) -> Iterable[Metric]:
     depth = GaugeMetricFamily("ojs_queue_depth", "Jobs by state", labels=["queue", "state"])
     summed: dict[tuple[str, str], int] = {}
-    for queue, states in queries.depths().items():
+    for queue, states in depths.items():
         for code, jobs in states.items():
             key = (label("queue", queue), state_of(code).value)
             summed[key] = summed.get(key, 0) + jobs
@@ -160,3 +168,18 @@ def _gauges(label: Callable[[str, str], str]) -> Iterable[Metric]:
     for name, ago in LoopTick.objects.order_by("name").values_list("name", since):
         lag.add_metric([name], ago.total_seconds())
     yield lag
+    yield GaugeMetricFamily(
+        "ojs_events_unread", "Events that a reader of the record has yet to read", value=unread()
+    )
+
+
+def _stalled(label: Callable[[str, str], str]) -> Metric:
+    family = GaugeMetricFamily(
+        "ojs_progress_stalled_jobs", "Running jobs that stopped reporting", labels=["queue"]
+    )
+    summed: Counter[str] = Counter()
+    for queue, jobs in queries.stalled(MOST_STALLED).items():
+        summed[label("queue", queue)] += jobs
+    for queue, jobs in summed.items():
+        family.add_metric([queue], jobs)
+    return family

@@ -1,13 +1,17 @@
-"""Hand out jobs. Spec: core FETCH, contract 3.4, 9.2, 9.4, 10.1."""
+"""Hand out jobs. Spec: core FETCH, contract 3.4, 9.2, 9.4, 10.1, fair-scheduling 5, 6."""
 
-from dataclasses import replace
+from math import inf
 
 from jobs import extensions, queries
 from jobs.conf import conf
 from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.errors import Conflict, PoolConflict
+from jobs.services import bindings
+from jobs.services.crowd import crowd_out
 from jobs.services.hints import LowWater
 
 PROMOTED_AT_FETCH = 200  # due jobs a FETCH moves by itself when the loops have not yet
+TRIES = 10  # how often a claim begins anew because what it went by had changed
 
 low_water = LowWater()
 
@@ -16,32 +20,85 @@ def fetch(request: FetchRequest) -> queries.Claimed:
     """Claim up to `count` jobs for a worker; `directive` is set when it must not fetch.
 
     One statement, each job to exactly one caller. Jobs that became due within the last loop
-    interval are promoted first, which takes two more.
+    interval are promoted first, which takes two more. Raises PoolConflict for a worker that is in
+    another pool than it says.
+    A claim that found nothing but what others were at work on is repeated when they are done.
     """
-    plan = _plan(request)
-    if not plan.queues or plan.limit <= 0:
-        return queries.Claimed([], [])
-    claimed = _claim(plan, request)
+    claimed = _claim(request, request.count)
+    if claimed.crowded:
+        crowd_out(claimed.crowded)
     if claimed.is_due and queries.promote(PROMOTED_AT_FETCH):
-        rest = _claim(replace(plan, limit=plan.limit - len(claimed.jobs)), request)
+        rest = _claim(request, request.count - len(claimed.jobs))
         claimed.jobs.extend(rest.jobs)
     return claimed
 
 
-def _plan(request: FetchRequest) -> ClaimPlan:
+def _claim(request: FetchRequest, count: int) -> queries.Claimed:
+    """Plan and claim, anew while the terms or the worker's pool turn out to be others."""
+    wanted = bindings.known(request)
+    for _ in range(TRIES):
+        plan = planned(wanted, count)
+        if not plan.queues or plan.limit <= 0:
+            return queries.Claimed([], [])
+        claimed = _try_out(plan, wanted)
+        if claimed.is_stale:
+            extensions.forget()
+        elif claimed.bound is None:
+            return claimed
+        elif request.pool is not None:
+            raise PoolConflict(
+                f"worker {request.worker_id} is in pool {claimed.bound}, not in {request.pool}",
+                details={"worker_id": request.worker_id, "pool": claimed.bound},
+            )
+        else:
+            bindings.learn(request.worker_id, claimed.bound)
+            wanted = bindings.known(request)
+    raise Conflict("the pools keep changing, try again")
+
+
+def planned(request: FetchRequest, count: int) -> ClaimPlan:
+    """Return what the extensions make of a request."""
     queues = tuple(dict.fromkeys(request.queues))
-    plan = ClaimPlan(queues, None, request.count, tenant=request.tenant)
+    plan = ClaimPlan(queues, count, tenant=request.tenant, pool=request.pool)
     for hook in extensions.having("plan"):
         plan = hook(plan, request)
     return plan
 
 
-def _claim(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
+def _try_out(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
+    """Claim, anew while locks of others may have hidden jobs: none answer with nothing then."""
+    awaits = None
+    for _ in range(TRIES):
+        claimed = _try(plan, request, awaits)
+        awaits = claimed.awaits
+        if claimed.jobs or awaits is None:
+            break
+    return claimed
+
+
+def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.Claimed:
     # a narrowed claim sees other heads than its neighbours: no bounds to or from it
     is_whole = plan.tenant is None and plan.routes is None
-    bounds = low_water.bounds(plan.queues) if is_whole else queries.Hints()
-    default_ms = conf().default_visibility_ms
-    claimed = queries.claim(plan, request.worker_id, request.visibility_ms, default_ms, bounds)
+    bounds = _bounds(plan) if is_whole else queries.Hints()
+    by = queries.Claimer(
+        request.worker_id,
+        request.visibility_ms,
+        request.pool,
+        request.is_declared,
+        request.prefetches,
+        awaits,
+    )
+    claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:
-        low_water.learn(claimed.heads)
+        low_water.learn(claimed.heads, plan.terms)
     return claimed
+
+
+def _bounds(plan: ClaimPlan) -> queries.Hints:
+    found = low_water.bounds(plan.queues, plan.terms)
+    if not plan.restless or found.vts is None:
+        return found
+    vts = zip(plan.queues, found.vts, strict=True)
+    return found._replace(
+        vts=[-inf if vt is not None and queue in plan.restless else vt for queue, vt in vts]
+    )

@@ -3,8 +3,10 @@
 from jobs import queries
 from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
 
+BATCH = 20_000
 
-def fold(batch: int = 20_000) -> int:
+
+def fold(batch: int = BATCH) -> int:
     """Add one batch of events to depths, totals, minutes and histograms; returns how many.
 
     The first call ever only places the start.

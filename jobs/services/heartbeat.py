@@ -10,6 +10,10 @@ import orjson
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.domain.errors import PoolConflict
+from jobs.domain.events import Kind
+from jobs.services import bindings
+from jobs.services.events import is_excluded
 
 
 class Standing(IntEnum):
@@ -50,7 +54,10 @@ class Answer:
 
 
 def heartbeat(report: Report) -> Answer:
-    """Note that a worker lives and extend its leases; one statement."""
+    """Note that a worker lives and extend its leases; one statement.
+
+    Raises PoolConflict for a worker that lives in another pool than it says.
+    """
     is_stopped = report.standing is Standing.TERMINATE and not report.active_jobs
     beat = queries.heartbeat(
         {
@@ -68,8 +75,17 @@ def heartbeat(report: Report) -> Answer:
             "pool": report.pool,
             "stopped": is_stopped,
             "with_tests": conf().test_directives,
+            "tell_beats": not is_excluded(Kind.WORKER_HEARTBEAT),
+            "tell_leases": not is_excluded(Kind.HEARTBEAT),
         }
     )
+    if beat.conflict is not None:
+        raise PoolConflict(
+            f"worker {report.worker_id} is in pool {beat.conflict}, not in {report.pool}",
+            details={"worker_id": report.worker_id, "pool": beat.conflict},
+        )
+    if report.pool is not None:
+        bindings.learn(report.worker_id, report.pool)
     standing = Standing(max(beat.directive, report.standing))
     if beat.test_directive:
         standing = Standing[beat.test_directive.upper()]

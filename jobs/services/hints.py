@@ -14,7 +14,6 @@ from jobs.queries import Hints
 
 FRESH_S = 1.0
 LANES = 16  # remembered per queue; with many lanes each has few dead entries
-SLACK = 128  # sequence numbers: writers that were slower than their successors
 
 
 @dataclass(slots=True)
@@ -22,6 +21,7 @@ class _Low:
     rank: int
     vt: float
     looked_at: float
+    terms: int | None
     lanes: OrderedDict[int, int] = field(default_factory=OrderedDict)
 
 
@@ -32,15 +32,18 @@ class LowWater:
         """Start without any bound."""
         self._by_queue: dict[str, _Low] = {}
 
-    def bounds(self, queues: Sequence[str]) -> Hints:
-        """Return the bounds for a claim on `queues`, none for those due for a full look."""
+    def bounds(self, queues: Sequence[str], terms: int | None = None) -> Hints:
+        """Return the bounds for a claim on `queues`, none for those due for a full look.
+
+        Nor such that a claim of other `terms` left: the virtual times may be of another kind now.
+        """
         now = monotonic()
         ranks: list[int | None] = []
         vts: list[float | None] = []
         lanes: dict[int, int] = {}
         for queue in queues:
             low = self._by_queue.get(queue)
-            if low is None or now - low.looked_at >= FRESH_S:
+            if low is None or now - low.looked_at >= FRESH_S or low.terms != terms:
                 self._by_queue.pop(queue, None)
                 ranks.append(None)
                 vts.append(None)
@@ -52,14 +55,16 @@ class LowWater:
             return Hints()
         return Hints(ranks, vts, list(lanes), list(lanes.values()))
 
-    def learn(self, heads: Sequence[tuple[str, int, int, int, float]]) -> None:
-        """Remember the heads that a claim found."""
+    def learn(
+        self, heads: Sequence[tuple[str, int, int, int, float]], terms: int | None = None
+    ) -> None:
+        """Remember the heads that a claim of these `terms` found."""
         for queue, lane, seq, rank, vt in heads:
             low = self._by_queue.get(queue)
-            if low is None:
-                low = self._by_queue[queue] = _Low(rank, vt, monotonic())
+            if low is None or low.terms != terms:
+                low = self._by_queue[queue] = _Low(rank, vt, monotonic(), terms)
             low.rank, low.vt = rank, vt
-            low.lanes[lane] = max(seq - SLACK, low.lanes.get(lane, 0))
+            low.lanes[lane] = max(seq, low.lanes.get(lane, 0))
             low.lanes.move_to_end(lane)
             if len(low.lanes) > LANES:
                 low.lanes.popitem(last=False)

@@ -1,18 +1,26 @@
 """Lanes by key: found or made on first use and cached, woken, and set by extensions."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import TypeVar
 
 from django.db import DatabaseError, connection, transaction
 
-from jobs import queries
-from jobs.domain.claim import LaneKey
+from jobs import extensions, queries
+from jobs.domain.claim import LaneKey, Way
+from jobs.domain.job import Job
+from jobs.domain.limits import LimitPolicy
 from jobs.models import Lane
+from jobs.models import LaneKey as Row
+from jobs.services import limits
+from jobs.services.terms import Stale
 
+T = TypeVar("T")
+
+TRIES = 3  # how often a stale cache is refilled before the problem is passed on
 LANE_GONE = "OJS01"  # raised by ojs_wake: the cache is older than the table
 
 _known: dict[LaneKey, int] = {}
-# (weight, cap) of new lanes by tenant; set once by the tenancy extension
-_terms: list[Callable[[Sequence[str]], Mapping[str, tuple[float, int | None]]]] = []
 
 
 def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
@@ -21,7 +29,11 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     found = {key: _known[key] for key in wanted if key in _known}
     missing = sorted(wanted - found.keys())
     while missing:
-        made = queries.lanes(missing, _terms_of(missing))
+        try:
+            made = make(missing)
+        except Stale:
+            extensions.forget()
+            continue
         found |= made
         # a lane made in a transaction that rolls back was never there
         transaction.on_commit(lambda made=made: _known.update(made))  # type: ignore[misc]  # default binds
@@ -29,9 +41,66 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     return found
 
 
-def _terms_of(keys: Iterable[LaneKey]) -> Mapping[str, tuple[float, int | None]]:
-    tenants = sorted({key.tenant for key in keys})
-    return _terms[0](tenants) if _terms else {}
+def identities(jobs: Collection[Job]) -> dict[str, LaneKey]:
+    """Return the keys of the lanes that jobs are or were in, by job id."""
+    known = {job.id: job.lane_id for job in jobs}
+    rows = Row.objects.filter(id__in=set(known.values()))
+    keys = {
+        row.id: LaneKey(row.queue, row.priority, row.tenant, row.route, tuple(row.limits))
+        for row in rows
+    }
+    return {
+        job.id: keys.get(job.lane_id or 0) or LaneKey(job.queue, job.priority, job.tenant)
+        for job in jobs
+    }
+
+
+def placed(keys: Iterable[LaneKey], run: Callable[[Mapping[LaneKey, int]], T]) -> T:
+    """Run a statement that puts jobs into lanes, anew when a cached lane is gone."""
+    wanted = set(keys)
+    for _ in range(TRIES - 1):
+        try:
+            with transaction.atomic() if connection.in_atomic_block else nullcontext():
+                return run(resolve(wanted))
+        except DatabaseError as problem:
+            if not is_gone(problem):
+                raise
+            forget()
+    return run(resolve(wanted))
+
+
+def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
+    """Find or make lanes, uncached. Raises Stale: their weights follow from older terms."""
+    with transaction.atomic():
+        # whoever changes weights waits for us, or we see the version that it raised
+        queries.lock_lanes(exclusive=False)
+        weights, ways, versions = _shares(keys)
+        made, latest = queries.lanes(keys, weights, ways)
+        if not versions <= {latest}:
+            raise Stale
+        return made
+
+
+def _shares(
+    keys: Sequence[LaneKey],
+) -> tuple[dict[LaneKey, float], dict[str, Way], set[int]]:
+    """Return the weights and ways that extensions give, and the versions of the terms behind them.
+
+    Of weights the first that names one decides; what one says of all others counts where none does.
+    """
+    found = [hook(keys) for hook in reversed(extensions.having("weigh"))]
+    versions = {said.version for said in found}
+    weights: dict[LaneKey, float] = {}
+    for said in found:
+        weights |= said.otherwise
+    for said in found:
+        weights |= said.named
+    ways: dict[str, Way] = {}
+    for hook in extensions.having("ways"):
+        version, named = hook({key.queue for key in keys})
+        versions.add(version)
+        ways |= named
+    return weights, ways, versions
 
 
 def forget() -> None:
@@ -63,8 +132,45 @@ def wake(lane_ids: Sequence[int]) -> None:
 
 
 def set_terms(tenant: str, *, weight: float, cap: int | None) -> int:
-    """Give all lanes of a tenant a weight and a cap at once; returns how many there are."""
-    return Lane.objects.filter(tenant=tenant).update(weight=weight, cap=cap, blocked=False)
+    """Give all lanes of a tenant a weight and a cap at once; returns how many there are.
+
+    `cap` bounds its active jobs over all queues, null: not.
+    """
+    with transaction.atomic():
+        queries.lock_lanes(exclusive=True)
+        limit = limits.set_of_tenant(tenant, LimitPolicy(concurrency=cap))
+        return queries.weigh(tenant, weight, limit)
+
+
+def set_cap(tenant: str, cap: int | None) -> int:
+    """Bound the active jobs of a tenant over all queues, null: not; returns how many lanes it has.
+
+    Call it in a transaction.
+    """
+    queries.lock_lanes(exclusive=True)
+    limit = limits.set_of_tenant(tenant, LimitPolicy(concurrency=cap))
+    return queries.weigh(tenant, None, limit)
+
+
+def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None) -> int:
+    """Let all lanes of queues or of a tenant share anew; returns how many changed.
+
+    Call it in the transaction that changes what `Extension.weigh` and `ways` go by, which have to
+    know that.
+    """
+    queries.lock_lanes(exclusive=True)
+    found = Lane.objects.all()
+    if in_queues is not None:
+        found = found.filter(queue__in=in_queues)
+    if tenant is not None:
+        of_tenant = Row.objects.filter(tenant=tenant).values_list("id", flat=True)
+        found = found.filter(id__in=list(of_tenant))
+    rows = found.values_list("id", "queue", "priority", "tenant", "route")
+    keys = {row[0]: LaneKey(*row[1:]) for row in rows}
+    weights, ways, _ = _shares(list(dict.fromkeys(keys.values())))
+    return queries.reweigh(
+        {lane: (weights.get(k, 1.0), ways.get(k.queue, Way())) for lane, k in keys.items()}
+    )
 
 
 def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:

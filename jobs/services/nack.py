@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.db import transaction
 
 from jobs import queries
 from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
 from jobs.domain.retry import decide, from_wire
 from jobs.domain.states import CODES, State
+from jobs.domain.times import read_time
+from jobs.domain.transition import Transition
+from jobs.services.follow import follow
+from jobs.services.limits import pause
 from jobs.services.refusal import refusals
 
 SYSTEM_RANDOM = random.SystemRandom()
@@ -35,6 +40,7 @@ def nack(nacks: Sequence[Nack]) -> list[Outcome]:
     """Fail or give back attempts; one entry per nack, in order, an error where it was refused.
 
     Two statements for failures whatever their number (read, guarded change), one for requeues.
+    Jobs that an extension watches take a transaction more, with its own work.
     """
     done: dict[str, Outcome] = {}
     requeues = [item for item in nacks if item.requeue]
@@ -56,7 +62,15 @@ def _fail(nacks: Sequence[Nack]) -> list[queries.Failed]:
         attempt = running.get(item.job_id)
         if attempt and (item.attempt is None or item.attempt == attempt.attempt):
             decisions.append((attempt, item.error or {}, item.worker_id))
+            _pause(attempt, item)
     return fail(decisions)
+
+
+def _pause(attempt: queries.Attempt, item: Nack) -> None:
+    """Let no job of the same key start before the time that a called service gave (RL-9)."""
+    until = (item.error or {}).get("rate_limit_until")
+    if until and (item.worker_id is None or item.worker_id == attempt.worker_id):
+        pause([attempt.id], read_time(until))
 
 
 def fail(
@@ -67,8 +81,25 @@ def fail(
     Takes (attempt, normalised error, worker id to check or None). `at_once`: a lost attempt that
     may run again becomes available without backoff. Spec: contract 9.3, D41.
     """
-    rows = [_row(*entry, at_once=at_once) for entry in attempts]
-    return queries.fail(jsonio.dumps(rows)) if rows else []
+    plain: list[dict[str, Any]] = []
+    watched: list[dict[str, Any]] = []
+    for entry in attempts:
+        (watched if entry[0].watched else plain).append(_row(*entry, at_once=at_once))
+    ended = queries.fail(jsonio.dumps(plain)) if plain else []
+    return ended + (_fail_watched(watched) if watched else [])
+
+
+def _fail_watched(rows: list[dict[str, Any]]) -> list[queries.Failed]:
+    with transaction.atomic():
+        ended = queries.fail(jsonio.dumps(rows))
+        follow(
+            [
+                Transition(row.id, row.queue, row.type, row.tenant, CODES[State.ACTIVE], row.state,
+                           row.attempt)
+                for row in ended if row.state == CODES[State.DISCARDED]
+            ]
+        )  # fmt: skip
+    return ended
 
 
 def _row(

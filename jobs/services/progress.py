@@ -9,6 +9,7 @@ from jobs.domain import jsonio
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
+from jobs.domain.times import format_time
 from jobs.models import Progress as Row
 from jobs.services.show import show
 
@@ -23,6 +24,8 @@ class Progress:
     message: str | None = None
     data: Any = None
     updated_at: datetime | None = None
+    checkpoint: Any = None  # where a later attempt may go on; None keeps the one before
+    history: tuple[dict[str, Any], ...] = ()  # the last report of each earlier attempt
 
 
 def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> bool:
@@ -37,7 +40,8 @@ def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> 
             "worker_id": worker_id,
             "progress": None if fraction is None else min(1.0, max(0.0, fraction)),
             "message": progress.message,
-            "data": None if progress.data is None else jsonio.dumps(progress.data).decode(),
+            "data": _json(progress.data),
+            "checkpoint": _json(progress.checkpoint),
         }
     )
     if not is_stored and worker_id is not None and show(job_id).state == ACTIVE:
@@ -48,8 +52,26 @@ def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> 
 
 def progress_of(job: Job) -> Progress:
     """Return what was last reported in the job's current attempt; 1 once it completed."""
-    row = Row.objects.filter(job_id=job.id, attempt=job.attempt).first()
+    row = Row.objects.filter(job_id=job.id).first()
     if row is None:
         return Progress()
+    history = tuple(row.history or ())
+    if row.attempt != job.attempt:
+        return Progress(history=(*history, _ended(row)) if row.attempt else history)
     fraction = 1.0 if job.state == COMPLETED else row.progress
-    return Progress(fraction, row.message, row.data, row.updated_at)
+    return Progress(fraction, row.message, row.data, row.updated_at, row.checkpoint, history)
+
+
+def _ended(row: Row) -> dict[str, Any]:
+    """Spell the report of an attempt that is over as `sql/progress.sql` does."""
+    return {
+        "attempt": row.attempt,
+        "progress": row.progress,
+        "message": row.message,
+        "data": row.data,
+        "updated_at": format_time(row.updated_at),
+    }
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else jsonio.dumps(value).decode()

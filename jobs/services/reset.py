@@ -2,9 +2,10 @@
 
 from django.db import OperationalError
 
-from jobs import queries
-from jobs.services import lanes
+from jobs import extensions, queries
+from jobs.services import bindings, lanes, terms
 from jobs.services.fetch import low_water
+from jobs.services.retain import retain
 
 DEADLOCK = "40P01"
 TRIES = 50
@@ -18,7 +19,8 @@ def reset() -> None:
     """
     for attempt in range(TRIES):
         try:
-            queries.reset()
+            queries.reset(extensions.tables())
+            queries.raise_terms()  # other processes remember queues
             break
         except OperationalError as problem:
             if getattr(problem.__cause__, "sqlstate", None) != DEADLOCK or attempt == TRIES - 1:
@@ -30,3 +32,7 @@ def forget() -> None:
     """Drop what this process remembers of a store that was emptied."""
     lanes.forget()
     low_water.forget()
+    retain.forget()
+    terms.forget()
+    bindings.forget()
+    extensions.forget()

@@ -23,7 +23,18 @@ def show_many(ids: Sequence[str]) -> list[Job]:
     return [found[job_id] for job_id in ids if job_id in found]
 
 
+def live(ids: Collection[str]) -> set[str]:
+    """Return those of `ids` that name jobs which have not ended."""
+    found = Row.objects.filter(id__in=ids, state__isnull=True).values_list("id", flat=True)
+    return set(map(str, found))
+
+
 def owned(ids: Collection[str], tenant: str) -> set[str]:
     """Return those of `ids` that name jobs of a tenant."""
     found = Row.objects.filter(id__in=ids, tenant=tenant).values_list("id", flat=True)
     return set(map(str, found))
+
+
+def existing(ids: Collection[str]) -> set[str]:
+    """Return those of `ids` that name jobs."""
+    return set(map(str, Row.objects.filter(id__in=ids).values_list("id", flat=True)))

@@ -5,29 +5,15 @@ while they were small, which reads them from end to end, until statistics arrive
 them up to a minute later. A table that doubled is analyzed at once instead: seldom, as it doubles.
 """
 
-from jobs import queries
-from jobs.models import (
-    Event,
-    Finished,
-    Job,
-    Lane,
-    Later,
-    Lease,
-    Minute,
-    Progress,
-    Ready,
-    Worker,
-)
+from django.apps import apps
 
-TABLES = tuple(
-    model._meta.db_table
-    for model in (Event, Finished, Job, Lane, Later, Lease, Minute, Progress, Ready, Worker)
-)
+from jobs import extensions, queries
 
 
 def refresh_statistics() -> int:
     """Analyze tables that have doubled; returns how many have true numbers now."""
-    outgrown = queries.outgrown(TABLES)
+    own = [model._meta.db_table for model in apps.get_app_config("ojs_jobs").get_models()]
+    outgrown = queries.outgrown((*own, *extensions.tables()))
     if outgrown:
         queries.analyze(outgrown)
     return len(outgrown) and len(outgrown) - len(queries.outgrown(outgrown))

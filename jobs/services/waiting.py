@@ -7,6 +7,7 @@ Spec: contract 3.4 (`wait_ms`).
 import logging
 import random
 import threading
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.db import connections
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.queries import Claimed
+from jobs.services import draining
 from jobs.services.fetch import fetch
 
 logger = logging.getLogger("ojs.waiting")
@@ -25,7 +27,7 @@ POLL_S = 1.0  # the net under a lost notification
 RECONNECT_S = 1.0
 LOOK_UP_S = 1.0  # how soon a stopped listener ends
 
-_slots = threading.BoundedSemaphore(SLOTS)
+slots = threading.BoundedSemaphore(SLOTS)
 
 
 class Listener:
@@ -88,16 +90,22 @@ def _parameters() -> dict[str, Any]:
 
 
 _listener = Listener()
+draining.on_drain(_listener.wake)
 
 
 def fetch_or_wait(request: FetchRequest, wait_ms: int) -> Claimed:
     """Claim jobs, waiting up to `wait_ms` for the first; empty at once when all slots wait."""
-    if not _slots.acquire(blocking=False):
+    if not slots.acquire(blocking=False):
         return fetch(request)
     try:
         return _wait(request, monotonic() + wait_ms / 1000)
     finally:
-        _slots.release()
+        slots.release()
+
+
+def opens_in_s(claimed: Claimed) -> float:
+    """Return in how many seconds a claim may find more because a limit opens by itself."""
+    return inf if claimed.opens_ms is None else claimed.opens_ms / 1000
 
 
 def _wait(request: FetchRequest, until: float) -> Claimed:
@@ -106,8 +114,8 @@ def _wait(request: FetchRequest, until: float) -> Claimed:
         seen = _listener.rounds()
         claimed = fetch(request)
         left = until - monotonic()
-        if claimed.jobs or claimed.directive or left <= 0:
+        if claimed.jobs or claimed.directive or left <= 0 or draining.is_draining():
             return claimed
         pause = quick + random.random() * quick  # noqa: S311 - spreads polls, no secret
-        _listener.wait(seen, min(pause, left))
+        _listener.wait(seen, min(pause, left, opens_in_s(claimed)))
         quick = min(quick * 2, POLL_S)

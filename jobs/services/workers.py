@@ -1,21 +1,27 @@
-"""Tell workers what to do, and how they are. Spec: contract 9.4, 32.1, 33 GS-14."""
+"""Tell workers what to do, how they are, and let go of them. Spec: contract 9.4, 24.1, 32.1, 33."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
+from django.db import transaction
+from django.db.models.functions import Now
 
 from jobs import queries
 from jobs.conf import conf
 from jobs.domain.errors import Conflict, NotFound
 from jobs.models import Lease, Worker
 from jobs.services.heartbeat import Standing
+from jobs.services.held import held_by
+from jobs.services.nack import Nack, nack
 
 DIRECTIVES = {
     "quiet": Standing.QUIET,
     "terminate": Standing.TERMINATE,
     "resume": Standing.RUNNING,
 }
+WorkerRow = queries.WorkerRow
+SHOWN = 1000  # active jobs of one worker
+SWEEPS = 5  # looks for jobs of a worker that is let go: a claim may be on its way
 
 
 def direct(worker_id: str, verb: str) -> Standing:
@@ -35,8 +41,101 @@ def direct(worker_id: str, verb: str) -> Standing:
     )
 
 
+def direct_all(verb: str, pool: str | None = None) -> int:
+    """Give all workers that live, or those of a pool, a directive; returns how many it reached."""
+    wanted = DIRECTIVES[verb]
+    alive = Worker.objects.filter(
+        stopped_at=None, dead_at=None, directive__lte=_highest_before(wanted)
+    )
+    if pool is not None:
+        alive = alive.filter(pool=pool)
+    return alive.update(directive=wanted)
+
+
 def _highest_before(wanted: Standing) -> Standing:
     return Standing.TERMINATE if wanted is Standing.TERMINATE else Standing.QUIET
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFilter:
+    """Which workers; None is any. `standing` is running, quiet, stale or terminate."""
+
+    standing: str | None = None
+    pool: str | None = None
+    with_ended: bool = False
+
+
+def workers(wanted: WorkerFilter, *, limit: int, offset: int = 0) -> list[WorkerRow]:
+    """List workers by name, those that ended last; one statement."""
+    return queries.workers({**_params(wanted), "id": None, "size": limit, "offset": offset})
+
+
+def standings(wanted: WorkerFilter) -> dict[str, int]:
+    """Count the workers of a pool by how they stand, whatever standing is filtered."""
+    params = _params(wanted)
+    return queries.standings({name: params[name] for name in ("silence_ms", "with_ended", "pool")})
+
+
+def _params(wanted: WorkerFilter) -> dict[str, object]:
+    return {
+        "silence_ms": conf().worker_silence_ms,
+        "with_ended": wanted.with_ended,
+        "pool": wanted.pool,
+        "standing": wanted.standing,
+    }
+
+
+def worker(worker_id: str) -> WorkerRow:
+    """Return one worker, also one that ended. Raises NotFound."""
+    params = _params(WorkerFilter(with_ended=True))
+    found = queries.workers({**params, "id": worker_id, "size": 1, "offset": 0})
+    if not found:
+        raise NotFound.of("worker", worker_id)
+    return found[0]
+
+
+def active_jobs(worker_id: str) -> list[str]:
+    """Return the ids of the jobs a worker holds, at most SHOWN."""
+    rows = Lease.objects.filter(worker_id=worker_id).order_by("id")
+    return [str(job_id) for job_id in rows.values_list("id", flat=True)[:SHOWN]]
+
+
+def remove(worker_id: str, *, force: bool) -> int:
+    """Forget a worker and give its jobs back unharmed, at once; returns how many.
+
+    Raises NotFound; Conflict for one that lives, unless `force`. It is told to terminate first,
+    so that it claims nothing more; one that heartbeats again is made anew.
+    """
+    with transaction.atomic():
+        # locked: a heartbeat that comes just now makes it live again, before or after this
+        if not Worker.objects.select_for_update().filter(id=worker_id).exists():
+            raise NotFound.of("worker", worker_id)
+        lives = worker(worker_id).standing != "stale" and _is_heard(worker_id)
+        if lives and not force:
+            raise Conflict(
+                f"worker {worker_id} lives",
+                details={"worker_id": worker_id, "reason": "worker_alive"},
+            )
+        Worker.objects.filter(id=worker_id).update(directive=Standing.TERMINATE, dead_at=Now())
+    returned = 0
+    for _ in range(SWEEPS):
+        held = held_by(worker_id)
+        if not held:
+            break
+        given = [
+            Nack(job_id, None, requeue=True, attempt=number) for job_id, number in held.items()
+        ]
+        returned += sum(isinstance(row, queries.Requeued) for row in nack(given))
+    Worker.objects.filter(id=worker_id).delete()
+    return returned
+
+
+def _is_heard(worker_id: str) -> bool:
+    """Tell whether a worker heartbeats, or holds jobs though it never did, and has not ended."""
+    known = Worker.objects.filter(id=worker_id, stopped_at=None, dead_at=None)
+    if known.filter(last_heartbeat_at__isnull=False).exists():
+        return True
+    return known.exists() and Lease.objects.filter(worker_id=worker_id).exists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +155,6 @@ class WorkerHealth:
 
 def worker_health(worker_id: str) -> WorkerHealth:
     """Tell how a worker is. Raises NotFound."""
-    silent = Q(last_heartbeat_at__lt=queries.ago(conf().worker_silence_ms))
-    worker = Worker.objects.filter(id=worker_id).annotate(is_silent=silent).first()
-    if worker is None:
-        raise NotFound.of("worker", worker_id)
-    active = Lease.objects.filter(worker_id=worker_id).count()
-    return WorkerHealth(worker_id, _state(worker), active, worker.last_heartbeat_at)
-
-
-def _state(worker: Worker) -> str:
-    standing = Standing(max(worker.reported, worker.directive))
-    if worker.stopped_at is None and (worker.dead_at or worker.is_silent):  # type: ignore[attr-defined]  # annotated
-        return "stale"
-    if standing is Standing.QUIET and worker.is_draining:
-        return "drain"
-    return standing.name.lower()
+    found = worker(worker_id)
+    state = "drain" if found.standing == "quiet" and found.is_draining else found.standing
+    return WorkerHealth(worker_id, state, found.active, found.last_heartbeat_at)

@@ -1,21 +1,26 @@
--- cancel: end a job that waits or runs; `ids` in any live state.
+-- cancel: end jobs that wait or, if `active`, run; `ids` in any live state.
 -- A job that moves between two narrow rows meanwhile is not found: the caller looks again.
+-- `watched` false leaves jobs alone that an extension follows, as in complete.sql.
 -- Locks: the narrow rows, in id order per table.
-WITH ready AS (
-    DELETE FROM ojs_ready AS r USING (SELECT id FROM ojs_ready WHERE id = ANY (%(ids)s::uuid[])
-        ORDER BY id FOR UPDATE) AS s WHERE r.id = s.id
+WITH given AS MATERIALIZED (
+    SELECT g.id FROM unnest(%(ids)s::uuid[]) AS g (id)
+     WHERE %(watched)s::boolean OR NOT (SELECT j.watched FROM ojs_job AS j WHERE j.id = g.id)
+), ready AS (
+    DELETE FROM ojs_ready AS r USING (SELECT id FROM ojs_ready
+         WHERE id = ANY (ARRAY(SELECT id FROM given)) ORDER BY id FOR UPDATE) AS s WHERE r.id = s.id
     RETURNING r.id, 3 AS state, r.attempt, r.enqueued_at, NULL::timestamptz AS started_at,
               NULL::text AS worker_id, r.lane_id
 ), later AS (
-    DELETE FROM ojs_later AS r USING (SELECT id FROM ojs_later WHERE id = ANY (%(ids)s::uuid[])
-        ORDER BY id FOR UPDATE) AS s WHERE r.id = s.id
+    DELETE FROM ojs_later AS r USING (SELECT id FROM ojs_later
+         WHERE id = ANY (ARRAY(SELECT id FROM given)) ORDER BY id FOR UPDATE) AS s WHERE r.id = s.id
     RETURNING r.id, r.kind::int AS state, r.attempt, NULL::timestamptz AS enqueued_at,
               NULL::timestamptz AS started_at, NULL::text AS worker_id, r.lane_id
 ), lease AS (
-    DELETE FROM ojs_lease AS r USING (SELECT id FROM ojs_lease WHERE id = ANY (%(ids)s::uuid[])
-        ORDER BY id FOR UPDATE) AS s WHERE r.id = s.id
+    DELETE FROM ojs_lease AS r USING (SELECT id FROM ojs_lease
+         WHERE id = ANY (ARRAY(SELECT id FROM given)) AND %(active)s::boolean
+         ORDER BY id FOR UPDATE) AS s WHERE r.id = s.id
     RETURNING r.id, 4 AS state, r.attempt, r.enqueued_at, r.started_at, r.worker_id, r.lane_id,
-              r.tenant, r.capped
+              r.limits
 ), ended AS (
     SELECT id, state, attempt, enqueued_at, started_at, worker_id FROM ready
     UNION ALL SELECT id, state, attempt, enqueued_at, started_at, worker_id FROM later
@@ -26,17 +31,19 @@ WITH ready AS (
            enqueued_at = coalesce(e.enqueued_at, j.enqueued_at),
            started_at = coalesce(e.started_at, j.started_at)
       FROM ended AS e WHERE j.id = e.id
-    RETURNING j.id, j.queue, j.type, j.tenant, j.attempt, e.state AS previous, e.worker_id
+    RETURNING j.id, j.queue, j.type, j.tenant, j.attempt, e.state AS previous, e.worker_id,
+              CASE WHEN e.state <> 4 THEN -j.bytes END AS bytes
 ), listed AS (
     INSERT INTO ojs_finished (queue, kind, finished_at, id) SELECT queue, 7, now(), id FROM stored
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
-                           worker_id, data)
-    SELECT now(), 9, id, queue, type, tenant, previous, 7, attempt, worker_id,
+                           bytes, worker_id, data)
+    SELECT now(), 9, id, queue, type, tenant, previous, 7, attempt, bytes, worker_id,
            jsonb_strip_nulls(jsonb_build_object('cancelled_by', %(actor)s::text,
                                                 'reason', %(reason)s::text))
       FROM stored
 )
-SELECT s.id, s.previous, s.queue, s.type, s.tenant,
-       (SELECT ojs_release(array_agg(DISTINCT e.tenant)) FROM lease AS e WHERE e.capped) AS freed
+SELECT s.id, s.previous, s.queue, s.type, s.tenant, s.attempt,
+       (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
+          FROM lease AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed
   FROM stored AS s

@@ -1,7 +1,12 @@
 -- claim: the one call of the stored function; what it does stands in functions/claim.sql.
+-- During maintenance the function is not called at all: the condition is looked at once, before.
 SELECT * FROM ojs_claim(
-    %(queues)s::text[], %(quotas)s::int[], %(limit)s::int,
+    %(queues)s::text[], %(limit)s::int,
     %(worker_id)s::text, %(lease_ms)s::bigint, %(default_lease_ms)s::bigint,
-    %(tenant)s::text, %(routes)s::int[], %(pool)s::text, %(pool_cap)s::int,
+    %(tenant)s::text, %(routes)s::int[], %(pool)s::text, %(pool_cap)s::int, %(bound)s::text,
+    %(binds)s::boolean, %(prefetches)s::boolean, %(terms)s::bigint, %(awaits)s::bigint,
+    %(turns)s::text, %(strategy)s::smallint, %(weights)s::float8[], %(ratio)s::float8,
+    %(rotation_ms)s::bigint, %(is_global)s::boolean,
     %(low_ranks)s::smallint[], %(low_vts)s::float8[], %(low_lanes)s::bigint[],
     %(low_seqs)s::bigint[])
+ WHERE NOT EXISTS (SELECT 1 FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))

@@ -1,42 +1,54 @@
 -- complete: active -> completed for the jobs of a batch; answers only those that were active.
 -- `acks` is one JSON array. A worker_id or attempt that is given must be the holder's.
--- `watched` false leaves jobs alone that an extension follows: the caller ends those in a
--- transaction with the extension's own work.
+-- `result_ttl` of the job: 0, its result is not stored; above, expire_results.sql drops it in time.
+-- `watched` false leaves jobs alone that an extension follows and answers them without a queue: the
+-- caller ends those in a transaction with the extension's own work.
 -- Locks: the leases, in id order.
 WITH ack AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(acks)s::json)
         AS a (id uuid, worker_id text, attempt int, has_result boolean, result jsonb)
 ), held AS MATERIALIZED (
-    SELECT l.id, a.has_result, a.result
+    SELECT l.id, a.has_result, a.result, %(watched)s::boolean OR NOT l.watched AS ends
       FROM ojs_lease AS l JOIN ack AS a ON a.id = l.id
      WHERE l.id = ANY (ARRAY(SELECT id FROM ack))  -- the planner takes `ack` for a hundred rows
        AND (a.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = a.worker_id)
        AND (a.attempt IS NULL OR l.attempt = a.attempt)
-       AND (%(watched)s::boolean OR NOT l.watched)
      ORDER BY l.id FOR UPDATE OF l
 ), ended AS (
-    DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id
+    DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id AND h.ends
     RETURNING l.*, h.has_result, h.result
 ), stored AS (
     UPDATE ojs_job AS j
        SET state = 6, attempt = e.attempt, enqueued_at = e.enqueued_at, started_at = e.started_at,
            finished_at = greatest(now(), e.started_at), ran = true, error = NULL,
-           result = CASE WHEN e.has_result THEN coalesce(e.result, 'null') END
+           attributes = CASE WHEN j.attributes ? 'last_checkpoint'
+                             THEN j.attributes - 'last_checkpoint' ELSE j.attributes END,
+           result = CASE WHEN e.has_result AND (j.attributes ->> 'result_ttl') IS DISTINCT FROM '0'
+                         THEN coalesce(e.result, 'null') END
       FROM ended AS e WHERE j.id = e.id
     RETURNING j.id, j.queue, j.type, j.tenant, j.attempt, j.finished_at, j.started_at, j.result,
-              j.watched
+              j.watched, j.enqueued_at, (j.attributes ->> 'result_ttl')::bigint AS result_ttl
 ), listed AS (
     INSERT INTO ojs_finished (queue, kind, finished_at, id)
     SELECT queue, 6, finished_at, id FROM stored
+), expiring AS (
+    INSERT INTO ojs_result_expiry (id, due_at)
+    SELECT id, finished_at + result_ttl * interval '1 second' FROM stored
+     WHERE result_ttl > 0 AND result IS NOT NULL
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
-                           took_ms, data)
+                           took_ms, waited_ms, data)
     SELECT s.finished_at, 4, s.id, s.queue, s.type, s.tenant, 4, 6, s.attempt,
            (extract(epoch FROM s.finished_at - s.started_at) * 1000)::bigint,
-           CASE WHEN s.result IS NOT NULL AND pg_column_size(s.result) <= 4096
+           (extract(epoch FROM s.started_at - s.enqueued_at) * 1000)::bigint,
+           -- what has to go with its time must not stay here
+           CASE WHEN s.result IS NOT NULL AND coalesce(s.result_ttl, -1) < 0
+                     AND pg_column_size(s.result) <= 4096
                 THEN jsonb_build_object('result', s.result) END
       FROM stored AS s
 )
 SELECT s.id, s.queue, s.type, s.tenant, s.attempt, s.finished_at,
-       (SELECT ojs_release(array_agg(DISTINCT e.tenant)) FROM ended AS e WHERE e.capped) AS freed
+       (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
+          FROM ended AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed
   FROM stored AS s
+ UNION ALL SELECT h.id, NULL, NULL, NULL, NULL, NULL, NULL FROM held AS h WHERE NOT h.ends

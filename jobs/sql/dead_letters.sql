@@ -1,4 +1,5 @@
--- dead_letters: discarded jobs by filter, newest first; `kinds` 9 is flagged, 8 is not.
+-- dead_letters: discarded jobs by filter, newest first; `kinds` 9 is flagged, 8 is not; `type` and
+-- `text` are LIKE patterns.
 -- Each queue is walked by the finished index from its newest end; `total` stops at `most`.
 WITH found AS (
     SELECT f.id, f.finished_at
@@ -11,9 +12,11 @@ WITH found AS (
               AND (%(since)s::timestamptz IS NULL OR f.finished_at >= %(since)s::timestamptz)
               AND (%(before)s::timestamptz IS NULL OR f.finished_at < %(before)s::timestamptz)
               AND (%(type)s::text IS NULL AND %(error_type)s::text IS NULL
-                   AND %(tenant)s::text IS NULL
+                   AND %(tenant)s::text IS NULL AND %(text)s::text IS NULL
                    OR EXISTS (SELECT 1 FROM ojs_job AS j WHERE j.id = f.id
-                       AND (%(type)s::text IS NULL OR j.type = %(type)s::text)
+                       AND (%(type)s::text IS NULL OR j.type LIKE %(type)s::text)
+                       AND (%(text)s::text IS NULL OR j.type ILIKE %(text)s::text
+                            OR j.error ->> 'message' ILIKE %(text)s::text)
                        AND (%(error_type)s::text IS NULL
                             OR j.error ->> 'type' = %(error_type)s::text)
                        AND (%(tenant)s::text IS NULL OR j.tenant = %(tenant)s::text)))

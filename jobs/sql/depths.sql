@@ -1,13 +1,16 @@
 -- depths: jobs per queue and state, exact at this statement's snapshot: the folded counts plus the
--- events not folded yet. `queues` null: all.
+-- events not folded yet, one of which without a job stands for many that were removed.
+-- `queues` null: all.
 SELECT queue, state, sum(jobs)::bigint AS jobs FROM (
     SELECT d.queue, d.state, d.jobs FROM ojs_depth AS d
      WHERE %(queues)s::text[] IS NULL OR d.queue = ANY (%(queues)s::text[])
     UNION ALL
     SELECT e.queue, s.state, s.n
       FROM ojs_event AS e
-     CROSS JOIN LATERAL (VALUES (e.to_state, 1), (e.from_state, -1)) AS s (state, n)
+     CROSS JOIN LATERAL (VALUES (e.to_state, 1),
+               (e.from_state, -CASE WHEN e.job_id IS NULL THEN (e.data ->> 'count')::int ELSE 1 END)
+               ) AS s (state, n)
      WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
-       AND e.job_id IS NOT NULL AND s.state IS NOT NULL
+       AND s.state IS NOT NULL
        AND (%(queues)s::text[] IS NULL OR e.queue = ANY (%(queues)s::text[]))
 ) AS c GROUP BY queue, state

@@ -24,15 +24,15 @@ WITH late_ready AS MATERIALIZED (
                'retryable', false, 'occurred_at', ojs_time(now()))
       FROM ended AS e WHERE j.id = e.id
     RETURNING j.id, j.queue, j.type, j.tenant, j.attempt, e.state AS previous, j.created_at,
-              j.expires_at
+              j.expires_at, j.watched, j.bytes
 ), listed AS (
     INSERT INTO ojs_finished (queue, kind, finished_at, id) SELECT queue, 8, now(), id FROM stored
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
-                           data)
-    SELECT now(), 8, id, queue, type, tenant, previous, 8, attempt,
+                           bytes, data)
+    SELECT now(), 8, id, queue, type, tenant, previous, 8, attempt, -bytes,
            jsonb_build_object('created_at', ojs_time(created_at), 'expired_at', ojs_time(now()),
                'ttl_ms', (extract(epoch FROM expires_at - created_at) * 1000)::bigint)
       FROM stored
 )
-SELECT count(*)::int AS discarded FROM stored
+SELECT s.id, s.queue, s.type, s.tenant, s.attempt, s.previous, s.watched FROM stored AS s

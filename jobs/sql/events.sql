@@ -1,15 +1,27 @@
--- events: public events by filter. After a position: ascending and only what is complete;
--- without one: the latest, newest first. The trace id comes from the job while it exists.
--- queries.events adds the job and the order. No OR about the place or the job: a plan for any
--- parameters could then use neither index.
-SELECT e.stamp::text::bigint AS stamp, e.seq, e.at, e.kind, e.job_id, e.queue, e.type, e.tenant,
-       e.to_state, e.from_state, e.attempt, e.worker_id, e.took_ms, e.data::text AS data,
-       j.meta ->> 'trace_id' AS trace_id, j.meta ->> 'tenant_id' AS tenant_id
-  FROM ojs_event AS e LEFT JOIN ojs_job AS j ON j.id = e.job_id
- WHERE (%(kinds)s::int[] IS NULL AND e.kind < 100 OR e.kind = ANY (%(kinds)s::int[]))
+-- events: public events by filter; queries.events adds job, place and order: no plan for any
+-- parameters could use an index behind an OR. A final failure is stored once, as job.discarded, and
+-- read as up to three events, its parts: 12 retry_exhausted, 7 discarded, 13 dead_lettered.
+-- `is_settled` says that nothing can appear before it any more. The trace id comes from the job
+-- while it exists.
+SELECT e.stamp::text::bigint AS stamp, e.seq, k.part, e.at, k.kind, e.job_id, e.queue, e.type,
+       e.tenant, e.to_state, e.from_state, e.attempt, e.worker_id, e.took_ms, e.data::text AS data,
+       j.meta ->> 'trace_id' AS trace_id, j.meta ->> 'tenant_id' AS tenant_id,
+       e.stamp < pg_snapshot_xmin(pg_current_snapshot()) AS is_settled,
+       encode(u.fingerprint, 'hex') AS unique_key
+  FROM ojs_event AS e
+ CROSS JOIN LATERAL (
+       SELECT 12 AS kind, 0 AS part
+        WHERE e.kind = 7 AND e.attempt >= (e.data ->> 'max_attempts')::int
+       UNION ALL SELECT e.kind, 1
+       UNION ALL SELECT 13, 2 WHERE e.kind = 7 AND (e.data ->> 'dead_letter')::boolean
+       ) AS k
+  LEFT JOIN ojs_job AS j ON j.id = e.job_id
+  LEFT JOIN LATERAL (SELECT n.fingerprint FROM ojs_unique AS n
+                      WHERE n.job_id = e.job_id AND e.kind = 1 LIMIT 1) AS u ON true
+ WHERE k.kind = ANY (%(kinds)s::int[])
    AND (%(queues)s::text[] IS NULL OR e.queue = ANY (%(queues)s::text[]))
    AND (%(types)s::text[] IS NULL OR e.type = ANY (%(types)s::text[]))
    AND (%(tenant)s::text IS NULL OR e.tenant = %(tenant)s::text)
-   AND (e.stamp, e.seq) > (coalesce(%(after_stamp)s::text, '0')::xid8,
-                           coalesce(%(after_seq)s::bigint, 0))
-   AND (%(after_stamp)s::text IS NULL OR e.stamp < pg_snapshot_xmin(pg_current_snapshot()))
+   AND (%(since)s::timestamptz IS NULL OR e.at >= %(since)s::timestamptz)
+   AND (%(until)s::timestamptz IS NULL OR e.at < %(until)s::timestamptz)
+   AND e.stamp >= coalesce(%(after_stamp)s::text, '0')::xid8

@@ -16,14 +16,18 @@ WITH failure AS MATERIALIZED (
      ORDER BY l.id FOR UPDATE OF l
 ), ended AS (
     DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id
-    RETURNING l.id, l.lane_id, l.tenant, l.capped, l.attempt, l.enqueued_at, l.started_at,
-              l.worker_id, h.state, h.delay_ms, h.dead_letter, h.error
+    RETURNING l.id, l.lane_id, l.limits, l.attempt, l.enqueued_at, l.started_at,
+              l.worker_id, h.state, h.delay_ms, h.dead_letter, h.error,
+              (SELECT p.checkpoint FROM ojs_progress AS p
+                WHERE p.job_id = l.id AND p.attempt = l.attempt) AS checkpoint
 ), stored AS (
     UPDATE ojs_job AS j
        SET attempt = e.attempt,
            enqueued_at = CASE WHEN e.state = 3 THEN now() ELSE e.enqueued_at END,
            started_at = CASE WHEN e.state <> 3 THEN e.started_at END,
            error = e.error,
+           attributes = CASE WHEN e.checkpoint IS NULL THEN j.attributes ELSE
+               j.attributes || jsonb_build_object('last_checkpoint', e.checkpoint) END,
            errors = CASE WHEN jsonb_array_length(coalesce(j.errors, '[]')) < 25
                          THEN coalesce(j.errors, '[]') ELSE j.errors - 0 END || e.error,
            retry_delay_ms = coalesce(e.delay_ms, j.retry_delay_ms),
@@ -34,7 +38,7 @@ WITH failure AS MATERIALIZED (
       FROM ended AS e WHERE j.id = e.id
     RETURNING j.id, j.queue, j.type, j.tenant, e.lane_id, j.attempt, j.max_attempts, e.state,
               j.finished_at, e.started_at, e.worker_id, e.error, e.delay_ms, j.dead_letter,
-              j.expires_at, now() + e.delay_ms * interval '1 millisecond' AS due_at
+              j.expires_at, j.bytes, now() + e.delay_ms * interval '1 millisecond' AS due_at
 ), again AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
     SELECT id, lane_id, attempt, now(), expires_at FROM stored WHERE state = 3 ORDER BY id
@@ -47,15 +51,16 @@ WITH failure AS MATERIALIZED (
       FROM stored WHERE state = 8
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
-                           worker_id, took_ms, data)
+                           bytes, worker_id, took_ms, data)
     SELECT now(), k.kind, s.id, s.queue, s.type, s.tenant,
            CASE WHEN k.moves THEN 4 END, CASE WHEN k.moves THEN s.state END, s.attempt,
-           s.worker_id, CASE WHEN k.kind = 5 THEN
+           CASE WHEN k.moves AND s.state <> 8 THEN s.bytes END, s.worker_id, CASE WHEN k.kind = 5 THEN
                greatest(0, extract(epoch FROM now() - s.started_at) * 1000)::bigint END,
            jsonb_build_object('error', s.error - 'backtrace' - 'details')
                || CASE k.kind WHEN 6 THEN jsonb_build_object('max_attempts', s.max_attempts,
                                           'next_retry_at', ojs_time(s.due_at))
-                              WHEN 7 THEN jsonb_build_object('dead_letter', s.dead_letter)
+                              WHEN 7 THEN jsonb_build_object('dead_letter', s.dead_letter,
+                                          'max_attempts', s.max_attempts)
                               ELSE '{}' END
       FROM stored AS s
      CROSS JOIN LATERAL (VALUES (5, false, 1),
@@ -66,5 +71,6 @@ WITH failure AS MATERIALIZED (
 SELECT s.id, s.state, s.attempt, s.max_attempts, s.due_at, s.delay_ms, s.finished_at,
        s.dead_letter, s.queue, s.type, s.tenant,
        (SELECT ojs_wake(array_agg(DISTINCT w.lane_id)) FROM stored AS w WHERE w.state = 3) AS woken,
-       (SELECT ojs_release(array_agg(DISTINCT e.tenant)) FROM ended AS e WHERE e.capped) AS freed
+       (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
+          FROM ended AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed
   FROM stored AS s

@@ -1,7 +1,7 @@
 -- fold: add the events since the last fold to the counts: whole transactions, up to and with the
 -- one that holds event number `batch`, so that a transaction larger than the batch gets on, too.
 -- Events below the oldest running transaction are complete: see models.Event. Each is added once,
--- because the position moves in the same statement.
+-- because the position moves in the same statement, to each of the `spans`: see models.Period.
 -- Locks: the position row, waited for; two folds follow each other.
 WITH position AS MATERIALIZED (
     SELECT stamp FROM ojs_fold_position WHERE id = 1 FOR UPDATE
@@ -12,21 +12,28 @@ WITH position AS MATERIALIZED (
                             ORDER BY e.stamp, e.seq OFFSET %(batch)s::int - 1 LIMIT 1),
                           pg_snapshot_xmin(pg_current_snapshot()))) AS stamp
 ), event AS MATERIALIZED (
-    SELECT e.* FROM ojs_event AS e
+    -- of jobs; one without a job stands for as many that were removed
+    SELECT e.*, CASE WHEN e.job_id IS NULL THEN (e.data ->> 'count')::int ELSE 1 END AS jobs
+      FROM ojs_event AS e
      WHERE e.stamp >= (SELECT stamp FROM position) AND e.stamp < (SELECT stamp FROM upto)
-       AND e.job_id IS NOT NULL
+       AND (e.job_id IS NOT NULL OR e.from_state IS NOT NULL)
 ), depth AS (
     INSERT INTO ojs_depth AS d (queue, state, jobs)
     SELECT queue, state, sum(n) FROM (
         SELECT queue, to_state AS state, count(*) AS n FROM event
          WHERE to_state IS NOT NULL GROUP BY 1, 2
         UNION ALL
-        SELECT queue, from_state, -count(*) FROM event WHERE from_state IS NOT NULL GROUP BY 1, 2
+        SELECT queue, from_state, -sum(jobs) FROM event WHERE from_state IS NOT NULL GROUP BY 1, 2
     ) AS c GROUP BY queue, state ORDER BY queue, state
     ON CONFLICT (queue, state) DO UPDATE SET jobs = d.jobs + excluded.jobs
+), size AS (
+    INSERT INTO ojs_queue_size AS d (queue, bytes)
+    SELECT queue, sum(bytes) FROM event WHERE bytes IS NOT NULL GROUP BY queue ORDER BY queue
+    ON CONFLICT (queue) DO UPDATE SET bytes = d.bytes + excluded.bytes
 ), counted AS MATERIALIZED (
     SELECT date_trunc('minute', at) AS minute, queue, type,
-           count(*) FILTER (WHERE from_state IS NULL AND to_state IS NOT NULL) AS enqueued,
+           count(*) FILTER (WHERE from_state IS NULL AND to_state IS NOT NULL
+                                  AND kind <> 103) AS enqueued,
            count(*) FILTER (WHERE kind = 3) AS started,
            count(*) FILTER (WHERE kind = 4) AS completed,
            count(*) FILTER (WHERE kind = 5) AS failed,
@@ -37,11 +44,16 @@ WITH position AS MATERIALIZED (
            coalesce(sum(took_ms) FILTER (WHERE kind = 3), 0) AS wait_ms,
            coalesce(sum(took_ms) FILTER (WHERE kind = 4), 0) AS run_ms
       FROM event GROUP BY 1, 2, 3
-), minute AS (
-    INSERT INTO ojs_minute AS m (minute, queue, type, enqueued, started, completed, failed,
+), span AS MATERIALIZED (
+    SELECT s AS span_s, s * interval '1 second' AS span FROM unnest(%(spans)s::int[]) AS s
+), period AS (
+    INSERT INTO ojs_period AS m (span_s, at, queue, type, enqueued, started, completed, failed,
                                  retried, discarded, cancelled, expired, wait_ms, run_ms)
-    SELECT * FROM counted ORDER BY minute, queue, type
-    ON CONFLICT (minute, queue, type) DO UPDATE
+    SELECT s.span_s, date_bin(s.span, c.minute, timestamptz 'epoch'), c.queue, c.type,
+           sum(enqueued), sum(started), sum(completed), sum(failed), sum(retried), sum(discarded),
+           sum(cancelled), sum(expired), sum(wait_ms), sum(run_ms)
+      FROM counted AS c CROSS JOIN span AS s GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (span_s, at, queue, type) DO UPDATE
        SET enqueued = m.enqueued + excluded.enqueued, started = m.started + excluded.started,
            completed = m.completed + excluded.completed, failed = m.failed + excluded.failed,
            retried = m.retried + excluded.retried, discarded = m.discarded + excluded.discarded,
@@ -71,6 +83,85 @@ WITH position AS MATERIALIZED (
      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
     ON CONFLICT (queue, type, measure, bucket) DO UPDATE
        SET jobs = d.jobs + excluded.jobs, took_ms = d.took_ms + excluded.took_ms
+), latency AS (
+    INSERT INTO ojs_latency AS d (span_s, at, queue, bucket, jobs)
+    SELECT s.span_s, date_bin(s.span, m.minute, timestamptz 'epoch'), m.queue, m.bucket, sum(m.jobs)
+      FROM (SELECT date_trunc('minute', at) AS minute, queue,
+                   ceil(ln(greatest(took_ms + waited_ms, 1)) / ln(1.2::float8))::smallint AS bucket,
+                   count(*) AS jobs
+              FROM event WHERE kind = 4 AND took_ms IS NOT NULL AND waited_ms IS NOT NULL
+             GROUP BY 1, 2, 3) AS m
+     CROSS JOIN span AS s GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (span_s, at, queue, bucket) DO UPDATE SET jobs = d.jobs + excluded.jobs
+), tenant_depth AS (
+    INSERT INTO ojs_tenant_depth AS d (tenant, queue, state, jobs)
+    SELECT tenant, queue, state, sum(n) FROM (
+        SELECT tenant, queue, to_state AS state, sum(jobs) AS n FROM event
+         WHERE to_state IS NOT NULL GROUP BY 1, 2, 3
+        UNION ALL
+        SELECT tenant, queue, from_state, -sum(jobs) FROM event
+         WHERE from_state IS NOT NULL GROUP BY 1, 2, 3
+    ) AS c GROUP BY tenant, queue, state
+    HAVING sum(n) <> 0  -- jobs that became active and ended in between
+     ORDER BY tenant, queue, state
+    ON CONFLICT (tenant, queue, state) DO UPDATE SET jobs = d.jobs + excluded.jobs
+), tenant_period AS (
+    INSERT INTO ojs_tenant_period AS m (tenant, span_s, at, queue, enqueued, started, completed,
+                                        failed, wait_ms, run_ms)
+    SELECT t.tenant, s.span_s, date_bin(s.span, t.minute, timestamptz 'epoch'), t.queue,
+           sum(enqueued), sum(started), sum(completed), sum(failed), sum(wait_ms), sum(run_ms)
+      FROM (SELECT tenant, date_trunc('minute', at) AS minute, queue,
+                   count(*) FILTER (WHERE from_state IS NULL AND to_state IS NOT NULL
+                                           AND kind <> 103) AS enqueued,
+                   count(*) FILTER (WHERE kind = 3) AS started,
+                   count(*) FILTER (WHERE kind = 4) AS completed,
+                   count(*) FILTER (WHERE kind = 5) AS failed,
+                   coalesce(sum(took_ms) FILTER (WHERE kind = 3), 0) AS wait_ms,
+                   coalesce(sum(took_ms) FILTER (WHERE kind = 4), 0) AS run_ms
+              FROM event WHERE job_id IS NOT NULL GROUP BY 1, 2, 3) AS t
+     CROSS JOIN span AS s GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (tenant, span_s, at, queue) DO UPDATE
+       SET enqueued = m.enqueued + excluded.enqueued, started = m.started + excluded.started,
+           completed = m.completed + excluded.completed, failed = m.failed + excluded.failed,
+           wait_ms = m.wait_ms + excluded.wait_ms, run_ms = m.run_ms + excluded.run_ms
+), limit_wait AS (
+    INSERT INTO ojs_limit_wait AS d (limit_id, bucket, jobs, took_ms)
+    SELECT u.id, width_bucket(e.took_ms - 0.5::float8, %(wait_bounds)s::float8[]), count(*),
+           sum(e.took_ms)
+      FROM event AS e CROSS JOIN LATERAL unnest(e.limits) AS u (id)
+     WHERE e.kind = 3 AND e.took_ms IS NOT NULL
+     GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (limit_id, bucket) DO UPDATE
+       SET jobs = d.jobs + excluded.jobs, took_ms = d.took_ms + excluded.took_ms
+), dispatched AS MATERIALIZED (
+    SELECT queue, coalesce(pool, '') AS pool, date_trunc('second', at) AS second, count(*) AS jobs,
+           coalesce(sum(took_ms), 0) AS wait_ms, max(at) AS last_at
+      FROM event WHERE kind = 3 GROUP BY 1, 2, 3
+), dispatch AS (
+    INSERT INTO ojs_dispatch AS d (queue, pool, jobs, last_at)
+    SELECT queue, pool, sum(jobs), max(last_at) FROM dispatched GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (queue, pool) DO UPDATE
+       SET jobs = d.jobs + excluded.jobs, last_at = greatest(d.last_at, excluded.last_at)
+), dispatch_period AS (
+    INSERT INTO ojs_dispatch_period AS m (span_s, at, queue, pool, jobs, wait_ms)
+    SELECT s, date_bin(s * interval '1 second', d.second, timestamptz 'epoch'), d.queue, d.pool,
+           sum(d.jobs), sum(d.wait_ms)
+      FROM dispatched AS d CROSS JOIN unnest(%(dispatch_spans)s::int[]) AS s
+     GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (span_s, at, queue, pool) DO UPDATE
+       SET jobs = m.jobs + excluded.jobs, wait_ms = m.wait_ms + excluded.wait_ms
+), tally AS (
+    -- refused, dropped, limit reached, starved; limits of tenants are not shown
+    INSERT INTO ojs_tally AS d (kind, name, detail, times)
+    SELECT e.kind, coalesce(m.name, e.queue), coalesce(e.data ->> 'strategy', ''), count(*)
+      FROM ojs_event AS e
+      LEFT JOIN LATERAL (
+           SELECT CASE l.kind WHEN 1 THEN 'queue:' WHEN 3 THEN 'type:' ELSE '' END || l.key AS name
+             FROM ojs_limit AS l WHERE l.id = e.limits[1] AND l.kind <> 2) AS m ON true
+     WHERE e.stamp >= (SELECT stamp FROM position) AND e.stamp < (SELECT stamp FROM upto)
+       AND e.kind IN (71, 72, 74, 90) AND (e.kind = 74) = (m.name IS NOT NULL)
+     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (kind, name, detail) DO UPDATE SET times = d.times + excluded.times
 ), moved AS (
     UPDATE ojs_fold_position AS p SET stamp = greatest(p.stamp, (SELECT stamp FROM upto))
      WHERE p.id = 1

@@ -1,8 +1,10 @@
 -- heartbeat: note that a worker lives, extend the leases it names, tell what was cancelled.
 -- A lease is never shortened; its length is the request's, else the one of the claim.
+-- Does nothing but name the pool (`conflict`) when a worker that lives says it is in another one.
+-- `tell_beats` and `tell_leases`: events of heartbeats, which are off by default for their volume.
 -- Locks: the worker, then its leases in id order.
 WITH before AS (
-    SELECT w.reported, w.last_heartbeat_at, w.dead_at, w.stopped_at
+    SELECT w.reported, w.last_heartbeat_at, w.dead_at, w.stopped_at, w.started_at, w.pool
       FROM ojs_worker AS w WHERE w.id = %(worker_id)s::text
 ), beat AS (
     INSERT INTO ojs_worker AS w (id, reported, is_draining, hostname, pid, queues, concurrency,
@@ -18,12 +20,14 @@ WITH before AS (
            hostname = coalesce(excluded.hostname, w.hostname), pid = coalesce(excluded.pid, w.pid),
            queues = coalesce(excluded.queues, w.queues),
            concurrency = coalesce(excluded.concurrency, w.concurrency),
-           labels = coalesce(excluded.labels, w.labels), pool = coalesce(w.pool, excluded.pool),
+           labels = coalesce(excluded.labels, w.labels), pool = coalesce(excluded.pool, w.pool),
            started_at = coalesce(%(started_at)s::timestamptz, w.started_at)
+     WHERE excluded.pool IS NULL OR coalesce(w.pool, excluded.pool) = excluded.pool
+        OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL
     RETURNING w.directive
 ), held AS MATERIALIZED (
     SELECT l.id FROM ojs_lease AS l
-     WHERE l.id = ANY (%(ids)s::uuid[])
+     WHERE l.id = ANY (%(ids)s::uuid[]) AND EXISTS (SELECT 1 FROM beat)
        AND (l.worker_id IS NULL OR l.worker_id = %(worker_id)s::text)
      ORDER BY l.id FOR UPDATE
 ), extended AS (
@@ -31,7 +35,7 @@ WITH before AS (
        SET lease_until = greatest(l.lease_until, now()
                + coalesce(%(lease_ms)s::bigint, l.lease_ms) * interval '1 millisecond')
       FROM held AS h WHERE l.id = h.id
-    RETURNING l.id
+    RETURNING l.id, l.attempt, l.lease_until
 ), cancelled AS (
     SELECT j.id FROM ojs_job AS j WHERE j.id = ANY (%(ids)s::uuid[]) AND j.state = 7
 ), told AS (
@@ -44,12 +48,24 @@ WITH before AS (
            (31, %(reported)s::smallint = 1 AND coalesce(b.reported, 0) = 0,
             jsonb_build_object('active_jobs', cardinality(%(ids)s::uuid[]))),
            (32, %(stopped)s::boolean AND b.stopped_at IS NULL,
-            jsonb_build_object('reason', 'shutdown'))) AS k (kind, due, data)
-     WHERE k.due
+            jsonb_build_object('reason', 'shutdown', 'uptime_ms',
+                (extract(epoch FROM now() - b.started_at) * 1000)::bigint)),
+           (33, %(tell_beats)s::boolean,
+            jsonb_build_object('active_jobs', cardinality(%(ids)s::uuid[]),
+                               'queues', %(queues)s::jsonb))) AS k (kind, due, data)
+     WHERE k.due AND EXISTS (SELECT 1 FROM beat)
+), told_jobs AS (
+    INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, attempt, worker_id, data)
+    SELECT now(), 10, x.id, j.queue, j.type, j.tenant, x.attempt, %(worker_id)s::text,
+           jsonb_build_object('visible_until', ojs_time(x.lease_until))
+      FROM extended AS x JOIN ojs_job AS j ON j.id = x.id
+     WHERE %(tell_leases)s::boolean
 )
 SELECT (SELECT directive FROM beat) AS directive, now() AS server_time,
        array(SELECT id FROM extended) AS extended, array(SELECT id FROM cancelled) AS cancelled,
        CASE WHEN %(with_tests)s::boolean THEN
             (SELECT j.meta ->> 'test_directive' FROM held AS h JOIN ojs_job AS j ON j.id = h.id
               WHERE j.meta ->> 'test_directive' IN ('quiet', 'terminate') ORDER BY j.id LIMIT 1)
-       END AS test_directive
+       END AS test_directive,
+       CASE WHEN NOT EXISTS (SELECT 1 FROM beat) THEN coalesce((SELECT pool FROM before), '') END
+           AS conflict

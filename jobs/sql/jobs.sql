@@ -9,7 +9,14 @@ SELECT j.id, j.type, j.queue, j.tenant, j.lane_id, j.priority, j.version, j.args
        coalesce(l.enqueued_at, r.enqueued_at, j.enqueued_at) AS enqueued_at,
        coalesce(l.started_at, j.started_at) AS started_at,
        j.finished_at, j.ran, j.dead_letter, j.result::text AS result, j.error::text AS error,
-       j.errors::text AS errors, j.retry_delay_ms, w.due_at, l.worker_id, l.lease_until, l.pool
+       j.errors::text AS errors, j.retry_delay_ms, w.due_at, l.worker_id, l.lease_until, l.pool,
+       j.watched,
+       (SELECT jsonb_build_object(
+                   'progress', CASE WHEN j.state = 6 THEN 1 ELSE p.progress END,
+                   'progress_data', p.data, 'progress_message', p.message)::text
+          FROM ojs_progress AS p
+         WHERE p.job_id = j.id
+           AND p.attempt = coalesce(l.attempt, r.attempt, w.attempt, j.attempt)) AS progress
   FROM ojs_job AS j
   LEFT JOIN ojs_ready AS r ON r.id = j.id
   LEFT JOIN ojs_lease AS l ON l.id = j.id

@@ -1,22 +1,35 @@
 -- lanes: the ids of lanes by key, made with their queues where missing; `keys` is a JSON array.
--- Locks: new rows only; ON CONFLICT waits for a concurrent maker.
+-- With the version of the terms; one row at least.
+-- Runs after lanes_lock.sql in the same transaction, so that no tenant gets a limit in between.
+-- Locks: those of ojs_make_queues, then new rows only; ON CONFLICT waits for a concurrent maker.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
-        AS k (n int, queue text, priority smallint, tenant text, route int, weight float8, cap int)
-), queues AS (
-    INSERT INTO ojs_queue (name) SELECT DISTINCT queue FROM wanted ORDER BY queue
-    ON CONFLICT DO NOTHING
+        AS k (n int, queue text, priority smallint, tenant text, route int, limits bigint[],
+              weight float8, is_ordered boolean, is_timed boolean)
+), queues AS MATERIALIZED (
+    SELECT ojs_make_queues(array_agg(queue)) AS made FROM wanted
+), named AS (
+    INSERT INTO ojs_lane_key (tenant, queue, priority, route, limits)
+    SELECT tenant, queue, priority, route, limits FROM wanted
+     ORDER BY tenant, queue, priority, route, limits
+    ON CONFLICT (tenant, queue, priority, route, limits) DO NOTHING
+    RETURNING id, queue, priority, tenant, route, limits
 ), made AS (
-    INSERT INTO ojs_lane (queue, priority, tenant, route, weight, cap)
-    SELECT queue, priority, tenant, route, weight, cap FROM wanted
-     ORDER BY tenant, queue, priority, route
-    ON CONFLICT (tenant, queue, priority, route) DO NOTHING
-    RETURNING id, queue, priority, tenant, route
+    INSERT INTO ojs_lane (id, queue, priority, tenant, route, weight, ordered, timed, limits)
+    SELECT n.id, n.queue, n.priority, n.tenant, n.route, k.weight, k.is_ordered, k.is_timed,
+           nullif(n.limits || ARRAY(SELECT m.id FROM ojs_limit AS m
+                                     WHERE m.kind = 2 AND m.tenant = n.tenant AND m.key = ''), '{}')
+      FROM named AS n JOIN wanted AS k USING (queue, priority, tenant, route, limits)
+), found AS (
+    SELECT k.n, l.id
+      FROM wanted AS k
+      JOIN (SELECT id, queue, priority, tenant, route, limits FROM named
+            UNION ALL SELECT id, queue, priority, tenant, route, limits FROM ojs_lane_key
+             WHERE (tenant, queue, priority, route, limits)
+                IN (SELECT tenant, queue, priority, route, limits FROM wanted)) AS l
+        ON l.queue = k.queue AND l.priority = k.priority AND l.tenant = k.tenant
+       AND l.route = k.route AND l.limits = k.limits
 )
-SELECT k.n, l.id
-  FROM wanted AS k
-  JOIN (SELECT id, queue, priority, tenant, route FROM made
-        UNION ALL SELECT id, queue, priority, tenant, route FROM ojs_lane
-         WHERE (tenant, queue, priority, route)
-            IN (SELECT tenant, queue, priority, route FROM wanted)) AS l
-    ON l.queue = k.queue AND l.priority = k.priority AND l.tenant = k.tenant AND l.route = k.route
+SELECT f.n, f.id, v.version
+  FROM ojs_terms AS v LEFT JOIN found AS f ON true
+ WHERE v.id = 1 AND (SELECT made FROM queues) IS NOT NULL

@@ -4,7 +4,9 @@ SELECT l.id, l.attempt, l.worker_id, l.watched, j.timeout_ms, j.max_attempts,
        (extract(epoch FROM clock_timestamp() - l.started_at) * 1000)::bigint AS elapsed_ms,
        'worker_death' AS reason
   FROM ojs_worker AS w
-  JOIN ojs_lease AS l ON l.worker_id = w.id AND l.started_at <= w.dead_at
+ CROSS JOIN LATERAL (  -- by worker, however few leases the planner thinks there are
+       SELECT x.* FROM ojs_lease AS x
+        WHERE x.worker_id = w.id AND x.started_at <= w.dead_at OFFSET 0) AS l
   JOIN ojs_job AS j ON j.id = l.id
  WHERE w.dead_at > now() - interval '1 day'
  LIMIT %(batch)s::int

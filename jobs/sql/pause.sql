@@ -1,12 +1,12 @@
--- pause: pause or resume a queue, made if unknown; an event only when something changed.
+-- pause: pause or resume a queue that is there; an event only when something changed.
 WITH before AS (
     SELECT paused_at FROM ojs_queue WHERE name = %(queue)s::text FOR UPDATE
 ), stored AS (
-    INSERT INTO ojs_queue AS q (name, paused_at)
-    VALUES (%(queue)s::text, CASE WHEN %(paused)s::boolean THEN now() END)
-    ON CONFLICT (name) DO UPDATE
+    UPDATE ojs_queue AS q
        SET paused_at = CASE WHEN %(paused)s::boolean THEN coalesce(q.paused_at, now()) END,
            updated_at = now()
+     WHERE q.name = %(queue)s::text
+       AND (SELECT count(*) FROM before) >= 0  -- a row that was changed cannot be locked after
     RETURNING q.paused_at, now() AS at
 ), told AS (
     INSERT INTO ojs_event (at, kind, queue, data)

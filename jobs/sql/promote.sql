@@ -1,9 +1,12 @@
--- promote: scheduled and retryable jobs whose time has come become available, at most `batch`.
+-- promote: scheduled and retryable jobs whose time has come become available, at most `batch`;
+-- none during maintenance.
 -- Locks: the promoted rows, SKIP LOCKED, so several loops share the work; then those of ojs_wake.
 -- A bound on an index has to be stable: by clock_timestamp() every waiting row would be looked at.
 WITH due AS MATERIALIZED (
     SELECT x.id FROM ojs_later AS x
-     WHERE x.due_at <= statement_timestamp() AND (x.expires_at IS NULL OR x.expires_at > now())
+     WHERE x.due_at <= statement_timestamp() AND ojs_fresh(x.expires_at, now())
+       AND NOT EXISTS (SELECT 1 FROM ojs_maintenance AS m
+                        WHERE ojs_in_force(m.ends_at))
      ORDER BY x.due_at, x.id LIMIT %(batch)s::int FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM ojs_later AS x WHERE x.id = ANY (ARRAY(SELECT id FROM due)) RETURNING x.*

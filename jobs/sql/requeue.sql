@@ -1,5 +1,5 @@
 -- requeue: active -> available unharmed: the claim is given back and not counted. The next attempt
--- has the same number, so what this one reported must go.
+-- has the same number, so what this one reported must go; its checkpoint stays with the job.
 -- Locks: the leases, in id order; then those of ojs_wake and ojs_release.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (id uuid, worker_id text, attempt int)
@@ -10,24 +10,34 @@ WITH given AS MATERIALIZED (
        AND (g.attempt IS NULL OR l.attempt = g.attempt)
      ORDER BY l.id FOR UPDATE OF l
 ), ended AS (
-    DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id RETURNING l.*
+    DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id
+    RETURNING l.*, (SELECT p.checkpoint FROM ojs_progress AS p
+                     WHERE p.job_id = l.id AND p.attempt = l.attempt) AS checkpoint
 ), stored AS (
     UPDATE ojs_job AS j
-       SET attempt = e.attempt - 1, enqueued_at = now(), started_at = NULL
+       SET attempt = e.attempt - 1, enqueued_at = now(), started_at = NULL,
+           attributes = CASE WHEN e.checkpoint IS NULL THEN j.attributes ELSE
+               j.attributes || jsonb_build_object('last_checkpoint', e.checkpoint) END
       FROM ended AS e WHERE j.id = e.id
     RETURNING j.id, j.queue, j.type, j.tenant, e.lane_id, e.worker_id, j.attempt, j.max_attempts,
-              j.expires_at
+              j.expires_at, j.bytes
 ), again AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
     SELECT id, lane_id, attempt, now(), expires_at FROM stored ORDER BY id
 ), forgotten AS (
-    DELETE FROM ojs_progress AS p USING ended AS e WHERE p.job_id = e.id
+    DELETE FROM ojs_progress AS p USING ended AS e WHERE p.job_id = e.id AND p.history IS NULL
+), emptied AS (
+    UPDATE ojs_progress AS p
+       SET attempt = 0, progress = NULL, message = NULL, data = NULL, checkpoint = NULL,
+           is_watched = false, stalled_at = NULL
+      FROM ended AS e WHERE p.job_id = e.id AND p.history IS NOT NULL
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
-                           worker_id)
-    SELECT now(), 100, id, queue, type, tenant, 4, 3, attempt, worker_id FROM stored
+                           bytes, worker_id)
+    SELECT now(), 100, id, queue, type, tenant, 4, 3, attempt, bytes, worker_id FROM stored
 )
 SELECT s.id, s.attempt, s.max_attempts,
        (SELECT ojs_wake(array_agg(DISTINCT w.lane_id)) FROM stored AS w) AS woken,
-       (SELECT ojs_release(array_agg(DISTINCT e.tenant)) FROM ended AS e WHERE e.capped) AS freed
+       (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
+          FROM ended AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed
   FROM stored AS s

@@ -1,5 +1,11 @@
--- unblock: release tenants whose lanes are blocked although they have room; finding one is an alarm.
-SELECT ojs_release(array_agg(t.tenant)) AS healed
-  FROM (SELECT l.tenant, max(l.cap) AS cap FROM ojs_lane AS l
-         WHERE l.cap IS NOT NULL AND l.blocked GROUP BY l.tenant) AS t
- WHERE t.cap > (SELECT count(*) FROM ojs_lease AS x WHERE x.tenant = t.tenant AND x.capped)
+-- unblock: open lanes that are blocked although their limit has room; finding one is an alarm.
+SELECT ojs_release('{}', array_agg(b.id)) AS healed
+  FROM (SELECT m.id, CASE WHEN m.override IS NOT NULL
+                               AND (m.override_until IS NULL OR m.override_until > now())
+                          THEN m.override ELSE m.policy END AS policy
+          FROM (SELECT DISTINCT l.blocked_by AS id FROM ojs_lane AS l
+                 WHERE l.blocked_by IS NOT NULL AND l.blocked_until IS NULL) AS d
+          JOIN ojs_limit AS m ON m.id = d.id) AS b
+ WHERE NOT coalesce(b.policy ? 'concurrency', false)
+    OR (b.policy ->> 'concurrency')::int
+       > (SELECT count(*) FROM ojs_hold AS h WHERE h.limit_id = b.id)

@@ -14,6 +14,7 @@ import random
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 
@@ -22,6 +23,7 @@ from django.db import Error, close_old_connections, connection
 from jobs.conf import conf
 from jobs.domain import retry
 from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.handlers import Context, JobTimeout, handler_of
 from jobs.services.ack import Ack
@@ -29,7 +31,7 @@ from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.held import held_by
 from jobs.services.nack import Nack, nack
-from jobs.services.waiting import Listener
+from jobs.services.waiting import Listener, opens_in_s
 from jobs.worker.acker import Acker
 from jobs.worker.execution import execute, failed, timed_out
 from jobs.worker.pace import Pace
@@ -44,6 +46,8 @@ STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
 LEAVE_S = 5.0  # how long the others may go on in a process that must be replaced
 FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
 RECONNECT_S = 0.5
+REFUSED_S = 5.0  # after a refused claim, until the next
+DRAIN_LOG_S = 5.0  # how often the number of jobs left is logged
 
 CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new process after REPLACE
 
@@ -84,6 +88,7 @@ class Engine:
         self._running: dict[int, _Running] = {}
         self._acker = Acker()
         self._listener = Listener()
+        self._opens_in_s = inf  # until a limit that held jobs back opens by itself
         self._wake = threading.Event()
         self._must_leave = threading.Event()
         self._over = threading.Event()
@@ -92,6 +97,7 @@ class Engine:
         self._is_known = threading.Event()  # the first heartbeat was stored
         self._ended = 0  # attempts so far
         self._pace = Pace()
+        self._refusal = ""  # why the latest claim that was refused was
         self._window = terms.concurrency * 2  # how many jobs to hold
 
     # --- the main thread
@@ -150,7 +156,8 @@ class Engine:
                 return
             # An empty claim may have skipped rows that another claim held and then returned, or a
             # lane that a racing one left active without waking anybody: the first looks are quick.
-            self._listener.wait(seen, pause * (0.75 + random.random() / 2))  # noqa: S311 - jitter
+            jitter = 0.75 + random.random() / 2  # noqa: S311 - no secret
+            self._listener.wait(seen, min(pause * jitter, self._opens_in_s))
             pause = min(pause * 2, LAST_POLL_S)
             if self._listener.rounds() != seen:
                 pause = FIRST_POLL_S
@@ -170,7 +177,11 @@ class Engine:
 
     def _claim(self, free: int) -> bool:
         request = FetchRequest(
-            self.terms.queues, count=free, worker_id=self.terms.worker_id, pool=self.terms.pool
+            self.terms.queues,
+            count=free,
+            worker_id=self.terms.worker_id,
+            pool=self.terms.pool,
+            prefetches=True,  # the window bounds it, and only this thread claims
         )
         try:
             close_old_connections()
@@ -182,6 +193,10 @@ class Engine:
             connection.close()
             threading.Event().wait(RECONNECT_S)
             return False
+        except OJSError as refused:  # no queues, or a pool that is not defined yet
+            self._rest_after(str(refused))
+            return False
+        self._opens_in_s = opens_in_s(claimed)
         if claimed.directive:
             # perhaps older than a resume that was not reported yet: the next heartbeat decides
             self._obey(Standing(claimed.directive))
@@ -192,6 +207,13 @@ class Engine:
         for job in claimed.jobs:
             self._todo.put(job)
         return bool(claimed.jobs)
+
+    def _rest_after(self, refusal: str) -> None:
+        if refusal != self._refusal:
+            logger.warning("claim.refused", extra={"reason": refusal})
+        self._refusal = refusal
+        self._wake.wait(REFUSED_S)
+        self._wake.clear()
 
     def _return_lost_claims(self) -> None:
         """Give back what a claim took whose answer never came; its lease would keep it for long.
@@ -343,7 +365,11 @@ class Engine:
         self._give_back(self._unstarted())
         grace = LEAVE_S if self._must_leave.is_set() else conf().shutdown_grace_ms / 1000
         until = monotonic() + grace
-        while self._held_count() and monotonic() < until:
+        tell_at = monotonic()
+        while (held := self._held_count()) and monotonic() < until:
+            if monotonic() >= tell_at:
+                logger.info("worker.draining", extra={"count": held})
+                tell_at += DRAIN_LOG_S
             self._wake.wait(TICK_S)
             self._wake.clear()
         with self._lock:

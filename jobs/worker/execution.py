@@ -2,15 +2,14 @@
 
 import traceback
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
-
-from django.utils.module_loading import import_string
 
 from jobs.conf import conf
 from jobs.domain import jsonio, retry
 from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.handlers import Context, JobHandler, JobTimeout, handler_of, running
+from jobs.middleware import Wrapper, execution_chain
 from jobs.services.ack import Ack
 from jobs.services.nack import Nack
 
@@ -21,20 +20,22 @@ Step = Callable[[Context], Any]
 def chain() -> Step:
     """Return the handler call wrapped in the configured middleware, the first outermost."""
     step: Step = _call
-    for path in reversed(conf().execution_middleware):
-        step = _wrap(import_string(path), step)
+    for link in reversed(execution_chain().fix()):
+        step = partial(_wrapped, link.wrapper, step)
     return step
 
 
-def _wrap(wrapper: Callable[[Context, Step], Any], following: Step) -> Step:
-    return lambda context: wrapper(context, following)
+def _wrapped(wrapper: Wrapper, following: Step, context: Context) -> Any:
+    return wrapper(context, following)
 
 
 def _call(context: Context) -> Any:
     handler = _handler(context)
     args = context.job.args
     returned = handler.run(jsonio.loads(args.encode() if isinstance(args, str) else args))
-    return context.result if returned is None else returned
+    if returned is not None:
+        context.result = returned
+    return context.result
 
 
 def _handler(context: Context) -> JobHandler[Any, Any]:

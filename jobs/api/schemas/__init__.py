@@ -76,6 +76,14 @@ STATE: Schema = {"type": "string", "enum": [state.value for state in State]}
 WORKER_ID = text(1, 256)
 LEASE_MS = integer(1000, envelope.MAX_MS)
 DURATION = matching(durations.PATTERN, description="ISO 8601 duration, at most 100 years")
+SPAN: Schema = {
+    "description": "ISO 8601 duration, a short one such as 30m, or a unit: longer than nothing",
+    "anyOf": [
+        DURATION,
+        matching(durations.SHORT),
+        {"type": "string", "enum": list(durations.NAMED_MS)},
+    ],
+}
 WHEN: Schema = {
     "description": "RFC 3339 time with an offset, or `+` and an ISO 8601 duration from now",
     "anyOf": [TIME, text(pattern=DURATION["pattern"].replace("^", "^\\+", 1))],

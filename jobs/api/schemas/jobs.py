@@ -8,11 +8,13 @@ from jobs.api.schemas import (
     LEASE_MS,
     OBJECT,
     QUEUE,
+    SPAN,
     STATE,
     TIME,
     TYPE,
     WHEN,
     WORKER_ID,
+    Schema,
     array,
     component,
     integer,
@@ -21,7 +23,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain import envelope, retry
+from jobs.domain import durations, envelope, retry, unique
 
 _NUMBERS = {
     "max_attempts": integer(0, retry.MAX_INT),
@@ -55,14 +57,53 @@ RETRY_REQUEST = component(
     },
 )
 
+_NAMES = array(text(), minItems=1, maxItems=unique.MAX_NAMES)
+_DIMENSIONS = array({"type": "string", "enum": list(unique.DIMENSIONS)}, minItems=1)
+_ON_CONFLICT = {"type": "string", "enum": [way.value for way in unique.OnConflict]}
+UNIQUE = component(
+    "UniquePolicy",
+    obj(
+        {"keys": _DIMENSIONS, "states": array(STATE, minItems=1), "on_conflict": _ON_CONFLICT},
+        {"args_keys": _NAMES, "meta_keys": _NAMES, "period": DURATION},
+    ),
+)
+UNIQUE_REQUEST = component(
+    "UniquePolicyRequest",
+    {
+        "description": "Without `keys` (aliases: `dimensions`, `key`) type and args count.",
+        **obj(
+            {},
+            optional(
+                {
+                    "keys": _DIMENSIONS,
+                    "dimensions": _DIMENSIONS,
+                    "key": {"anyOf": [text(), _NAMES]},
+                    "args_keys": _NAMES,
+                    "meta_keys": _NAMES,
+                    "period": SPAN,
+                    "within": SPAN,
+                    "period_ms": integer(1, durations.LONGEST_MS),
+                    "states": array(STATE, minItems=1),
+                    "on_conflict": _ON_CONFLICT,
+                }
+            ),
+        ),
+    },
+)
+
+PRIORITY: Schema = {
+    "anyOf": [
+        integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
+        {"type": "string", "enum": list(envelope.PRIORITIES)},
+    ]
+}
+_RESULT_TTL = {
+    **integer(envelope.KEEP_RESULT, envelope.MAX_MS // 1000),
+    "description": "Seconds the result is kept; 0: it is not stored; -1: as long as the job",
+}
 _OPTIONS = {
     "queue": QUEUE,
-    "priority": {
-        "anyOf": [
-            integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
-            {"type": "string", "enum": list(envelope.PRIORITIES)},
-        ]
-    },
+    "priority": PRIORITY,
     "timeout_ms": integer(0, envelope.MAX_MS),
     "visibility_timeout_ms": LEASE_MS,
     "scheduled_at": WHEN,
@@ -70,6 +111,8 @@ _OPTIONS = {
     "retry": RETRY_REQUEST,
     "tags": array(text(1, envelope.MAX_TAG), maxItems=envelope.MAX_TAGS),
     "pending": BOOLEAN,
+    "unique": UNIQUE_REQUEST,
+    "result_ttl": _RESULT_TTL,
 }
 JOB_REQUEST_MEMBERS = {
     "type": TYPE,
@@ -119,48 +162,61 @@ JOB_ERROR = component(
         additionalProperties=True,
     ),
 )
-JOB = component(
-    "Job",
-    obj(
-        {
-            "specversion": {"const": envelope.SPECVERSION},
-            "id": ID,
-            "type": TYPE,
-            "queue": QUEUE,
-            "args": array(ANY),
-            "meta": OBJECT,
-            "priority": integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
-            "tags": array(text(1)),
-            "retry": RETRY,
-            "timeout_ms": integer(1),
-            "state": STATE,
-            "attempt": integer(0),
-            "max_attempts": integer(0),
-            "created_at": TIME,
-        },
-        {
-            "timeout": integer(0),
-            "visibility_timeout_ms": LEASE_MS,
-            "visibility_timeout": integer(1),
-            "enqueued_at": TIME,
-            "started_at": TIME,
-            "scheduled_at": TIME,
-            "expires_at": TIME,
-            "activated_at": TIME,
-            "next_attempt_at": TIME,
-            "completed_at": TIME,
-            "cancelled_at": TIME,
-            "discarded_at": TIME,
-            "retry_delay_ms": integer(0),
-            "error": JOB_ERROR,
-            "errors": array(JOB_ERROR),
-            "result": ANY,
-            "worker_id": WORKER_ID,
-            "dead_letter": BOOLEAN,
-            "previous_state": STATE,
-            "schema": text(1),
-        },
-        additionalProperties=True,
-    ),
+JOB_MEMBERS = obj(
+    {
+        "specversion": {"const": envelope.SPECVERSION},
+        "id": ID,
+        "type": TYPE,
+        "queue": QUEUE,
+        "args": array(ANY),
+        "meta": OBJECT,
+        "priority": integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
+        "tags": array(text(1)),
+        "retry": RETRY,
+        "timeout_ms": integer(1),
+        "state": STATE,
+        "attempt": integer(0),
+        "max_attempts": integer(0),
+        "created_at": TIME,
+    },
+    {
+        "timeout": integer(0),
+        "visibility_timeout_ms": LEASE_MS,
+        "visibility_timeout": integer(1),
+        "enqueued_at": TIME,
+        "started_at": TIME,
+        "scheduled_at": TIME,
+        "expires_at": TIME,
+        "activated_at": TIME,
+        "next_attempt_at": TIME,
+        "completed_at": TIME,
+        "cancelled_at": TIME,
+        "discarded_at": TIME,
+        "retry_delay_ms": integer(0),
+        "error": JOB_ERROR,
+        "errors": array(JOB_ERROR),
+        "result": ANY,
+        "last_checkpoint": ANY,
+        "progress": {"type": ["number", "null"]},
+        "progress_data": ANY,
+        "progress_message": {"type": ["string", "null"]},
+        "worker_id": WORKER_ID,
+        "dead_letter": BOOLEAN,
+        "previous_state": STATE,
+        "schema": text(1),
+        "unique": UNIQUE,
+        "deduplicated": BOOLEAN,
+        "result_ttl": _RESULT_TTL,
+    },
+    additionalProperties=True,
 )
-JOB_ANSWER = obj({"job": JOB})
+JOB = component("Job", JOB_MEMBERS)
+JOB_ANSWER = component(
+    "JobAnswer",
+    {
+        "description": "The job, and its members once more beside it",
+        **JOB_MEMBERS,
+        "properties": {**JOB_MEMBERS["properties"], "job": JOB},
+        "required": [*JOB_MEMBERS["required"], "job"],
+    },
+)

@@ -18,19 +18,26 @@ from jobs.api.schemas import (
     array,
     component,
     integer,
+    matching,
     maybe,
     obj,
     optional,
     text,
 )
 from jobs.api.schemas.jobs import JOB
+from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
 from jobs.services.heartbeat import Standing
 
 DIRECTIVE: Schema = {"type": "string", "enum": [standing.name.lower() for standing in Standing]}
+POOL = matching(POOL_PATTERN)
 FETCH = obj(
-    {"queues": array(QUEUE, minItems=1, maxItems=codec.MAX_QUEUES)},
+    {},
     optional(
         {
+            "queues": {
+                **array(QUEUE, minItems=1, maxItems=codec.MAX_QUEUES),
+                "description": "Needed where no pool names any",
+            },
             "count": {
                 **integer(1, 2**53),
                 "description": f"At most {codec.MAX_COUNT} are handed out",
@@ -41,7 +48,13 @@ FETCH = obj(
                 **integer(0, codec.MAX_WAIT_MS),
                 "description": "Hold the request until a job arrives or the time is over",
             },
-            "pool": text(),
+            "pool": POOL,
+            "strategy": {"type": "string", "enum": list(STRATEGIES)},
+            "weights": {
+                "type": "object",
+                "description": "By queue, of the strategy weighted",
+                "additionalProperties": integer(1, MAX_WEIGHT),
+            },
         }
     ),
 )
@@ -111,9 +124,22 @@ BEAT = obj(
             "concurrency": COUNT,
             "labels": {"anyOf": [OBJECT, array(ANY)]},
             "started_at": TIME,
-            "pool": text(0, codec.MAX_WORKER_ID),
+            "pool": POOL,
         }
     ),
+)
+REGISTRATION = {
+    **BEAT, "properties": {**BEAT["properties"], "handlers": maybe(array(text()))},
+}  # fmt: skip
+REGISTERED = obj(
+    {
+        "ok": {"const": True},
+        "server_time": TIME,
+        **{
+            name: {**integer(1), "description": "Seconds"}
+            for name in ("heartbeat_interval", "heartbeat_timeout", "visibility_timeout_default")
+        },
+    }
 )
 BEATEN = obj(
     {
@@ -124,8 +150,6 @@ BEATEN = obj(
         "acknowledged": BOOLEAN,
     }
 )
-
-DIRECTED = obj({"worker_id": text(1), "id": text(1), "directive": DIRECTIVE})
 
 
 def batch(name: str, item: Schema, answer: Schema) -> dict[str, Any]:

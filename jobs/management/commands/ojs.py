@@ -19,17 +19,17 @@ from jobs import queries
 from jobs.api import codec
 from jobs.api.queues import encode_stats
 from jobs.domain import jsonio
+from jobs.domain.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import Queue
-from jobs.services import dead_letter
-from jobs.services.cancel import cancel
+from jobs.services import operate
 from jobs.services.enqueue import enqueue
 from jobs.services.queues import pause, resume, stats
 from jobs.services.show import show
 
-ACTOR = "manage.py"
+CALLER = Caller("manage.py")
 
 
 class Command(BaseCommand):
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         one.add_argument("--in", dest="delay", metavar="DURATION", help="ISO 8601, such as PT5M")
         for verb, text in (
             ("inspect", "show a job"),
-            ("retry", "run a discarded job again"),
+            ("retry", "run a discarded or cancelled job again"),
             ("cancel", "end a job"),
         ):
             verbs.add_parser(verb, help=text).add_argument("job")
@@ -88,19 +88,19 @@ class Command(BaseCommand):
         self._print_job(show(options["job"]), options, details=True)
 
     def _retry(self, options: dict[str, Any]) -> None:
-        self._print_job(dead_letter.retry(options["job"]), options)
+        self._print_job(operate.retry_job(options["job"], None, CALLER), options)
 
     def _cancel(self, options: dict[str, Any]) -> None:
-        job, _ = cancel(show(options["job"]).id, ACTOR, options["reason"])
+        job, _ = operate.cancel_job(options["job"], CALLER, options["reason"])
         self._print_job(job, options)
 
     def _pause(self, options: dict[str, Any]) -> None:
         name = codec.queue_name("queue", options["queue"])
-        self._print_queues([encode_stats(pause(name, ACTOR)[0])], options)
+        self._print_queues([encode_stats(pause(name, CALLER)[0])], options)
 
     def _resume(self, options: dict[str, Any]) -> None:
         name = codec.queue_name("queue", options["queue"])
-        self._print_queues([encode_stats(resume(name, ACTOR)[0])], options)
+        self._print_queues([encode_stats(resume(name, CALLER)[0])], options)
 
     def _queues(self, options: dict[str, Any]) -> None:
         names = Queue.objects.values_list("name", flat=True)

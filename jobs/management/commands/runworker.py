@@ -18,6 +18,7 @@ from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, run_once
 from jobs.worker.engine import Engine, Terms
 from jobs.worker.pool import Pool
+from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
 
 
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--pool", help="the pool this worker belongs to")
         parser.add_argument("--concurrency", type=int, default=10, help="threads per process")
         parser.add_argument("--processes", type=int, default=1)
+        parser.add_argument("--ready-file", help="a file that is there while jobs are taken")
         parser.add_argument("--once", action="store_true", help="end when nothing is available")
         only = parser.add_mutually_exclusive_group()
         only.add_argument("--no-handlers", action="store_true", help="run loops only")
@@ -80,8 +82,18 @@ def _run_pool(options: dict[str, Any]) -> int:
     if options["once"]:
         command.append("--once")
     pool = Pool(command, options["processes"], once=options["once"])
-    answer({number: partial(pool.tell, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
-    return pool.run()
+    ready = ReadyFile(options["ready_file"])
+
+    def tell(number: int) -> None:
+        ready.tell(number)
+        pool.tell(number)
+
+    answer({number: partial(tell, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
+    ready.show()
+    try:
+        return pool.run()
+    finally:
+        ready.hide()
 
 
 def _run_child(options: dict[str, Any]) -> int:

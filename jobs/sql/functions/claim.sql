@@ -1,29 +1,49 @@
 -- ojs_claim: hand out up to p_limit available jobs, in one round trip.
 --
--- What it respects: the worker's standing, pauses, pool and tenant caps, queue order and quotas,
--- strict priority inside a queue, weighted virtual time between the lanes of one priority, routes,
--- expiry; and that a job is handed out once.
+-- What it respects: the worker's standing and pool, pauses, the pool's cap, limits of queues,
+-- tenants and jobs' keys, turns of the queues, strict priority inside a queue, weighted virtual time
+-- between the lanes of one priority, or the order of their jobs (`ordered`), routes, expiry; and that a
+-- job is handed out once.
 --
--- Parameters: p_queues in turn order, p_quotas the most jobs to take at each position (null: no
--- bound); p_tenant and p_routes narrow the lanes (null: any), and a tenant's lanes are found by
--- their key, since thousands may lie before them in the order; p_low_* are hints where live entries
--- begin (per position of p_queues: rank and virtual time; per lane: seq). A hint only saves the
--- walk over dead index entries; whoever passes one repeats the call without it once a second.
+-- Parameters: p_queues in order; p_tenant and p_routes narrow the lanes (null: any), and a tenant's
+-- lanes are found by their key, since thousands may lie before them in the order; p_low_* are hints
+-- where live entries begin (per position of p_queues: rank and virtual time; per lane: seq). Where
+-- there is a hint, the lanes' own `low` bounds their jobs too; 128 numbers below each bound are
+-- looked at, since writers overtake each other. A hint only saves the walk over dead index entries;
+-- whoever passes one repeats the call without it once a second.
+-- p_turns names what the queues take turns in (null: they come in their order, each until it is
+-- empty), with the strategy and prevention of ojs_turns; p_weights are by position of p_queues, and
+-- p_rotation_ms is how long a queue may wait for a turn. With p_is_global a turn goes to queues whose
+-- best job has the highest priority of all, unless one is owed. p_bound is the pool the caller takes
+-- the worker to be in, p_binds whether the worker said so itself; p_prefetches: it holds more jobs
+-- than it runs, and keeps count of them itself; p_terms the version of the terms that all this
+-- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`.
 --
--- Locks, in this order: the pool (exclusive, waits while nothing else is held), lanes (SKIP LOCKED;
--- a capped lane alone is waited for while no other can be held), tenants (exclusive, tried),
--- ready rows (SKIP LOCKED), stripes of emptied lanes (exclusive, tried). Nothing held is waited
+-- Locks, in this order: the worker (waited for, only while it is put into a pool or where its load
+-- decides), the pool or what else takes turns (exclusive; waited for), what p_awaits names (waited
+-- for; nothing else is from then on), a queue's limit
+-- (exclusive; waited for while nothing but the pool is held, else tried), lanes (SKIP LOCKED; a
+-- limited lane alone is waited for while no other can be held), limits of lanes (exclusive, tried),
+-- ready rows (SKIP LOCKED), stripes of emptied lanes (exclusive, tried). Where tenants are served in
+-- order the jobs come before their lanes, as for everybody else. Nothing else that is held is waited
 -- behind, so no deadlock can pass through here.
 --
--- Returns the claimed jobs in turn order. A last row with a null id may carry signals: directive
--- (the worker must not fetch) or due (waiting jobs have become due: promote and call again).
+-- Returns the claimed jobs, those of one queue in turn order. A last row with a null id may carry
+-- signals: directive (the worker must not fetch), stale (the terms are others now), bound (the
+-- worker is in another pool, or '' in none), due (waiting jobs have become due: promote and call
+-- again), opens_ms (in how many ms a limit that held jobs back opens by itself), crowded (lanes whose
+-- jobs a limit holds back though they shall not wait, and how many of each: see on_limit in
+-- domain/limits.py), turns (the position of the queue that each job is of, in turn order), awaits
+-- (jobs may be there that the lock of a limit hid, or, if negative, of a lane: repeat with this).
 --
 -- The planner settings at the end are part of the design: the statistics of queue tables are
 -- always wrong, and a generic plan does not know LIMIT. tests/jobs/sql holds the plans.
 CREATE OR REPLACE FUNCTION ojs_claim(
-    p_queues text[], p_quotas int[], p_limit int,
+    p_queues text[], p_limit int,
     p_worker text, p_lease_ms bigint, p_default_lease_ms bigint,
-    p_tenant text, p_routes int[], p_pool text, p_pool_cap int,
+    p_tenant text, p_routes int[], p_pool text, p_pool_cap int, p_bound text, p_binds boolean,
+    p_prefetches boolean, p_terms bigint, p_awaits bigint, p_turns text, p_strategy smallint,
+    p_weights float8[], p_ratio float8, p_rotation_ms bigint, p_is_global boolean,
     p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[]
 ) RETURNS TABLE (
     id uuid, type text, queue text, tenant text, lane_id bigint, seq bigint, priority smallint,
@@ -31,7 +51,8 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     created_at timestamptz, scheduled_at timestamptz, expires_at timestamptz,
     activated_at timestamptz, attempt int, enqueued_at timestamptz, started_at timestamptz,
     lease_ms bigint, lease_until timestamptz, error text, errors text, retry_delay_ms bigint,
-    watched boolean, head_rank smallint, head_vt float8, directive smallint, due boolean
+    watched boolean, head_rank smallint, head_vt float8, directive smallint, due boolean,
+    opens_ms bigint, crowded jsonb, stale boolean, bound text, turns int[], awaits bigint
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -39,6 +60,30 @@ DECLARE
     v_need int := p_limit;
     v_quota int;
     v_standing smallint;
+    v_bound text;
+    v_slots int;
+    v_takes_turns boolean := p_turns IS NOT NULL AND cardinality(p_queues) > 1;
+    v_keeps boolean := false;  -- the turns leave a trace for the next claim
+    v_turn ojs_turn;
+    v_is_open boolean[];  -- has a lane with jobs, as far as a glance tells
+    v_keys float8[];
+    v_overdue boolean[];
+    v_since bigint[];
+    v_stock int[];  -- how many jobs a queue has turned out to have; null: enough so far
+    v_taken int[];
+    v_wants int[];
+    v_order int[] := '{}';
+    v_visited boolean;
+    v_levels int[];  -- by queue: the index of its latest level; null: priorities do not compete
+    v_level_queues int[];  -- levels: of this queue, so many jobs lie before the end of jobs of this
+    v_level_ends int[];  -- rank; null: no end is known
+    v_level_ranks smallint[];
+    v_moved boolean := false;
+    v_first int := 1;
+    v_spots bigint[];
+    v_ranks smallint[];
+    v_before int;
+    v_last int;
     v_paused boolean;
     v_hinted boolean;
     v_from_rank smallint;
@@ -48,16 +93,39 @@ DECLARE
     v_upto float8;
     v_lanes int;
     v_locked boolean;
-    v_held boolean := false;  -- a lane may be locked, also one that was passed by
+    v_owes boolean;  -- jobs are taken of lanes that others hold: what they cost is noted beside them
+    v_held boolean := false;  -- a lane or a limit may be locked, also one that was passed by
+    v_opens timestamptz;  -- the earliest of limits that opens by itself
+    v_crowded jsonb;
+    v_queue_limit bigint;
+    v_queue_limits bigint[];
+    v_limits bigint[];
+    v_limit bigint;
+    v_seen bigint[];  -- limits locked in this pass, and those that another claim is at work on
+    v_rooms int[];  -- what they have left; null: any number, -1: another is at work, -2: reached
+    v_at int;
+    v_times timestamptz[];
+    v_closed bigint;
+    v_until timestamptz;
     v_own bigint[];  -- the lanes of p_tenant in the queue
     v_near bigint[];  -- lanes at the head's priority, by vt
-    v_barren bigint[];  -- lanes whose jobs were all expired or in the hands of others
+    v_barren bigint[] := '{}';  -- lanes whose jobs were all expired or in the hands of others
+    v_full bigint[];  -- limits that are reached
+    v_full_until timestamptz;  -- when the last of them opens by itself
+    v_shut bigint[];  -- these, and limits that another claim is at work on
+    v_busy_rank smallint;  -- the priority of lanes that others are at work on
+    v_awaits bigint;
     v_capped boolean;
+    v_ordered boolean;  -- jobs go by their `seq`, whosever they are
+    v_gives int[];
+    v_empty bigint[];
+    v_behind bigint[];
     v_ids bigint[];
+    v_lows bigint[];  -- no job of theirs lies below, but for late ones
     v_places tid[];  -- where their rows are, once locked: the index may hold many dead entries
     v_place tid;
     v_tenants text[];
-    v_caps int[];
+    v_limited boolean[];
     v_vts float8[];
     v_weights float8[];
     v_takes int[];
@@ -67,308 +135,765 @@ DECLARE
     q text;
     r record;
 BEGIN
-    IF p_worker IS NOT NULL THEN
-        SELECT greatest(w.directive, w.reported) INTO v_standing
-          FROM ojs_worker AS w WHERE w.id = p_worker;
+    IF p_terms IS NOT NULL THEN
+        PERFORM 1 FROM ojs_terms AS t WHERE t.id = 1 AND t.version = p_terms;
         IF NOT FOUND THEN
-            INSERT INTO ojs_worker (id, pool) VALUES (p_worker, p_pool) ON CONFLICT DO NOTHING;
-        ELSIF v_standing > 0 THEN
-            directive := v_standing;
+            stale := true;
             RETURN NEXT;
             RETURN;
         END IF;
     END IF;
 
+    IF p_worker IS NOT NULL THEN
+        SELECT greatest(w.directive, w.reported), w.pool,
+               CASE WHEN p_strategy = 3 OR p_prefetches IS NOT TRUE THEN nullif(w.concurrency, 0) END
+          INTO v_standing, v_bound, v_slots
+          FROM ojs_worker AS w WHERE w.id = p_worker;
+        IF NOT FOUND THEN
+            INSERT INTO ojs_worker (id, pool) VALUES (p_worker, CASE WHEN p_binds THEN p_bound END)
+            ON CONFLICT DO NOTHING;
+            GET DIAGNOSTICS v_got = ROW_COUNT;
+            IF v_got = 0 THEN
+                SELECT w.pool INTO v_bound FROM ojs_worker AS w WHERE w.id = p_worker;
+            ELSIF p_binds THEN
+                v_bound := p_bound;
+            END IF;
+        ELSIF v_standing > 0 THEN
+            directive := v_standing;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        IF v_bound IS DISTINCT FROM p_bound AND p_binds AND p_bound IS NOT NULL THEN
+            -- into its first pool, or a worker that had ended into another
+            UPDATE ojs_worker AS w SET pool = p_bound
+             WHERE w.id = p_worker
+               AND (w.pool IS NULL OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL)
+            RETURNING w.pool INTO v_bound;
+            IF NOT FOUND THEN
+                SELECT w.pool INTO v_bound FROM ojs_worker AS w WHERE w.id = p_worker;
+            END IF;
+        END IF;
+        IF v_bound IS DISTINCT FROM p_bound THEN
+            bound := coalesce(v_bound, '');
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        IF v_slots IS NOT NULL THEN
+            PERFORM 1 FROM ojs_worker AS w WHERE w.id = p_worker FOR NO KEY UPDATE;
+            SELECT least(v_need, v_slots - count(*)) INTO v_need
+              FROM ojs_lease AS x WHERE x.worker_id = p_worker;
+        END IF;
+    END IF;
+
     -- Counted under the lock, not before it: two fetches may both see room.
-    IF p_pool_cap IS NOT NULL THEN
+    IF p_pool_cap IS NOT NULL AND v_need > 0 THEN
         PERFORM pg_advisory_xact_lock(20266601, hashtext(p_pool));
         SELECT least(v_need, p_pool_cap - count(*)) INTO v_need
           FROM ojs_lease AS x WHERE x.pool = p_pool;
     END IF;
 
-    FOR i IN 1 .. cardinality(p_queues) LOOP
-        EXIT WHEN v_need <= 0;
-        q := p_queues[i];
-        v_quota := least(v_need, coalesce(p_quotas[i], v_need));
-        SELECT u.paused_at IS NOT NULL INTO v_paused FROM ojs_queue AS u WHERE u.name = q;
-        CONTINUE WHEN NOT FOUND OR v_paused;
+    v_takes_turns := v_takes_turns AND v_need > 0;
+    IF v_takes_turns THEN
+        v_keeps := p_strategy IN (1, 2) OR p_ratio IS NOT NULL;
+        IF v_keeps THEN
+            PERFORM pg_advisory_xact_lock(20266601, hashtext(p_turns));
+        END IF;
+        v_now := clock_timestamp();
+        SELECT o.is_open, o.keys, o.ranks INTO v_is_open, v_keys, v_level_ranks
+          FROM ojs_open(p_queues, p_tenant, p_routes, p_low_ranks, p_low_vts, p_strategy = 3,
+                        p_is_global) AS o;
+        v_takes_turns := true = ANY (v_is_open);
+        v_keeps := v_keeps AND v_takes_turns;
+    END IF;
+    IF p_awaits IS NOT NULL AND v_need > 0 THEN
+        IF p_awaits > 0 THEN
+            PERFORM pg_advisory_xact_lock(20266602, (p_awaits % 2147483648)::int);
+        ELSE
+            PERFORM 1 FROM ojs_lane AS l WHERE l.id = -p_awaits FOR NO KEY UPDATE;
+        END IF;
+        v_held := true;
+        v_now := clock_timestamp();
+    END IF;
+    IF v_takes_turns THEN
+        v_slots := v_need;
+        v_last := cardinality(p_queues);
+        v_taken := array_fill(0, ARRAY[v_last]);
+        SELECT array_agg(CASE WHEN NOT x.is_open THEN 0 END ORDER BY x.i) INTO v_stock
+          FROM unnest(v_is_open) WITH ORDINALITY AS x (is_open, i);
+        IF v_keeps THEN
+            v_turn := ojs_turn_now(p_turns, p_queues, v_is_open, v_now);
+        END IF;
+        IF p_is_global THEN
+            SELECT array_agg(i), array_agg(i), array_agg(NULL::int)
+              INTO v_levels, v_level_queues, v_level_ends
+              FROM generate_series(1, v_last) AS i;
+        END IF;
+        SELECT o.keys, o.since, o.overdue INTO v_keys, v_since, v_overdue
+          FROM ojs_turn_keys(p_strategy, p_queues, v_is_open, v_keys, v_turn, p_ratio, p_rotation_ms,
+                             v_now) AS o;
+    END IF;
 
-        IF p_tenant IS NOT NULL THEN
-            SELECT array_agg(l.id) INTO v_own FROM ojs_lane AS l
-             WHERE l.tenant = p_tenant AND l.queue = q
-               AND (p_routes IS NULL OR l.route = ANY (p_routes));
+    -- One round where the queues come in their order. Where they take turns, decide them all, take
+    -- what they ask for, and decide anew with what turned out to be missing, until both agree: as if
+    -- each slot had been decided when the one before it was taken.
+    LOOP
+        IF v_takes_turns THEN
+            v_order := ojs_turns(p_strategy, v_slots, v_stock, v_keys, p_weights, p_ratio, v_since,
+                                 v_overdue, v_turn.seq, v_level_queues, v_level_ends, v_level_ranks);
+            v_wants := array_fill(0, ARRAY[v_last]);
+            FOREACH v_at IN ARRAY v_order LOOP
+                v_wants[v_at] := v_wants[v_at] + 1;
+            END LOOP;
+            EXIT WHEN v_wants = v_taken;
+            v_visited := false;
+            v_first := CASE WHEN v_need < v_slots OR p_tenant IS NOT NULL
+                              OR v_wants[v_order[1]] = v_slots
+                            THEN 1 ELSE 0 END;
         END IF;
 
-        v_barren := '{}';
-        v_from_rank := -32768;
-        v_from_vt := '-Infinity';
-        v_hinted := p_low_ranks[i] IS NOT NULL;
-        IF v_hinted THEN
-            -- a lane of higher priority may have woken since the hint was taken
-            PERFORM 1 FROM ojs_lane AS l
-              WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                AND l.rank < p_low_ranks[i]
-              ORDER BY l.queue, l.rank, l.vt LIMIT 1;
-            v_hinted := NOT FOUND;
-            IF v_hinted THEN
-                v_from_rank := p_low_ranks[i];
-                v_from_vt := p_low_vts[i];
-            END IF;
-        END IF;
-
-        FOR pass IN 1 .. 64 LOOP
-            EXIT WHEN v_quota <= 0;
-            -- The head decides the priority; one lane alone needs no bookkeeping between lanes.
-            IF p_tenant IS NULL THEN
-                SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1], array_agg(z.id)
-                  INTO v_lanes, v_rank, v_vt, v_near
-                  FROM (SELECT l.id, l.rank, l.vt FROM ojs_lane AS l
-                         WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                           AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
-                           AND l.id <> ALL (v_barren)
-                           AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                         ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
-            ELSE
-                SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id)
-                  INTO v_lanes, v_rank, v_vt, v_near
-                  FROM (SELECT l.id, l.rank, l.vt, min(l.rank) OVER () AS head FROM ojs_lane AS l
-                         WHERE l.id = ANY (v_own) AND l.active AND NOT l.blocked AND NOT l.paused
-                           AND l.id <> ALL (v_barren)) AS z
-                 WHERE z.rank = z.head;
-            END IF;
-            IF v_lanes = 0 THEN
-                EXIT WHEN NOT v_hinted;
-                v_hinted := false;
-                v_from_rank := -32768;
-                v_from_vt := '-Infinity';
-                CONTINUE;
-            END IF;
-
-            v_locked := false;
-            IF v_lanes > 1 OR v_held THEN
-                -- Even if none comes back: a lane whose facts have changed meanwhile stays locked.
-                v_held := true;
-                IF p_tenant IS NOT NULL THEN
-                    SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                           array_agg(s.weight), array_agg(s.place), count(*), count(s.cap) > 0
-                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_places, v_lanes, v_capped
-                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight, l.ctid AS place
-                              FROM ojs_lane AS l
-                             WHERE l.id = ANY (v_near)
-                               AND l.active AND NOT l.blocked AND NOT l.paused
-                             ORDER BY l.vt LIMIT v_quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
-                ELSE
-                    -- The window keeps a fetcher from serving a lane far ahead of the head just
-                    -- because others hold the lanes before it.
-                    SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                           array_agg(s.weight), array_agg(s.place), count(*), count(s.cap) > 0
-                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_places, v_lanes, v_capped
-                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight, l.ctid AS place
-                              FROM ojs_lane AS l
-                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                               AND l.rank = v_rank AND l.vt >= v_vt AND l.vt <= v_vt + v_quota + 1
-                               AND l.vt <= v_vt + (v_quota + 1) / l.weight
-                               AND l.id <> ALL (v_barren)
-                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                             ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
-                               FOR NO KEY UPDATE SKIP LOCKED) AS s;
+        -- Number 0 is all queues at once that have a single lane without limits to give from: they take
+        -- one statement together instead of several each. The others, and what was missing, follow.
+        FOR i IN v_first .. cardinality(p_queues) LOOP
+            EXIT WHEN v_need <= 0;
+            q := p_queues[i];
+            v_quota := v_need;
+            v_before := v_need;
+            v_queue_limits := NULL;
+            <<look>>
+            BEGIN
+                EXIT look WHEN i = 0;
+                IF v_takes_turns THEN
+                    CONTINUE WHEN v_wants[i] <= v_taken[i];
+                    v_quota := least(v_quota, v_wants[i] - v_taken[i]);
+                    v_stock[i] := v_taken[i];  -- until it has given what is asked for
+                    v_is_open[i] := false;
+                    v_visited := true;
                 END IF;
-                v_locked := v_lanes > 0;
-                IF NOT v_locked AND p_tenant IS NULL THEN
-                    SELECT array_agg(c.id) INTO v_near
-                      FROM (SELECT l.id FROM ojs_lane AS l
-                             WHERE l.queue = q AND l.active AND NOT l.blocked AND NOT l.paused
-                               AND l.rank = v_rank AND l.vt >= v_vt
-                               AND l.id <> ALL (v_barren)
-                               AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                             ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
-                END IF;
-            END IF;
-            IF NOT v_locked THEN
-                -- A lane alone, or all of them held by other fetchers: take heads under row locks
-                -- only, lanes drawn by weight. Only at the head's priority, and only lanes without
-                -- a cap: a cap cannot be counted without its lock.
-                SELECT array_agg(s.id), array_agg(s.tenant), array_agg(NULL::int), array_agg(s.vt),
-                       array_agg(s.weight), count(*), false
-                  INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_lanes, v_capped
-                  FROM (SELECT l.id, l.tenant, l.vt, l.weight FROM ojs_lane AS l
-                         WHERE l.id = ANY (v_near) AND l.active AND NOT l.blocked AND NOT l.paused
-                           AND l.cap IS NULL
-                         ORDER BY -ln(1 - random()) / l.weight LIMIT v_quota) AS s;
-                IF v_lanes = 0 THEN
-                    -- A capped lane alone: wait for it, unless one may be held already (two
-                    -- fetchers could then wait for each other); those try again a few times.
-                    EXIT WHEN v_held AND pass >= 4;
-                    CONTINUE WHEN v_held;
-                    SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.cap), array_agg(s.vt),
-                           array_agg(s.weight), array_agg(s.place), count(*), count(s.cap) > 0
-                      INTO v_ids, v_tenants, v_caps, v_vts, v_weights, v_places, v_lanes, v_capped
-                      FROM (SELECT l.id, l.tenant, l.cap, l.vt, l.weight, l.ctid AS place
-                              FROM ojs_lane AS l
-                             WHERE l.id = v_near[1]
-                               AND l.active AND NOT l.blocked AND NOT l.paused
-                               FOR NO KEY UPDATE) AS s;
-                    v_locked := true;
-                    v_held := true;
-                    CONTINUE WHEN v_lanes = 0;
-                END IF;
-            END IF;
+                SELECT u.paused_at IS NOT NULL, u.limit_id INTO v_paused, v_queue_limit
+                  FROM ojs_queue AS u WHERE u.name = q;
+                CONTINUE WHEN NOT FOUND OR v_paused;
 
-            -- How many from each: the v_quota smallest tags vt + g/weight (start-time fairness).
-            IF v_lanes = 1 THEN
-                v_takes := ARRAY[v_quota];
-            ELSIF v_quota = 1 THEN
-                v_takes := array_fill(0, ARRAY[v_lanes]);
-                v_takes[1] := 1;
-            ELSE
-                -- Enough of them lie below the tag that every lane reaches with an equal share.
-                SELECT max(t.vt + ceil(v_quota::float8 / v_lanes) / t.w) INTO v_upto
-                  FROM unnest(v_vts, v_weights) AS t (vt, w);
-                SELECT array_agg(x.n ORDER BY x.i) INTO v_takes
-                  FROM (SELECT y.i, sum(y.one)::int AS n
-                          FROM (SELECT i, 0 AS one FROM generate_series(1, v_lanes) AS i
-                                UNION ALL
-                                (SELECT t.i, 1
-                                   FROM unnest(v_vts, v_weights) WITH ORDINALITY AS t (vt, w, i)
-                                  CROSS JOIN LATERAL generate_series(
-                                        1, least(v_quota, (v_upto - t.vt) * t.w + 1)::int) AS g
-                                  ORDER BY t.vt + g / t.w, t.i LIMIT v_quota)) AS y
-                         GROUP BY y.i) AS x;
-            END IF;
-
-            IF v_capped THEN
-                FOR k IN 1 .. v_lanes LOOP
-                    CONTINUE WHEN v_caps[k] IS NULL OR v_takes[k] = 0;
-                    IF pg_try_advisory_xact_lock(20266602, hashtext(v_tenants[k])) THEN
-                        SELECT v_caps[k] - count(*) INTO v_free
-                          FROM ojs_lease AS x WHERE x.tenant = v_tenants[k] AND x.capped;
-                        FOR j IN 1 .. k - 1 LOOP
-                            IF v_tenants[j] = v_tenants[k] THEN
-                                v_free := v_free - v_takes[j];
-                            END IF;
-                        END LOOP;
-                        IF v_free <= 0 THEN
-                            UPDATE ojs_lane AS l SET blocked = true WHERE l.ctid = v_places[k]
-                            RETURNING l.ctid INTO v_place;
-                            v_places[k] := v_place;
+                IF v_queue_limit IS NOT NULL THEN
+                    IF v_held THEN
+                        IF NOT pg_try_advisory_xact_lock(20266602,
+                                                         (v_queue_limit % 2147483648)::int)
+                        THEN
+                            v_awaits := v_queue_limit;
+                            CONTINUE;
                         END IF;
-                        v_takes[k] := greatest(0, least(v_takes[k], v_free));
                     ELSE
-                        v_takes[k] := 0;
-                    END IF;
-                END LOOP;
-            END IF;
-
-            SELECT sum(t) INTO v_want FROM unnest(v_takes) AS t;
-            v_got := 0;
-            IF v_want > 0 THEN
-                RETURN QUERY
-                WITH h AS MATERIALIZED (
-                    SELECT w.lane, w.tenant, w.capped, hh.place, hh.seq, hh.attempt, hh.enqueued_at,
-                           w.vt + row_number() OVER (PARTITION BY w.lane ORDER BY hh.seq) / w.weight
-                               AS tag, w.position
-                      FROM unnest(v_ids, v_takes, v_tenants, v_caps, v_vts, v_weights)
-                           WITH ORDINALITY AS u (lane, n, tenant, cap, vt, weight, position)
-                      LEFT JOIN unnest(p_low_lanes, p_low_seqs) AS lo (lane, seq)
-                             ON v_hinted AND lo.lane = u.lane
-                     CROSS JOIN LATERAL (SELECT u.lane, u.tenant, u.cap IS NOT NULL AS capped,
-                                                u.vt, u.weight, u.position) AS w
-                     CROSS JOIN LATERAL (
-                           SELECT z.ctid AS place, z.seq, z.attempt, z.enqueued_at
-                             FROM ojs_ready AS z
-                            WHERE z.lane_id = u.lane AND z.seq >= coalesce(lo.seq, 0)
-                              AND (z.expires_at IS NULL OR z.expires_at > v_now)
-                            ORDER BY z.lane_id, z.seq LIMIT u.n
-                              FOR UPDATE SKIP LOCKED) AS hh
-                ), d AS (
-                    -- by place: h has just locked these rows, and no plan can read others
-                    DELETE FROM ojs_ready AS z USING h WHERE z.ctid = h.place
-                    RETURNING z.id, h.lane, h.tenant, h.capped, h.seq, h.attempt, h.enqueued_at,
-                              h.tag, h.position
-                ), b AS MATERIALIZED (
-                    -- the one look at the wide row
-                    SELECT d.id, d.lane, d.tenant, d.capped, d.seq, d.attempt + 1 AS attempt,
-                           d.enqueued_at, d.tag, d.position, s.at, s.ms,
-                           s.at + s.ms * interval '1 millisecond' AS until,
-                           j.type, j.queue, j.priority, j.version, j.args::text AS args,
-                           j.meta::text AS meta, j.attributes::text AS attributes, j.max_attempts,
-                           j.timeout_ms, j.created_at, j.scheduled_at, j.expires_at,
-                           j.activated_at, j.error::text AS error, j.errors::text AS errors,
-                           j.retry_delay_ms, j.watched
-                      FROM d JOIN ojs_job AS j ON j.id = d.id
-                     CROSS JOIN LATERAL (
-                           SELECT greatest(v_now, d.enqueued_at) AS at,
-                                  coalesce(p_lease_ms, j.visibility_ms, p_default_lease_ms) AS ms
-                           ) AS s
-                ), a AS (
-                    INSERT INTO ojs_lease (id, lane_id, tenant, capped, watched, pool, worker_id,
-                                           attempt, enqueued_at, started_at, lease_ms, lease_until,
-                                           timeout_at)
-                    SELECT b.id, b.lane, b.tenant, b.capped, b.watched, p_pool, p_worker,
-                           b.attempt, b.enqueued_at, b.at, b.ms, b.until,
-                           b.at + b.timeout_ms * interval '1 millisecond'
-                      FROM b
-                ), e AS (
-                    INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state,
-                                           to_state, attempt, worker_id, took_ms)
-                    SELECT b.at, 3, b.id, b.queue, b.type, b.tenant, 3, 4, b.attempt, p_worker,
-                           (extract(epoch FROM b.at - b.enqueued_at) * 1000)::bigint
-                      FROM b
-                ), u AS (
-                    UPDATE ojs_lane AS l SET vt = l.vt + n.jobs / l.weight
-                      FROM (SELECT count(*) AS jobs, v_places[d.position] AS place
-                              FROM d WHERE v_locked GROUP BY d.position) AS n
-                     WHERE l.ctid = n.place
-                )
-                SELECT b.id, b.type, b.queue, b.tenant, b.lane, b.seq, b.priority, b.version,
-                       b.args, b.meta, b.attributes, b.max_attempts, b.timeout_ms, b.created_at,
-                       b.scheduled_at, b.expires_at, b.activated_at, b.attempt, b.enqueued_at,
-                       b.at, b.ms, b.until, b.error, b.errors, b.retry_delay_ms, b.watched,
-                       v_rank, v_vt, NULL::smallint, NULL::boolean
-                  FROM b
-                 ORDER BY b.tag, b.position;
-                GET DIAGNOSTICS v_got = ROW_COUNT;
-            END IF;
-
-            IF v_got < v_want THEN
-                -- Some lane held fewer jobs than asked for. One that is empty leaves the index,
-                -- but only if no producer is at work on it: see ojs_wake.
-                FOR r IN SELECT u.lane FROM unnest(v_ids, v_takes) AS u (lane, n)
-                          WHERE u.n > 0
-                            AND NOT EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = u.lane)
-                LOOP
-                    IF pg_try_advisory_xact_lock(20266603, (r.lane % 128)::int)
-                       AND NOT EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = r.lane)
-                    THEN
-                        UPDATE ojs_lane AS l SET active = false
-                          FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
-                                   FOR NO KEY UPDATE SKIP LOCKED) AS s
-                         WHERE l.id = s.id AND l.id = r.lane;
+                        PERFORM pg_advisory_xact_lock(20266602, (v_queue_limit % 2147483648)::int);
                         v_held := true;
                     END IF;
-                END LOOP;
-            END IF;
+                    v_now := clock_timestamp();
+                    SELECT o.room, o.opens_at INTO v_free, v_until
+                      FROM ojs_room(v_queue_limit, v_now) AS o;
+                    v_quota := least(v_quota, v_free);
+                    IF v_quota <= 0 THEN
+                        v_opens := least(v_opens, v_until);
+                        CONTINUE;
+                    END IF;
+                    v_queue_limits := ARRAY[v_queue_limit];
+                END IF;
 
-            v_need := v_need - v_got;
-            v_quota := v_quota - v_got;
-            IF v_got < v_want AND v_hinted THEN
-                v_hinted := false;  -- jobs may lie below the hint: look again without it
+                -- Limits that have opened by themselves since a claim found them reached.
+                FOR r IN SELECT l.ctid AS place FROM ojs_lane AS l
+                          WHERE l.queue = q AND l.blocked_until <= v_now
+                          ORDER BY l.queue, l.blocked_until LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED
+                LOOP
+                    UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL,
+                                             vt = ojs_rejoin(l)
+                     WHERE l.ctid = r.place;
+                    v_held := true;
+                END LOOP;
+
+                IF p_tenant IS NOT NULL THEN
+                    SELECT array_agg(l.id) INTO v_own FROM ojs_lane_key AS l
+                     WHERE l.tenant = p_tenant AND l.queue = q
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes));
+                END IF;
+
                 v_from_rank := -32768;
                 v_from_vt := '-Infinity';
-            ELSIF v_got = 0 AND v_want > 0 THEN
-                -- Look behind them. What they hold is over or taken, it holds nobody else back.
-                v_barren := v_barren
-                    || (SELECT array_agg(u.lane) FROM unnest(v_ids, v_takes) AS u (lane, n)
-                         WHERE u.n > 0);
-            ELSIF v_got = 0 AND pass >= 4 THEN
-                EXIT;
+                v_hinted := p_low_ranks[i] IS NOT NULL;
+                IF v_hinted THEN
+                    -- a lane of higher priority may have woken since the hint was taken
+                    PERFORM 1 FROM ojs_lane AS l
+                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
+                        AND l.rank < p_low_ranks[i]
+                      ORDER BY l.queue, l.rank, l.vt LIMIT 1;
+                    v_hinted := NOT FOUND;
+                    IF v_hinted THEN
+                        v_from_rank := p_low_ranks[i];
+                        v_from_vt := p_low_vts[i];
+                    END IF;
+                END IF;
+            END;
+
+            -- Every pass takes jobs, or finds a lane or a limit that the next ones pass by.
+            v_moved := false;
+            v_shut := v_full;
+            v_busy_rank := NULL;
+            FOR pass IN 1 .. 1000 LOOP
+                EXIT WHEN v_quota <= 0;
+                v_ordered := false;
+                <<choose>>
+                BEGIN
+                    IF i = 0 THEN
+                        -- The jobs are locked now, so that each lane gives what is counted here.
+                        SELECT array_agg(x.i), array_agg(a.id), array_agg(a.tenant), array_agg(false),
+                               array_agg(a.vt), array_agg(a.weight), array_agg(a.low), array_agg(h.jobs),
+                               array_agg(a.rank), count(*), NULL, false, p_low_ranks IS NOT NULL, false,
+                               false
+                          INTO v_spots, v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_takes,
+                               v_ranks, v_lanes, v_places, v_locked, v_hinted, v_capped, v_owes
+                          FROM unnest(p_queues, v_wants) WITH ORDINALITY AS x (queue, want, i)
+                          JOIN ojs_queue AS u ON u.name = x.queue AND u.paused_at IS NULL
+                                             AND u.limit_id IS NULL
+                         CROSS JOIN LATERAL (
+                               SELECT count(*) AS lanes, min(z.id) AS id, min(z.tenant) AS tenant,
+                                      min(z.vt) AS vt, min(z.weight) AS weight, min(z.rank) AS rank,
+                                      bool_or(z.limits IS NOT NULL OR z.timed) AS limited,
+                                      CASE WHEN p_low_ranks[x.i] IS NULL THEN 0
+                                           ELSE min(z.low) END AS low
+                                 FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.rank, l.limits, l.low,
+                                              l.timed
+                                         FROM ojs_lane AS l
+                                        WHERE l.queue = x.queue
+                                          AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                          AND (l.rank, l.vt) >= (coalesce(p_low_ranks[x.i], -32768),
+                                                                 coalesce(p_low_vts[x.i], '-Infinity'))
+                                          AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                                        ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z) AS a
+                         CROSS JOIN LATERAL (
+                               SELECT count(*)::int AS jobs
+                                 FROM (SELECT 1 FROM ojs_ready AS z
+                                        WHERE z.lane_id = a.id
+                                          AND z.seq >= CASE WHEN p_low_ranks[x.i] IS NULL THEN 0 ELSE
+                                                       greatest(a.low, (SELECT lo.seq
+                                                           FROM unnest(p_low_lanes, p_low_seqs)
+                                                                AS lo (lane, seq)
+                                                          WHERE lo.lane = a.id LIMIT 1)) - 128 END
+                                          AND ojs_fresh(z.expires_at, v_now)
+                                        ORDER BY z.lane_id, z.seq LIMIT x.want
+                                          FOR UPDATE SKIP LOCKED) AS locked) AS h
+                         WHERE x.want > 0 AND a.lanes = 1 AND NOT a.limited AND h.jobs > 0
+                           AND (v_levels IS NULL OR a.rank = v_level_ranks[v_levels[x.i]])
+                           AND (SELECT true FROM ojs_lane AS l
+                                 WHERE l.queue = x.queue AND l.rank < p_low_ranks[x.i]
+                                   AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                 ORDER BY l.queue, l.rank, l.vt LIMIT 1) IS NULL
+                           AND (SELECT true FROM ojs_lane AS l
+                                 WHERE l.queue = x.queue AND l.blocked_until <= v_now
+                                 ORDER BY l.queue, l.blocked_until LIMIT 1) IS NULL;
+                        EXIT WHEN v_lanes = 0;
+                        v_visited := true;
+                        EXIT choose;
+                    END IF;
+                    -- The head decides the priority; one lane alone needs no bookkeeping between lanes.
+                    IF p_tenant IS NULL THEN
+                        SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1], array_agg(z.id),
+                               (count(*) > 1 OR v_held) AND (array_agg(z.ordered))[1]
+                          INTO v_lanes, v_rank, v_vt, v_near, v_ordered
+                          FROM (SELECT l.id, l.rank, l.vt, l.ordered FROM ojs_lane AS l
+                                 WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                   AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
+                                   AND l.id <> ALL (v_barren)
+                                   AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
+                                   AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                                 ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+                    ELSE
+                        SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id),
+                               (count(*) > 1 OR v_held) AND bool_or(z.ordered)
+                          INTO v_lanes, v_rank, v_vt, v_near, v_ordered
+                          FROM (SELECT l.id, l.rank, l.vt, l.ordered, min(l.rank) OVER () AS head
+                                  FROM ojs_lane AS l
+                                 WHERE l.id = ANY (v_own)
+                                   AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                   AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
+                                   AND l.id <> ALL (v_barren)) AS z
+                         WHERE z.rank = z.head;
+                    END IF;
+                    IF v_lanes = 0 THEN
+                        EXIT WHEN NOT v_hinted;
+                        v_hinted := false;
+                        v_from_rank := -32768;
+                        v_from_vt := '-Infinity';
+                        CONTINUE;
+                    END IF;
+
+                    -- What others are at work on may turn out to be of higher priority.
+                    EXIT WHEN v_rank > v_busy_rank;
+                    IF v_rank <> v_level_ranks[v_levels[i]] THEN
+                        -- The best job is of another priority now: decide anew whose turn it is.
+                        v_level_ends[v_levels[i]] := v_taken[i] + v_before - v_need;
+                        v_level_queues := v_level_queues || i;
+                        v_level_ends := v_level_ends || NULL::int;
+                        v_level_ranks := v_level_ranks || v_rank;
+                        v_levels[i] := cardinality(v_level_ranks);
+                        v_moved := true;
+                        EXIT;
+                    END IF;
+
+                    v_locked := false;
+                    v_owes := false;
+                    IF v_ordered THEN
+                        SELECT o.lanes, o.takes, o.empty, o.behind
+                          INTO v_near, v_gives, v_empty, v_behind
+                          FROM ojs_in_order(q, v_rank, v_vt,
+                                            CASE WHEN p_tenant IS NOT NULL THEN v_near END,
+                                            v_barren, p_routes, v_quota, v_hinted, v_now) AS o;
+                        -- Only lanes with limits are locked: those are told by blocking the lane.
+                        SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.limited),
+                               array_agg(s.vt), array_agg(s.weight), array_agg(s.low),
+                               array_agg(s.place), array_agg(s.n), count(*), bool_or(s.limited)
+                          INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places, v_takes,
+                               v_lanes, v_capped
+                          FROM (SELECT l.id, l.tenant, false AS limited, l.vt, l.weight, l.low,
+                                       NULL::tid AS place, u.n
+                                  FROM unnest(v_near, v_gives) AS u (lane, n)
+                                  JOIN ojs_lane AS l ON l.id = u.lane
+                                 WHERE l.limits IS NULL
+                                 UNION ALL
+                                SELECT o.*
+                                  FROM (SELECT l.id, l.tenant, true, l.vt, l.weight, l.low, l.ctid, u.n
+                                          FROM unnest(v_near, v_gives) AS u (lane, n)
+                                          JOIN ojs_lane AS l ON l.id = u.lane
+                                         WHERE l.limits IS NOT NULL
+                                           AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                           FOR NO KEY UPDATE OF l SKIP LOCKED) AS o) AS s;
+                        IF v_lanes < cardinality(v_near) AND NOT v_held AND v_capped IS NOT TRUE THEN
+                            -- One that another claim is at work on holds older jobs: wait for it,
+                            -- unless one of those with limits is held already.
+                            PERFORM 1 FROM ojs_lane AS l
+                              WHERE l.id = (SELECT min(u.id) FROM unnest(v_near) AS u (id)
+                                             WHERE v_ids IS NULL OR u.id <> ALL (v_ids))
+                                FOR NO KEY UPDATE;
+                            v_held := true;
+                            CONTINUE;
+                        END IF;
+                        v_barren := v_barren || (SELECT array_agg(u.id) FROM unnest(v_near) AS u (id)
+                                                  WHERE v_ids IS NULL OR u.id <> ALL (v_ids));
+                        v_held := v_held OR v_capped IS TRUE;
+                    ELSIF v_lanes > 1 OR v_held THEN
+                        -- Even if none comes back: a lane whose facts have changed stays locked.
+                        v_held := true;
+                        IF p_tenant IS NOT NULL THEN
+                            SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.limited),
+                                   array_agg(s.vt), array_agg(s.weight), array_agg(s.low),
+                                   array_agg(s.place), count(*),
+                                   bool_or(s.limited)
+                              INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places,
+                                   v_lanes,
+                                   v_capped
+                              FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS limited, l.vt,
+                                           l.weight, l.low, l.ctid AS place
+                                      FROM ojs_lane AS l
+                                     WHERE l.id = ANY (v_near)
+                                       AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                     ORDER BY l.vt LIMIT v_quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
+                        ELSE
+                            -- The window keeps a fetcher from serving a lane far ahead of the head just
+                            -- because others hold the lanes before it.
+                            SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.limited),
+                                   array_agg(s.vt), array_agg(s.weight), array_agg(s.low),
+                                   array_agg(s.place), count(*),
+                                   bool_or(s.limited)
+                              INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places,
+                                   v_lanes,
+                                   v_capped
+                              FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS limited, l.vt,
+                                           l.weight, l.low, l.ctid AS place
+                                      FROM ojs_lane AS l
+                                     WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                       AND l.rank = v_rank AND l.vt >= v_vt
+                                       AND l.vt <= v_vt + v_quota + 1
+                                       AND l.vt <= v_vt + (v_quota + 1) / l.weight
+                                       AND l.id <> ALL (v_barren)
+                                       AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
+                                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                                     ORDER BY l.queue, l.rank, l.vt LIMIT v_quota
+                                       FOR NO KEY UPDATE SKIP LOCKED) AS s;
+                        END IF;
+                        v_locked := v_lanes > 0;
+                        IF NOT v_locked AND p_tenant IS NULL THEN
+                            SELECT array_agg(c.id) INTO v_near
+                              FROM (SELECT l.id FROM ojs_lane AS l
+                                     WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                       AND l.rank = v_rank AND l.vt >= v_vt
+                                       AND l.id <> ALL (v_barren)
+                                       AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
+                                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                                     ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
+                            CONTINUE WHEN v_near IS NULL;  -- another claim has just marked them all
+                        END IF;
+                    END IF;
+                    IF NOT v_locked AND NOT v_ordered THEN
+                        -- A lane alone, or all of them held by other fetchers: take heads under row
+                        -- locks only, lanes drawn by weight. Only at the head's priority, and only lanes
+                        -- without limits: those are told by blocking the lane, which takes its lock. Nor
+                        -- one alone whose jobs cost by duration: what short ones cost less would be
+                        -- given back though nothing was charged.
+                        SELECT array_agg(s.id), array_agg(s.tenant), array_agg(false), array_agg(s.vt),
+                               array_agg(s.weight), array_agg(s.low), count(*), false
+                          INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_lanes, v_capped
+                          FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.low FROM ojs_lane AS l
+                                 WHERE l.id = ANY (v_near)
+                                   AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                   AND l.limits IS NULL
+                                   AND (NOT l.timed OR p_tenant IS NULL AND cardinality(v_near) > 1)
+                                 ORDER BY -ln(1 - random()) / l.weight LIMIT v_quota) AS s;
+                        v_owes := cardinality(v_near) > 1;
+                        IF v_lanes = 0 THEN
+                            -- Limited lanes alone: wait for the first, unless one may be held already
+                            -- (two fetchers could then wait for each other).
+                            IF v_held THEN
+                                v_awaits := -v_near[1];
+                                EXIT;
+                            END IF;
+                            SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.limited),
+                                   array_agg(s.vt), array_agg(s.weight), array_agg(s.low),
+                                   array_agg(s.place), count(*),
+                                   bool_or(s.limited)
+                              INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places,
+                                   v_lanes,
+                                   v_capped
+                              FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS limited, l.vt,
+                                           l.weight, l.low, l.ctid AS place
+                                      FROM ojs_lane AS l
+                                     WHERE l.id = v_near[1]
+                                       AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                       FOR NO KEY UPDATE) AS s;
+                            v_locked := true;
+                            v_owes := false;
+                            v_held := true;
+                            CONTINUE WHEN v_lanes = 0;
+                        END IF;
+                    END IF;
+
+                    -- How many from each: the v_quota smallest tags vt + g/weight (start-time fairness).
+                    IF v_ordered THEN
+                        NULL;  -- counted already
+                    ELSIF v_lanes = 1 THEN
+                        v_takes := ARRAY[v_quota];
+                    ELSIF v_quota = 1 THEN
+                        v_takes := array_fill(0, ARRAY[v_lanes]);
+                        v_takes[1] := 1;
+                    ELSE
+                        -- Enough of them lie below the tag that every lane reaches with an equal share.
+                        SELECT max(t.vt + ceil(v_quota::float8 / v_lanes) / t.w) INTO v_upto
+                          FROM unnest(v_vts, v_weights) AS t (vt, w);
+                        SELECT array_agg(x.n ORDER BY x.i) INTO v_takes
+                          FROM (SELECT y.i, sum(y.one)::int AS n
+                                  FROM (SELECT i, 0 AS one FROM generate_series(1, v_lanes) AS i
+                                        UNION ALL
+                                        (SELECT t.i, 1
+                                           FROM unnest(v_vts, v_weights) WITH ORDINALITY AS t (vt, w, i)
+                                          CROSS JOIN LATERAL generate_series(
+                                                1, least(v_quota, (v_upto - t.vt) * t.w + 1)::int) AS g
+                                          ORDER BY t.vt + g / t.w, t.i LIMIT v_quota)) AS y
+                                 GROUP BY y.i) AS x;
+                    END IF;
+
+                    IF v_capped THEN
+                        v_seen := '{}';
+                        v_rooms := '{}';
+                        v_times := '{}';
+                        FOR k IN 1 .. v_lanes LOOP
+                            CONTINUE WHEN NOT v_limited[k] OR v_takes[k] = 0;
+                            SELECT l.limits INTO v_limits FROM ojs_lane AS l WHERE l.ctid = v_places[k];
+                            v_free := v_takes[k];
+                            v_closed := NULL;
+                            v_until := NULL;
+                            FOREACH v_limit IN ARRAY v_limits LOOP
+                                IF v_limit <> ALL (v_seen) THEN
+                                    v_seen := v_seen || v_limit;
+                                    IF pg_try_advisory_xact_lock(20266602, (v_limit % 2147483648)::int)
+                                    THEN
+                                        v_now := clock_timestamp();
+                                        SELECT v_rooms || CASE o.room WHEN 0 THEN -2 ELSE o.room END,
+                                               v_times || o.opens_at
+                                          INTO v_rooms, v_times FROM ojs_room(v_limit, v_now) AS o;
+                                    ELSE
+                                        v_rooms := v_rooms || -1;
+                                        v_times := v_times || NULL::timestamptz;
+                                        v_shut := v_shut || v_limit;
+                                        v_busy_rank := v_rank;
+                                        v_awaits := v_limit;
+                                    END IF;
+                                END IF;
+                                v_at := array_position(v_seen, v_limit);
+                                IF v_rooms[v_at] = -2 THEN
+                                    v_closed := v_limit;
+                                    v_until := v_times[v_at];
+                                END IF;
+                                v_free := least(v_free, v_rooms[v_at]);
+                            END LOOP;
+                            v_free := greatest(v_free, 0);
+                            IF v_closed IS NOT NULL THEN
+                                UPDATE ojs_lane AS l SET blocked_by = v_closed, blocked_until = v_until
+                                 WHERE l.ctid = v_places[k]
+                                RETURNING l.ctid INTO v_place;
+                                v_places[k] := v_place;
+                                PERFORM 1 FROM ojs_limit AS m
+                                  WHERE m.id = v_closed AND m.policy ->> 'on_limit' <> 'wait';
+                                IF FOUND THEN
+                                    v_crowded := coalesce(v_crowded, '[]') || jsonb_build_object(
+                                        'lane', v_ids[k], 'jobs', v_takes[k], 'limit', v_closed);
+                                ELSE
+                                    v_full := v_full || v_closed;
+                                    v_full_until := v_until;
+                                    v_shut := v_shut || v_closed;
+                                END IF;
+                            END IF;
+                            v_takes[k] := v_free;
+                            FOREACH v_limit IN ARRAY v_limits LOOP
+                                v_at := array_position(v_seen, v_limit);
+                                v_rooms[v_at] := v_rooms[v_at] - v_free;
+                            END LOOP;
+                        END LOOP;
+                    END IF;
+
+                END;
+
+                SELECT coalesce(sum(t), 0) INTO v_want FROM unnest(v_takes) AS t;
+                v_got := 0;
+                IF v_want > 0 THEN
+                    RETURN QUERY
+                    WITH h AS MATERIALIZED (
+                        SELECT w.lane, w.tenant, w.limits, hh.place, hh.seq, hh.attempt, hh.enqueued_at,
+                               CASE WHEN v_ordered THEN hh.seq
+                                    ELSE w.vt + row_number() OVER (PARTITION BY w.lane ORDER BY hh.seq)
+                                                / w.weight END AS tag, w.position
+                          FROM unnest(v_ids, v_takes, v_tenants, v_limited, v_vts, v_weights, v_lows)
+                               WITH ORDINALITY AS u (lane, n, tenant, limited, vt, weight, low, position)
+                          LEFT JOIN unnest(p_low_lanes, p_low_seqs) AS lo (lane, seq)
+                                 ON v_hinted AND NOT v_ordered AND lo.lane = u.lane
+                         CROSS JOIN LATERAL (SELECT u.lane, u.tenant, u.vt, u.weight, u.position,
+                                                    CASE WHEN u.limited THEN
+                                                        (SELECT l.limits || v_queue_limits
+                                                           FROM ojs_lane AS l
+                                                          WHERE l.ctid = v_places[u.position])
+                                                    ELSE v_queue_limits END AS limits) AS w
+                         CROSS JOIN LATERAL (
+                               SELECT z.ctid AS place, z.seq, z.attempt, z.enqueued_at
+                                 FROM ojs_ready AS z
+                                WHERE z.lane_id = u.lane
+                                  AND z.seq >= CASE WHEN v_hinted THEN greatest(u.low, lo.seq) - 128
+                                                    ELSE 0 END
+                                  AND ojs_fresh(z.expires_at, v_now)
+                                ORDER BY z.lane_id, z.seq LIMIT u.n
+                                  FOR UPDATE SKIP LOCKED) AS hh
+                    ), d AS (
+                        -- by place: h has just locked these rows, and no plan can read others
+                        DELETE FROM ojs_ready AS z USING h WHERE z.ctid = h.place
+                        RETURNING z.id, h.lane, h.tenant, h.limits, h.seq, h.attempt, h.enqueued_at,
+                                  h.tag, h.position
+                    ), b AS MATERIALIZED (
+                        -- the one look at the wide row
+                        SELECT d.id, d.lane, d.tenant, d.limits, d.seq, d.attempt + 1 AS attempt,
+                               d.enqueued_at, d.tag, d.position, s.at, s.ms,
+                               s.at + s.ms * interval '1 millisecond' AS until,
+                               j.type, j.queue, j.priority, j.version, j.args::text AS args,
+                               j.meta::text AS meta, j.attributes::text AS attributes, j.max_attempts,
+                               j.timeout_ms, j.created_at, j.scheduled_at, j.expires_at,
+                               j.activated_at, j.error::text AS error, j.errors::text AS errors,
+                               j.retry_delay_ms, j.watched, j.bytes
+                          FROM d JOIN ojs_job AS j ON j.id = d.id
+                         CROSS JOIN LATERAL (
+                               SELECT greatest(v_now, d.enqueued_at) AS at,
+                                      coalesce(p_lease_ms, j.visibility_ms, p_default_lease_ms) AS ms
+                               ) AS s
+                    ), a AS (
+                        INSERT INTO ojs_lease (id, lane_id, tenant, limits, watched, pool, worker_id,
+                                               attempt, enqueued_at, started_at, lease_ms, lease_until,
+                                               timeout_at)
+                        SELECT b.id, b.lane, b.tenant, b.limits, b.watched, p_pool, p_worker,
+                               b.attempt, b.enqueued_at, b.at, b.ms, b.until,
+                               b.at + b.timeout_ms * interval '1 millisecond'
+                          FROM b
+                    ), k AS (
+                        INSERT INTO ojs_hold (limit_id, job_id)
+                        SELECT x.id, b.id FROM b CROSS JOIN LATERAL unnest(b.limits) AS x (id)
+                        RETURNING limit_id
+                    ), o AS (
+                        INSERT INTO ojs_start AS t (limit_id, slot, at, jobs)
+                        SELECT k.limit_id, date_bin(m.slot_ms * interval '1 millisecond',
+                                               v_now, 'epoch'),
+                               v_now, count(*)
+                          FROM k CROSS JOIN LATERAL (  -- limited, or the whole table is joined
+                               SELECT l.slot_ms FROM ojs_limit AS l
+                                WHERE l.id = k.limit_id AND l.slot_ms IS NOT NULL LIMIT 1) AS m
+                         GROUP BY k.limit_id, m.slot_ms
+                        ON CONFLICT (limit_id, slot) DO UPDATE
+                           SET jobs = t.jobs + excluded.jobs, at = greatest(t.at, excluded.at)
+                    ), e AS (
+                        INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state,
+                                               to_state, attempt, bytes, worker_id, pool, limits,
+                                               took_ms)
+                        SELECT b.at, 3, b.id, b.queue, b.type, b.tenant, 3, 4, b.attempt, -b.bytes,
+                               p_worker, p_pool, b.limits,
+                               (extract(epoch FROM b.at - b.enqueued_at) * 1000)::bigint
+                          FROM b
+                    ), owed AS (
+                        -- no lock lets us charge the lanes: whoever has theirs next does
+                        INSERT INTO ojs_debt (lane_id, cost)
+                        SELECT d.lane, count(*) / v_weights[d.position] FROM d
+                         WHERE v_owes GROUP BY d.lane, d.position
+                    ), paid AS (
+                        DELETE FROM ojs_debt AS t
+                         WHERE v_locked AND t.lane_id = ANY (ARRAY(SELECT d.lane FROM d))
+                        RETURNING t.lane_id, t.cost
+                    ), u AS (
+                        UPDATE ojs_lane AS l
+                           SET vt = CASE WHEN l.ordered THEN l.vt
+                                         ELSE l.vt + n.jobs / l.weight + coalesce(
+                                              (SELECT sum(t.cost) FROM paid AS t
+                                                WHERE t.lane_id = l.id), 0) END,
+                               low = greatest(l.low, n.low)
+                          FROM (SELECT count(*) AS jobs, max(d.seq) AS low,
+                                       v_places[d.position] AS place
+                                  FROM d WHERE v_locked GROUP BY d.position) AS n
+                         WHERE l.ctid = n.place
+                    )
+                    SELECT b.id, b.type, b.queue, b.tenant, b.lane, b.seq, b.priority, b.version,
+                           b.args, b.meta, b.attributes, b.max_attempts, b.timeout_ms, b.created_at,
+                           b.scheduled_at, b.expires_at, b.activated_at, b.attempt, b.enqueued_at,
+                           b.at, b.ms, b.until, b.error, b.errors, b.retry_delay_ms, b.watched,
+                           CASE i WHEN 0 THEN v_ranks[b.position] ELSE v_rank END,
+                           CASE i WHEN 0 THEN v_vts[b.position] ELSE v_vt END,
+                           NULL::smallint, NULL::boolean, NULL::bigint, NULL::jsonb, NULL::boolean,
+                           NULL::text, NULL::int[], NULL::bigint
+                      FROM b
+                     ORDER BY b.tag, b.position;
+                    GET DIAGNOSTICS v_got = ROW_COUNT;
+                END IF;
+
+                IF v_ordered THEN
+                    -- Which lane is next goes by the first job of each; of jobs in the hands of others
+                    -- too, since those may come back.
+                    FOR r IN SELECT l.ctid AS place, (
+                                    SELECT z.seq FROM ojs_ready AS z
+                                     WHERE z.lane_id = l.id AND z.seq >= l.low - 128
+                                       AND ojs_fresh(z.expires_at, v_now)
+                                     ORDER BY z.lane_id, z.seq LIMIT 1) AS head
+                               FROM ojs_lane AS l
+                              WHERE l.id = ANY (v_ids || v_behind) AND l.ordered
+                                FOR NO KEY UPDATE SKIP LOCKED
+                    LOOP
+                        UPDATE ojs_lane AS l
+                           SET vt = greatest(l.vt, r.head), low = greatest(l.low, r.head)
+                         WHERE l.ctid = r.place AND r.head > l.vt;
+                        v_held := true;
+                    END LOOP;
+                END IF;
+
+                IF v_got < v_want OR v_ordered THEN
+                    -- Some lane held fewer jobs than asked for. One that is empty leaves the index,
+                    -- but only if no producer is at work on it: see ojs_wake.
+                    FOR r IN SELECT u.lane FROM unnest(v_ids, v_takes) AS u (lane, n)
+                              WHERE u.n > 0 AND NOT v_ordered
+                                AND (SELECT true FROM ojs_ready AS z WHERE z.lane_id = u.lane
+                                      ORDER BY z.lane_id, z.seq LIMIT 1) IS NULL
+                              UNION ALL
+                             SELECT u.lane FROM unnest(v_empty) AS u (lane)
+                              WHERE v_ordered
+                                AND (SELECT true FROM ojs_ready AS z WHERE z.lane_id = u.lane
+                                      ORDER BY z.lane_id, z.seq LIMIT 1) IS NULL
+                    LOOP
+                        IF pg_try_advisory_xact_lock(20266603, (r.lane % 128)::int)
+                           AND NOT EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = r.lane)
+                        THEN
+                            UPDATE ojs_lane AS l SET active = false
+                              FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
+                                       FOR NO KEY UPDATE SKIP LOCKED) AS s
+                             WHERE l.id = s.id AND l.id = r.lane;
+                            IF FOUND THEN  -- who comes back joins at the present virtual time
+                                DELETE FROM ojs_debt AS t WHERE t.lane_id = r.lane;
+                            END IF;
+                            v_held := true;
+                        END IF;
+                    END LOOP;
+                END IF;
+
+                v_need := v_need - v_got;
+                v_quota := v_quota - v_got;
+                IF i = 0 THEN
+                    FOR k IN 1 .. v_lanes LOOP
+                        v_taken[v_spots[k]] := v_takes[k];
+                    END LOOP;
+                    EXIT;
+                END IF;
+                IF v_hinted AND (v_got < v_want OR v_ordered AND v_got = 0) THEN
+                    v_hinted := false;  -- jobs may lie below the hint: look again without it
+                    v_from_rank := -32768;
+                    v_from_vt := '-Infinity';
+                ELSIF v_ordered THEN
+                    EXIT WHEN v_near IS NULL AND cardinality(v_empty) = 0;  -- others have them all
+                    v_barren := v_barren || v_empty
+                        || (SELECT array_agg(u.lane) FROM unnest(v_ids, v_takes) AS u (lane, n)
+                             WHERE u.n = 0);
+                ELSIF v_got = 0 AND v_want > 0 THEN
+                    -- Look behind them. What they hold is over or taken, it holds nobody else back.
+                    v_barren := v_barren
+                        || (SELECT array_agg(u.lane) FROM unnest(v_ids, v_takes) AS u (lane, n)
+                             WHERE u.n > 0);
+                ELSIF v_got = 0 AND v_full IS NOT NULL THEN
+                    -- Its neighbours that count for the same limit: the next claims need not look. Not
+                    -- all of them, since all that are marked are opened when a job of them ends.
+                    v_at := cardinality(v_full);
+                    UPDATE ojs_lane AS l SET blocked_by = v_full[v_at], blocked_until = v_full_until
+                      FROM (SELECT m.ctid AS place FROM ojs_lane AS m
+                             WHERE m.id = ANY (ARRAY(
+                                   SELECT z.id
+                                     FROM (SELECT n.id, n.limits FROM ojs_lane AS n
+                                            WHERE n.queue = q
+                                              AND ojs_offered(n.active, n.blocked_by, n.paused)
+                                              AND (n.rank, n.vt) >= (v_rank, v_vt)
+                                            ORDER BY n.queue, n.rank, n.vt LIMIT 100) AS z
+                                    WHERE v_full[v_at] = ANY (z.limits)))
+                               AND ojs_offered(m.active, m.blocked_by, m.paused)
+                               FOR NO KEY UPDATE SKIP LOCKED) AS s
+                     WHERE l.ctid = s.place;
+                END IF;
+            END LOOP;
+            IF v_takes_turns AND i > 0 THEN
+                v_taken[i] := v_taken[i] + v_before - v_need;
+                -- out of slots is not out of jobs: others gave more than they were asked for at last
+                v_is_open[i] := v_moved OR v_taken[i] = v_wants[i] OR v_need <= 0;
+                v_stock[i] := CASE WHEN v_is_open[i] THEN NULL ELSE v_taken[i] END;
             END IF;
         END LOOP;
+        EXIT WHEN NOT v_takes_turns OR v_need <= 0 AND v_wants = v_taken;
+        IF NOT v_visited THEN
+            v_stock := v_taken;  -- an owed turn has moved, so that less is asked of one than it gave
+        END IF;
     END LOOP;
 
-    IF v_need > 0 AND EXISTS (SELECT 1 FROM ojs_later AS x WHERE x.due_at <= v_now) THEN
-        id := NULL;
-        due := true;
+    IF v_keeps AND cardinality(v_order) > 0 THEN
+        PERFORM ojs_turn_keep(v_turn, v_order, v_is_open,
+                              CASE WHEN p_strategy = 2 THEN p_weights END,
+                              p_tenant IS NOT NULL OR p_routes IS NOT NULL, v_now);
+    END IF;
+
+    IF v_takes_turns AND v_order[1] <> ANY (v_order) THEN
+        turns := v_order;
+    END IF;
+    IF v_need > 0 THEN
+        due := EXISTS (SELECT 1 FROM ojs_later AS x WHERE x.due_at <= v_now);
+        FOREACH q IN ARRAY p_queues LOOP
+            v_opens := least(v_opens, (SELECT l.blocked_until FROM ojs_lane AS l
+                                        WHERE l.queue = q AND l.blocked_until IS NOT NULL
+                                        ORDER BY l.queue, l.blocked_until LIMIT 1));
+        END LOOP;
+        opens_ms := CASE WHEN v_opens IS NOT NULL THEN  -- greatest() passes over nulls
+            ceil(extract(epoch FROM greatest(v_opens - clock_timestamp(), '0')) * 1000) END;
+        crowded := v_crowded;
+        awaits := v_awaits;
+    END IF;
+    IF due OR opens_ms IS NOT NULL OR crowded IS NOT NULL OR turns IS NOT NULL
+       OR awaits IS NOT NULL
+    THEN
         RETURN NEXT;
     END IF;
 END $$

@@ -3,6 +3,6 @@ CREATE OR REPLACE FUNCTION ojs_present(p_queue text, p_rank smallint) RETURNS fl
 LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT m.vt FROM ojs_lane AS m
                       WHERE m.queue = p_queue COLLATE "C" AND m.rank = p_rank
-                        AND m.active AND NOT m.blocked AND NOT m.paused
+                        AND ojs_offered(m.active, m.blocked_by, m.paused)
                       ORDER BY m.queue, m.rank, m.vt LIMIT 1), 0)
 $$

@@ -1,23 +1,27 @@
--- ojs_release: let the lanes of capped tenants run again after one of their leases ended.
--- Locks: the tenants, shared: a claim blocks a lane only under the exclusive tenant lock and after
--- counting, so it has either seen our lease gone or we see its block. Then the lanes, in id order.
-CREATE OR REPLACE FUNCTION ojs_release(p_tenants text[]) RETURNS int
+-- ojs_release: active jobs that counted for limits have ended; let what waits for those go on.
+-- Called by the statement that deleted the leases. `p_jobs` may be empty: then it only opens lanes.
+-- Locks: the limits, shared: a claim blocks a lane only under the exclusive lock and after counting,
+-- so it has either seen our jobs gone or we see its block. Then the lanes, in id order.
+CREATE OR REPLACE FUNCTION ojs_release(p_jobs uuid[], p_limits bigint[]) RETURNS int
 LANGUAGE plpgsql STRICT AS $$
 DECLARE
     lane record;
     freed int := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(20266602, s.key)
-       FROM (SELECT DISTINCT hashtext(t) AS key FROM unnest(p_tenants) AS t ORDER BY 1) AS s;
-    FOR lane IN SELECT l.id, l.queue FROM ojs_lane AS l
-                 WHERE l.tenant = ANY (p_tenants) AND l.cap IS NOT NULL AND l.blocked
+       FROM (SELECT DISTINCT (l % 2147483648)::int AS key FROM unnest(p_limits) AS l ORDER BY 1
+            ) AS s;
+    DELETE FROM ojs_hold AS h WHERE h.limit_id = ANY (p_limits) AND h.job_id = ANY (p_jobs);
+    FOR lane IN SELECT l.id, l.queue FROM ojs_lane AS l WHERE l.blocked_by = ANY (p_limits)
                  ORDER BY l.id FOR NO KEY UPDATE
     LOOP
         UPDATE ojs_lane AS l
-           SET blocked = false, vt = greatest(l.vt, ojs_present(l.queue, l.rank))
+           SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l)
          WHERE l.id = lane.id;
         PERFORM pg_notify('ojs_ready', lane.queue);
         freed := freed + 1;
     END LOOP;
+    PERFORM pg_notify('ojs_ready', m.key) FROM ojs_limit AS m
+      WHERE m.id = ANY (p_limits) AND m.kind = 1 AND m.is_exceeded;
     RETURN freed;
 END $$

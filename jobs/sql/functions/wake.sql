@@ -33,9 +33,7 @@ BEGIN
         FOR lane IN SELECT l.id, l.queue FROM ojs_lane AS l
                      WHERE l.id = ANY (p_lanes) AND NOT l.active ORDER BY l.id
         LOOP
-            -- a lane that was empty joins at the present virtual time: idling earns no credit
-            UPDATE ojs_lane AS l
-               SET active = true, vt = greatest(l.vt, ojs_present(l.queue, l.rank))
+            UPDATE ojs_lane AS l SET active = true, vt = ojs_rejoin(l)
              WHERE l.id = lane.id AND NOT l.active;
             IF FOUND THEN
                 PERFORM pg_notify('ojs_ready', lane.queue);

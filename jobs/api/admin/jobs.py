@@ -1,0 +1,200 @@
+"""Jobs as operators see them. Spec: contract 24.1, 24.2."""
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.api import codec
+from jobs.api.admin.base import SINCE, chosen, list_of, listed, moment, optional_text, plain
+from jobs.api.admin.detail import JOB_DETAIL, JOB_SUMMARY, job_detail, summary
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.jobs import JobDetail, decode_priority
+from jobs.api.openapi import operation
+from jobs.api.override import OVERRIDE, decode_override
+from jobs.api.paging import NUMBERED, admin_page
+from jobs.api.schemas import STATE, TIME, Schema, array, maybe, obj, text
+from jobs.api.schemas.jobs import PRIORITY
+from jobs.domain.states import State, state_of
+from jobs.domain.times import format_time
+from jobs.services.attempts import timeline
+from jobs.services.events import StoredEvent, event_name
+from jobs.services.find import SORTS, Wanted, find_jobs, pattern
+from jobs.services.operate import cancel_job, change_priority, delete_job, retry_job
+
+FLAG: Schema = {"type": "string", "enum": ["true", "false", ""]}
+FILTER: dict[str, Schema] = {
+    "queue": text(),
+    "state": {"type": "string", "enum": [*State, ""]},
+    "type": {**text(), "description": "Exact, or the beginning and `*`"},
+    "tenant": text(),
+    "since": SINCE,
+    "until": SINCE,
+    "sort": {"type": "string", "enum": [*SORTS, ""]},
+    "order": {"type": "string", "enum": ["asc", "desc", ""]},
+    "exclude_terminal": FLAG,
+}
+SNAPSHOT = obj(
+    {
+        "phase": text(1),
+        "state": maybe(STATE),
+        "duration": text(),
+        "at": TIME,
+        "error": maybe(text()),
+    }
+)
+
+
+def decode_wanted(request: Request, tenant: str | None) -> Wanted:
+    """Read the filter of a list of jobs. Raises InvalidRequest."""
+    state = chosen(request, "state", [one.value for one in State])
+    kind = plain(request, "type")
+    return Wanted(
+        state=State(state) if state else None,
+        queue=plain(request, "queue"),
+        tenant=tenant or plain(request, "tenant"),
+        type=kind and pattern(kind),
+        since=moment(request, "since"),
+        until=moment(request, "until"),
+        is_live=chosen(request, "exclude_terminal", ("true", "false")) == "true",
+        sort=chosen(request, "sort", SORTS) or None,
+        ascending=chosen(request, "order", ("asc", "desc")) == "asc",
+    )
+
+
+class AdminJobs(OJSView):
+    """Jobs by filter."""
+
+    scopes = {"GET": "ojs:admin:read"}
+
+    @operation("adminListJobs", {200: list_of(JOB_SUMMARY, "jobs")}, query={**FILTER, **NUMBERED})
+    def get(self, request: Request) -> Answer:
+        """List jobs, newest first, those of an ended state by their end.
+
+        Filters and orders that no index follows are applied to the first rows in that order:
+        50,000 of those that wait or run, 20,000 otherwise; `total` is then what was found there,
+        with `total_is_estimate`. With `exclude_terminal` the items are whole envelopes, as exports
+        need them.
+        """
+        window, wanted = admin_page(request), decode_wanted(request, self.principal.tenant)
+        found = find_jobs(wanted, offset=window.offset, limit=window.limit)
+        encode: Any = codec.encode_job if wanted.is_live else summary
+        items = [encode(job) for job in found.jobs]
+        return Answer(listed(items, found.total, window, "jobs", is_estimate=found.is_estimate))
+
+
+class AdminJob(JobDetail):
+    """One job."""
+
+    scopes = {
+        "GET": "ojs:admin:read",
+        "PATCH": "ojs:admin:write",
+        "DELETE": "ojs:admin:write",
+    }
+    http_method_names = ["get", "head", "patch", "delete", "options"]
+
+    @operation("adminGetJob", {200: JOB_DETAIL}, refusals=(404,))
+    def get(self, request: Request, job_id: str) -> Answer:
+        """Show a job with everything known of it."""
+        return Answer(job_detail(self.visible(job_id)))
+
+    @operation(
+        "adminChangeJob",
+        {200: JOB_DETAIL},
+        body=obj({"priority": PRIORITY}),
+        refusals=(404, 409),
+    )
+    def patch(self, request: Request, job_id: str) -> Answer:
+        """Change the priority of a job that waits: available, scheduled or pending."""
+        priority = decode_priority(self.body())
+        self.visible(job_id)
+        return Answer(job_detail(change_priority(job_id, priority, self.caller)))
+
+    @operation("adminDeleteJob", {204: None}, refusals=(404, 409))
+    def delete(self, request: Request, job_id: str) -> Answer:
+        """Delete an ended job for good."""
+        self.visible(job_id)
+        delete_job(job_id, self.caller)
+        return Answer(None, status=204)
+
+
+class AdminJobRetry(JobDetail):
+    """Retry by hand."""
+
+    scopes = {"POST": "ojs:admin:write"}
+    http_method_names = ["post", "options"]
+
+    @operation(
+        "adminRetryJob",
+        {200: JOB_DETAIL},
+        body=obj({}, {"override": maybe(OVERRIDE)}),
+        needs_body=False,
+        refusals=(404, 409),
+    )
+    def post(self, request: Request, job_id: str) -> Answer:
+        """Make a discarded or cancelled job available again, with changes if wanted."""
+        raw = self.optional_body().get("override")
+        job = self.visible(job_id)
+        override = decode_override(raw, job)
+        if override and override.queue:
+            self.principal.require_enqueue([(override.queue, job.type)])
+        return Answer(job_detail(retry_job(job_id, override, self.caller)))
+
+
+class AdminJobCancel(JobDetail):
+    """Cancel."""
+
+    scopes = {"POST": "ojs:admin:write"}
+    http_method_names = ["post", "options"]
+
+    @operation(
+        "adminCancelJob",
+        {200: JOB_DETAIL},
+        body=obj({}, {"reason": maybe(text())}),
+        needs_body=False,
+        refusals=(404, 409),
+    )
+    def post(self, request: Request, job_id: str) -> Answer:
+        """Cancel a job that waits or runs."""
+        reason = optional_text(self.optional_body(), "reason")
+        self.visible(job_id)
+        job, _ = cancel_job(job_id, self.caller, reason)
+        return Answer(job_detail(job))
+
+
+class AdminJobTrace(JobDetail):
+    """The way of a job."""
+
+    scopes = {"GET": "ojs:admin:read"}
+    http_method_names = ["get", "head", "options"]
+
+    @operation(
+        "adminTraceJob",
+        {200: obj({"job_id": text(1), "snapshots": array(SNAPSHOT)})},
+        refusals=(404,),
+    )
+    def get(self, request: Request, job_id: str) -> Answer:
+        """Show what happened to a job, in order, and how long each step took."""
+        self.visible(job_id)
+        events = timeline(job_id)
+        following = [event.at for event in events[1:]]
+        snapshots = (
+            [
+                _snapshot(event, (after - event.at).total_seconds())
+                for event, after in zip(events, [*following, events[-1].at], strict=True)
+            ]
+            if events
+            else []
+        )
+        return Answer({"job_id": job_id, "snapshots": snapshots})
+
+
+def _snapshot(event: StoredEvent, seconds: float) -> dict[str, Any]:
+    error = event.data.get("error")
+    return {
+        "phase": event_name(event).partition(".")[2],
+        "state": None if event.to_state is None else state_of(event.to_state).value,
+        "duration": f"{max(0.0, seconds):.3g}s",
+        "at": format_time(event.at),
+        "error": str(error.get("message", "")) if isinstance(error, dict) else None,
+    }

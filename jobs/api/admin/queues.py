@@ -1,0 +1,174 @@
+"""Queues as operators see them. Spec: contract 24.1, 24.2."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.api import codec
+from jobs.api.admin.base import ReadView, WriteView, list_of, listed, optional_text
+from jobs.api.answer import Answer
+from jobs.api.openapi import operation
+from jobs.api.paging import NUMBERED, admin_page
+from jobs.api.queues import COUNTS, STATUS, encode_config, known_name
+from jobs.api.schemas import (
+    BOOLEAN,
+    NUMBER,
+    OBJECT,
+    QUEUE,
+    TIME,
+    component,
+    integer,
+    maybe,
+    obj,
+)
+from jobs.domain.errors import NotFound
+from jobs.domain.queues import terms_of
+from jobs.domain.states import State
+from jobs.domain.times import format_time
+from jobs.services.queues import QueueStats, named_stats, oldest_available, pause, resume
+from jobs.services.rates import Latency, Rates, latencies_of, rates_of
+
+SUMMARY = {
+    "name": QUEUE,
+    "state": STATUS,
+    "status": STATUS,
+    "paused": BOOLEAN,
+    "counts": obj(COUNTS),
+    "depth": integer(0),
+    "throughput": obj(dict.fromkeys(("processed_per_minute", "failed_per_minute"), NUMBER)),
+    "latency_ms": obj(dict.fromkeys(("p50", "p95", "p99"), NUMBER)),
+    "created_at": TIME,
+}
+PAUSED_AT = {"paused_at": TIME}
+QUEUE_SUMMARY = component("QueueSummary", obj(SUMMARY, PAUSED_AT))
+DETAIL = component(
+    "QueueDetail",
+    obj({**SUMMARY, "configuration": OBJECT, "oldest_available_at": maybe(TIME)}, PAUSED_AT),
+)
+SWITCHED = obj({**SUMMARY, "paused_at": maybe(TIME)})
+
+
+def visible_queues(tenant: str | None, *, limit: int, offset: int) -> tuple[list[QueueStats], int]:
+    """Return queues by name and how many there are; a tenant's own numbers when one is given."""
+    return named_stats(tenant=tenant, limit=limit, offset=offset)
+
+
+def encode_queues(
+    found: Sequence[QueueStats], *, tenant: str | None = None
+) -> list[dict[str, Any]]:
+    """Encode queues with what happens in them; latencies are not known by tenant."""
+    names = [queue.name for queue in found]
+    rates = rates_of(names, tenant) if names else {}
+    latencies = latencies_of(names) if names and tenant is None else {}
+    return [
+        _encode(queue, rates.get(queue.name, Rates()), latencies.get(queue.name, Latency()))
+        for queue in found
+    ]
+
+
+def _encode(queue: QueueStats, rates: Rates, latency: Latency) -> dict[str, Any]:
+    status = "paused" if queue.paused_at else "active"
+    shown: dict[str, Any] = {
+        "name": queue.name,
+        "state": status,
+        "status": status,
+        "paused": queue.paused_at is not None,
+        "counts": {state.value: queue.jobs.get(state, 0) for state in State},
+        "depth": queue.depth,
+        "throughput": {
+            "processed_per_minute": rates.completed,
+            "failed_per_minute": rates.failed,
+        },
+        "latency_ms": {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99},
+        "created_at": format_time(queue.created_at),
+    }
+    if queue.paused_at:
+        shown["paused_at"] = format_time(queue.paused_at)
+    return shown
+
+
+def _pressure(queue: QueueStats) -> dict[str, Any]:
+    """Encode a bound with how much of it is used. Spec: contract 24.2, QueueDetail."""
+    bound = terms_of(queue.config).bound
+    if bound is None:
+        return {}
+    ratio = bound.tightest(queue.depth, queue.size_bytes or 0).ratio
+    state = "normal" if ratio < bound.warning_threshold else "warning"
+    shown = {
+        "enabled": True,
+        "strategy": bound.strategy,
+        "threshold": bound.warning_threshold,
+        "current_depth": queue.depth,
+        "state": "critical" if ratio >= 1 else state,
+    }
+    if bound.max_size_bytes is not None:
+        shown["current_size_bytes"] = queue.size_bytes
+    return {"backpressure": {**queue.config["backpressure"], **shown}}
+
+
+class AdminQueues(ReadView):
+    """All queues."""
+
+    @operation("adminListQueues", {200: list_of(QUEUE_SUMMARY, "queues")}, query=NUMBERED)
+    def get(self, request: Request) -> Answer:
+        """List queues by name, with counts, throughput and latency."""
+        window, tenant = admin_page(request), self.principal.tenant
+        found, total = visible_queues(tenant, limit=window.limit, offset=window.offset)
+        return Answer(listed(encode_queues(found, tenant=tenant), total, window, "queues"))
+
+
+class AdminQueue(ReadView):
+    """One queue."""
+
+    @operation("adminGetQueue", {200: DETAIL}, refusals=(404,))
+    def get(self, request: Request, name: str) -> Answer:
+        """Show a queue, its configuration and since when its oldest available job waits."""
+        tenant = self.principal.tenant
+        found, _ = named_stats(tenant=tenant, names=[known_name(name)], limit=1, offset=0)
+        if not found:
+            raise NotFound.of("queue", name)
+        oldest = oldest_available(name, tenant)
+        configuration = encode_config(name, found[0].config)["configuration"]
+        if tenant is None:  # a tenant sees its own jobs alone, the bound is of all
+            configuration |= _pressure(found[0])
+        return Answer(
+            {
+                **encode_queues(found, tenant=tenant)[0],
+                "configuration": configuration,
+                "oldest_available_at": oldest and format_time(oldest),
+            }
+        )
+
+
+class SwitchView(WriteView):
+    """Pauses or resumes."""
+
+    is_global = True
+
+    def switched(self, name: str, *, paused: bool) -> Answer:
+        """Switch a queue and show it."""
+        reason = optional_text(self.optional_body(), "reason")
+        queue = codec.queue_name("name", name)
+        switch = pause if paused else resume
+        numbers, _ = switch(queue, self.caller, reason)
+        shown = encode_queues([numbers])[0]
+        return Answer({**shown, "paused_at": shown.get("paused_at")})
+
+
+class AdminQueuePause(SwitchView):
+    """Pause a queue."""
+
+    @operation("adminPauseQueue", {200: SWITCHED}, body=OBJECT, needs_body=False)
+    def post(self, request: Request, name: str) -> Answer:
+        """Stop handing out a queue's jobs; idempotent, makes an unknown queue."""
+        return self.switched(name, paused=True)
+
+
+class AdminQueueResume(SwitchView):
+    """Resume a queue."""
+
+    @operation("adminResumeQueue", {200: SWITCHED}, body=OBJECT, needs_body=False)
+    def post(self, request: Request, name: str) -> Answer:
+        """Hand out a queue's jobs again; idempotent, makes an unknown queue."""
+        return self.switched(name, paused=False)

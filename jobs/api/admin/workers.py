@@ -1,0 +1,204 @@
+"""Workers as operators see and steer them. Spec: contract 24.1, 24.2, 33 GS-15."""
+
+from typing import Any
+
+import orjson
+from rest_framework.request import Request
+
+from jobs.api.admin.base import (
+    ReadView,
+    WriteView,
+    chosen,
+    known_worker_id,
+    list_of,
+    listed,
+    optional_text,
+    plain,
+)
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.paging import NUMBERED, admin_page
+from jobs.api.schemas import (
+    ANY,
+    OBJECT,
+    TIME,
+    Schema,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+    text,
+)
+from jobs.api.schemas.workers import DIRECTIVE
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.times import format_time
+from jobs.queries import WorkerRow
+from jobs.services import workers as service
+from jobs.services.audit import audited
+from jobs.services.heartbeat import Standing
+
+STANDINGS = ("running", "quiet", "stale", "terminate")
+MEMBERS: Schema = {
+    "id": text(1),
+    "state": {"type": "string", "enum": list(STANDINGS)},
+    "directive": DIRECTIVE,
+    "queues": array(text()),
+    "concurrency": maybe(integer(0)),
+    "active_jobs": integer(0),
+    "started_at": TIME,
+    "last_heartbeat_at": maybe(TIME),
+    "last_heartbeat": maybe(TIME),
+    "hostname": maybe(text()),
+    "pid": maybe(integer(0)),
+    "version": maybe(text()),
+    "pool": maybe(text()),
+    "metadata": OBJECT,
+    "labels": ANY,
+}
+SUMMARY = component("WorkerSummary", obj(MEMBERS))
+DETAIL = component(
+    "WorkerDetail", obj({**MEMBERS, "active_job_ids": array(text(1)), "handlers": array(text())})
+)
+DIRECTED = component("DirectedWorker", obj({**MEMBERS, "worker_id": text(1)}))
+COUNTS = obj({name: integer(0) for name in ("total", "running", "quiet", "stale")})
+REASON = obj({}, {"reason": maybe(text())})
+
+
+def encode_worker(worker: WorkerRow) -> dict[str, Any]:
+    """Encode a worker."""
+    labels = orjson.loads(worker.labels or "null")
+    facts = labels if isinstance(labels, dict) else {}
+    heard = worker.last_heartbeat_at and format_time(worker.last_heartbeat_at)
+    version = facts.get("version")
+    return {
+        "id": worker.id,
+        "state": worker.standing,
+        "directive": Standing(worker.directive).name.lower(),
+        "queues": orjson.loads(worker.queues or "[]"),
+        "concurrency": worker.concurrency,
+        "active_jobs": worker.active,
+        "started_at": format_time(worker.started_at),
+        "last_heartbeat_at": heard,
+        "last_heartbeat": heard,
+        "hostname": worker.hostname,
+        "pid": worker.pid,
+        "version": version if isinstance(version, str) else None,
+        "pool": worker.pool,
+        "metadata": facts,
+        "labels": labels,
+    }
+
+
+class AdminWorkers(ReadView):
+    """All workers."""
+
+    is_global = True
+
+    @operation(
+        "adminListWorkers",
+        {200: list_of(SUMMARY, "workers", more={"summary": COUNTS})},
+        query={
+            "state": {"type": "string", "enum": [*STANDINGS, ""]},
+            "pool": text(),
+            **NUMBERED,
+        },
+        aliases={"/ojs/v1/workers": "listWorkers"},
+    )
+    def get(self, request: Request) -> Answer:
+        """List workers that live or fell silent lately, by name, and count them by state."""
+        window = admin_page(request)
+        wanted = service.WorkerFilter(
+            chosen(request, "state", STANDINGS) or None, plain(request, "pool")
+        )
+        found = service.workers(wanted, limit=window.limit, offset=window.offset)
+        counts = service.standings(wanted)
+        total = counts.get(wanted.standing, 0) if wanted.standing else sum(counts.values())
+        shown = listed([encode_worker(one) for one in found], total, window, "workers")
+        summary = {name: counts.get(name, 0) for name in ("running", "quiet", "stale")}
+        return Answer({**shown, "summary": {"total": sum(counts.values()), **summary}})
+
+
+class AdminWorker(OJSView):
+    """One worker."""
+
+    scopes = {"GET": "ojs:admin:read", "DELETE": "ojs:admin:write"}
+    is_global = True
+
+    @operation("adminGetWorker", {200: DETAIL}, refusals=(404,))
+    def get(self, request: Request, worker_id: str) -> Answer:
+        """Show a worker and the jobs it holds."""
+        found = service.worker(known_worker_id(worker_id))
+        ids = service.active_jobs(worker_id)
+        handlers = (orjson.loads(found.labels or "null") or {}) if found.labels else {}
+        types = handlers.get("handlers") if isinstance(handlers, dict) else None
+        names = [str(one) for one in types] if isinstance(types, list) else []
+        return Answer({**encode_worker(found), "active_job_ids": ids, "handlers": names})
+
+    @operation(
+        "adminDeleteWorker",
+        {204: None},
+        query={"force": {"type": "string", "enum": ["true", "false", ""]}},
+        refusals=(404, 409),
+    )
+    def delete(self, request: Request, worker_id: str) -> Answer:
+        """Forget a worker and give its jobs back unharmed, at once.
+
+        One that heartbeats is refused unless `force=true`.
+        """
+        force = chosen(request, "force", ("true", "false")) == "true"
+        with audited(self.caller, "worker.removed", known_worker_id(worker_id)) as data:
+            data["returned_jobs"] = service.remove(worker_id, force=force)
+        return Answer(None, status=204)
+
+
+class WorkerDirective(WriteView):
+    """What an operator wants of one worker."""
+
+    is_global = True
+
+    @operation(
+        "directWorker",
+        {200: DIRECTED},
+        path={"verb": {"type": "string", "enum": list(service.DIRECTIVES)}},
+        body=REASON,
+        needs_body=False,
+        refusals=(404, 409),
+    )
+    def post(self, request: Request, worker_id: str, verb: str) -> Answer:
+        """Tell a worker what to do; it learns it with its next heartbeat or FETCH."""
+        reason = optional_text(self.optional_body(), "reason")
+        known_worker_id(worker_id)
+        with audited(self.caller, f"worker.{verb}", worker_id, reason=reason):
+            service.direct(worker_id, verb)
+        return Answer({**encode_worker(service.worker(worker_id)), "worker_id": worker_id})
+
+
+class WorkersDirective(WriteView):
+    """What an operator wants of all workers."""
+
+    is_global = True
+
+    @operation(
+        "directWorkers",
+        {200: obj({"directive": text(1), "affected": integer(0)})},
+        body=obj(
+            {"directive": {"type": "string", "enum": list(service.DIRECTIVES)}},
+            {"pool": maybe(text()), "reason": maybe(text())},
+        ),
+    )
+    def post(self, request: Request) -> Answer:
+        """Tell all workers that live, or those of a pool, what to do.
+
+        Those that were told to terminate are past resuming and quieting.
+        """
+        body = self.body()
+        verb = body.get("directive")
+        if not isinstance(verb, str) or verb not in service.DIRECTIVES:
+            names = ", ".join(service.DIRECTIVES)
+            raise InvalidRequest.field("directive", f"must be one of {names}", verb)
+        pool, reason = optional_text(body, "pool"), optional_text(body, "reason")
+        with audited(self.caller, f"workers.{verb}", pool or "all", reason=reason) as data:
+            affected = data["affected"] = service.direct_all(verb, pool)
+        return Answer({"directive": verb, "affected": affected})

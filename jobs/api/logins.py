@@ -1,0 +1,55 @@
+"""Logins at the console and Django's admin, for the audit log. Spec: contract 31.5.
+
+Django tells of logins by signals alone, whatever page or backend they went by. A host's own
+customers log in elsewhere and are none of the audit log's business.
+"""
+
+from typing import Any
+
+from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.http import HttpRequest
+
+from jobs.domain.caller import Caller
+from jobs.services.audit import record
+
+PAGES = {
+    "ojs_console": "console",
+    "admin": "admin",
+}  # how actors are called, by application of URLs
+MAX_NAME = 150  # of a user
+
+
+def watch() -> None:
+    """Record logins from now on."""
+    user_logged_in.connect(_succeeded, dispatch_uid="ojs_login_success")
+    user_login_failed.connect(_failed, dispatch_uid="ojs_login_failure")
+
+
+def _succeeded(*, request: HttpRequest | None, user: Any, **_: Any) -> None:
+    page, name = _page(request), user.get_username()
+    if page and request:
+        record(_caller(f"{page}:{name}", request), "auth.login_success", name)
+
+
+def _failed(*, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
+    """Record who it was said to be: nobody is known, so the entry is nobody's."""
+    page = _page(request)
+    if page and request:
+        name = str(credentials.get("username", ""))[:MAX_NAME].replace("\x00", "")
+        record(
+            _caller("anonymous", request),
+            "auth.login_failure",
+            name,
+            outcome="failure",
+            data={"at": page},
+        )
+
+
+def _page(request: HttpRequest | None) -> str | None:
+    match = request and request.resolver_match
+    found = (PAGES[name] for name in match.app_names if name in PAGES) if match else iter(())
+    return next(found, None)
+
+
+def _caller(name: str, request: HttpRequest) -> Caller:
+    return Caller(name, address=request.META.get("REMOTE_ADDR"))

@@ -1,0 +1,48 @@
+"""GET /ojs/v1/middleware. Spec: contract 24.5, 24.7."""
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.schemas import array, integer, obj, text
+from jobs.services.chains import Station, enqueue_stations, execution_stations
+
+STATIONS = array(
+    obj(
+        {
+            "name": text(1),
+            "phase": {"type": "string", "enum": ["server", "middleware", "extension"]},
+            "order": integer(1),
+            "description": text(),
+        }
+    )
+)
+
+
+class MiddlewareChains(OJSView):
+    """What jobs pass on their way in and out."""
+
+    scopes = {"GET": "ojs:data:read"}
+    is_global = True  # it names the modules of this server
+
+    @operation("listMiddleware", {200: obj({"enqueue": STATIONS, "execution": STATIONS})})
+    def get(self, request: Request) -> Answer:
+        """List the steps of enqueue and of execution, from the first to the last."""
+        return Answer(
+            {"enqueue": _shown(enqueue_stations()), "execution": _shown(execution_stations())}
+        )
+
+
+def _shown(stations: list[Station]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": station.name,
+            "phase": station.phase,
+            "order": order,
+            "description": station.description,
+        }
+        for order, station in enumerate(stations, 1)
+    ]

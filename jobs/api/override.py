@@ -1,0 +1,39 @@
+"""What a manual retry may change. Spec: contract 3.6, 24.1, 28.2."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.api import codec
+from jobs.api.schemas import obj
+from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
+from jobs.domain.envelope import parse_job
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.job import Job
+from jobs.services.revive import Override
+
+OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})
+OVERRIDE = obj(
+    {}, {name: JOB_REQUEST_MEMBERS[name] for name in sorted(OVERRIDABLE)},
+    additionalProperties=False,
+)  # fmt: skip
+
+
+def decode_override(raw: object, job: Job) -> Override | None:
+    """Read what a manual retry changes, by the rules of PUSH. Raises InvalidRequest and others."""
+    if raw is None:
+        return None
+    if not isinstance(raw, Mapping):
+        raise InvalidRequest.field("override", "must be an object", raw)
+    if unknown := sorted(set(raw) - OVERRIDABLE):
+        raise InvalidRequest.field(f"override.{unknown[0]}", "cannot be changed by a retry")
+    given: dict[str, Any] = {name: raw[name] for name in OVERRIDABLE & raw.keys()}
+    # null is "not given" for what PUSH may leave out, and args it may not
+    given = {name: value for name, value in given.items() if value is not None or name == "args"}
+    draft = parse_job({"type": job.type, "args": [], **given}, limits=codec.limits())
+    return Override(
+        queue=draft.queue if "queue" in given else None,
+        args=draft.args if "args" in given else None,
+        meta=draft.meta if "meta" in given else None,
+        priority=draft.priority if "priority" in given else None,
+        retry=draft.retry if "retry" in given else None,
+    )

@@ -1,0 +1,97 @@
+"""Endpoints that make and configure queues. Spec: contract 10.4, 24 §4, 27 §3."""
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.api import codec
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.queues import encode_config, known_name
+from jobs.api.schemas import OBJECT, QUEUE, obj
+from jobs.api.schemas.queues import CONFIG_CHANGE, QUEUE_RATE, STRICT_CHANGE
+from jobs.domain.errors import InvalidRequest
+from jobs.services.queue_config import TEMPLATE, config_of, template
+from jobs.services.queue_config import change as reconfigure
+from jobs.services.queues import pause, resume
+
+NAME = {"anyOf": [QUEUE, {"type": "string", "enum": [TEMPLATE]}]}
+CONFIGURED = obj({"name": NAME, "queue": NAME, "config": OBJECT, "configuration": OBJECT})
+
+
+def _change(view: OJSView, name: str, change: dict[str, Any], *, strict: bool) -> Answer:
+    """Change the configuration of a queue, or that of new queues."""
+    if name != TEMPLATE:
+        codec.queue_name("name", name)
+    return Answer(encode_config(name, reconfigure(name, change, view.caller, strict=strict)))
+
+
+class QueueConfig(OJSView):
+    """The configuration of one queue, or, under the name `_default`, of those to come."""
+
+    scopes = {"GET": "ojs:data:read", "PUT": "ojs:admin:write"}
+    is_global = True
+
+    @operation("getQueueConfig", {200: CONFIGURED}, refusals=(404,))
+    def get(self, request: Request, name: str) -> Answer:
+        """Show how a queue is configured; `_default`: how new queues will be."""
+        config = template() if name == TEMPLATE else config_of(known_name(name))
+        return Answer(encode_config(name, config))
+
+    @operation("setQueueConfig", {200: CONFIGURED}, body=CONFIG_CHANGE)
+    def put(self, request: Request, name: str) -> Answer:
+        """Change the configuration of a queue, made if unknown.
+
+        Absent members stay, null resets one. Under the name `_default`: that of new queues.
+        """
+        body = self.body()
+        change = body.get("config", body)
+        if not isinstance(change, dict):
+            raise InvalidRequest.field("config", "must be an object", change)
+        return _change(self, name, change, strict=False)
+
+
+class AdminQueueConfig(OJSView):
+    """The configuration of one queue, for operators: unknown members are refused."""
+
+    scopes = {"PUT": "ojs:admin:write"}
+    is_global = True
+
+    @operation("configureQueue", {200: CONFIGURED}, body=STRICT_CHANGE)
+    def put(self, request: Request, name: str) -> Answer:
+        """Change the configuration of a queue; `paused` pauses or resumes it.
+
+        Under the name `_default`: that of new queues, which start unpaused.
+        """
+        change = self.body()
+        paused = change.pop("paused", None)
+        if not isinstance(paused, bool | None):
+            raise InvalidRequest.field("paused", "must be a boolean", paused)
+        if paused and name == TEMPLATE:
+            raise InvalidRequest.field("paused", "is not a member of the template", paused)
+        answer = _change(self, name, change, strict=True)
+        if paused is not None and name != TEMPLATE:
+            (pause if paused else resume)(name, self.caller)
+        return answer
+
+
+class AdminQueueRateLimit(OJSView):
+    """The rate limit of one queue."""
+
+    scopes = {"PUT": "ojs:admin:write"}
+    is_global = True
+
+    @operation("setQueueRateLimit", {200: CONFIGURED}, body=QUEUE_RATE)
+    def put(self, request: Request, name: str) -> Answer:
+        """Limit how many jobs of a queue start in a time, or how many run."""
+        codec.queue_name("name", name)
+        body = self.body()
+        change: dict[str, Any] = {}
+        if "concurrency" in body:
+            change["concurrency"] = body["concurrency"]
+        rest = {key: value for key, value in body.items() if key != "concurrency"}
+        if rest or not change:
+            change["rate_limit"] = rest
+        config = reconfigure(name, change, self.caller, strict=True)
+        return Answer(encode_config(name, config))

@@ -1,0 +1,29 @@
+"""A draft as it is stored."""
+
+from dataclasses import dataclass
+
+from jobs.domain import jsonio
+from jobs.domain.envelope import JobDraft, attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A draft's JSON members, serialized once for the database and the answer."""
+
+    args: bytes
+    meta: bytes
+    attributes: bytes
+    timeout_ms: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes count for a bound of the queue. Spec: contract 27 §4."""
+        return len(self.args) + len(self.meta) + len(self.attributes)
+
+
+def written(draft: JobDraft) -> Written:
+    """Serialize a draft."""
+    shown = attributes(draft)
+    return Written(
+        jsonio.dumps(draft.args), jsonio.dumps(draft.meta), jsonio.dumps(shown), shown["timeout_ms"]
+    )

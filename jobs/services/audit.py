@@ -1,0 +1,102 @@
+"""The audit log: what operators and their tools changed, in the transaction that changed it.
+
+Spec: contract 31.5. Rows are added and never changed; retention alone removes them.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, transaction
+
+from jobs.domain.caller import Caller
+from jobs.models import Audit
+
+logger = logging.getLogger("ojs.audit")
+MOST = 10_000  # counted for a list
+LONGEST = 200  # characters of a target that anybody may choose
+SAMPLE_S = 1.0
+SAMPLED = 10_000  # principals
+
+
+def record(
+    caller: Caller,
+    action: str,
+    target: str,
+    *,
+    reason: str | None = None,
+    outcome: str = "success",
+    data: Mapping[str, Any] | None = None,
+) -> None:
+    """Add an entry in the caller's transaction: who (`caller`), what, to what, why."""
+    Audit.objects.create(
+        actor=caller.name,
+        action=action,
+        outcome=outcome,
+        target=target,
+        tenant=caller.tenant,
+        reason=reason,
+        request_id=caller.request_id,
+        address=caller.address,
+        data=dict(data or {}),
+    )
+    facts = {"actor": caller.name, "action": action, "target": target, "outcome": outcome}
+    transaction.on_commit(lambda: logger.info("audit", extra=facts))
+
+
+@contextmanager
+def audited(
+    caller: Caller, action: str, target: str, *, reason: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Do something and record it, both or neither; what the block puts in goes into `data`.
+
+    One transaction around the block, which may hold short actions only.
+    """
+    with transaction.atomic():
+        data: dict[str, Any] = {}
+        yield data
+        record(caller, action, target, reason=reason, data=data)
+
+
+_sampled: OrderedDict[str, float] = OrderedDict()  # when a refusal was last recorded, by principal
+_sampling = Lock()
+
+
+def denied(caller: Caller, target: str, operation: str) -> None:
+    """Record that somebody may not do something, once a second for each principal and process.
+
+    A refusal is an answer whether it can be recorded or not. `target` may be any text.
+    """
+    with _sampling:
+        now = monotonic()
+        if now - _sampled.get(caller.name, -SAMPLE_S) < SAMPLE_S:
+            return
+        _sampled[caller.name] = now
+        _sampled.move_to_end(caller.name)
+        while len(_sampled) > SAMPLED:
+            _sampled.popitem(last=False)
+    try:
+        record(
+            caller, "auth.permission_denied", target[:LONGEST].replace("\0", ""), outcome="denied",
+            data={"operation": operation},
+        )  # fmt: skip
+    except (DatabaseError, InterfaceError):
+        logger.warning("audit.failed", exc_info=True)
+
+
+def forget_samples() -> None:
+    """Let the next refusal of everybody be recorded, for tests."""
+    _sampled.clear()
+
+
+def entries(
+    *, action: str | None, actor: str | None, limit: int, offset: int
+) -> tuple[list[Audit], int]:
+    """List entries, latest first; returns a page and the total, counted up to MOST."""
+    wanted = {name: value for name, value in (("action", action), ("actor", actor)) if value}
+    found = Audit.objects.filter(**wanted).order_by("-id")
+    return list(found[offset : offset + limit]), found[:MOST].count()

@@ -1,0 +1,50 @@
+"""Which pool a worker that does not say so is in, as this process last learned. Spec: FS 6.2.
+
+Only a guess, which every claim checks: it saves the claim that would find out.
+"""
+
+from dataclasses import replace
+
+from jobs.domain.claim import FetchRequest
+from jobs.models import Worker
+
+MOST = 10_000
+
+_pools: dict[str, str] = {}
+
+
+def known(request: FetchRequest) -> FetchRequest:
+    """Return the request with the pool of its worker, where that is known from before.
+
+    No statement, but for a request that leaves the queues to the pool.
+    """
+    if request.pool is not None or request.worker_id is None:
+        return request
+    pool = _pools.get(request.worker_id)
+    if pool is None and not request.queues:  # there is nothing to claim from before it is known
+        learn(request.worker_id, find(request.worker_id) or "")
+        pool = _pools.get(request.worker_id)
+    return replace(request, pool=pool, is_declared=False)
+
+
+def find(worker_id: str) -> str | None:
+    """Look up the pool of a worker."""
+    found: str | None = Worker.objects.filter(id=worker_id).values_list("pool", flat=True).first()
+    return found
+
+
+def learn(worker_id: str | None, pool: str) -> None:
+    """Remember the pool of a worker; empty: it is in none."""
+    if worker_id is None:
+        return
+    if len(_pools) >= MOST:
+        _pools.clear()
+    if pool:
+        _pools[worker_id] = pool
+    else:
+        _pools.pop(worker_id, None)
+
+
+def forget() -> None:
+    """Drop everything."""
+    _pools.clear()

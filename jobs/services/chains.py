@@ -1,0 +1,56 @@
+"""What a job passes on its way in, and what wraps its handler. Spec: contract 12.1, 12.2, 24.7."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from jobs import extensions, middleware
+from jobs.extensions import Extension
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """One step; `phase` says whether it is the server's, configured or an extension's."""
+
+    name: str
+    phase: str  # "server", "middleware" or "extension"
+    description: str
+
+
+ARRIVAL = (
+    Station("request-id", "server", "Give the request its id."),
+    Station("auth", "server", "Check the key, its scopes, queues and types, and its tenant."),
+    Station("envelope-validation", "server", "Check the members of the job."),
+)
+UNIQUE = Station("unique", "server", "Check the fingerprint of a job that has a policy.")
+INSERT = Station("insert", "server", "Store the job and tell about it.")
+
+
+def enqueue_stations() -> list[Station]:
+    """Return what a job passes at enqueue, in order."""
+    return [
+        *ARRIVAL,
+        *_links(middleware.enqueue_chain()),
+        *_hooks("prepare", "Change, drop or refuse one job."),
+        UNIQUE,
+        *_hooks("admit", "Hold jobs to limits."),
+        INSERT,
+    ]
+
+
+def execution_stations() -> list[Station]:
+    """Return what wraps a handler, from outside in."""
+    handler = Station("handler", "server", "Run the handler of the job's type.")
+    return [*_links(middleware.execution_chain()), handler]
+
+
+def _links(chain: Iterable[middleware.Link]) -> Iterator[Station]:
+    for link in chain:
+        is_own = link.wrapper is middleware.ojs_validate
+        yield Station(link.name, "server" if is_own else "middleware", link.description)
+
+
+def _hooks(hook: str, description: str) -> Iterator[Station]:
+    for extension in extensions.installed():
+        if getattr(type(extension), hook) is not getattr(Extension, hook):
+            name = f"{type(extension).__module__}.{type(extension).__qualname__}.{hook}"
+            yield Station(name, "extension", description)

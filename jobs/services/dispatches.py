@@ -1,0 +1,76 @@
+"""What started, for which pool, and what could start. Spec: fair-scheduling 10.2, 11.
+
+Nothing counts when jobs start: the event of a start names the pool, and the fold loop counts it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs import queries
+from jobs.domain.dispatches import OpenQueue, Started
+from jobs.domain.states import CODES, State
+from jobs.models import Dispatch
+
+WATCH = 1  # which turn the lock is for
+AVAILABLE, ACTIVE = CODES[State.AVAILABLE], CODES[State.ACTIVE]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Jobs of a queue at this moment."""
+
+    available: int = 0
+    active: int = 0
+
+
+def started(
+    window_ms: int, queues: Collection[str] | None = None, pool: str | None = None
+) -> Mapping[str, Started]:
+    """Count what started of each queue in the window that ends now; idle ones are absent.
+
+    Whole seconds, and whole minutes in windows of more than an hour; None: all queues, all pools.
+    """
+    return queries.dispatches(window_ms, None if queues is None else sorted(queues), pool)
+
+
+def totals() -> list[tuple[str, str, int]]:
+    """Return queue, pool (empty: none) and how many jobs ever started; as of the last fold."""
+    rows = Dispatch.objects.order_by("queue", "pool")
+    return list(rows.values_list("queue", "pool", "jobs"))
+
+
+def loads(queues: Collection[str], pool: str | None = None) -> dict[str, Load]:
+    """Count the jobs of queues exactly; with a pool, only its own active ones."""
+    depths = queries.depths(sorted(queues))
+    own = None if pool is None else queries.pool_loads(pool)
+    return {
+        queue: Load(
+            depths.get(queue, {}).get(AVAILABLE, 0),
+            depths.get(queue, {}).get(ACTIVE, 0) if own is None else own.get(queue, 0),
+        )
+        for queue in queues
+    }
+
+
+def open_queues(queues: Collection[str]) -> Mapping[str, OpenQueue]:
+    """Tell which queues have a job that a claim would hand out now; `last_at` is as of the fold."""
+    return queries.open_queues(sorted(queues)) if queues else {}
+
+
+def last_starts(queues: Collection[str]) -> Mapping[str, datetime]:
+    """Return when a job of each queue last started, of what was not folded yet."""
+    return queries.last_starts(sorted(queues)) if queues else {}
+
+
+def full_pools(caps: Mapping[str, int | None], unnamed: str) -> Mapping[str, int]:
+    """Return the active jobs of those pools whose cap is reached or whose workers are all full.
+
+    `caps` by pool, None: none; `unnamed` is the pool of workers that name none.
+    """
+    return queries.full_pools(caps, unnamed) if caps else {}
+
+
+def watches_alone() -> bool:
+    """Take the turn to watch queues and pools, in the caller's transaction; false: not now."""
+    return queries.alone(WATCH)

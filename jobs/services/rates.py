@@ -1,0 +1,153 @@
+"""The whole system, queues and tenants in numbers, now and over time. Spec: contract 24.3, 32.6.
+
+Numbers of jobs are exact; rates, durations and latencies are as of the last fold. A tenant's own
+numbers are kept apart, so that who is bound to it sees no other's.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from jobs import queries
+from jobs.conf import conf
+from jobs.domain.latency import percentile
+from jobs.domain.periods import MINUTE, coarsest
+from jobs.domain.states import CODES, State
+
+MINUTES = 5  # that a rate is the average of
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Averages per minute of the last MINUTES; `failed` counts attempts."""
+
+    enqueued: float = 0.0
+    completed: float = 0.0
+    failed: float = 0.0
+    latency_ms: float = 0.0  # waiting and running, mean
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Percentiles in milliseconds of what completed."""
+
+    p50: float = 0.0
+    p95: float = 0.0
+    p99: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What happened from `at` on, for one period; `failed` counts attempts."""
+
+    at: datetime
+    enqueued: int = 0
+    completed: int = 0
+    failed: int = 0
+    mean_ms: float = 0.0
+    latency: Latency = Latency()
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """Points of `period_s` seconds from `since` to before `until`, both on whole periods."""
+
+    period_s: int
+    since: datetime
+    until: datetime
+
+
+def jobs_by_state(queue: str | None = None, tenant: str | None = None) -> dict[State, int]:
+    """Return how many jobs there are in each state."""
+    depths = _depths(queue, tenant)
+    return {
+        state: sum(max(0, numbers.get(code, 0)) for numbers in depths.values())
+        for state, code in CODES.items()
+    }
+
+
+def _depths(queue: str | None, tenant: str | None) -> Mapping[str, Mapping[int, int]]:
+    if tenant is None:
+        return queries.depths(None if queue is None else [queue])
+    found = queries.tenant_depths(tenant)
+    return found if queue is None else {queue: found.get(queue, {})}
+
+
+def rates(queue: str | None = None, tenant: str | None = None) -> Rates:
+    """Return what happens per minute just now."""
+    now = queries.now()
+    spell = Spell(MINUTE, now - timedelta(minutes=MINUTES), now + timedelta(minutes=1))
+    points = _points(spell, queue, tenant)
+    completed = sum(point.completed for point in points)
+    took = sum(point.mean_ms * point.completed for point in points)
+    return Rates(
+        round(sum(point.enqueued for point in points) / MINUTES, 2),
+        round(completed / MINUTES, 2),
+        round(sum(point.failed for point in points) / MINUTES, 2),
+        round(took / completed, 1) if completed else 0.0,
+    )
+
+
+def rates_of(queues: Iterable[str], tenant: str | None = None) -> dict[str, Rates]:
+    """Return what happens per minute in each queue; those where nothing does are absent."""
+    return {
+        name: Rates(
+            completed=round(counted.completed / MINUTES, 2),
+            failed=round(counted.failed / MINUTES, 2),
+            latency_ms=_mean(counted.wait_ms, counted.started)
+            + _mean(counted.run_ms, counted.completed),
+        )
+        for name, counted in queries.minutes(list(queues), MINUTES, tenant).items()
+    }
+
+
+def latencies_of(queues: Iterable[str], minutes: int = 60) -> dict[str, Latency]:
+    """Return the latencies of what completed in each queue lately; idle ones are absent."""
+    return {name: _latency(jobs) for name, jobs in queries.latencies(list(queues), minutes).items()}
+
+
+def history(spell: Spell, queue: str | None = None, tenant: str | None = None) -> list[Point]:
+    """Return a point for every period, zeros where nothing happened."""
+    known = {point.at: point for point in _points(spell, queue, tenant)}
+    number = round((spell.until - spell.since).total_seconds()) // spell.period_s
+    at = [spell.since + timedelta(seconds=spell.period_s * n) for n in range(number)]
+    return [known.get(moment) or Point(moment) for moment in at]
+
+
+def _points(spell: Spell, queue: str | None, tenant: str | None) -> list[Point]:
+    """Sum the coarsest counts that the points can be made of: the finer ones leave earlier."""
+    params: dict[str, Any] = {
+        "span_s": coarsest(spell.period_s), "period_s": spell.period_s,
+        "since": spell.since, "until": spell.until, "queue": queue,
+    }  # fmt: skip
+    latencies: Mapping[datetime, Mapping[int, int]] = {}  # not kept by tenant
+    if tenant is None:
+        latencies = queries.latency_history(params)
+    else:
+        params["tenant"] = tenant
+    return [
+        Point(
+            span.at,
+            span.enqueued,
+            span.completed,
+            span.failed,
+            _mean(span.wait_ms, span.started) + _mean(span.run_ms, span.completed),
+            _latency(latencies.get(span.at, {})),
+        )
+        for span in queries.history(params)
+    ]
+
+
+def _mean(total: float, number: int) -> float:
+    return round(total / number, 1) if number else 0.0
+
+
+def _latency(jobs: Mapping[int, int]) -> Latency:
+    return Latency(*(percentile(jobs, share) for share in (0.5, 0.95, 0.99)))
+
+
+def workers_by_standing(pool: str | None = None) -> dict[str, int]:
+    """Return how many workers run, are quiet, will end and fell silent."""
+    params = {"silence_ms": conf().worker_silence_ms, "with_ended": False, "pool": pool}
+    return queries.standings(params)

@@ -1,0 +1,71 @@
+"""Where queues' turns stand, for whoever plans claims. Spec: fair-scheduling 7."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs import queries
+from jobs.conf import conf
+from jobs.domain.claim import ClaimPlan, Strategy
+from jobs.domain.turns import Ahead, Crew
+
+BATCH = 1_000
+
+
+def prune(kept_ms: int) -> int:
+    """Forget turns that nobody took for so long; returns how many, at most BATCH."""
+    return queries.prune_turns(kept_ms, BATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What claims would go by now; `terms` is the latest version of the terms."""
+
+    terms: int
+    active: Mapping[str, int]  # jobs, by pool
+    crews: Sequence[Crew]
+    turns: Sequence[Ahead]  # by plan
+
+
+def outlook(
+    pools: Sequence[str], plans: Sequence[ClaimPlan], queue: str | None = None, *, slots: int
+) -> Outlook:
+    """Look at pools and at the next `slots` turns of plans, as a claim would; one statement."""
+    found = queries.outlook(
+        pools,
+        [_turns(plan) for plan in plans],
+        queue,
+        slots=slots,
+        silence_ms=conf().worker_silence_ms,
+    )
+    return Outlook(
+        found["terms"],
+        found["active"],
+        [Crew(**crew) for crew in found["crews"]],
+        [_ahead(plan, one) for plan, one in zip(plans, found["turns"], strict=True)],
+    )
+
+
+def _turns(plan: ClaimPlan) -> dict[str, Any]:
+    """Describe what the queues take turns by; without turns they come in their order."""
+    turns = plan.turns
+    return {
+        "queues": plan.queues,
+        "key": turns.key if turns else "",
+        "strategy": int(turns.strategy if turns else Strategy.STRICT),
+        "weights": turns and turns.weights,
+        "ratio": turns and turns.ratio,
+        "rotation_ms": turns and turns.rotation_ms,
+        "is_global": turns is not None and turns.is_global,
+    }
+
+
+def _ahead(plan: ClaimPlan, found: Mapping[str, Any]) -> Ahead:
+    return Ahead(
+        queues=plan.queues,
+        is_open=tuple(found["is_open"]),
+        is_owed=tuple(found["is_owed"]),
+        waits=tuple(found["waits"]),
+        order=tuple(position - 1 for position in found["order"]),
+        dispatched=found["dispatched"],
+    )

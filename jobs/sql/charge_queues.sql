@@ -1,0 +1,9 @@
+-- charge_queues: let jobs of these queues cost by how long they run, from now on, and of no others.
+-- Locks: the positions that come or go; see charge.sql.
+WITH gone AS (
+    DELETE FROM ojs_charge AS c WHERE c.queue <> ALL (%(queues)s::text[])
+)
+INSERT INTO ojs_charge (queue, stamp, jobs, mean_ms)
+SELECT q, pg_snapshot_xmax(pg_current_snapshot()), 0, 0
+  FROM unnest(%(queues)s::text[]) AS q ORDER BY q
+ON CONFLICT (queue) DO NOTHING

@@ -1,0 +1,5 @@
+-- configure: set the configuration of a queue that is there.
+UPDATE ojs_queue
+   SET config = %(config)s::jsonb, limit_id = %(limit_id)s::bigint, updated_at = now()
+ WHERE name = %(queue)s::text
+RETURNING name

@@ -1,0 +1,58 @@
+-- find_ended: ids of ended jobs by kind (terminal codes, 9 for the dead letter), latest end first or
+-- last. Each queue is walked by the finished index and the walks are merged; at most `looked` rows
+-- are read per queue and kind; `rest` as in find_any.sql, with the time of the end.
+WITH looked AS MATERIALIZED (
+    SELECT f.id, f.finished_at
+      FROM (SELECT q.name FROM ojs_queue AS q
+             WHERE %(queue)s::text IS NULL OR q.name = %(queue)s::text) AS q
+     CROSS JOIN unnest(%(kinds)s::smallint[]) AS k (kind)
+     CROSS JOIN LATERAL (
+           (SELECT f.id, f.finished_at FROM ojs_finished AS f
+             WHERE NOT %(ascending)s::boolean AND f.queue = q.name AND f.kind = k.kind
+               AND (%(at)s::timestamptz IS NULL
+                    OR (f.finished_at, f.id) < (%(at)s::timestamptz, %(after)s::uuid))
+             ORDER BY f.finished_at DESC, f.id DESC LIMIT %(looked)s::int)
+           UNION ALL
+           (SELECT f.id, f.finished_at FROM ojs_finished AS f
+             WHERE %(ascending)s::boolean AND f.queue = q.name AND f.kind = k.kind
+               AND (%(at)s::timestamptz IS NULL
+                    OR (f.finished_at, f.id) > (%(at)s::timestamptz, %(after)s::uuid))
+             ORDER BY f.finished_at, f.id LIMIT %(looked)s::int)) AS f
+     ORDER BY CASE WHEN %(ascending)s::boolean THEN f.finished_at END,
+              CASE WHEN NOT %(ascending)s::boolean THEN f.finished_at END DESC,
+              CASE WHEN %(ascending)s::boolean THEN f.id END,
+              CASE WHEN NOT %(ascending)s::boolean THEN f.id END DESC
+     LIMIT %(looked)s::int
+), kept AS MATERIALIZED (
+    SELECT k.id, row_number() OVER (
+               ORDER BY CASE WHEN %(ascending)s::boolean THEN 1 ELSE -1 END
+                        * CASE %(sort)s::text
+                               WHEN 'priority' THEN (SELECT j.priority::float8 FROM ojs_job AS j
+                                                      WHERE j.id = k.id)
+                               WHEN 'scheduled_at' THEN
+                                    (SELECT extract(epoch FROM j.scheduled_at) FROM ojs_job AS j
+                                      WHERE j.id = k.id)
+                               WHEN 'completed_at' THEN extract(epoch FROM k.finished_at)
+                               END NULLS LAST,
+                        CASE WHEN %(ascending)s::boolean THEN k.id END,
+                        CASE WHEN NOT %(ascending)s::boolean THEN k.id END DESC) AS n
+      FROM looked AS k
+     WHERE k.id > %(low)s::uuid AND k.id < %(high)s::uuid
+       AND (%(type)s::text IS NULL AND %(tenant)s::text IS NULL AND %(error_type)s::text IS NULL
+            OR EXISTS (SELECT 1 FROM ojs_job AS j WHERE j.id = k.id
+                AND (%(type)s::text IS NULL OR j.type LIKE %(type)s::text)
+                AND (%(tenant)s::text IS NULL OR j.tenant = %(tenant)s::text)
+                AND (%(error_type)s::text IS NULL OR j.error ->> 'type' = %(error_type)s::text)))
+), last AS (
+    SELECT k.id, k.finished_at FROM looked AS k
+     WHERE (SELECT count(*) FROM looked) >= %(looked)s::int
+     ORDER BY CASE WHEN %(ascending)s::boolean THEN k.finished_at END DESC,
+              CASE WHEN NOT %(ascending)s::boolean THEN k.finished_at END,
+              CASE WHEN %(ascending)s::boolean THEN k.id END DESC,
+              CASE WHEN NOT %(ascending)s::boolean THEN k.id END
+     LIMIT 1
+)
+SELECT array(SELECT k.id FROM kept AS k ORDER BY k.n
+             OFFSET %(offset)s::int LIMIT %(size)s::int) AS ids,
+       (SELECT count(*) FROM kept)::int AS matched,
+       (SELECT id FROM last) AS rest, (SELECT finished_at FROM last) AS rest_at

@@ -1,0 +1,75 @@
+-- find_live: ids of live jobs by filter, in one state or in any (null), newest id first or last.
+-- At most `looked` narrow rows of a state are read; `rest` as in find_any.sql. The order is by the
+-- index, so each branch stands alone.
+WITH looked AS MATERIALIZED (
+    (SELECT r.id, r.lane_id, NULL::timestamptz AS due_at FROM ojs_ready AS r
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 3)
+        AND NOT %(ascending)s::boolean AND r.id > %(low)s::uuid AND r.id < %(high)s::uuid
+      ORDER BY r.id DESC LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT r.id, r.lane_id, NULL::timestamptz AS due_at FROM ojs_ready AS r
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 3)
+        AND %(ascending)s::boolean AND r.id > %(low)s::uuid AND r.id < %(high)s::uuid
+      ORDER BY r.id LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT l.id, l.lane_id, NULL AS due_at FROM ojs_lease AS l
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 4)
+        AND NOT %(ascending)s::boolean AND l.id > %(low)s::uuid AND l.id < %(high)s::uuid
+      ORDER BY l.id DESC LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT l.id, l.lane_id, NULL AS due_at FROM ojs_lease AS l
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 4)
+        AND %(ascending)s::boolean AND l.id > %(low)s::uuid AND l.id < %(high)s::uuid
+      ORDER BY l.id LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
+      WHERE w.kind = 1 AND (%(state)s::int IS NULL OR %(state)s::int = 1)
+        AND NOT %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
+      ORDER BY w.id DESC LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
+      WHERE w.kind = 2 AND (%(state)s::int IS NULL OR %(state)s::int = 2)
+        AND NOT %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
+      ORDER BY w.id DESC LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
+      WHERE w.kind = 5 AND (%(state)s::int IS NULL OR %(state)s::int = 5)
+        AND NOT %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
+      ORDER BY w.id DESC LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
+      WHERE w.kind = 1 AND (%(state)s::int IS NULL OR %(state)s::int = 1)
+        AND %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
+      ORDER BY w.id LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
+      WHERE w.kind = 2 AND (%(state)s::int IS NULL OR %(state)s::int = 2)
+        AND %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
+      ORDER BY w.id LIMIT %(looked)s::int)
+    UNION ALL
+    (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
+      WHERE w.kind = 5 AND (%(state)s::int IS NULL OR %(state)s::int = 5)
+        AND %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
+      ORDER BY w.id LIMIT %(looked)s::int)
+), kept AS MATERIALIZED (
+    SELECT k.id, row_number() OVER (
+               ORDER BY CASE WHEN %(ascending)s::boolean THEN 1 ELSE -1 END
+                        * CASE %(sort)s::text WHEN 'priority' THEN a.priority::float8
+                                              WHEN 'scheduled_at' THEN extract(epoch FROM k.due_at)
+                                              END NULLS LAST,
+                        CASE WHEN %(ascending)s::boolean THEN k.id END,
+                        CASE WHEN NOT %(ascending)s::boolean THEN k.id END DESC) AS n
+      FROM looked AS k JOIN ojs_lane AS a ON a.id = k.lane_id
+     WHERE (%(queue)s::text IS NULL OR a.queue = %(queue)s::text)
+       AND (%(tenant)s::text IS NULL OR a.tenant = %(tenant)s::text)
+       AND (%(type)s::text IS NULL OR EXISTS (
+            SELECT 1 FROM ojs_job AS j WHERE j.id = k.id AND j.type LIKE %(type)s::text))
+)
+SELECT array(SELECT k.id FROM kept AS k ORDER BY k.n
+             OFFSET %(offset)s::int LIMIT %(size)s::int) AS ids,
+       (SELECT count(*) FROM kept)::int AS matched,
+       CASE WHEN (SELECT count(*) FROM looked) >= %(looked)s::int THEN
+            (SELECT k.id FROM looked AS k
+              ORDER BY CASE WHEN %(ascending)s::boolean THEN k.id END DESC,
+                       CASE WHEN NOT %(ascending)s::boolean THEN k.id END LIMIT 1) END AS rest,
+       NULL::timestamptz AS rest_at

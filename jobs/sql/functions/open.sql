@@ -1,0 +1,109 @@
+-- ojs_open: which of some queues have jobs to give, at a glance: a lane that is offered, or one whose
+-- limit has opened by itself meanwhile. Parameters as in ojs_claim.
+-- Asked by p_counts: minus the number of available jobs of each, for the deepest queue to come first.
+-- Counted up to a bound, which 10,000 are shared into; beyond it the folded count says which is
+-- deeper, as of the last fold. Asked by p_ranks: the rank of the best lane of those that are open.
+-- The looks are scalar subqueries, because an EXISTS may be hashed, which reads all lanes.
+CREATE OR REPLACE FUNCTION ojs_open(
+    p_queues text[], p_tenant text, p_routes int[], p_low_ranks smallint[], p_low_vts float8[],
+    p_counts boolean, p_ranks boolean, OUT is_open boolean[], OUT keys float8[],
+    OUT ranks smallint[]
+) LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_most int := greatest(100, 10000 / cardinality(p_queues));
+BEGIN
+    IF p_tenant IS NULL THEN
+        SELECT array_agg(u.paused_at IS NULL AND coalesce(
+                   (SELECT true FROM ojs_lane AS l
+                     WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
+                       AND (l.rank, l.vt) >= (p_low_ranks[x.i], p_low_vts[x.i])
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                     ORDER BY l.queue, l.rank, l.vt LIMIT 1),
+                   (SELECT true FROM ojs_lane AS l
+                     WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                     ORDER BY l.queue, l.rank, l.vt LIMIT 1),
+                   (SELECT true FROM ojs_lane AS l
+                     WHERE l.queue = x.queue AND l.blocked_until <= v_now
+                     ORDER BY l.queue, l.blocked_until LIMIT 1),
+                   false) ORDER BY x.i)
+          INTO is_open
+          FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i)
+          LEFT JOIN ojs_queue AS u ON u.name = x.queue;
+    ELSE
+        SELECT array_agg(u.paused_at IS NULL AND coalesce(
+                   (SELECT true FROM ojs_lane_key AS k JOIN ojs_lane AS l ON l.id = k.id
+                     WHERE k.tenant = p_tenant AND k.queue = x.queue
+                       AND (p_routes IS NULL OR k.route = ANY (p_routes))
+                       AND l.active AND NOT l.paused
+                       AND (l.blocked_by IS NULL OR l.blocked_until <= v_now) LIMIT 1),
+                   false) ORDER BY x.i)
+          INTO is_open
+          FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i)
+          LEFT JOIN ojs_queue AS u ON u.name = x.queue;
+    END IF;
+    IF p_ranks AND p_tenant IS NULL THEN
+        SELECT array_agg(CASE WHEN x.is_open THEN least(coalesce(
+                   (SELECT l.rank FROM ojs_lane AS l
+                     WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
+                       AND l.rank < p_low_ranks[x.i]
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                     ORDER BY l.queue, l.rank, l.vt LIMIT 1),
+                   (SELECT l.rank FROM ojs_lane AS l
+                     WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
+                       AND (l.rank, l.vt) >= (p_low_ranks[x.i], p_low_vts[x.i])
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                     ORDER BY l.queue, l.rank, l.vt LIMIT 1),
+                   (SELECT l.rank FROM ojs_lane AS l
+                     WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                     ORDER BY l.queue, l.rank, l.vt LIMIT 1)),
+                   -- those that the claim is about to open
+                   (SELECT min(o.rank)
+                      FROM (SELECT l.rank, l.active, l.paused, l.route FROM ojs_lane AS l
+                             WHERE l.queue = x.queue AND l.blocked_until <= v_now
+                             ORDER BY l.queue, l.blocked_until LIMIT 100) AS o
+                     WHERE o.active AND NOT o.paused
+                       AND (p_routes IS NULL OR o.route = ANY (p_routes)))) END ORDER BY x.i)
+          INTO ranks
+          FROM unnest(p_queues, is_open) WITH ORDINALITY AS x (queue, is_open, i);
+    ELSIF p_ranks THEN
+        SELECT array_agg(CASE WHEN x.is_open THEN
+                   (SELECT min(l.rank) FROM ojs_lane_key AS k JOIN ojs_lane AS l ON l.id = k.id
+                     WHERE k.tenant = p_tenant AND k.queue = x.queue
+                       AND (p_routes IS NULL OR k.route = ANY (p_routes))
+                       AND l.active AND NOT l.paused
+                       AND (l.blocked_by IS NULL OR l.blocked_until <= v_now)) END ORDER BY x.i)
+          INTO ranks
+          FROM unnest(p_queues, is_open) WITH ORDINALITY AS x (queue, is_open, i);
+    END IF;
+    IF NOT p_counts THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(-CASE WHEN n.jobs < v_most THEN n.jobs
+                           ELSE greatest(n.jobs, (SELECT d.jobs FROM ojs_depth AS d
+                                                   WHERE d.queue = x.queue AND d.state = 3)) END
+                     ORDER BY x.i)
+      INTO keys
+      FROM unnest(p_queues, is_open) WITH ORDINALITY AS x (queue, is_open, i)
+     CROSS JOIN LATERAL (
+           SELECT count(*) AS jobs
+             FROM (SELECT 1
+                     FROM (SELECT l.id FROM ojs_lane AS l
+                            WHERE x.is_open AND p_tenant IS NULL AND l.queue = x.queue
+                              AND ojs_offered(l.active, l.blocked_by, l.paused)
+                              AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                            UNION ALL
+                           SELECT l.id FROM ojs_lane_key AS k JOIN ojs_lane AS l ON l.id = k.id
+                            WHERE x.is_open AND k.tenant = p_tenant AND k.queue = x.queue
+                              AND (p_routes IS NULL OR k.route = ANY (p_routes))
+                              AND ojs_offered(l.active, l.blocked_by, l.paused)) AS l
+                    CROSS JOIN LATERAL (
+                          SELECT 1 FROM ojs_ready AS z
+                           WHERE z.lane_id = l.id
+                             AND ojs_fresh(z.expires_at, v_now)
+                           ORDER BY z.lane_id, z.seq LIMIT v_most) AS z
+                    LIMIT v_most) AS counted
+           ) AS n;
+END $$

@@ -1,0 +1,31 @@
+-- ojs_room: how many jobs of a limit may start now (null: any number), and when a limit that is
+-- closed opens by itself (null: only when a job ends).
+-- The caller holds the limit's lock, exclusive: what is counted here stays true until it commits.
+-- A start counts for the window from the end of its slot on, so a window may be a thousandth of
+-- its length too strict, and is never too generous. Spec: contract 27 §2.
+-- Notes when a limit is reached and when it opens again, each at most once a second.
+-- Locks: the limit's row, unless another transaction is just changing it.
+CREATE OR REPLACE FUNCTION ojs_room(
+    p_limit bigint, p_now timestamptz, OUT room int, OUT opens_at timestamptz
+) LANGUAGE plpgsql AS $$
+DECLARE
+    m ojs_limit;
+    strategy text;
+BEGIN
+    SELECT * INTO m FROM ojs_limit AS l WHERE l.id = p_limit;
+    SELECT u.room, u.opens_at, u.strategy INTO room, opens_at, strategy
+      FROM ojs_usage(m, p_now) AS u;
+    IF m.is_exceeded <> (strategy IS NOT NULL)
+       AND (m.told_at IS NULL OR m.told_at <= p_now - interval '1 second')
+    THEN
+        PERFORM 1 FROM ojs_limit AS l WHERE l.id = p_limit FOR NO KEY UPDATE SKIP LOCKED;
+        IF FOUND THEN
+            UPDATE ojs_limit AS l SET is_exceeded = strategy IS NOT NULL, told_at = p_now
+             WHERE l.id = p_limit;
+            INSERT INTO ojs_event (at, kind, queue, tenant, limits, data)
+            VALUES (p_now, CASE WHEN strategy IS NULL THEN 75 ELSE 74 END,
+                    CASE WHEN m.kind = 1 THEN m.key END, nullif(m.tenant, '*'), ARRAY[p_limit],
+                    jsonb_strip_nulls(jsonb_build_object('key', m.key, 'strategy', strategy)));
+        END IF;
+    END IF;
+END $$

@@ -1,0 +1,34 @@
+-- ojs_turn_keep: note which queues had the turns in p_order (positions), and which are open still.
+-- A narrowed claim (p_is_narrow) does not see whether a queue is empty for others.
+CREATE OR REPLACE FUNCTION ojs_turn_keep(
+    p_turn ojs_turn, p_order int[], p_is_open boolean[], p_weights float8[], p_is_narrow boolean,
+    p_now timestamptz
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    t ojs_turn := p_turn;
+    v_at int;
+BEGIN
+    FOREACH v_at IN ARRAY p_order LOOP
+        t.seq := t.seq + 1;
+        t.served[v_at] := t.seq;
+        t.since[v_at] := p_now;
+        IF p_weights IS NOT NULL THEN
+            t.floor := greatest(t.floor, t.vts[v_at]);
+            t.vts[v_at] := t.vts[v_at] + 1 / p_weights[v_at];
+        END IF;
+    END LOOP;
+    SELECT array_agg(x.now OR p_is_narrow AND x.before ORDER BY x.i) INTO t.is_open
+      FROM unnest(p_is_open, t.is_open) WITH ORDINALITY AS x (now, before, i);
+    -- what this claim did not ask about stays as it is
+    SELECT t.queues || array_agg(x.name), t.served || array_agg(x.served),
+           t.opened || array_agg(x.opened), t.vts || array_agg(x.vt),
+           t.is_open || array_agg(x.is_open), t.since || array_agg(x.since)
+      INTO t.queues, t.served, t.opened, t.vts, t.is_open, t.since
+      FROM ojs_turn AS o
+     CROSS JOIN LATERAL unnest(o.queues, o.served, o.opened, o.vts, o.is_open, o.since)
+           AS x (name, served, opened, vt, is_open, since)
+     WHERE o.key = p_turn.key AND o.seq = p_turn.seq AND x.name <> ALL (p_turn.queues);
+    DELETE FROM ojs_turn AS o WHERE o.key = p_turn.key AND o.seq = p_turn.seq;
+    INSERT INTO ojs_turn (key, seq, queues, served, opened, vts, is_open, since, floor, at)
+    VALUES (t.key, t.seq, t.queues, t.served, t.opened, t.vts, t.is_open, t.since, t.floor, p_now);
+END $$

@@ -1,0 +1,7 @@
+-- hits: what ojs_unique_hits finds, with the time of this transaction; one row without a job when
+-- there is nothing.
+-- Locks: those of ojs_unique_hits.
+SELECT now() AS now, h.n, h.id, h.state, h.created_at, h.scheduled_at
+  FROM (SELECT 1) AS one
+  LEFT JOIN ojs_unique_hits(%(keys)s::text[], %(states)s::int[], %(periods_ms)s::bigint[])
+       AS h ON true

@@ -1,0 +1,172 @@
+"""The one reader of the event record in a process; it hands each event to every client's buffer.
+
+It looks at the record every POLL_S while somebody follows: a NOTIFY with each commit would halve
+the rate of enqueues, since commits that notify are serialised. What it reads next begins at the
+oldest transaction that was running at its last look, less what it told already; so an event that is
+committed late is told late, and never missed. What was committed before a client joined, but is yet
+to be told to others, is no news to it. See docs/adr/0006-streams.md.
+"""
+
+import logging
+import threading
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connections
+
+from jobs import queries
+from jobs.domain.errors import BackendUnavailable, RealtimeUnavailable
+from jobs.services.events import stored_event
+from jobs.stream.subscription import Subscription, Told
+
+logger = logging.getLogger("ojs.stream")
+
+POLL_S = 0.1
+PATIENCE_MS = 250  # how long an event waits for older transactions to end
+BATCH = 2_000  # rows per look
+MOST_AHEAD = 10_000  # events told ahead of one old transaction, before it is no longer waited for
+RETRY_S = 1.0
+JOIN_S = 5.0
+
+
+class Feed:
+    """Reads in a thread that starts with the first subscription and rests without any."""
+
+    def __init__(self) -> None:
+        """Start nothing yet: the process may still fork."""
+        self._changed = threading.Condition()
+        self._members: set[Subscription] = set()
+        self._thread: threading.Thread | None = None
+        self._closed: str | None = None
+        self._horizon: int | None = None  # read from here on, None: from now
+        self._told: dict[int, int] = {}  # seq to stamp of what was told from the horizon on
+        self._missed: dict[Subscription, set[int]] = {}  # seqs that were there before it joined
+
+    def join(self, member: Subscription) -> None:
+        """Tell a client everything that is committed from now on.
+
+        Raises RealtimeUnavailable while the process stops, BackendUnavailable without a database.
+        """
+        with self._changed:
+            if self._closed:
+                raise RealtimeUnavailable("the server is stopping", headers={"Retry-After": "1"})
+            self._members.add(member)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._follow, daemon=True, name="ojs-feed")
+                self._thread.start()
+            self._changed.notify_all()
+        if not member.joined.wait(JOIN_S):
+            self.leave(member)
+            raise BackendUnavailable("events cannot be read", headers={"Retry-After": "1"})
+
+    def leave(self, member: Subscription) -> None:
+        """Forget a client."""
+        with self._changed:
+            self._members.discard(member)
+            self._missed.pop(member, None)
+
+    def close(self, reason: str) -> None:
+        """End every stream, and take no more."""
+        with self._changed:
+            self._closed = reason
+            members = list(self._members)
+            self._changed.notify_all()
+        for member in members:
+            member.end(reason)
+
+    def _follow(self) -> None:
+        while True:
+            with self._changed:
+                if not self._members:
+                    self._horizon = None
+                    connections.close_all()
+                self._changed.wait_for(lambda: self._members or self._closed)
+                if self._closed:
+                    break
+                members = list(self._members)
+            try:
+                self._turn(members)
+                pause_s = POLL_S
+            except (DatabaseError, InterfaceError):
+                logger.warning("stream.database", exc_info=True)
+                connections.close_all()
+                pause_s = RETRY_S
+            except Exception:  # a client's filter must not end everybody's stream
+                logger.exception("stream.failed")
+                pause_s = RETRY_S
+            with self._changed:
+                self._changed.wait_for(self._is_hurried, pause_s)
+        connections.close_all()
+
+    def _is_hurried(self) -> bool:
+        return bool(self._closed) or any(not one.joined.is_set() for one in self._members)
+
+    def _turn(self, members: list[Subscription]) -> None:
+        """Read and tell until nothing more is there."""
+        self._welcome([member for member in members if not member.joined.is_set()])
+        is_more = True
+        while is_more and not self._closed:
+            horizon, rows = queries.feed(self._params(members))
+            for row in rows:
+                self._tell(Told(stored_event(row)), row[1], members)
+            for member in members:
+                member.flush()
+            read = {row[1]: row[0] for row in rows}
+            with self._changed:
+                for seqs in self._missed.values():
+                    seqs.difference_update(read)
+            is_more = self._advance(horizon, read)
+
+    def _welcome(self, joining: list[Subscription]) -> None:
+        """Let clients begin behind what is committed by now."""
+        if not joining:
+            return
+        is_first = self._horizon is None
+        if self._horizon is None:
+            self._horizon, self._told = queries.horizon(), {}
+        missed = queries.missed(self._horizon, self._told, MOST_AHEAD + 1)
+        if is_first and len(missed) > MOST_AHEAD:  # overtakes, as `_advance` does
+            self._horizon = max(missed.values()) + 1
+        elif is_first:  # nobody is there to whom they would have to be told
+            self._told = missed
+        else:
+            with self._changed:
+                members = self._members.intersection(joining)
+                self._missed |= {member: set(missed) for member in members}
+        for member in joining:
+            member.joined.set()
+
+    def _advance(self, horizon: int, read: dict[int, int]) -> bool:
+        """Note what was told, as seq to stamp; returns whether the look was cut short."""
+        is_cut = len(read) >= BATCH
+        upto = min(horizon, max(read.values())) if is_cut else horizon
+        upto = max(upto, self._horizon or 0)  # what was overtaken stays behind
+        ahead = {seq: stamp for seq, stamp in (self._told | read).items() if stamp >= upto}
+        if len(ahead) > MOST_AHEAD:
+            # A transaction of somebody else is open for so long that remembering what was told
+            # meanwhile costs too much. Its own events, if any, will be read by lists only.
+            logger.warning("stream.overtook", extra={"transaction": upto, "events": len(ahead)})
+            upto = max(ahead.values())
+            ahead = {seq: stamp for seq, stamp in ahead.items() if stamp >= upto}
+        self._horizon, self._told = upto, ahead
+        return is_cut
+
+    def _params(self, members: list[Subscription]) -> dict[str, Any]:
+        scopes = {member.scope for member in members}
+        is_narrow = all(scope.job_id or scope.queue for scope in scopes)
+        return {
+            "stamp": str(self._horizon),
+            "told": list(self._told),
+            "patience_ms": PATIENCE_MS,
+            "jobs": [scope.job_id for scope in scopes if scope.job_id] if is_narrow else None,
+            "queues": [scope.queue for scope in scopes if scope.queue],
+            "limit": BATCH,
+        }
+
+    def _tell(self, told: Told, seq: int, members: list[Subscription]) -> None:
+        for member in members:
+            if seq in self._missed.get(member, ()):
+                continue
+            scope = member.scope
+            event = told.event
+            if scope.job_id in {None, event.job_id} and scope.queue in {None, event.queue}:
+                member.offer(told)
