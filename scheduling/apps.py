@@ -8,4 +8,9 @@ class SchedulingConfig(AppConfig):
 
     name = "scheduling"
     label = "ojs_scheduling"
+    verbose_name = "OJS scheduling"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from scheduling import checks  # noqa: F401,PLC0415 - importing it is the registration

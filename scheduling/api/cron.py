@@ -1,0 +1,302 @@
+"""Endpoints under /ojs/v1/cron and /ojs/v1/crons. Spec: contract 7.5, 24.5, 24.6."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from rest_framework.request import Request
+
+from jobs.api import codec
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.paging import QUERY, page
+from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj, text
+from jobs.api.schemas.jobs import JOB
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.times import format_time
+from scheduling.api.cron_codec import (
+    decode_changes,
+    decode_definition,
+    encode_entry,
+    encode_execution,
+    wrapped,
+)
+from scheduling.api.cron_schemas import (
+    CHANGES,
+    DELETED,
+    ENTRY_ANSWER,
+    ENTRY_LIST,
+    EXECUTION,
+    NAME,
+    REGISTRATION,
+    TENANT,
+    TENANT_PATTERN,
+    UPCOMING,
+)
+from scheduling.models import KEPT
+from scheduling.services import cron_entries, cron_register
+from scheduling.services.cron_history import history
+from scheduling.services.cron_trigger import trigger
+
+ALIASED = "/ojs/v1/crons"
+UPCOMING_RUNS, MAX_UPCOMING, EXECUTIONS = 10, 100, 20
+OF_ONE: dict[str, Any] = {"path": {"name": NAME}, "query": {"tenant": TENANT}}
+
+
+def also(suffix: str, alias: str) -> dict[str, dict[str, str]]:
+    """Name the operation on the second path."""
+    return {"aliases": {f"{ALIASED}{suffix}": alias}}
+
+
+class CronView(OJSView):
+    """What all views of schedules share."""
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant whose schedule is meant, for callers who see several."""
+        raw = self.http.GET.get("tenant")
+        if raw is not None and not TENANT_PATTERN.fullmatch(raw):
+            raise InvalidRequest.field("tenant", "is not the id of a tenant", raw)
+        return raw
+
+    def allow(self, job: JobDraft) -> None:
+        """Refuse jobs the key may not enqueue. Raises PermissionDenied."""
+        self.principal.require_enqueue([(job.queue, job.type)])
+
+
+class CronCollection(CronView):
+    """List and register."""
+
+    scopes = {"GET": "ojs:data:read", "POST": "ojs:data:enqueue"}
+
+    @operation(
+        "listCrons",
+        {200: ENTRY_LIST},
+        query={**QUERY, "enabled": {"type": "string", "enum": ["true", "false"]}, "tenant": TENANT},
+        **also("", "listCronsAlias"),
+    )
+    def get(self, request: Request) -> Answer:
+        """List schedules by name."""
+        window = page(request)
+        found, total = cron_entries.page(
+            self.caller,
+            enabled=_flag(request),
+            tenant=self.tenant,
+            limit=window.limit,
+            offset=window.offset,
+        )
+        shown = [encode_entry(entry) for entry in found]
+        paging = {
+            **window.answer(total),
+            "page": window.offset // window.limit + 1,
+            "per_page": window.limit,
+        }
+        return Answer(
+            {"crons": shown, "cron_jobs": shown, "items": shown, "count": len(shown),
+             "total": total, "pagination": paging}
+        )  # fmt: skip
+
+    @operation(
+        "registerCron",
+        {201: ENTRY_ANSWER, 200: ENTRY_ANSWER},
+        body=REGISTRATION,
+        headers={201: ("Location",)},
+        refusals=(409,),
+        **also("", "registerCronAlias"),
+    )
+    def post(self, request: Request) -> Answer:
+        """Register a schedule, or replace the one of this name.
+
+        200: it was replaced. What it ran and when it was made stay.
+        """
+        definition = decode_definition(self.body())
+        entry, is_new = cron_register.register(definition, self.caller, self.allow)
+        if not is_new:
+            return Answer(wrapped(entry))
+        location = f"/ojs/v1/cron/{entry.name}"
+        return Answer(wrapped(entry), status=201, headers={"Location": location})
+
+
+class CronDetail(CronView):
+    """One schedule."""
+
+    scopes = {
+        "GET": "ojs:data:read", "PATCH": "ojs:data:enqueue", "DELETE": "ojs:data:enqueue",
+    }  # fmt: skip
+
+    @operation(
+        "getCron",
+        {200: ENTRY_ANSWER},
+        refusals=(404, 409),
+        **OF_ONE,
+        **also("/{name}", "getCronAlias"),
+    )
+    def get(self, request: Request, name: str) -> Answer:
+        """Show a schedule."""
+        return Answer(wrapped(cron_entries.find(name, self.caller, self.tenant)))
+
+    @operation(
+        "changeCron",
+        {200: ENTRY_ANSWER},
+        body=CHANGES,
+        refusals=(404, 409),
+        **OF_ONE,
+        **also("/{name}", "changeCronAlias"),
+    )
+    def patch(self, request: Request, name: str) -> Answer:
+        """Change a schedule, pause or resume it by `enabled`."""
+        changes = decode_changes(self.body(), name=name)
+        return Answer(
+            wrapped(
+                cron_register.change(name, changes, self.caller, self.allow, tenant=self.tenant)
+            )
+        )
+
+    @operation(
+        "deleteCron",
+        {200: DELETED},
+        refusals=(404, 409),
+        **OF_ONE,
+        **also("/{name}", "deleteCronAlias"),
+    )
+    def delete(self, request: Request, name: str) -> Answer:
+        """Delete a schedule; its jobs stay."""
+        entry = cron_register.delete(name, self.caller, tenant=self.tenant)
+        return Answer(wrapped(entry, deleted=True, name=entry.name))
+
+
+class CronTrigger(CronView):
+    """Run now."""
+
+    scopes = {"POST": "ojs:data:enqueue"}
+
+    @operation(
+        "triggerCron",
+        {201: obj({"job_id": text(1), "job": JOB, "triggered": BOOLEAN, "cron": OBJECT})},
+        body=OBJECT,
+        needs_body=False,
+        headers={201: ("Location",)},
+        refusals=(404, 409, 429),
+        **OF_ONE,
+        **also("/{name}/trigger", "triggerCronAlias"),
+    )
+    def post(self, request: Request, name: str) -> Answer:
+        """Run a schedule now, also a paused one.
+
+        Its next run stays as it is; its overlap policy holds, and answers 409 where no job is made.
+        """
+        self.optional_body()
+        entry, job = trigger(name, self.caller, self.allow, tenant=self.tenant)
+        return Answer(
+            {
+                "job_id": job.id,
+                "triggered": True,
+                "job": codec.encode_job(job),
+                "cron": encode_entry(entry),
+            },
+            status=201,
+            headers={"Location": f"/ojs/v1/jobs/{job.id}"},
+        )
+
+
+class CronPause(CronView):
+    """Pause a schedule."""
+
+    scopes = {"POST": "ojs:data:enqueue"}
+
+    @operation(
+        "pauseCron",
+        {200: ENTRY_ANSWER},
+        body=OBJECT,
+        needs_body=False,
+        refusals=(404, 409),
+        **OF_ONE,
+        **also("/{name}/pause", "pauseCronAlias"),
+    )
+    def post(self, request: Request, name: str) -> Answer:
+        """Let a schedule make no more jobs; idempotent."""
+        self.optional_body()
+        entry = cron_register.switch(name, self.caller, enabled=False, tenant=self.tenant)
+        return Answer(wrapped(entry))
+
+
+class CronResume(CronView):
+    """Resume a schedule."""
+
+    scopes = {"POST": "ojs:data:enqueue"}
+
+    @operation(
+        "resumeCron",
+        {200: ENTRY_ANSWER},
+        body=OBJECT,
+        needs_body=False,
+        refusals=(404, 409),
+        **OF_ONE,
+        **also("/{name}/resume", "resumeCronAlias"),
+    )
+    def post(self, request: Request, name: str) -> Answer:
+        """Let a schedule make jobs again, from its next time on; idempotent."""
+        self.optional_body()
+        entry = cron_register.switch(name, self.caller, enabled=True, tenant=self.tenant)
+        return Answer(wrapped(entry))
+
+
+class CronHistory(CronView):
+    """What became of the latest occurrences."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation(
+        "getCronHistory",
+        {200: obj({"name": NAME, "executions": array(EXECUTION), "count": integer(0)})},
+        refusals=(404, 409),
+        path={"name": NAME},
+        query={"limit": QUERY["limit"], "per_page": QUERY["per_page"], "tenant": TENANT},
+        **also("/{name}/history", "getCronHistoryAlias"),
+    )
+    def get(self, request: Request, name: str) -> Answer:
+        """List the latest occurrences and their jobs, newest first; a hundred are kept."""
+        limit = page(request, default=EXECUTIONS, most=KEPT).limit
+        entry = cron_entries.find(name, self.caller, self.tenant)
+        shown = [encode_execution(execution) for execution in history(entry, limit)]
+        return Answer({"name": entry.name, "executions": shown, "count": len(shown)})
+
+
+class CronUpcoming(CronView):
+    """When a schedule runs next."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation(
+        "getCronUpcoming",
+        {200: UPCOMING},
+        refusals=(404, 409),
+        path={"name": NAME},
+        query={"limit": QUERY["limit"], "per_page": QUERY["per_page"], "tenant": TENANT},
+        **also("/{name}/upcoming", "getCronUpcomingAlias"),
+    )
+    def get(self, request: Request, name: str) -> Answer:
+        """List the next runs, also of a paused schedule as if it were resumed now."""
+        limit = page(request, default=UPCOMING_RUNS, most=MAX_UPCOMING).limit
+        entry = cron_entries.find(name, self.caller, self.tenant)
+        zone = ZoneInfo(entry.timezone)
+        coming = cron_entries.upcoming(entry, limit)
+        shown = [{"at": format_time(at), "local": at.astimezone(zone).isoformat()} for at in coming]
+        return Answer(
+            {
+                "name": entry.name,
+                "timezone": entry.timezone,
+                "runs": shown,
+                "enabled": entry.enabled,
+            }
+        )
+
+
+def _flag(request: Request) -> bool | None:
+    raw = request.query_params.get("enabled")
+    if raw in {None, ""}:
+        return None
+    if raw not in {"true", "false"}:
+        raise InvalidRequest.field("enabled", "must be true or false", str(raw)[:100])
+    return raw == "true"

@@ -1,0 +1,190 @@
+"""Pools on the wire. Spec: contract 20 §2, §3."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.api.schemas import (
+    BOOLEAN,
+    DURATION,
+    NUMBER,
+    QUEUE,
+    Schema,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+    optional,
+    text,
+)
+from jobs.api.schemas.workers import POOL as NAME
+from jobs.domain.claim import MAX_WEIGHT, STRATEGIES, PriorityScope, Strategy
+from jobs.domain.durations import format_duration
+from scheduling.domain.pool import MAX_CONCURRENCY, MAX_QUEUES, Cost, TenantWeights
+from scheduling.domain.pool_request import MAX_TENANT, parse_scope, parse_strategy, parse_tenants
+from scheduling.services.configuration import Defaults, Wanted
+from scheduling.services.pools import PoolState
+
+STRATEGY: Schema = {"type": "string", "enum": list(STRATEGIES)}
+SCOPE: Schema = {
+    "type": "string",
+    "enum": [scope.value for scope in PriorityScope],
+    "description": "Where priorities compete: inside a queue, or over all queues of a FETCH",
+}
+WEIGHT = integer(1, MAX_WEIGHT)
+WEIGHTS: Schema = {"type": "object", "additionalProperties": WEIGHT}
+PREVENTION_MEMBERS: Schema = {
+    "enabled": BOOLEAN,
+    "rotation_interval": {**DURATION, "description": "From one second to one day"},
+    "min_dispatch_ratio": {"type": "number", "minimum": 0, "maximum": 1},
+}
+FAIRNESS_MEMBERS: Schema = {
+    "enabled": {**BOOLEAN, "description": "false: oldest first, whosever jobs they are"},
+    "strategy": {"const": "fair-share"},
+    "weights": {
+        **WEIGHTS,
+        "propertyNames": text(1, MAX_TENANT),
+        "description": "By tenant, with or without the prefix `tenant:`",
+    },
+    "default_weight": WEIGHT,
+    "scope": {"const": "queue"},
+    "cost": {
+        "type": "string",
+        "enum": list(Cost),
+        "description": "What a job costs its tenant: one each, or by how long it ran",
+    },
+}
+FAIRNESS = obj(FAIRNESS_MEMBERS)
+MEMBERS: Schema = {
+    "name": NAME,
+    "id": NAME,
+    "queues": array(QUEUE, minItems=1),
+    "concurrency": {**integer(0), "description": "0: not bounded"},
+    "concurrency_unlimited": BOOLEAN,
+    "strategy": STRATEGY,
+    "isolated": BOOLEAN,
+    "starvation_prevention": obj(PREVENTION_MEMBERS),
+    "tenant_fairness": maybe(FAIRNESS),
+    "active_workers": integer(0),
+    "workers": integer(0),
+    "active_jobs": integer(0),
+    "utilization": {**maybe(NUMBER), "description": "Active jobs by concurrency"},
+    "static": {**BOOLEAN, "description": "Defined by the server's settings"},
+}
+POOL = component("Pool", obj(MEMBERS, {"weights": WEIGHTS}))
+DETAIL = component("PoolDetail", obj({**MEMBERS, "pool": POOL}, {"weights": WEIGHTS}))
+REQUEST_MEMBERS: Schema = {
+    "queues": {
+        "anyOf": [
+            array(QUEUE, minItems=1, maxItems=MAX_QUEUES, uniqueItems=True),
+            {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": MAX_QUEUES,
+                "propertyNames": QUEUE,
+                "additionalProperties": {"anyOf": [WEIGHT, obj({}, {"weight": maybe(WEIGHT)})]},
+            },
+        ]
+    }
+}
+REQUEST = obj(
+    REQUEST_MEMBERS,
+    optional(
+        {
+            "name": NAME,
+            "strategy": STRATEGY,
+            "weights": WEIGHTS,
+            "concurrency": integer(1, MAX_CONCURRENCY),
+            "isolated": BOOLEAN,
+            "starvation_prevention": obj({}, optional(PREVENTION_MEMBERS)),
+            "tenant_fairness": obj({}, optional(FAIRNESS_MEMBERS)),
+        }
+    ),
+)
+# the members as above, inside `pool` or not
+PUT: Schema = {"anyOf": [REQUEST, obj({"pool": obj(REQUEST_MEMBERS)})]}
+CONFIGURATION = component(
+    "SchedulingConfiguration",
+    obj(
+        {
+            "default_strategy": STRATEGY,
+            "priority_scope": SCOPE,
+            "tenant_fairness": FAIRNESS,
+        }
+    ),
+)
+CONFIGURE = obj(
+    {},
+    optional(
+        {
+            "default_strategy": STRATEGY,
+            "priority_scope": SCOPE,
+            "tenant_fairness": obj({}, optional(FAIRNESS_MEMBERS)),
+        }
+    ),
+)
+
+
+def encode_pool(state: PoolState) -> dict[str, Any]:
+    """Encode a pool as it is now."""
+    pool = state.pool
+    shown: dict[str, Any] = {
+        "name": pool.name,
+        "id": pool.name,
+        "queues": list(pool.queues),
+        "concurrency": pool.concurrency or 0,
+        "concurrency_unlimited": pool.concurrency is None,
+        "strategy": pool.strategy.wire,
+        "isolated": pool.isolated,
+        "starvation_prevention": {
+            "enabled": pool.prevention.enabled,
+            "rotation_interval": format_duration(pool.prevention.rotation_ms),
+            "min_dispatch_ratio": pool.prevention.min_ratio,
+        },
+        "tenant_fairness": pool.tenants and _fairness(pool.tenants),
+        "active_workers": state.active_workers,
+        "workers": state.active_workers,
+        "active_jobs": state.active_jobs,
+        "utilization": pool.concurrency and round(state.active_jobs / pool.concurrency, 4),
+        "static": state.is_static,
+    }
+    if pool.strategy is Strategy.WEIGHTED:
+        shown["weights"] = dict(zip(pool.queues, pool.weights, strict=True))
+    return shown
+
+
+def both(state: PoolState) -> dict[str, Any]:
+    """Encode a pool at top level and under `pool`: clients read either."""
+    shown = encode_pool(state)
+    return {**shown, "pool": shown}
+
+
+def encode_defaults(found: Defaults) -> dict[str, Any]:
+    """Encode the configuration."""
+    return {
+        "default_strategy": found.strategy.wire,
+        "priority_scope": str(found.scope),
+        "tenant_fairness": _fairness(found.tenants),
+    }
+
+
+def decode_defaults(body: Mapping[str, Any]) -> Wanted:
+    """Decode a configuration; what is absent or null is left to the settings."""
+    raw = body.get("default_strategy")
+    strategy = None if raw is None else parse_strategy(raw, "default_strategy")
+    return Wanted(
+        strategy,
+        parse_scope(body.get("priority_scope")),
+        parse_tenants(body.get("tenant_fairness")),
+    )
+
+
+def _fairness(tenants: TenantWeights) -> dict[str, Any]:
+    return {
+        "enabled": tenants.enabled,
+        "strategy": "fair-share",
+        "weights": dict(tenants.weights),
+        "default_weight": tenants.default,
+        "scope": "queue",
+        "cost": tenants.cost.value,
+    }

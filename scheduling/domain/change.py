@@ -1,0 +1,181 @@
+"""Reads what is to be otherwise in a simulation: pools, defaults, queues, workers.
+
+In the forms of the API, by its parsers; what is wrong raises Unprocessable naming the member.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import yaml
+
+from jobs.domain.claim import POOL_PATTERN, Strategy
+from jobs.domain.envelope import QUEUE_PATTERN
+from jobs.domain.errors import OJSError, Unprocessable
+from jobs.domain.queues import merge
+from scheduling.domain.pool import Pool, TenantWeights
+from scheduling.domain.pool_request import parse_pool, parse_strategy, parse_tenants
+from scheduling.domain.workload import MOST_GROUPS, MOST_SLOTS, Workers
+
+T = TypeVar("T")
+MEMBERS = ("pools", "scheduling", "queues", "workers")
+LONGEST_TEXT = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs from the configuration it is applied to; a pool None: it is gone.
+
+    `queues` are changes of queues' configurations, checked; null workers stay as they are.
+    """
+
+    pools: Mapping[str, Pool | None] = field(default_factory=dict)
+    strategy: Strategy | None = None
+    tenants: TenantWeights | None = None
+    queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    workers: tuple[Workers, ...] | None = None
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses what would silently replace a member before."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
+        """Build a mapping whose keys differ."""
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if not isinstance(key, str):
+                problem = f"a member is named {key!r}; put names of this kind in quotes"
+            elif keys.count(key) > 1:
+                problem = f"{key} is there twice"
+            else:
+                continue
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+def read_yaml(text: str, name: str) -> Mapping[str, Any]:
+    """Parse YAML (or JSON); an empty text is an empty object. Raises Unprocessable."""
+    if len(text) > LONGEST_TEXT:
+        raise Unprocessable.field(name, f"must have at most {LONGEST_TEXT} characters", len(text))
+    try:
+        found = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        said = " ".join(str(problem).split())
+        raise Unprocessable.field(name, f"is not YAML that can be read: {said}") from None
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise Unprocessable.field(name, "must be an object", found)
+    return found
+
+
+def parse_change(raw: Mapping[str, Any]) -> Change:
+    """Read a change. Raises OJSError naming the member by its path."""
+    only(raw, MEMBERS)
+    defaults = mapping(raw.get("scheduling"), "scheduling")
+    only(defaults, ("default_strategy", "tenant_fairness"), "scheduling")
+    strategy = defaults.get("default_strategy")
+    return Change(
+        pools={
+            _named(name, POOL_PATTERN.fullmatch, "pools"): _pool(name, body)
+            for name, body in mapping(raw.get("pools"), "pools").items()
+        },
+        strategy=None
+        if strategy is None
+        else parse_strategy(strategy, "scheduling.default_strategy"),
+        tenants=within("scheduling", lambda: parse_tenants(defaults.get("tenant_fairness"))),
+        queues={
+            _named(name, QUEUE_PATTERN.fullmatch, "queues"): _queue(name, body)
+            for name, body in mapping(raw.get("queues"), "queues").items()
+        },
+        workers=parse_workers(raw["workers"]) if raw.get("workers") is not None else None,
+    )
+
+
+def only(raw: Mapping[str, Any], members: tuple[str, ...], path: str = "") -> None:
+    """Refuse members that nobody reads."""
+    for name in raw:
+        if name not in members:
+            where = f"{path}.{name}" if path else name
+            raise Unprocessable.field(where, f"is not one of {', '.join(members)}")
+
+
+def mapping(raw: object, path: str) -> Mapping[str, Any]:
+    """Read an object; null is an empty one."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        raise Unprocessable.field(path, "must be an object", raw)
+    return raw
+
+
+def within(path: str, read: Callable[[], T]) -> T:
+    """Read a part; what it refuses is named by its path in the whole."""
+    try:
+        return read()
+    except OJSError as problem:
+        if "field" not in problem.details:
+            raise
+        details = problem.details
+        if "expected" not in details:
+            details["field"] = f"{path}.{details['field']}"
+            raise
+        raise type(problem).field(
+            f"{path}.{details['field']}", details["expected"], details["received"]
+        ) from None
+
+
+def _named(name: str, is_name: Callable[[str], object], path: str) -> str:
+    if not is_name(name):
+        raise Unprocessable.field(path, "must be an object by valid names", name)
+    return name
+
+
+def _pool(name: str, body: object) -> Pool | None:
+    if body is None:
+        return None
+    path = f"pools.{name}"
+    return within(path, lambda: parse_pool(name, mapping(body, name)))
+
+
+def _queue(name: str, body: object) -> Mapping[str, Any]:
+    path = f"queues.{name}"
+    change = mapping(body, path)
+    within(path, lambda: merge({}, change, strict=True))
+    return change
+
+
+def parse_workers(raw: object, path: str = "workers") -> tuple[Workers, ...]:
+    """Read groups of equal workers."""
+    if not isinstance(raw, list) or not 1 <= len(raw) <= MOST_GROUPS:
+        raise Unprocessable.field(path, f"must be an array of 1 to {MOST_GROUPS}", raw)
+    found = tuple(_workers(one, f"{path}[{n}]", n) for n, one in enumerate(raw))
+    if sum(one.slots for one in found) > MOST_SLOTS:
+        raise Unprocessable.field(path, f"must have at most {MOST_SLOTS} slots together")
+    return found
+
+
+def _workers(raw: object, path: str, n: int) -> Workers:
+    if not isinstance(raw, Mapping):
+        raise Unprocessable.field(path, "must be an object", raw)
+    only(raw, ("slots", "queues", "pool"), path)
+    queues, pool = raw.get("queues"), raw.get("pool")
+    if pool is not None and not (isinstance(pool, str) and POOL_PATTERN.fullmatch(pool)):
+        raise Unprocessable.field(f"{path}.pool", "must be the name of a pool", pool)
+    if queues is None:
+        queues = []
+    if not isinstance(queues, list) or not all(
+        isinstance(name, str) and QUEUE_PATTERN.fullmatch(name) for name in queues
+    ):
+        raise Unprocessable.field(f"{path}.queues", "must be an array of queue names", queues)
+    if pool is None and not queues:
+        raise Unprocessable.field(f"{path}.queues", "is required without a pool")
+    slots = integer(raw.get("slots", 1), f"{path}.slots", 1, MOST_SLOTS)
+    return Workers(f"workers-{n}", slots, tuple(queues), pool)
+
+
+def integer(raw: object, path: str, low: int, high: int) -> int:
+    """Read a whole number."""
+    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
+        raise Unprocessable.field(path, f"must be an integer from {low} to {high}", raw)
+    return raw

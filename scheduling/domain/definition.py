@@ -1,0 +1,61 @@
+"""What a schedule is defined by, and the job it makes. Spec: contract 7.1, 7.3."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from jobs.domain.envelope import JobDraft, Limits, parse_job
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.times import format_time
+from scheduling.domain.cron import Schedule, parse
+from scheduling.domain.overlap import Overlap
+
+NAME_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,254}")
+MAX_DESCRIPTION: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A schedule as its owner describes it; the zone is known, the rest is checked by `check`.
+
+    `template` is a PUSH request without an id.
+    """
+
+    name: str
+    expression: str
+    timezone: str = "UTC"
+    template: dict[str, Any] = field(default_factory=dict)
+    overlap: Overlap = Overlap.SKIP
+    enabled: bool = True
+    description: str | None = None
+
+    def schedule(self) -> Schedule:
+        """Read the expression. Raises InvalidRequest."""
+        try:
+            return parse(self.expression, self.timezone)
+        except ValueError as problem:
+            raise InvalidRequest.field("expression", str(problem), self.expression) from None
+
+    def draft(self, at: datetime, limits: Limits) -> JobDraft:
+        """Make the job of one occurrence at its nominal time. Raises as `parse_job`."""
+        return draft(self.name, self.template, at, limits)
+
+    def check(self, at: datetime, limits: Limits) -> JobDraft:
+        """Refuse what could never run; returns the job as it would be made now.
+
+        Raises InvalidRequest and whatever a PUSH of the job would raise before it is stored.
+        """
+        self.schedule()
+        job = self.draft(at, limits)
+        if job.pending and self.overlap is Overlap.ENQUEUE:
+            raise InvalidRequest.field(
+                "pending", "cannot be true with overlap_policy enqueue, which holds jobs by it"
+            )
+        return job
+
+
+def draft(name: str, template: dict[str, Any], at: datetime, limits: Limits) -> JobDraft:
+    """Make the job of a schedule's occurrence. Raises as `parse_job`."""
+    told = {"cron_name": name, "cron_triggered_at": format_time(at)}
+    return parse_job({**template, "meta": {**template["meta"], **told}}, limits=limits)

@@ -1,0 +1,18 @@
+"""What only this app refuses."""
+
+from jobs.domain.errors import Conflict, Unprocessable
+
+
+class InfeasibleRatio(Unprocessable):
+    code = "infeasible_ratio"
+    hint = "lower min_dispatch_ratio, or name fewer queues: the shares add up to more than all"
+
+
+class PoolInUse(Conflict):
+    code = "pool_in_use"
+    hint = "let its workers end, or send force=true"
+
+
+class PoolStatic(Conflict):
+    code = "x_pool_static"
+    hint = "change the server's settings instead"

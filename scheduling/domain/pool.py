@@ -1,0 +1,97 @@
+"""What a pool is, and the rules it keeps. Spec: fair-scheduling 6 to 9."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from jobs.domain.claim import Strategy, Way
+
+DEFAULT: Final = "default"  # the pool of workers that name none
+MAX_CONCURRENCY: Final = 2**31 - 1
+MAX_QUEUES: Final = 100
+MAX_TENANTS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prevention:
+    """Whether, and how, queues are kept from starving. Spec: fair-scheduling 8."""
+
+    enabled: bool = False
+    rotation_ms: int = 30_000
+    min_ratio: float = 0.05
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Prevention":
+        """Read what `to_row` wrote."""
+        return cls(**row)
+
+    def to_row(self) -> dict[str, Any]:
+        """Write it for the database."""
+        return {
+            "enabled": self.enabled, "rotation_ms": self.rotation_ms, "min_ratio": self.min_ratio,
+        }  # fmt: skip
+
+    def is_feasible(self, queues: int) -> bool:
+        """Tell whether so many queues can all get their share."""
+        return not self.enabled or self.min_ratio * queues <= 1 + 1e-9
+
+
+class Cost(StrEnum):
+    """What a job costs its tenant."""
+
+    DISPATCH = "dispatch"  # the same each
+    DURATION = "duration"  # by how long it ran, of the average
+
+
+@dataclass(frozen=True, slots=True)
+class TenantWeights:
+    """How tenants share a queue. Spec: fair-scheduling 9.2, contract 20 §4.
+
+    Not `enabled`: they do not, jobs go in their order; the rest waits until they do again.
+    """
+
+    weights: Mapping[str, int] = field(default_factory=dict)
+    default: int = 1
+    enabled: bool = True
+    cost: Cost = Cost.DISPATCH
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "TenantWeights":
+        """Read what `to_row` wrote."""
+        return cls(row["weights"], row["default"], row["enabled"], Cost(row["cost"]))
+
+    def to_row(self) -> dict[str, Any]:
+        """Write it for the database."""
+        return {
+            "weights": dict(self.weights), "default": self.default, "enabled": self.enabled,
+            "cost": self.cost.value,
+        }  # fmt: skip
+
+    @property
+    def way(self) -> Way:
+        """What of this the lanes have to know."""
+        return Way(not self.enabled, self.enabled and self.cost is Cost.DURATION)
+
+    def of(self, tenant: str) -> int:
+        """Return the weight of a tenant."""
+        return self.weights.get(tenant, self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A named group of workers with a policy; `weights` by position of `queues`."""
+
+    name: str
+    queues: tuple[str, ...]
+    weights: tuple[int, ...]
+    strategy: Strategy = Strategy.ROUND_ROBIN
+    concurrency: int | None = None  # null: not bounded
+    isolated: bool = False
+    prevention: Prevention = Prevention()
+    tenants: TenantWeights | None = None  # null: as everywhere
+
+    @property
+    def weight_by_queue(self) -> dict[str, int]:
+        """The weights of its queues, in their order."""
+        return dict(zip(self.queues, self.weights, strict=True))

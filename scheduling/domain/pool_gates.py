@@ -1,0 +1,199 @@
+"""Gates that pools make for a waiting job: as data, with the words for operators.
+
+Spec: contract 20.5, steps 4 to 7; fair-scheduling 6 to 8.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jobs.domain.claim import Strategy
+from jobs.domain.gates import Gate, GateState, Numbers
+from jobs.domain.turns import Ahead
+from scheduling.domain.pool import Pool
+
+NAMED: Final = 5  # pools or queues that a message names
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Workers that may be given a job: those of a pool, or (None) those that no pool governs.
+
+    `asking` counts those of them that live, run and do not say that they fetch other queues.
+    """
+
+    pool: str | None
+    cap: int | None
+    active: int
+    asking: int
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many jobs of the pool are active as may be."""
+        return self.cap is not None and self.active >= self.cap
+
+
+def gates(queue: str, ways: Sequence[Way], owners: Sequence[str], *, shows: bool) -> list[Gate]:
+    """Return the gates of all ways; `owners`: isolated pools that have the queue to themselves.
+
+    `shows` false: numbers are left out.
+    """
+    pools = [way for way in ways if way.pool is not None]
+    found = []
+    if owners:
+        found.append(_isolation(queue, owners, pools, shows=shows))
+    elif not any(way.asking for way in ways):
+        found.append(_unserved(queue, pools))
+    return [*found, *(_pool(queue, way, ways, shows=shows) for way in pools)]
+
+
+def _isolation(queue: str, owners: Sequence[str], ways: Sequence[Way], *, shows: bool) -> Gate:
+    asking = sum(way.asking for way in ways)
+    which = f"isolated pool {owners[0]}" if len(owners) == 1 else f"isolated pools {_names(owners)}"
+    message = f"Queue {queue} is closed to all workers but those of {which}"
+    state = GateState.OPEN if asking else GateState.CLOSED
+    if not asking:
+        message += ", and none of them lives."
+    else:
+        message += (
+            f"; {asking} of them run{'s' * (asking == 1)}." if shows else "; some of them run."
+        )
+    numbers = {"pools": len(owners), "workers": asking} if shows else {}
+    return Gate("isolation", state, message, numbers=numbers, is_enforced=asking > 0)
+
+
+def _unserved(queue: str, pools: Sequence[Way]) -> Gate:
+    named = [str(way.pool) for way in pools]
+    which = f"pool {named[0]}" if len(named) == 1 else f"pools {_names(named)}"
+    message = f"No worker that lives may take jobs of queue {queue}: "
+    message += (
+        f"{which} and workers outside of all pools may."
+        if named
+        else ("no pool has the queue, and no worker outside of all pools fetches it.")
+    )
+    return Gate("pools", GateState.CLOSED, message, is_enforced=False)
+
+
+def _pool(queue: str, way: Way, ways: Sequence[Way], *, shows: bool) -> Gate:
+    """Tell of one pool. It is closed when it is full and nobody else would take the job either."""
+    numbers = {"active": way.active, "workers": way.asking}
+    if way.cap is not None:
+        numbers["concurrency"] = way.cap
+    return Gate(
+        "pool",
+        _state(way, ways),
+        f"Pool {way.pool} {_fullness(way, ways, shows=shows)}",
+        name=way.pool,
+        numbers=numbers if shows else {},
+        # somebody of another way, whom nobody knows of, gets the job if he asks
+        is_enforced=not way.is_full or all(other.is_full for other in ways),
+    )
+
+
+def _state(way: Way, ways: Sequence[Way]) -> GateState:
+    if not way.is_full:
+        return GateState.OPEN
+    others = any(other.asking for other in ways if not other.is_full)
+    return GateState.UNKNOWN if others else GateState.CLOSED
+
+
+def _fullness(way: Way, ways: Sequence[Way], *, shows: bool) -> str:
+    if not way.is_full:
+        number = "" if not shows else f", {way.active} of {way.cap} run" if way.cap else ""
+        crew = "" if way.asking else "; no worker of it lives that fetches the queue"
+        return f"may take its jobs{number}{crew}."
+    used = f": {way.active} of its jobs run, {way.cap} may" if shows else ""
+    if _state(way, ways) is GateState.UNKNOWN:
+        return f"is full{used}. Others may take the job."
+    return f"is full{used}; there is room when one of them ends."
+
+
+def turn_gate(queue: str, pool: Pool, ahead: Ahead, *, shows: bool) -> Gate:
+    """Tell where a queue stands in the turns of a pool: never closed, a turn always comes."""
+    way = f"In the {_strategy(pool.strategy)} turns of pool {pool.name} queue {queue}"
+    if not shows:
+        return Gate("turns", GateState.OPEN, f"{way} has its place.", name=pool.name)
+    at = ahead.queues.index(queue)
+    return Gate(
+        "turns",
+        GateState.OPEN,
+        f"{way} {_place(queue, ahead)}.{_share_in_words(pool, queue)}{_owed(pool, ahead, at)}",
+        name=pool.name,
+        numbers=_numbers(queue, pool, ahead),
+    )
+
+
+def _strategy(strategy: Strategy) -> str:
+    return strategy.name.lower().replace("_", "-")
+
+
+def _place(queue: str, ahead: Ahead) -> str:
+    if not ahead.is_open[ahead.queues.index(queue)]:
+        return "is passed over: it has no job that may start"
+    place = ahead.place_of(queue)
+    if place == 0:
+        return "is next"
+    before = [ahead.queues[n] for n in ahead.order[:place]]
+    if place is None:
+        return f"comes after {_counted(before)}, and more turns than are looked ahead"
+    return f"comes after {_counted(before)}"
+
+
+def _counted(queues: Sequence[str]) -> str:
+    """Name queues in the order of their first turns, with how many they have."""
+    counts = Counter(queues)
+    named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
+    return _names(named)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def share(pool: Pool, queue: str) -> float | None:
+    """Return the part of the turns that a queue is entitled to while all of its pool have jobs.
+
+    None: that depends on what waits (least-loaded), or on the queues before it (strict).
+    """
+    if pool.strategy is Strategy.WEIGHTED:
+        return pool.weights[pool.queues.index(queue)] / sum(pool.weights)
+    return 1 / len(pool.queues) if pool.strategy is Strategy.ROUND_ROBIN else None
+
+
+def _share_in_words(pool: Pool, queue: str) -> str:
+    part = share(pool, queue)
+    if part is None or len(pool.queues) == 1:
+        return ""
+    weight = ""
+    if pool.strategy is Strategy.WEIGHTED:
+        weight = f", weight {pool.weights[pool.queues.index(queue)]} of {sum(pool.weights)}"
+    return f" Its share while all have jobs is {100 * part:.3g} %{weight}."
+
+
+def _owed(pool: Pool, ahead: Ahead, at: int) -> str:
+    if not ahead.is_owed[at]:
+        return ""
+    return f" It is owed a turn by starvation prevention: {ahead.waits[at]} of others have passed."
+
+
+def _numbers(queue: str, pool: Pool, ahead: Ahead) -> Numbers:
+    at = ahead.queues.index(queue)
+    place, part = ahead.place_of(queue), share(pool, queue)
+    found: dict[str, Any] = {
+        "place": place,  # turns of others before its own
+        "waited_turns": ahead.waits[at] if ahead.is_open[at] else None,
+        "owed": int(ahead.is_owed[at]),
+        "share": None if part is None else round(part, 6),
+        "min_ratio": pool.prevention.min_ratio if pool.prevention.enabled else None,
+    }
+    if pool.strategy is Strategy.WEIGHTED:
+        found["weight"] = pool.weights[pool.queues.index(queue)]
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def entitled(pool: Pool) -> Iterator[float | None]:
+    """Yield the shares of all queues of a pool, in their order."""
+    for queue in pool.queues:
+        yield share(pool, queue)

@@ -1,0 +1,40 @@
+"""What a simulation runs: jobs that arrive and run for a time, and workers that take them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from jobs.domain.claim import LaneKey
+
+MOST_JOBS: Final = 100_000
+MOST_GROUPS: Final = 500
+MOST_SLOTS: Final = 10_000
+LONGEST_MS: Final = 7 * 86_400_000
+
+
+class Arrival(NamedTuple):
+    """A job: its arrival in ms from the beginning (before it: below 0), and how long it runs."""
+
+    at_ms: int
+    lane: LaneKey
+    run_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Equal workers: `slots` jobs at once, all together; no queues: those of their pool."""
+
+    name: str
+    slots: int
+    queues: tuple[str, ...] = ()
+    pool: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Jobs in the order in which they arrive, workers, and when it is over."""
+
+    arrivals: Sequence[Arrival]
+    workers: tuple[Workers, ...]
+    until_ms: int
+    notes: tuple[str, ...] = field(default=())  # what had to be assumed or left out

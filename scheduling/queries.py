@@ -1,0 +1,18 @@
+"""One typed function per statement in `sql/`: the only place of the app with a cursor."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jobs.domain import jsonio
+from jobs.statements import Statements
+
+_rows = Statements(Path(__file__).resolve().parent / "sql").rows
+
+
+def advance(entries: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> None:
+    """Store what became of occurrences; members as `sql/advance.sql` reads them."""
+    _rows(
+        "advance",
+        {"entries": jsonio.dumps(entries).decode(), "runs": jsonio.dumps(runs).decode()},
+    )

@@ -1,0 +1,66 @@
+"""What holds where no pool says otherwise. Spec: contract 20 §3, §4."""
+
+from dataclasses import dataclass
+
+from django.db.models.functions import Now
+
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.claim import PriorityScope, Strategy
+from jobs.models import Queue
+from jobs.services import terms
+from jobs.services.audit import audited
+from scheduling.domain.pool import TenantWeights
+from scheduling.models import Configuration
+from scheduling.services import pool_cache
+from scheduling.services.pools import share
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The configuration in force."""
+
+    strategy: Strategy
+    scope: PriorityScope
+    tenants: TenantWeights
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A configuration as it is set; None: what the settings say."""
+
+    strategy: Strategy | None = None
+    scope: PriorityScope | None = None
+    tenants: TenantWeights | None = None
+
+
+def defaults() -> Defaults:
+    """Return what holds now."""
+    found = pool_cache.read()
+    return Defaults(found.default_strategy, found.priority_scope, found.tenants or TenantWeights())
+
+
+def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
+    """Set the configuration. Counts from the commit on.
+
+    Locks: the version of the terms, then lanes.
+    """
+    with audited(caller, "scheduling.configured", "scheduling") as data:
+        strategy = wanted.strategy
+        data["default_strategy"] = strategy.name.lower() if strategy is not None else None
+        data["priority_scope"] = wanted.scope
+        terms.change()
+        before = pool_cache.read()
+        Configuration.objects.update_or_create(
+            id=1,
+            defaults={
+                "default_strategy": strategy,
+                "priority_scope": wanted.scope,
+                "tenants": None if wanted.tenants is None else wanted.tenants.to_row(),
+                "updated_at": Now(),
+            },
+        )
+        after = pool_cache.read()
+        if before.tenants != after.tenants:
+            share(after, list(Queue.objects.values_list("name", flat=True)))
+    pool_cache.forget()
+    return defaults()

@@ -1,0 +1,176 @@
+"""Register, change and delete schedules. Spec: contract 7.1, 7.5, D32."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import Conflict, InvalidRequest
+from jobs.services.clock import now as database_now
+from scheduling.domain.cron import Interval, Plan, plan
+from scheduling.domain.definition import Definition
+from scheduling.domain.overlap import Overlap
+from scheduling.models import WITH_NOW, CronEntry
+from scheduling.services.cron_entries import find, limits
+
+Check = Callable[[JobDraft], None]  # raises when the caller may not enqueue such a job
+TRIES = 5  # of two that register one name at once, one finds the other's
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What to change of a schedule; None leaves a fact, `template` is merged by its members."""
+
+    expression: str | None = None
+    timezone: str | None = None
+    template: dict[str, Any] | None = None
+    overlap: Overlap | None = None
+    enabled: bool | None = None
+    description: str | None = None
+    drops_description: bool = False
+
+    def applied(self, entry: CronEntry) -> Definition:
+        """Return what a schedule becomes by them."""
+        given = {
+            name: value
+            for name in ("expression", "timezone", "overlap", "enabled", "description")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.drops_description:
+            given["description"] = None
+        if self.template is not None:
+            given["template"] = self._joined(entry.template)
+        return replace(definition_of(entry), **given)
+
+    def _joined(self, template: dict[str, Any]) -> dict[str, Any]:
+        joined = {**template, **self.template} if self.template else template
+        if self.template and "options" not in self.template:
+            # where both name something `options` would win, and hide what is changed
+            kept = {k: v for k, v in joined["options"].items() if k not in self.template}
+            joined["options"] = kept
+        return joined
+
+
+def definition_of(entry: CronEntry) -> Definition:
+    """Return what a schedule is defined by."""
+    return Definition(
+        name=entry.name,
+        expression=entry.expression,
+        timezone=entry.timezone,
+        template=entry.template,
+        overlap=Overlap(entry.overlap_policy),
+        enabled=entry.enabled,
+        description=entry.description,
+    )
+
+
+def register(definition: Definition, caller: Caller, check: Check) -> tuple[CronEntry, bool]:
+    """Store a schedule, in place of the caller's own of that name; returns whether it is new.
+
+    Raises InvalidRequest and what a PUSH of its job would.
+    """
+    now = database_now()
+    check(definition.check(now, limits()))
+    coming = _upcoming(definition, now)
+    for _ in range(TRIES):
+        try:
+            with transaction.atomic():
+                entry = _own(definition.name, caller)
+                if entry is None:
+                    return _new(definition, caller, now, coming), True
+                _store(entry, definition)
+                return entry, False
+        except IntegrityError:
+            continue
+    raise Conflict(f"cron {definition.name} keeps changing, try again")
+
+
+def change(
+    name: str, changes: Changes, caller: Caller, check: Check, *, tenant: str | None = None
+) -> CronEntry:
+    """Change facts of a schedule; raises as `register`, and as `find`."""
+    with transaction.atomic():
+        entry = find(name, caller, tenant, lock=True)
+        definition = changes.applied(entry)
+        check(definition.check(entry.now, limits()))
+        _store(entry, definition)
+        return entry
+
+
+def switch(name: str, caller: Caller, *, enabled: bool, tenant: str | None = None) -> CronEntry:
+    """Pause or resume a schedule; idempotent. Raises as `find`."""
+    return change(name, Changes(enabled=enabled), caller, lambda job: None, tenant=tenant)
+
+
+def delete(name: str, caller: Caller, *, tenant: str | None = None) -> CronEntry:
+    """Forget a schedule; its jobs stay, also those that wait for their turn. Raises as `find`."""
+    with transaction.atomic():
+        entry = find(name, caller, tenant, lock=True)
+        CronEntry.objects.filter(pk=entry.pk).delete()
+        return entry
+
+
+def _own(name: str, caller: Caller) -> CronEntry | None:
+    found = CronEntry.objects.annotate(**WITH_NOW).select_for_update()
+    return found.filter(name=name, tenant=caller.tenant).first()
+
+
+def _new(definition: Definition, caller: Caller, now: datetime, coming: Plan) -> CronEntry:
+    return CronEntry.objects.create(
+        tenant=caller.tenant,
+        name=definition.name,
+        expression=definition.expression,
+        timezone=definition.timezone,
+        template=definition.template,
+        overlap_policy=definition.overlap,
+        enabled=definition.enabled,
+        description=definition.description,
+        due_at=coming.due_at if definition.enabled else None,
+        next_run_at=coming.next_run_at if definition.enabled else None,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _store(entry: CronEntry, definition: Definition) -> None:
+    """Write a locked schedule.
+
+    One that stays as it was keeps its next run, also one that is due already: who registers at
+    every start must not lose the run that was due meanwhile.
+    """
+    stays = (entry.enabled, entry.expression, entry.timezone) == (
+        True, definition.expression, definition.timezone,
+    )  # fmt: skip
+    if not definition.enabled:
+        entry.due_at = entry.next_run_at = None
+    elif not stays:
+        coming = _upcoming(definition, _since(entry, definition))
+        entry.due_at, entry.next_run_at = coming.due_at, coming.next_run_at
+    entry.expression = definition.expression
+    entry.timezone = definition.timezone
+    entry.template = definition.template
+    entry.overlap_policy = definition.overlap
+    entry.enabled = definition.enabled
+    entry.description = definition.description
+    entry.updated_at = entry.now
+    entry.save()
+
+
+def _since(entry: CronEntry, definition: Definition) -> datetime:
+    """Return what the next run is counted from: now, for an interval that runs the last run."""
+    now: datetime = entry.now
+    schedule = definition.schedule()
+    if entry.enabled and entry.last_run_at and isinstance(schedule, Interval):
+        return entry.last_run_at if entry.last_run_at + schedule.length > now else now
+    return now
+
+
+def _upcoming(definition: Definition, after: datetime) -> Plan:
+    coming = plan(definition.schedule(), after)
+    if coming is None:
+        raise InvalidRequest.field("expression", "never occurs", definition.expression)
+    return coming

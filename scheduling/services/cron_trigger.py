@@ -1,0 +1,34 @@
+"""Run a schedule now, besides its times. Spec: contract 24.6."""
+
+from dataclasses import replace
+
+from django.db import transaction
+
+from jobs.domain.caller import Caller
+from jobs.domain.errors import Conflict
+from jobs.domain.job import Job
+from scheduling.models import CronEntry
+from scheduling.services.cron_entries import find, limits
+from scheduling.services.cron_register import Check, definition_of
+from scheduling.services.cron_run import Firing, make, note
+
+
+def trigger(
+    name: str, caller: Caller, check: Check, *, tenant: str | None = None
+) -> tuple[CronEntry, Job]:
+    """Make the job of a schedule now, also of one that is paused; its next run stays.
+
+    The overlap policy holds. Raises as `find` and `enqueue`, Conflict when no job was made.
+    """
+    with transaction.atomic():
+        entry = find(name, caller, tenant, lock=True)
+        check(definition_of(entry).draft(entry.now, limits()))
+        firing = Firing(entry, entry.now, manual=True)
+        make([firing], replace(caller, tenant=None, block_ms=0))
+        if firing.job is None:
+            raise Conflict(
+                f"cron {name} made no job: {firing.reason}",
+                details={"reason": firing.reason, "existing_job_id": firing.existing},
+            )
+        note([firing])
+    return entry, firing.job

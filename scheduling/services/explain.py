@@ -1,0 +1,98 @@
+"""What pools have to do with the wait of a job, by what `plan` and the claim go by.
+
+Nothing is decided here: `plan` says which pools may take the job and how their queues take turns,
+`ojs_outlook` what is used of them, by the claim's own functions. Spec: contract 20.5.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.errors import OJSError
+from jobs.domain.gates import Gate
+from jobs.domain.job import Job
+from jobs.domain.states import State, state_of
+from jobs.domain.turns import Ahead
+from jobs.services.turns import Outlook, outlook
+from scheduling.domain.pool_gates import Way, gates, turn_gate
+from scheduling.services import pool_cache
+from scheduling.services.plan import plan
+
+OUTSIDE = ""  # the name of no pool: nothing governs workers that say they are in such a one
+TOLD = 10  # pools whose turns are told
+SLOTS = 200  # turns that are looked ahead
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The pools that may take jobs of a queue, and whether workers that none governs may."""
+
+    queue: str
+    caps: dict[str, int | None]  # by pool
+    is_open_outside: bool
+    owners: tuple[str, ...]  # isolated pools that have it to themselves; empty: none has
+
+
+def explain(job: Job, viewer: str | None) -> list[Gate]:
+    """Return the gates of pools; one statement, and more when pools have just been changed."""
+    is_available = state_of(job.state) is State.AVAILABLE
+    for _ in range(TRIES):
+        ways = ways_of(job.queue)
+        wholes = [whole_of(name) for name in list(ways.caps)[:TOLD]] if is_available else []
+        takers = [whole for whole in wholes if len(whole.queues) > 1]
+        found = outlook(list(ways.caps), takers, job.queue, slots=SLOTS)
+        if found.terms == pool_cache.known().version:
+            break
+        pool_cache.forget()  # as a claim does that finds its plan to follow from older terms
+    if not pool_cache.known().by_name:
+        return []
+    return [*_pools(ways, found, viewer), *_turns(job.queue, takers, found.turns, viewer)]
+
+
+def ways_of(queue: str) -> Ways:
+    """Ask `plan` who may take jobs of a queue."""
+    pools = pool_cache.known()
+    plans = {name: _planned(queue, name) for name in pools.by_name}
+    return Ways(
+        queue,
+        {name: one.pool_cap for name, one in plans.items() if one and one.queues},
+        bool((outside := _planned(queue, OUTSIDE)) and outside.queues),
+        tuple(sorted(pools.closed.get(queue, ()))),
+    )
+
+
+def _planned(queue: str, pool: str | None) -> ClaimPlan | None:
+    """Plan a claim of one queue by a worker that says it is in a pool; None: it is refused."""
+    try:
+        return plan(ClaimPlan((queue,), 1, pool=pool), FetchRequest((queue,), pool=pool))
+    except OJSError:
+        return None
+
+
+def whole_of(pool: str) -> ClaimPlan:
+    """Plan a claim of all queues of a pool that there is."""
+    return plan(ClaimPlan((), 1, pool=pool), FetchRequest((), pool=pool))
+
+
+def _pools(ways: Ways, found: Outlook, viewer: str | None) -> list[Gate]:
+    asking: Counter[str | None] = Counter()
+    for crew in found.crews:
+        taken = _planned(ways.queue, crew.pool)
+        if taken is not None and taken.queues:
+            asking[taken.pool if taken.pool in ways.caps else None] += crew.asking
+    told = [
+        Way(name, cap, found.active[name], asking[name]) for name, cap in sorted(ways.caps.items())
+    ]
+    if ways.is_open_outside:
+        told.append(Way(None, None, 0, asking[None]))
+    return gates(ways.queue, told, ways.owners, shows=viewer is None)
+
+
+def _turns(
+    queue: str, plans: Sequence[ClaimPlan], found: Sequence[Ahead], viewer: str | None
+) -> Iterator[Gate]:
+    pools = pool_cache.known()
+    for taker, ahead in zip(plans, found, strict=True):
+        yield turn_gate(queue, pools.by_name[str(taker.pool)], ahead, shows=viewer is None)

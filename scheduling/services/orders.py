@@ -1,0 +1,25 @@
+"""Repairs how queues are shared where the settings' pools have changed. Spec: contract 20 §4."""
+
+from django.db import transaction
+
+from jobs.domain.claim import Way
+from jobs.models import Lane
+from jobs.services import terms
+from scheduling.services import pool_cache
+from scheduling.services.pools import share
+
+
+def reconcile() -> int:
+    """Let all lanes of a queue be shared in the way of its pool; returns of how many queues.
+
+    Whoever changes a pool or the configuration changes the lanes with it. Pools of the settings
+    change between two starts, and for a while processes may go by different ones.
+    """
+    pools = pool_cache.latest()
+    found = Lane.objects.order_by().values_list("queue", "ordered", "timed").distinct()
+    wrong = {queue for queue, *way in found if Way(*way) != pools.tenants_of(queue).way}
+    if wrong:
+        with transaction.atomic():
+            terms.change()  # hints and plans of the other kind of virtual times end here
+            share(pools, sorted(wrong))
+    return len(wrong)

@@ -1,0 +1,111 @@
+"""Makes a workload of what really happened lately."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Final
+
+from jobs.domain.errors import Unprocessable
+from jobs.models import Worker
+from jobs.services.clock import now
+from jobs.services.runs import PastRun, runs_since
+from scheduling.domain.workload import LONGEST_MS, Arrival, Workers, Workload
+from scheduling.services.pool_cache import Pools
+
+MS: Final = timedelta(milliseconds=1)
+RUN_MS: Final = 1000  # where nothing is known of any run
+NOBODY: Final = ""  # stands for workers that did not give their name
+
+
+def past(minutes: int, most: int, pools: Pools) -> Workload:
+    """Return the jobs that ran in the last minutes or wait, and the workers that ran them.
+
+    Raises Unprocessable when nothing did, or no worker is known.
+    """
+    if not 1 <= minutes <= LONGEST_MS // 60_000:
+        raise Unprocessable.field("minutes", f"must be from 1 to {LONGEST_MS // 60_000}", minutes)
+    end = now()
+    begin = end - timedelta(minutes=minutes)
+    runs, is_cut = runs_since(begin, most)
+    notes = []
+    if is_cut:
+        begin = min((run.started_at for run in runs if run.started_at), default=begin)
+        notes.append(f"only the latest {most} jobs are simulated")
+    if not runs:
+        raise Unprocessable.field("minutes", "hold no job that started, and none waits", minutes)
+    workers = _workers([run for run in runs if run.started_at], end, pools)
+    if not workers:
+        raise Unprocessable.field("minutes", "hold no start: no worker is known", minutes)
+    arrivals, unknown = _arrivals(runs, begin)
+    if unknown:
+        notes.append(f"{unknown} jobs have not ended: they take as long as others of their queue")
+    until_ms = max(1, (end - begin) // MS)
+    return Workload(arrivals, workers, until_ms, tuple(notes))
+
+
+def _arrivals(runs: Sequence[PastRun], begin: datetime) -> tuple[list[Arrival], int]:
+    lengths = [_length(run) for run in runs]
+    known: defaultdict[str, list[int]] = defaultdict(list)
+    for run, ms in zip(runs, lengths, strict=True):
+        if ms is not None:
+            known[run.lane.queue].append(ms)
+    every = [ms for listed in known.values() for ms in listed]
+    usual = {queue: int(median(listed)) for queue, listed in known.items()}
+    rest = int(median(every)) if every else RUN_MS
+    found = [
+        Arrival(
+            (run.arrived_at - begin) // MS,
+            run.lane,
+            usual.get(run.lane.queue, rest) if ms is None else ms,
+        )
+        for run, ms in zip(runs, lengths, strict=True)
+    ]
+    return sorted(found), lengths.count(None)
+
+
+def _length(run: PastRun) -> int | None:
+    if run.started_at is None or run.ended_at is None:
+        return None
+    return max(1, (run.ended_at - run.started_at) // MS)
+
+
+def _workers(runs: Sequence[PastRun], end: datetime, pools: Pools) -> tuple[Workers, ...]:
+    """Group the workers that had these runs: those of one pool that take from the same queues."""
+    by_worker: defaultdict[str, list[PastRun]] = defaultdict(list)
+    for run in runs:
+        by_worker[run.worker_id or NOBODY].append(run)
+    told = {row.id: row for row in Worker.objects.filter(id__in=[n for n in by_worker if n])}
+    slots: Counter[tuple[str | None, tuple[str, ...]]] = Counter()
+    for name, own in by_worker.items():
+        row = told.get(name)
+        pool = row.pool if row else None
+        queues = _queues(row, own, pools, pool)
+        slots[pool, queues] += max(_most_at_once(own, end), (row and row.concurrency) or 0)
+    return tuple(
+        Workers(f"workers-{n}", number, queues, pool)
+        for n, ((pool, queues), number) in enumerate(sorted(slots.items(), key=repr))
+    )
+
+
+def _queues(
+    row: Worker | None, runs: Iterable[PastRun], pools: Pools, pool: str | None
+) -> tuple[str, ...]:
+    """Return what a worker fetches from; none: whatever its pool has."""
+    said = row.queues if row and isinstance(row.queues, list) else None
+    queues = list(said) if said else sorted({run.lane.queue for run in runs})
+    governing = pools.governing(pool)
+    if governing is not None and (not said or set(queues) >= set(governing.queues)):
+        return ()
+    return tuple(queues)
+
+
+def _most_at_once(runs: Iterable[PastRun], end: datetime) -> int:
+    """Return how many of these ran at the same time at most."""
+    moments = [(run.started_at, 1) for run in runs if run.started_at]
+    moments += [(run.ended_at or end, -1) for run in runs if run.started_at]
+    running = most = 0
+    for _, change in sorted(moments):  # ends before starts of the same moment
+        running += change
+        most = max(most, running)
+    return most

@@ -1,0 +1,133 @@
+"""Decides for a FETCH which queues it may take from and how they take turns. Spec: FS 5 to 8.
+
+Steps 4 and 6 of contract 20 §5; the claim does the rest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+import orjson
+
+from jobs.domain.claim import (
+    STRATEGIES,
+    ClaimPlan,
+    FetchRequest,
+    PriorityScope,
+    Strategy,
+    Turns,
+)
+from jobs.domain.errors import InvalidRequest, Unprocessable
+from jobs.services import bindings, terms
+from scheduling.conf import conf
+from scheduling.domain.pool import Pool
+from scheduling.domain.pool_request import parse_weights
+from scheduling.services.pool_cache import Pools, forget, known
+
+
+def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
+    """Narrow a claim to what its worker's pool may have; its own wishes count where none governs.
+
+    Raises InvalidRequest and Unprocessable.
+    """
+    pools = known()
+    try:
+        planned = _by(pools, claim, request)
+    except (InvalidRequest, Unprocessable):
+        if pools.version == terms.version():
+            raise
+    else:
+        # A claim finds out by itself whether the pools have changed. Without a queue there is none,
+        # and a process that nobody asks for anything else would never hear of the change.
+        if planned.queues or pools.version == terms.version():
+            return planned
+    forget()
+    return _by(known(), claim, request)
+
+
+def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
+    pool = pools.governing(request.pool)
+    if pool is None:
+        _require(request)
+    queues = _queues(claim, request, pool, pools)
+    return replace(
+        claim,
+        queues=queues,
+        pool=pool.name if pool else request.pool,
+        pool_cap=pool.concurrency if pool else None,
+        turns=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
+        terms=pools.version,
+        restless=frozenset(q for q in queues if any(pools.tenants_of(q).way)),
+    )
+
+
+def _require(request: FetchRequest) -> None:
+    named = request.pool
+    if named is None and conf().require_pool and request.worker_id is not None:
+        named = bindings.find(request.worker_id)
+    if named is None and conf().require_pool:
+        raise Unprocessable.field("pool", "is required by this server")
+    if not request.queues:
+        raise InvalidRequest.field("queues", "is required, since no pool names any")
+
+
+def _queues(
+    claim: ClaimPlan, request: FetchRequest, pool: Pool | None, pools: Pools
+) -> tuple[str, ...]:
+    wanted = claim.queues
+    if pool is not None:
+        wanted = tuple(q for q in pool.queues if not request.queues or q in request.queues)
+    name = pool.name if pool else request.pool
+    return tuple(
+        queue
+        for queue in wanted
+        if not pools.is_closed(queue, name)
+        and (request.may_fetch is None or request.may_fetch(queue))
+    )
+
+
+def _of_pool(pool: Pool, queues: Sequence[str], pools: Pools) -> Turns | None:
+    prevention = pool.prevention
+    is_global = pools.priority_scope is PriorityScope.GLOBAL
+    if not _has_choice(queues, pool.strategy, by_order=not (prevention.enabled or is_global)):
+        return None
+    weights = dict(zip(pool.queues, pool.weights, strict=True))
+    return Turns(
+        pool.name,
+        pool.strategy,
+        tuple(float(weights[queue]) for queue in queues),
+        prevention.min_ratio if prevention.enabled else None,
+        prevention.rotation_ms if prevention.enabled else None,
+        is_global,
+    )
+
+
+def _has_choice(queues: Sequence[str], strategy: Strategy, *, by_order: bool) -> bool:
+    """Tell whether there is anything to decide: a queue alone takes no turns, and no lock.
+
+    Nor do strict ones, `by_order`: that is the order of the queues itself.
+    """
+    if strategy is Strategy.LEAST_LOADED:  # which also looks at the worker
+        return True
+    return len(queues) > 1 and not (by_order and strategy is Strategy.STRICT)
+
+
+def _of_request(pools: Pools, request: FetchRequest, queues: Sequence[str]) -> Turns | None:
+    """Let a list of queues take turns by itself, for everybody who asks for the same."""
+    strategy = pools.default_strategy
+    weights = parse_weights(request.weights, request.queues)
+    if request.strategy is not None:
+        strategy = STRATEGIES[request.strategy]
+    elif weights:
+        strategy = Strategy.WEIGHTED
+    is_global = pools.priority_scope is PriorityScope.GLOBAL
+    if not _has_choice(queues, strategy, by_order=not is_global):
+        return None
+    named = [request.queues, int(strategy), weights, request.tenant]
+    key = f":{sha256(orjson.dumps(named, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]}"
+    return Turns(
+        key,
+        strategy,
+        tuple(float(weights.get(queue, 1)) for queue in queues),
+        is_global=is_global,
+    )

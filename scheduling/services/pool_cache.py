@@ -1,0 +1,177 @@
+"""What this process knows about pools, and how it notices that they changed.
+
+Read as a whole with the version of the terms (`jobs.services.terms`). Each claim names the version
+it follows from, and hands nothing out when that is not the latest: a changed pool counts from its
+commit on, in every process, without a statement more.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from jobs.conf import read_anew
+from jobs.domain.claim import STRATEGIES, PriorityScope, Strategy
+from jobs.services import terms
+from scheduling.conf import conf
+from scheduling.domain.pool import DEFAULT, Pool, Prevention, TenantWeights
+from scheduling.domain.pool_request import parse_pool
+from scheduling.models import Configuration, PoolRow
+
+EQUAL = TenantWeights()
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """All pools by name, as of one version of the terms."""
+
+    version: int
+    by_name: Mapping[str, Pool]
+    static: frozenset[str]  # of the settings
+    default_strategy: Strategy
+    priority_scope: PriorityScope
+    tenants: TenantWeights | None  # where no pool of the queue says anything
+    closed: Mapping[str, set[str]]  # by queue: the isolated pools that have it to themselves
+    shares: Mapping[str, TenantWeights]  # by queue, where a pool says something
+
+    def governing(self, name: str | None) -> Pool | None:
+        """Return the pool whose policy counts for a worker that says it is in pool `name`."""
+        return self.by_name.get(DEFAULT if name is None else name)
+
+    def is_closed(self, queue: str, pool: str | None) -> bool:
+        """Tell whether a queue belongs to isolated pools that this is none of."""
+        owners = self.closed.get(queue)
+        return owners is not None and pool not in owners
+
+    def tenants_of(self, queue: str) -> TenantWeights:
+        """Return how tenants share a queue."""
+        return self.shares.get(queue) or self.tenants or EQUAL
+
+
+class _Memory:
+    """What this process has read; replaced as a whole."""
+
+    latest: Pools | None = None
+
+    @classmethod
+    def cache_clear(cls) -> None:
+        """Read everything anew."""
+        cls.latest = None
+
+
+_standing: ContextVar[Pools | None] = ContextVar("ojs_standing_pools", default=None)
+
+
+def known() -> Pools:
+    """Return the pools as this process last read them, or those that stand in their place."""
+    found = _standing.get() or _Memory.latest
+    if found is None:
+        found = _Memory.latest = read()
+    return found
+
+
+def latest() -> Pools:
+    """Return the pools as they are: for who names no version that a claim would check."""
+    found = known()
+    if found.version != terms.version():
+        forget()
+        found = known()
+    return found
+
+
+def forget() -> None:
+    """Read everything anew."""
+    _Memory.cache_clear()
+
+
+@contextmanager
+def standing(pools: Pools) -> Iterator[None]:
+    """Let other pools count in this context: of a scratch store, or not committed yet."""
+    token = _standing.set(pools)
+    try:
+        yield
+    finally:
+        _standing.reset(token)
+
+
+def changed(
+    pools: Pools,
+    by_name: Mapping[str, Pool],
+    strategy: Strategy | None,
+    tenants: TenantWeights | None,
+) -> Pools:
+    """Return what would hold with these pools, and with these defaults where they are given."""
+    return replace(
+        pools,
+        by_name=dict(sorted(by_name.items())),
+        default_strategy=pools.default_strategy if strategy is None else strategy,
+        tenants=tenants or pools.tenants,
+        closed=_closed(by_name.values()),
+    )
+
+
+def read() -> Pools:
+    """Read all pools.
+
+    The version first: what changes meanwhile is then taken for older than it is, never for newer.
+    """
+    version = terms.version()
+    static = {pool.name: pool for pool in static_pools()}
+    rows = PoolRow.objects.prefetch_related("queues")
+    stored = {row.name: to_pool(row) for row in rows if row.name not in static}
+    by_name = dict(sorted({**stored, **static}.items()))
+    configured = Configuration.objects.first() or Configuration()
+    chosen = configured.default_strategy
+    if chosen is None:
+        chosen = STRATEGIES[conf().default_strategy]
+    tenants = configured.tenants
+    return Pools(
+        version,
+        by_name,
+        frozenset(static),
+        Strategy(chosen),
+        PriorityScope(configured.priority_scope or conf().priority_scope),
+        None if tenants is None else TenantWeights.from_row(tenants),
+        _closed(by_name.values()),
+        _shares(by_name.values()),
+    )
+
+
+def static_pools() -> list[Pool]:
+    """Return the pools of the settings. Raises Unprocessable, which a system check reports."""
+    return [parse_pool(str(raw.get("name", "")), raw) for raw in conf().pools]
+
+
+def to_pool(row: PoolRow) -> Pool:
+    """Return a stored pool."""
+    listed = sorted(row.queues.all(), key=lambda queue: queue.position)
+    return Pool(
+        name=row.name,
+        queues=tuple(queue.queue for queue in listed),
+        weights=tuple(queue.weight for queue in listed),
+        strategy=Strategy(row.strategy),
+        concurrency=row.concurrency,
+        isolated=row.isolated,
+        prevention=Prevention.from_row(row.prevention),
+        tenants=None if row.tenants is None else TenantWeights.from_row(row.tenants),
+    )
+
+
+def _shares(pools: Iterable[Pool]) -> dict[str, TenantWeights]:
+    found: dict[str, TenantWeights] = {}
+    for pool in pools:
+        if pool.tenants is not None:
+            for queue in pool.queues:
+                found.setdefault(queue, pool.tenants)
+    return found
+
+
+def _closed(pools: Iterable[Pool]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for pool in pools:
+        for queue in pool.queues if pool.isolated else ():
+            found.setdefault(queue, set()).add(pool.name)
+    return found
+
+
+read_anew(_Memory, setting="OJS_SCHEDULING")

@@ -1,0 +1,188 @@
+"""Pools: stored, changed, listed, deleted. Spec: contract 20 §2, §3."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+from django.db.models.functions import Now
+
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.events import Kind
+from jobs.models import Lease, Worker
+from jobs.services import terms
+from jobs.services.audit import audited
+from jobs.services.lanes import reweigh
+from jobs.services.tell import Told, tell
+from scheduling.domain.errors import PoolInUse, PoolStatic
+from scheduling.domain.pool import DEFAULT, Pool
+from scheduling.models import Overload, PoolQueue, PoolRow
+from scheduling.services import pool_cache
+from scheduling.services.pool_cache import Pools
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """A pool as it is now; workers are those that live."""
+
+    pool: Pool
+    active_workers: int
+    active_jobs: int
+    is_static: bool
+
+
+def page(*, limit: int, offset: int) -> tuple[list[PoolState], int]:
+    """List pools by name; returns a page and the total."""
+    pools = pool_cache.read()
+    found = list(pools.by_name.values())
+    return _states(found[offset : offset + limit], pools), len(found)
+
+
+def find(name: str) -> PoolState:
+    """Return one pool. Raises NotFound."""
+    pools = pool_cache.read()
+    if name not in pools.by_name:
+        raise NotFound.of("pool", name)
+    return _states([pools.by_name[name]], pools)[0]
+
+
+def is_known(name: str) -> bool:
+    """Tell whether there is a pool of a name."""
+    return name in pool_cache.read().by_name
+
+
+def _states(found: Sequence[Pool], pools: Pools) -> list[PoolState]:
+    names = [pool.name for pool in found]
+    alive = Worker.objects.filter(stopped_at=None, dead_at=None)
+    workers = _by_pool(alive.filter(pool__in=names).values_list("pool").annotate(Count("id")))
+    jobs = _by_pool(Lease.objects.filter(pool__in=names).values_list("pool").annotate(Count("id")))
+    if DEFAULT in names:
+        workers[DEFAULT] = workers.get(DEFAULT, 0) + alive.filter(pool=None).count()
+    return [
+        PoolState(
+            pool, workers.get(pool.name, 0), jobs.get(pool.name, 0), pool.name in pools.static
+        )
+        for pool in found
+    ]
+
+
+def _by_pool(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
+    return dict(rows)
+
+
+def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
+    """Store a pool in place of the one of its name; returns it and whether it is new.
+
+    Counts from the commit on, in every process; claims that are under way go by what was. Raises
+    Conflict where another pool shares the tenants of one of its queues differently, PoolStatic.
+    Locks: the version of the terms, then lanes.
+    """
+    with audited(caller, "pool.changed", pool.name) as data:
+        terms.change()
+        before = pool_cache.read()
+        _refuse_static(pool.name, before)
+        refuse_contradiction(pool, before)
+        known = before.by_name.get(pool.name)
+        data["strategy"], data["queues"] = pool.strategy.name.lower(), list(pool.queues)
+        _store(pool)
+        if known is not None:
+            _tell(known, pool)
+        _share(before, [*(known.queues if known else ()), *pool.queues])
+    pool_cache.forget()
+    return find(pool.name), known is None
+
+
+def _refuse_static(name: str, pools: Pools) -> None:
+    if name in pools.static:
+        raise PoolStatic(f"pool {name} is defined by the server's settings", details={"pool": name})
+
+
+def refuse_contradiction(pool: Pool, pools: Pools) -> None:
+    """Let a queue's tenants share in one way: its lanes have one weight and one order."""
+    for other in pools.by_name.values():
+        both = set(pool.queues) & set(other.queues)
+        if (
+            both
+            and other.name != pool.name
+            and pool.tenants is not None
+            and other.tenants is not None
+            and pool.tenants != other.tenants
+        ):
+            raise Conflict(
+                f"pool {other.name} lets the tenants of queue {min(both)} share differently",
+                details={"field": "tenant_fairness", "pool": other.name, "queue": min(both)},
+            )
+
+
+def _tell(before: Pool, after: Pool) -> None:
+    """Record that a pool hands out in another way. Spec: fair-scheduling 11.1."""
+    if (before.strategy, before.queues, before.weights) != (
+        after.strategy,
+        after.queues,
+        after.weights,
+    ):
+        data = {
+            "pool": after.name,
+            "previous_strategy": before.strategy.wire,
+            "new_strategy": after.strategy.wire,
+            "previous_weights": before.weight_by_queue,
+            "new_weights": after.weight_by_queue,
+        }
+        tell([Told(Kind.REBALANCED, data=data)])
+
+
+def _store(pool: Pool) -> None:
+    row, _ = PoolRow.objects.update_or_create(
+        name=pool.name,
+        defaults={
+            "strategy": pool.strategy,
+            "concurrency": pool.concurrency,
+            "isolated": pool.isolated,
+            "prevention": pool.prevention.to_row(),
+            "tenants": None if pool.tenants is None else pool.tenants.to_row(),
+            "updated_at": Now(),
+        },
+    )
+    row.queues.all().delete()
+    PoolQueue.objects.bulk_create(
+        PoolQueue(pool=row, position=n, queue=queue, weight=weight)
+        for n, (queue, weight) in enumerate(zip(pool.queues, pool.weights, strict=True))
+    )
+
+
+def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
+    """Delete a pool; its workers are in no pool's rules from then on, and its queues open to all.
+
+    Raises NotFound, PoolStatic; PoolInUse while workers of it live, unless `force`.
+    """
+    with audited(caller, "pool.deleted", name):
+        terms.change()
+        before = pool_cache.read()
+        _refuse_static(name, before)
+        known = before.by_name.get(name)
+        if known is None:
+            raise NotFound.of("pool", name)
+        bound = Q(pool=name, stopped_at=None, dead_at=None)
+        workers = 0 if force else Worker.objects.filter(bound).count()
+        if workers:
+            raise PoolInUse(
+                f"pool {name} has {workers} live workers",
+                details={"pool": name, "active_workers": workers},
+            )
+        PoolRow.objects.filter(name=name).delete()
+        Overload.objects.filter(pool=name).delete()
+        _share(before, known.queues)
+    pool_cache.forget()
+
+
+def _share(before: Pools, queues: Iterable[str]) -> None:
+    """Give the lanes of queues the weights that hold now, where others held before."""
+    after = pool_cache.read()
+    share(after, [one for one in queues if after.tenants_of(one) != before.tenants_of(one)])
+
+
+def share(pools: Pools, queues: Sequence[str]) -> None:
+    """Give the lanes of queues the weights that follow from pools, in the caller's transaction."""
+    if queues:
+        with pool_cache.standing(pools):
+            reweigh(in_queues=queues)

@@ -1,0 +1,157 @@
+"""Tell of queues that starve and of pools that are overloaded: the body of the loop `watch`.
+
+It looks from outside, so that no claim pays for it, and sees what no claim does: a queue that
+nobody asks for, workers that are full and do not ask. Spec: fair-scheduling 11.1; contract 20 §6.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from jobs.domain.dispatches import OpenQueue
+from jobs.domain.durations import format_duration
+from jobs.domain.events import Kind
+from jobs.services import dispatches
+from jobs.services.tell import Told, tell
+from scheduling.domain.pool import DEFAULT
+from scheduling.domain.starvation import Wait, Watched, watched
+from scheduling.models import Overload, QueueWatch
+from scheduling.services import pool_cache
+from scheduling.services.pool_cache import Pools
+
+FRESH_MS = 1_000  # a queue that was served within this needs no row
+QUIET = timedelta(seconds=10)  # between two events of a pool that stays overloaded
+
+
+def watch() -> int:
+    """Look once; returns of how many queues and pools it told.
+
+    1. Note which queues of pools have jobs to hand out, and forget those that have none.
+    2. Tell of those where none has started for longer than the pool's rotation interval.
+    3. Tell of pools with waiting jobs that can run no more, each once in QUIET.
+
+    What is told is noted in the same transaction: once per episode, whatever is killed when.
+    Locks: one look at a time (advisory, tried).
+    """
+    with transaction.atomic():
+        if not dispatches.watches_alone():
+            return 0
+        pools = pool_cache.latest()
+        queues = watched(pools.by_name.values())
+        seen = dispatches.open_queues(queues)
+        told = [*_starving(queues, seen), *_overloaded(pools, seen)]
+        tell(told)
+    return len(told)
+
+
+def starved(queues: Collection[str]) -> set[str]:
+    """Return which of these queues starve: it was told of them, and it is not over."""
+    rows = QueueWatch.objects.filter(queue__in=queues, told_at__isnull=False)
+    known = {row.queue: Wait(row.since, told_at=row.told_at) for row in rows}
+    seen = dispatches.open_queues(known)
+    waits = {queue: replace(wait, last_at=seen[queue].last_at) for queue, wait in known.items()}
+    waits = _with_latest({queue: wait for queue, wait in waits.items() if seen[queue].is_open})
+    return {queue for queue, wait in waits.items() if wait.is_told}
+
+
+def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> list[Told]:
+    def is_late(queue: str, wait: Wait) -> bool:
+        return wait.lasts_ms(seen[queue].now) > queues[queue].rotation_ms
+
+    seeming = {queue: wait for queue, wait in _waits(seen).items() if is_late(queue, wait)}
+    late = {
+        queue: wait
+        for queue, wait in _with_latest(seeming).items()
+        if is_late(queue, wait) and not wait.is_told
+    }
+    if not late:
+        return []
+    now = next(iter(seen.values())).now
+    QueueWatch.objects.filter(queue__in=late).update(told_at=now)
+    loads = dispatches.loads(late)
+    return [
+        Told(
+            Kind.QUEUE_STARVED,
+            queue=queue,
+            data={
+                "duration": format_duration(wait.lasts_ms(now)),
+                "available_count": loads[queue].available,
+                "pool": queues[queue].pool,
+            },
+        )
+        for queue, wait in sorted(late.items())
+    ]
+
+
+def _waits(seen: Mapping[str, OpenQueue]) -> dict[str, Wait]:
+    """Return what waits now, and store it where that is new, or over."""
+    rows = {row.queue: row for row in QueueWatch.objects.all()}
+    over = [queue for queue in rows if queue not in seen or not seen[queue].is_open]
+    if over:
+        QueueWatch.objects.filter(queue__in=over).delete()
+    waits = {
+        queue: Wait(row.since, seen[queue].last_at, row.told_at)
+        for queue, row in rows.items()
+        if queue not in over
+    }
+    new = {
+        queue: found.now
+        for queue, found in seen.items()
+        if queue not in waits and found.is_open and not _is_served(found)
+    }
+    QueueWatch.objects.bulk_create(QueueWatch(queue=q, since=at) for q, at in sorted(new.items()))
+    return waits | {queue: Wait(at, seen[queue].last_at) for queue, at in new.items()}
+
+
+def _is_served(found: OpenQueue) -> bool:
+    since = found.now - timedelta(milliseconds=FRESH_MS)
+    return found.last_at is not None and found.last_at >= since
+
+
+def _with_latest(waits: Mapping[str, Wait]) -> dict[str, Wait]:
+    """Add the starts that are not folded yet: they are looked up only for what seems late."""
+    latest = dispatches.last_starts(waits)
+    return {
+        queue: replace(wait, last_at=_later(wait.last_at, latest.get(queue)))
+        for queue, wait in waits.items()
+    }
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    return max(filter(None, (one, other)), default=None)
+
+
+def _overloaded(pools: Pools, seen: Mapping[str, OpenQueue]) -> list[Told]:
+    busy = {
+        pool.name: [queue for queue in pool.queues if not pools.is_closed(queue, pool.name)]
+        for pool in pools.by_name.values()
+    }
+    caps = {
+        name: pools.by_name[name].concurrency
+        for name, queues in busy.items()
+        if any(seen[queue].is_open for queue in queues)
+    }
+    active = dispatches.full_pools(caps, DEFAULT)
+    if not active:
+        return []
+    now = next(iter(seen.values())).now
+    lately = Overload.objects.filter(pool__in=active, told_at__gt=now - QUIET)
+    names = sorted(active.keys() - set(lately.values_list("pool", flat=True)))
+    Overload.objects.bulk_create(
+        [Overload(pool=name, told_at=now) for name in names],
+        update_conflicts=True, unique_fields=["pool"], update_fields=["told_at"],
+    )  # fmt: skip
+    loads = dispatches.loads({queue for name in names for queue in busy[name]}) if names else {}
+    return [
+        Told(
+            Kind.POOL_OVERLOADED,
+            data={
+                "pool": name,
+                "active_jobs": active[name],
+                "waiting_jobs": sum(loads[queue].available for queue in busy[name]),
+            },
+        )
+        for name in names
+    ]
