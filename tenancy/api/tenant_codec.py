@@ -1,0 +1,235 @@
+"""Tenants on the wire. Spec: contract 21 §2."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.api.admin.base import MAX_REASON, REASON
+from jobs.api.schemas import (
+    DURATION,
+    NUMBER,
+    TIME,
+    Schema,
+    component,
+    integer,
+    maybe,
+    obj,
+    optional,
+    text,
+)
+from jobs.domain.errors import Unprocessable
+from jobs.domain.states import State
+from tenancy.conf import conf
+from tenancy.domain.tenant import (
+    ISOLATIONS,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
+    QuotaMode,
+    Source,
+    Standing,
+    TenantLimits,
+)
+from tenancy.domain.tenant_request import LIMITS, MAX_NAME, MIRRORS, MOST, SHOWN, parse_limits
+from tenancy.models import Tenant
+from tenancy.services.stats import Stats, Summary
+from tenancy.services.tenant_cache import limits_of
+
+TENANT_ID: Schema = {
+    "anyOf": [
+        text(1, 255, pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._:-]*$"),
+        {**text(1, 255), "description": "The default tenant of the server"},
+    ]
+}
+COUNT = integer(0, MOST)
+RATE = obj({"limit": integer(1, MOST), "period": DURATION}, additionalProperties=False)
+LIMIT_MEMBERS: Schema = {
+    "max_concurrency": COUNT,
+    "max_enqueue_rate": RATE,
+    "max_queue_depth": {**COUNT, "description": "Available and scheduled jobs"},
+    "max_scheduled": COUNT,
+}
+SHOWN_LIMITS = obj(
+    optional(
+        {
+            **LIMIT_MEMBERS,
+            "max_concurrent_jobs": {**COUNT, "description": "Mirrors max_concurrency"},
+            "max_jobs_per_second": {**COUNT, "description": "Mirrors max_enqueue_rate, rounded"},
+            "max_queues": COUNT,
+        }
+    )
+)
+JOBS = obj({state.value: integer(0) for state in State})
+STATE: Schema = {"type": "string", "enum": [str(one) for one in Standing]}
+MEMBERS: Schema = {
+    "tenant_id": text(1),
+    "id": text(1),
+    "name": maybe(text(1)),
+    "state": STATE,
+    "source": {"type": "string", "enum": [str(one) for one in Source]},
+    "limits": SHOWN_LIMITS,
+    "fairness_weight": NUMBER,
+    "effective_weight": NUMBER,
+    "priority_boost": {"const": 0},
+    "quota_mode": {"type": "string", "enum": [str(one) for one in QuotaMode]},
+    "isolation": {"type": "string", "enum": list(ISOLATIONS)},
+    "stats": obj({"queues": integer(0), "jobs": JOBS, "workers": integer(0)}),
+    "created_at": maybe(TIME),
+    "updated_at": maybe(TIME),
+    "throttle": {"type": "null"},
+}
+TENANT = component("Tenant", obj(MEMBERS))
+DETAIL = component("TenantDetail", obj({**MEMBERS, "tenant": TENANT}))
+WEIGHT: Schema = {"type": "number", "minimum": MIN_WEIGHT, "maximum": MAX_WEIGHT}
+SENT_LIMITS = obj(
+    {},
+    {
+        **optional(LIMIT_MEMBERS),
+        "max_concurrent_jobs": {"description": "Read-only: follows from max_concurrency"},
+        "max_jobs_per_second": {"description": "Read-only: follows from max_enqueue_rate"},
+        "max_queues": {"type": "null"},
+    },
+    additionalProperties=False,
+)
+PUT = obj(
+    {},
+    {name: {"description": "Read-only"} for name in sorted(SHOWN)}
+    | optional(
+        {
+            "name": text(1, MAX_NAME),
+            "state": STATE,
+            "limits": SENT_LIMITS,
+            "fairness_weight": WEIGHT,
+            "priority_boost": {"const": 0},
+            "quota_mode": {"type": "string", "enum": [str(one) for one in QuotaMode]},
+            "isolation": {"type": "string", "enum": list(ISOLATIONS)},
+        }
+    ),
+    additionalProperties=False,
+)
+# flat, or under `limits`: a limit that is given twice is refused
+PUT_LIMITS: Schema = {
+    "anyOf": [
+        obj({}, {**SENT_LIMITS["properties"], "reason": REASON}, additionalProperties=False),
+        obj({}, {"limits": maybe(SENT_LIMITS), "reason": REASON}, additionalProperties=False),
+    ]
+}
+WITH_REASON = obj({}, {"reason": REASON}, additionalProperties=False)
+USED = obj({"limit": integer(0), "current": integer(0)})
+STATS = component(
+    "TenantStats",
+    obj(
+        {
+            "tenant_id": text(1),
+            "total_jobs": integer(0),
+            "jobs": obj(
+                {
+                    **{state.value: integer(0) for state in State},
+                    "completed_24h": integer(0),
+                    "failed_24h": integer(0),
+                }
+            ),
+            "throughput": obj({"processed_per_minute": NUMBER, "enqueued_per_minute": NUMBER}),
+            "limits": obj({}, dict.fromkeys(LIMITS, USED)),
+            "fairness": obj(
+                {
+                    "weight": NUMBER,
+                    "effective_weight": NUMBER,
+                    "effective_share": {"type": "number", "minimum": 0, "maximum": 1},
+                    "actual_share": {"type": "number", "minimum": 0, "maximum": 1},
+                }
+            ),
+        }
+    ),
+)
+
+
+def encode_tenant(row: Tenant, summary: Summary) -> dict[str, Any]:
+    """Encode a tenant with what it has now."""
+    weight = row.fairness_weight or 1
+    return {
+        "tenant_id": row.id,
+        "id": row.id,
+        "name": row.name,
+        "state": row.state,
+        "source": row.source,
+        "limits": limits_of(row).to_wire(),
+        "fairness_weight": weight,
+        "effective_weight": weight,
+        "priority_boost": 0,
+        "quota_mode": row.quota_mode,
+        "isolation": row.isolation or conf().isolation,
+        "stats": {
+            "queues": summary.queues,
+            "jobs": _jobs(summary),
+            "workers": summary.workers,
+        },
+        "created_at": row.created_at if not row._state.adding else None,
+        "updated_at": row.updated_at if not row._state.adding else None,
+        "throttle": None,
+    }
+
+
+def both(row: Tenant, summary: Summary) -> dict[str, Any]:
+    """Encode a tenant at top level and under `tenant`: clients read either."""
+    shown = encode_tenant(row, summary)
+    return {**shown, "tenant": shown}
+
+
+def encode_stats(found: Stats) -> dict[str, Any]:
+    """Encode the numbers of a tenant."""
+    weight = found.tenant.fairness_weight or 1
+    jobs = _jobs(found.summary)
+    return {
+        "tenant_id": found.tenant.id,
+        "total_jobs": sum(jobs.values()),
+        "jobs": {
+            **jobs, "completed_24h": found.completed_24h, "failed_24h": found.failed_24h,
+        },
+        "throughput": {
+            "processed_per_minute": found.rates.completed,
+            "enqueued_per_minute": found.rates.enqueued,
+        },
+        "limits": {
+            name: {"limit": most, "current": held} for name, (most, held) in found.used.items()
+        },
+        "fairness": {
+            "weight": weight,
+            "effective_weight": weight,
+            "effective_share": found.effective_share,
+            "actual_share": found.actual_share,
+        },
+    }  # fmt: skip
+
+
+def _jobs(summary: Summary) -> dict[str, int]:
+    return {state.value: number for state, number in summary.jobs.items()}
+
+
+def decode_limits(body: Mapping[str, Any], before: TenantLimits) -> TenantLimits:
+    """Read limits given flat or under `limits`. Raises Unprocessable, Unsupported."""
+    raw = body.get("limits")
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, Mapping):
+        raise Unprocessable.field("limits", "must be an object", raw)
+    flat = {name: value for name, value in body.items() if name not in {"limits", "reason"}}
+    if twice := sorted(flat.keys() & raw.keys()):
+        raise Unprocessable.field(twice[0], "must not be given twice", flat[twice[0]])
+    for name, value in flat.items():
+        if name not in {*LIMITS, *MIRRORS}:
+            raise Unprocessable.field(name, "is not a limit of tenants", value)
+    return parse_limits({**flat, **raw}, before)
+
+
+def decode_reason(body: Mapping[str, Any]) -> str | None:
+    """Read why something is done. Raises Unprocessable."""
+    raw = body.get("reason")
+    if raw is not None and (not isinstance(raw, str) or len(raw) > MAX_REASON or "\0" in raw):
+        raise Unprocessable.field("reason", f"must be a text of at most {MAX_REASON}", raw)
+    return raw or None
+
+
+def require_only(body: Mapping[str, Any], *names: str) -> None:
+    """Refuse members that nobody would read. Raises Unprocessable."""
+    for name in body:
+        if name not in names:
+            raise Unprocessable.field(name, "is not a member of this request", body[name])

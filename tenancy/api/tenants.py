@@ -1,0 +1,236 @@
+"""Endpoints under /ojs/v1/admin/tenants. Spec: MT 10, contract 21 §2, 31."""
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.api.admin.base import chosen, list_of, listed, plain
+from jobs.api.admin.detail import JOB_SUMMARY, summary
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.paging import NUMBERED, admin_page
+from jobs.api.schemas import text
+from jobs.domain.errors import NotFound
+from jobs.domain.states import State
+from jobs.services.find import Wanted, find_jobs, pattern
+from tenancy.api import tenant_codec as codec
+from tenancy.conf import conf
+from tenancy.domain.tenant import Standing
+from tenancy.domain.tenant import TenantLimits as Limits
+from tenancy.domain.tenant_id import is_tenant_id
+from tenancy.domain.tenant_request import parse_tenant
+from tenancy.models import Tenant
+from tenancy.services import stats, tenants
+from tenancy.services.tenant_cache import limits_of
+
+STATES = [one.value for one in State]
+FORCE = ("true", "false")
+PATH: dict[str, Any] = {"tenant_id": codec.TENANT_ID}
+
+
+class TenantView(OJSView):
+    """One tenant. A caller bound to a tenant reads its own alone, and changes none."""
+
+    def known_id(self, tenant_id: str) -> str:
+        """Return the id of a tenant the caller may read. Raises NotFound, TenantMismatch."""
+        if not is_tenant_id(tenant_id, conf().default):
+            raise NotFound.of("tenant", tenant_id)
+        if self.principal.tenant is not None:
+            self.principal.within(tenant_id)
+        return tenant_id
+
+    def changed_id(self, tenant_id: str) -> str:
+        """Return the id of a tenant the caller may change. Raises PermissionDenied, NotFound."""
+        self.principal.require_any_tenant("change tenants")
+        return self.known_id(tenant_id)
+
+
+def _shown(row: Tenant, status: int = 200) -> Answer:
+    return Answer(codec.both(row, stats.summaries([row])[row.id]), status=status)
+
+
+class TenantCollection(TenantView):
+    """All tenants."""
+
+    scopes = {"GET": "ojs:admin:read"}
+
+    @operation(
+        "listTenants",
+        {200: list_of(codec.TENANT, "tenants")},
+        query={
+            **NUMBERED,
+            "state": {"type": "string", "enum": [*Standing, ""]},
+            "q": {**text(), "description": "Part of the id or the name"},
+        },
+    )
+    def get(self, request: Request) -> Answer:
+        """List tenants by id, with what they have; the default one once it was configured."""
+        window = admin_page(request)
+        found, total = tenants.page(
+            standing=chosen(request, "state", tuple(Standing)) or None,
+            containing=plain(request, "q") or "",
+            only=self.principal.tenant,
+            limit=window.limit,
+            offset=window.offset,
+        )
+        counted = stats.summaries(found)
+        items = [codec.encode_tenant(row, counted[row.id]) for row in found]
+        return Answer(listed(items, total, window, "tenants"))
+
+
+class TenantDetail(TenantView):
+    """One tenant."""
+
+    scopes = {"GET": "ojs:admin:read", "PUT": "ojs:admin:write", "DELETE": "ojs:admin:write"}
+
+    @operation("getTenant", {200: codec.DETAIL}, path=PATH, refusals=(404,))
+    def get(self, request: Request, tenant_id: str) -> Answer:
+        """Show a tenant, its limits and what it has."""
+        return _shown(tenants.find(self.known_id(tenant_id)))
+
+    @operation(
+        "putTenant",
+        {201: codec.DETAIL, 200: codec.DETAIL},
+        body=codec.PUT,
+        path=PATH,
+        refusals=(404,),
+    )
+    def put(self, request: Request, tenant_id: str) -> Answer:
+        """Configure a tenant in place of what was said before; what is absent gets its default.
+
+        But for `state`, which stays. Members that only answers have are taken back unread.
+        """
+        wanted = parse_tenant(self.changed_id(tenant_id), self.body())
+        row, is_new = tenants.put(tenant_id, wanted, self.caller)
+        return _shown(row, 201 if is_new else 200)
+
+    @operation(
+        "deleteTenant",
+        {204: None},
+        path=PATH,
+        query={"force": {"type": "string", "enum": [*FORCE, ""]}},
+        refusals=(404, 409),
+    )
+    def delete(self, request: Request, tenant_id: str) -> Answer:
+        """Forget a tenant's configuration; with jobs that have not ended only if `force=true`.
+
+        Those are cancelled then, which needs the scope `ojs:admin:purge`.
+        """
+        force = chosen(request, "force", FORCE) == "true"
+        if force:
+            self.principal.require_scope("ojs:admin:purge")
+        tenants.delete(self.changed_id(tenant_id), self.caller, force=force)
+        return Answer(None, status=204)
+
+
+class TenantLimits(TenantView):
+    """What a tenant may use."""
+
+    scopes = {"PUT": "ojs:admin:write"}
+
+    @operation(
+        "putTenantLimits", {200: codec.DETAIL}, body=codec.PUT_LIMITS, path=PATH, refusals=(404,)
+    )
+    def put(self, request: Request, tenant_id: str) -> Answer:
+        """Change the limits that are given, null: unlimited; `reason` goes into the audit log."""
+        body = self.body()
+        reason = codec.decode_reason(body)
+        codec.decode_limits(body, Limits())  # what cannot be read is refused for any tenant
+        row = tenants.find(self.changed_id(tenant_id))
+        wanted = codec.decode_limits(body, limits_of(row))
+        return _shown(tenants.put_limits(tenant_id, wanted, self.caller, reason=reason))
+
+
+class TenantSuspension(TenantView):
+    """Hold all jobs of a tenant."""
+
+    scopes = {"POST": "ojs:admin:write"}
+    standing = Standing.SUSPENDED
+
+    @operation(
+        "suspendTenant",
+        {200: codec.DETAIL},
+        body=codec.WITH_REASON,
+        needs_body=False,
+        path=PATH,
+        refusals=(404,),
+    )
+    def post(self, request: Request, tenant_id: str) -> Answer:
+        """Refuse new jobs of a tenant and start none; those that run go on."""
+        return self.set(tenant_id)
+
+    def set(self, tenant_id: str) -> Answer:
+        """Give the tenant its standing."""
+        self.changed_id(tenant_id)
+        body = self.optional_body()
+        codec.require_only(body, "reason")
+        reason = codec.decode_reason(body)
+        return _shown(tenants.set_standing(tenant_id, self.standing, self.caller, reason=reason))
+
+
+class TenantResumption(TenantSuspension):
+    """Let them go on."""
+
+    standing = Standing.ACTIVE
+
+    @operation(
+        "resumeTenant",
+        {200: codec.DETAIL},
+        body=codec.WITH_REASON,
+        needs_body=False,
+        path=PATH,
+        refusals=(404,),
+    )
+    def post(self, request: Request, tenant_id: str) -> Answer:
+        """Let a suspended tenant go on; harmless when it is not suspended."""
+        return self.set(tenant_id)
+
+
+class TenantStats(TenantView):
+    """A tenant in numbers."""
+
+    scopes = {"GET": "ojs:admin:read"}
+
+    @operation("getTenantStats", {200: codec.STATS}, path=PATH, refusals=(404,))
+    def get(self, request: Request, tenant_id: str) -> Answer:
+        """Show the numbers of a tenant: jobs as of now, rates and shares as of the last seconds.
+
+        `failed_24h` counts attempts. `effective_share` is its part of the weights of all tenants
+        that have jobs to hand out, `actual_share` its part of the starts of the last five minutes.
+        """
+        return Answer(codec.encode_stats(stats.stats(self.known_id(tenant_id))))
+
+
+class TenantJobs(TenantView):
+    """The jobs of a tenant."""
+
+    scopes = {"GET": "ojs:admin:read"}
+
+    @operation(
+        "listTenantJobs",
+        {200: list_of(JOB_SUMMARY, "jobs")},
+        path=PATH,
+        query={
+            "state": {"type": "string", "enum": [*State, ""]},
+            "queue": text(),
+            "type": {**text(), "description": "Exact, or the beginning and `*`"},
+            **NUMBERED,
+        },
+        refusals=(404,),
+    )
+    def get(self, request: Request, tenant_id: str) -> Answer:
+        """List jobs of a tenant as the list of all jobs does."""
+        window, state = admin_page(request), chosen(request, "state", STATES)
+        kind = plain(request, "type")
+        wanted = Wanted(
+            state=State(state) if state else None,
+            queue=plain(request, "queue"),
+            tenant=self.known_id(tenant_id),
+            type=kind and pattern(kind),
+        )
+        found = find_jobs(wanted, offset=window.offset, limit=window.limit)
+        if not found.jobs:
+            tenants.find(tenant_id)
+        items = [summary(job) for job in found.jobs]
+        return Answer(listed(items, found.total, window, "jobs", is_estimate=found.is_estimate))

@@ -1,0 +1,65 @@
+"""System checks: a wrong setting stops the start instead of the first request."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from jobs.domain.errors import OJSError
+from tenancy.conf import Conf, conf
+from tenancy.domain.tenant import ISOLATIONS
+from tenancy.domain.tenant_id import RULE, is_tenant_id, may_be_default
+from tenancy.domain.tenant_request import parse_tenant
+
+CHOICES = {
+    "missing": ("default", "reject"),
+    "unknown": ("auto_create", "reject"),
+    "isolation": ISOLATIONS,
+}
+SOURCES = {"key", "header", "meta"}
+
+
+@register("ojs")
+def check_settings(**_options: Any) -> list[CheckMessage]:
+    """Report unknown keys, impossible values and tenants that a request could not make either."""
+    known = {field.name for field in fields(Conf)}
+    found = [
+        _error("E001", key, "is not a setting")
+        for key in getattr(settings, "OJS_TENANCY", {})
+        if key.lower() not in known
+    ]
+    found += [
+        _error("E002", name, f"is {getattr(conf(), name)!r}: use one of {', '.join(allowed)}")
+        for name, allowed in CHOICES.items()
+        if getattr(conf(), name) not in allowed
+    ]
+    if not {"key"} <= set(conf().sources) <= SOURCES:
+        found.append(
+            _error("E003", "sources", "must be key, which always counts, and any of header, meta")
+        )
+    if not may_be_default(conf().default):
+        found.append(_error("E004", "default", f"{RULE}; it may begin with '_'"))
+    if type(conf().full_retry_s) is not int or conf().full_retry_s < 1:
+        found.append(_error("E005", "full_retry_s", "must be a positive number"))
+    return [*found, *_tenants()]
+
+
+def _tenants() -> Iterator[CheckMessage]:
+    ids = [raw.get("tenant_id") for raw in conf().tenants]
+    for raw in conf().tenants:
+        tenant_id = raw.get("tenant_id")
+        if not isinstance(tenant_id, str) or not is_tenant_id(tenant_id, conf().default):
+            yield _error("E006", "tenants", f"tenant_id {tenant_id!r} {RULE}")
+            continue
+        try:
+            parse_tenant(tenant_id, raw)
+        except OJSError as problem:
+            yield _error("E006", "tenants", f"{tenant_id}: {problem.message}")
+    if len({str(one) for one in ids}) < len(ids):
+        yield _error("E007", "tenants", "names a tenant twice")
+
+
+def _error(number: str, name: str, problem: str) -> CheckMessage:
+    return Error(f"OJS_TENANCY[{name.upper()!r}] {problem}", id=f"ojs_tenancy.{number}")

@@ -1,0 +1,40 @@
+"""The app's settings: `settings.OJS_TENANCY` read once into a frozen object with defaults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+
+from jobs.conf import read_anew
+
+SEQUENCES = ("sources", "tenants")
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """Names are the keys of `settings.OJS_TENANCY` in lower case."""
+
+    enabled: bool = True  # off: headers and `meta` name no tenant; keys stay bound
+    sources: tuple[str, ...] = ("key", "header", "meta")  # what may name a tenant
+    missing: str = "default"  # what becomes of jobs that name none; or "reject"
+    default: str = "_default"  # whose they are
+    stamp_default: bool = False  # write that into `meta.tenant_id`, too
+    unknown: str = "auto_create"  # tenants that nobody configured; or "reject"
+    isolation: str = "hybrid"  # or "shared"
+    tenants: tuple[Mapping[str, Any], ...] = ()  # as PUT takes them, with `tenant_id`
+    full_retry_s: int = 30  # Retry-After where a tenant holds too many jobs
+
+
+@cache
+def conf() -> Conf:
+    """Read the settings; unknown keys are reported by `checks.py`, not here."""
+    raw = getattr(settings, "OJS_TENANCY", {})
+    known = {field.name for field in fields(Conf)}
+    chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in known}
+    chosen |= {name: tuple(chosen[name]) for name in SEQUENCES if name in chosen}
+    return Conf(**chosen)
+
+
+read_anew(conf, setting="OJS_TENANCY")

@@ -1,0 +1,39 @@
+"""What only this app refuses. Spec: contract 21 §2, §3."""
+
+from jobs.domain.errors import Conflict, InvalidRequest, PermissionDenied, Unprocessable
+from jobs.domain.errors import OJSError as Base
+
+
+class TenantConflict(InvalidRequest):
+    code = "tenant_conflict"
+    hint = "name one tenant"
+
+
+class TenantRequired(Unprocessable):
+    code = "tenant_required"
+    hint = "name the tenant in meta.tenant_id or X-OJS-Tenant"
+
+
+class UnknownTenant(PermissionDenied):
+    code = "unknown_tenant"
+    hint = "an operator configures tenants by PUT /ojs/v1/admin/tenants/{id}"
+
+
+class TenantSuspended(PermissionDenied):
+    code, retryable = "tenant_suspended", True  # steps of workflows wait for the end of it
+    hint = "an operator resumes it by POST /ojs/v1/admin/tenants/{id}/resume"
+
+
+class TenantLimitExceeded(Base):
+    code, status, type, retryable = "TENANT_LIMIT_EXCEEDED", 429, "rate_limit", True
+    hint = "wait as long as Retry-After says, or raise the tenant's limit"
+
+
+class TenantNotEmpty(Conflict):
+    code = "tenant_not_empty"
+    hint = "let its jobs end, or send force=true to cancel them"
+
+
+class TenantKept(Conflict):
+    code = "x_tenant_kept"
+    hint = "jobs without a tenant need the default one; change the settings for a static one"

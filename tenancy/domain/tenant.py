@@ -1,0 +1,97 @@
+"""What is known of a tenant. Spec: MT 8, contract 21 §2."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from jobs.domain.durations import format_duration
+
+MIN_WEIGHT, MAX_WEIGHT = 0.001, 1_000_000
+ISOLATIONS: Final = ("hybrid", "shared")  # that this server has
+SECOND_MS: Final = 1000
+
+
+class Standing(StrEnum):
+    """Wire names."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+
+
+class Source(StrEnum):
+    """Who made it: the settings, an operator, or its first job."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+    AUTO = "auto"
+
+
+class QuotaMode(StrEnum):
+    """What a limit at enqueue does: refuse, or tell and take the job."""
+
+    HARD = "hard"
+    SOFT = "soft"
+
+
+class Rate(NamedTuple):
+    """So many jobs in any `period_ms`."""
+
+    limit: int
+    period_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLimits:
+    """Null: unlimited."""
+
+    max_concurrency: int | None = None
+    max_enqueue_rate: Rate | None = None
+    max_queue_depth: int | None = None
+    max_scheduled: int | None = None
+
+    @property
+    def bounds_enqueue(self) -> bool:
+        """Whether new jobs have to be counted."""
+        counted = self.max_enqueue_rate, self.max_queue_depth, self.max_scheduled
+        return counted != (None, None, None)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the members of the contract with the mirrors that its admin UI reads."""
+        rate = self.max_enqueue_rate
+        return {
+            "max_concurrency": self.max_concurrency,
+            "max_concurrent_jobs": self.max_concurrency,
+            "max_enqueue_rate": rate
+            and {"limit": rate.limit, "period": format_duration(rate.period_ms)},
+            "max_jobs_per_second": rate and round(rate.limit * SECOND_MS / rate.period_ms),
+            "max_queue_depth": self.max_queue_depth,
+            "max_scheduled": self.max_scheduled,
+            "max_queues": None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What an operator or the settings say; `standing` null: as it is."""
+
+    limits: TenantLimits = TenantLimits()
+    name: str | None = None
+    weight: float | None = None  # null: as pools have it, else 1
+    quota_mode: QuotaMode = QuotaMode.HARD
+    isolation: str | None = None  # null: as the settings have it
+    standing: Standing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What producers and the scheduler go by."""
+
+    is_suspended: bool = False
+    is_soft: bool = False
+    weight: float | None = None
+    limits: TenantLimits = TenantLimits()
+
+    @property
+    def gates(self) -> bool:
+        """Whether its new jobs must be looked at before they are stored."""
+        return self.is_suspended or self.limits.bounds_enqueue

@@ -1,0 +1,98 @@
+"""Who owns a job: tenant ids, and how a request names one. Spec: MT 5, D-MT-1 to 4, 10, 11."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import InvalidRequest, TenantMismatch
+from tenancy.domain.errors import TenantConflict, TenantRequired
+
+PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*")
+MAX: Final = 255
+MEMBER: Final = "tenant_id"  # of `meta`
+FIELD: Final = f"meta.{MEMBER}"
+NOBODY: Final = "_default"  # the core's word for no tenant
+OTHER: Final = "_other"  # what metrics put together
+HEADERS: Final = {"X-OJS-Tenant": "HTTP_X_OJS_TENANT", "X-OJS-Tenant-ID": "HTTP_X_OJS_TENANT_ID"}
+RULE: Final = "must be 1 to 255 letters, digits, '.', '_', ':' and '-', a letter or digit first"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the settings say about naming tenants."""
+
+    default: str = NOBODY
+    takes_meta: bool = True
+    requires: bool = False  # a job without a tenant is refused
+    stamps: bool = False  # the default tenant goes into `meta`
+
+
+def is_tenant_id(value: object, default: str = NOBODY) -> bool:
+    """Tell whether a value may name a tenant; of the reserved ids only the default one does."""
+    if not isinstance(value, str) or len(value) > MAX:
+        return False
+    return value == default or PATTERN.fullmatch(value) is not None
+
+
+def may_be_default(value: object) -> bool:
+    """Tell whether a value may be the id of the default tenant."""
+    return isinstance(value, str) and value != OTHER and is_tenant_id(value.removeprefix("_"))
+
+
+def named_in(headers: Mapping[str, Any], default: str) -> str | None:
+    """Return the tenant that headers name, spelled as in WSGI; None: none.
+
+    Raises InvalidRequest, TenantConflict where the two headers differ.
+    """
+    given = {name: headers[key] for name, key in HEADERS.items() if key in headers}
+    for name, value in given.items():
+        if not is_tenant_id(value, default):
+            raise InvalidRequest.field(name, RULE, value)
+    if len(set(given.values())) > 1:
+        raise TenantConflict.field("X-OJS-Tenant-ID", "differs from X-OJS-Tenant")
+    return next(iter(given.values()), None)
+
+
+def identified(draft: JobDraft, caller: Caller, rules: Rules) -> JobDraft:
+    """Return the draft with its tenant, which `meta` carries where the request named it.
+
+    Raises InvalidRequest, TenantConflict, TenantMismatch, TenantRequired.
+    """
+    named = draft.meta.get(MEMBER)
+    if named is not None:
+        _check(named, caller, rules)
+    tenant = caller.tenant or named
+    if tenant is None:
+        return _unnamed(draft, rules)
+    if tenant == draft.tenant and named is not None:
+        return draft
+    return replace(draft, tenant=tenant, meta={**draft.meta, MEMBER: tenant})
+
+
+def _check(named: object, caller: Caller, rules: Rules) -> None:
+    if not is_tenant_id(named, rules.default):
+        raise InvalidRequest.field(FIELD, RULE, named)
+    if caller.tenant is not None:
+        if named == caller.tenant:
+            return
+        if caller.tenant_header is None:
+            raise TenantMismatch(
+                f"the credentials are bound to another tenant than {named}",
+                details={"reason": "tenant_mismatch", "field": FIELD, "tenant_id": named},
+            )
+        raise TenantConflict.field(FIELD, "differs from the tenant in the header", named)
+    if not rules.takes_meta:
+        raise TenantConflict.field(FIELD, "must not name a tenant here: the request does", named)
+
+
+def _unnamed(draft: JobDraft, rules: Rules) -> JobDraft:
+    if draft.tenant not in {NOBODY, rules.default}:
+        return draft  # stored before, or made by the server for a tenant
+    if rules.requires:
+        raise TenantRequired.field(FIELD, "is required")
+    if rules.stamps:
+        return replace(draft, tenant=rules.default, meta={**draft.meta, MEMBER: rules.default})
+    return draft if draft.tenant == rules.default else replace(draft, tenant=rules.default)

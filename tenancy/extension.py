@@ -1,0 +1,88 @@
+"""The app's part in enqueue, lanes and loops."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from jobs.domain.caller import Caller
+from jobs.domain.claim import LaneKey
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import OJSError
+from jobs.domain.gates import Gate
+from jobs.domain.job import Job
+from jobs.extensions import Extension, Facts, Loop, Weighed
+from tenancy.conf import conf
+from tenancy.domain.errors import TenantLimitExceeded
+from tenancy.domain.tenant_id import Rules, identified, named_in
+from tenancy.services import admission, suspension, tenant_cache
+from tenancy.services.tenants import apply_settings
+
+
+class Tenancy(Extension):
+    """Tenants. Spec: multi-tenancy."""
+
+    def tenant_of(self, headers: Mapping[str, Any]) -> str | None:
+        """Return the tenant that the headers name."""
+        known = conf()
+        if not (known.enabled and "header" in known.sources):
+            return None
+        return named_in(headers, known.default)
+
+    def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
+        """Give the job its tenant."""
+        known = conf()
+        if not known.enabled:
+            return draft
+        rules = Rules(
+            known.default, "meta" in known.sources, known.missing == "reject", known.stamp_default
+        )
+        return identified(draft, caller, rules)
+
+    def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
+        """Tell whether tenants are new, suspended or counted."""
+        return conf().enabled and admission.is_needed(drafts, terms)
+
+    def admit(self, drafts: Sequence[JobDraft], caller: Caller) -> None:
+        """Make new tenants; refuse jobs of suspended ones and of those that have no room."""
+        admission.admit(drafts, caller)
+
+    def refused(self, problem: OJSError, caller: Caller) -> None:
+        """Tell which limit refused jobs."""
+        if isinstance(problem, TenantLimitExceeded):
+            admission.tell_refused(problem)
+
+    def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
+        """Return the tenants' own weights."""
+        version, weights = tenant_cache.weights(key.tenant for key in keys)
+        return Weighed(version, {k: weights[k.tenant] for k in keys if k.tenant in weights})
+
+    def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
+        """Tell whether the job's tenant is suspended."""
+        return suspension.explain(job.tenant)
+
+    def forget(self) -> None:
+        """Read the tenants anew."""
+        tenant_cache.forget()
+
+    def tables(self) -> Sequence[str]:
+        """Name the tables of tenants."""
+        return ("ojs_tenant_enqueued", "ojs_tenant")
+
+    def configuration(self) -> Sequence[str]:
+        """Name the table that weights are read from."""
+        return ("ojs_tenant",)
+
+    def loops(self) -> Iterable[Loop]:
+        """Configure the tenants of the settings, where there are some."""
+        return (Loop("tenants", apply_settings, 60_000),) if conf().tenants else ()
+
+    def manifest(self) -> Facts | None:
+        """Declare what is there."""
+        if not conf().enabled:
+            return None
+        return Facts(
+            "multi-tenancy",
+            "urn:ojs:ext:experimental:multi-tenancy",
+            "0.1.0",
+            tier="experimental",
+            capabilities={"multi_tenancy": True},
+        )

@@ -1,0 +1,81 @@
+"""Tables of tenants. Verbs live in `services/`."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs.models import NameField
+from tenancy.domain.tenant import ISOLATIONS, QuotaMode, Source, Standing
+
+
+def _choices(names: object) -> list[tuple[str, str]]:
+    return [(str(name), str(name)) for name in names]  # type: ignore[attr-defined]  # iterable
+
+
+class Tenant(models.Model):
+    """A customer whose jobs are limited and scheduled apart. Spec: MT 5, 8.
+
+    Every change raises the version of the terms, by which processes notice it. The default tenant
+    has a row only where something was said about it.
+    """
+
+    id = NameField(primary_key=True)  # pattern checked in domain/tenant_id.py
+    name = models.TextField(null=True)
+    state = models.TextField(choices=_choices(Standing), default=Standing.ACTIVE)
+    max_concurrency = models.IntegerField(null=True)  # null, here and below: unlimited
+    enqueue_limit = models.IntegerField(null=True)  # so many new jobs in any enqueue_period_ms
+    enqueue_period_ms = models.BigIntegerField(null=True)
+    max_queue_depth = models.IntegerField(null=True)  # available and scheduled jobs
+    max_scheduled = models.IntegerField(null=True)
+    fairness_weight = models.FloatField(null=True)  # null: as pools have it, else 1
+    quota_mode = models.TextField(choices=_choices(QuotaMode), default=QuotaMode.HARD)
+    isolation = models.TextField(choices=_choices(ISOLATIONS), null=True)  # null: the settings'
+    source = models.TextField(choices=_choices(Source), default=Source.DYNAMIC)
+    # what the settings said when they were last applied; null: they say nothing
+    settings = models.JSONField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_tenant"
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                name="ojs_tenant_weight_positive",
+                condition=Q(fairness_weight=None) | Q(fairness_weight__gt=0),
+            ),
+            models.CheckConstraint(
+                name="ojs_tenant_rate_whole",
+                condition=Q(enqueue_limit=None, enqueue_period_ms=None)
+                | Q(enqueue_limit__gt=0, enqueue_period_ms__gt=0),
+            ),
+            models.CheckConstraint(
+                name="ojs_tenant_state", condition=Q(state__in=[str(one) for one in Standing])
+            ),
+            models.CheckConstraint(
+                name="ojs_tenant_quota", condition=Q(quota_mode__in=[str(one) for one in QuotaMode])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Enqueued(models.Model):
+    """How many jobs of a tenant with a rate came in a slot of time; `at` is when the last one did.
+
+    Rows live as long as the period of the rate.
+    """
+
+    pk = models.CompositePrimaryKey("tenant", "slot")
+    tenant = NameField()
+    slot = models.DateTimeField()
+    at = models.DateTimeField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_tenant_enqueued"
+        verbose_name = verbose_name_plural = "jobs enqueued under a rate"
+
+    def __str__(self) -> str:
+        return f"{self.tenant} {self.slot} {self.jobs}"

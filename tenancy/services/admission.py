@@ -1,0 +1,175 @@
+"""Let new jobs of tenants in, or refuse them. Spec: MT 8.2, contract 21 §2, §4.
+
+Tenants whose jobs are counted are counted under a lock that their producers hold until they commit;
+what leaves the queues meanwhile only makes room. Tenants without limits are not looked at.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import OJSError
+from jobs.domain.events import Kind
+from jobs.services.clock import now
+from jobs.services.tell import Told, tell
+from tenancy import queries
+from tenancy.conf import conf
+from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended, UnknownTenant
+from tenancy.domain.tenant import QuotaMode, Source, TenantLimits, Terms
+from tenancy.queries import Usage
+from tenancy.services import tenant_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A limit that a request goes beyond; `index` of the first job that does, null: all do."""
+
+    limit: str
+    current: int
+    maximum: int
+    retry_s: int
+    index: int | None = None
+
+
+def is_needed(drafts: Sequence[JobDraft], version: int) -> bool:
+    """Tell whether one of the drafts' tenants is new to this process, suspended or counted."""
+    ids = {draft.tenant for draft in drafts}
+    by_id = tenant_cache.known(ids, version).by_id
+    return any(one not in by_id or by_id[one].gates for one in ids)
+
+
+def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
+    """Make tenants that are new, and check that the jobs are allowed; in the insert's transaction.
+
+    Raises UnknownTenant, TenantSuspended, TenantLimitExceeded.
+    Locks: rows of tenants that it makes, by id; then the tenants that are counted.
+    """
+    ids = {draft.tenant for draft in drafts}
+    by_id = tenant_cache.known(ids).by_id
+    terms = {one: by_id[one] for one in ids if one in by_id}
+    _make(sorted(ids - terms.keys()), caller)
+    for one in sorted(terms):
+        if terms[one].is_suspended:
+            raise _refusal(TenantSuspended, f"tenant {one} is suspended", one, caller)
+    counted = {one: terms[one] for one in sorted(terms) if terms[one].limits.bounds_enqueue}
+    if counted:
+        _count(drafts, counted)
+
+
+def _make(unknown: Sequence[str], caller: Caller) -> None:
+    if not unknown:
+        return
+    if conf().unknown == "reject":
+        raise _refusal(UnknownTenant, f"tenant {unknown[0]} is not known", unknown[0], caller)
+    tell([created(one, Source.AUTO) for one in queries.create(unknown)])
+
+
+def _refusal(kind: type[OJSError], message: str, tenant: str, caller: Caller) -> OJSError:
+    problem = kind(message, details={"tenant_id": tenant})
+    problem.principal = caller.name  # type: ignore[attr-defined]  # they are PermissionDenied
+    return problem
+
+
+def created(tenant: str, source: Source) -> Told:
+    """Return the event of a new tenant."""
+    return Told(
+        Kind.TENANT_CREATED, tenant=tenant, data={"tenant_id": tenant, "source": str(source)}
+    )
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def _count(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> None:
+    queries.lock(counted)
+    rates = {one: terms.limits.max_enqueue_rate for one, terms in counted.items()}
+    used = queries.usage({one: rate and rate.period_ms for one, rate in rates.items()})
+    coming = _coming(drafts, counted)
+    for one, terms in counted.items():
+        for excess in _excesses(terms.limits, used[one], coming[one]):
+            if not terms.is_soft:
+                raise _exceeded(one, excess, is_batch=len(drafts) > 1)
+            tell([_told(one, excess, QuotaMode.SOFT)])
+    came = [
+        {"tenant": one, "period_ms": rate.period_ms, "jobs": coming[one].jobs}
+        for one, rate in rates.items()
+        if rate is not None
+    ]
+    if came:
+        queries.count(came)
+
+
+@dataclass(slots=True)
+class _Coming:
+    """What a request brings to a tenant; places of those for a later time."""
+
+    jobs: int
+    later: list[int]
+
+
+def _coming(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> dict[str, _Coming]:
+    found = {one: _Coming(0, []) for one in counted}
+    is_timed = any(draft.scheduled_at is not None for draft in drafts)
+    at = now() if is_timed else None  # a time that has passed makes no scheduled job
+    for n, draft in enumerate(drafts):
+        if draft.tenant in found:
+            found[draft.tenant].jobs += 1
+            if _is_later(draft, at):
+                found[draft.tenant].later.append(n)
+    return found
+
+
+def _is_later(draft: JobDraft, at: datetime | None) -> bool:
+    if draft.pending:
+        return False
+    if draft.scheduled_at is not None and at is not None:
+        return draft.scheduled_at > at
+    return bool(draft.scheduled_in_ms)
+
+
+def _excesses(limits: TenantLimits, used: Usage, coming: _Coming) -> Iterator[Excess]:
+    """Yield the limits that have no room for what comes, in the order of the contract."""
+    rate = limits.max_enqueue_rate
+    if rate is not None and used.came + coming.jobs > rate.limit:
+        wait_s = rate.period_ms / 1000 if used.opens_in_s is None else used.opens_in_s
+        yield Excess("max_enqueue_rate", used.came, rate.limit, max(1, ceil(wait_s)))
+    retry_s = conf().full_retry_s
+    most = limits.max_queue_depth
+    if most is not None and used.depth + coming.jobs > most:
+        yield Excess("max_queue_depth", used.depth, most, retry_s)
+    most = limits.max_scheduled
+    if most is not None and coming.later and used.scheduled + len(coming.later) > most:
+        room = max(0, most - used.scheduled)
+        yield Excess("max_scheduled", used.scheduled, most, retry_s, coming.later[room])
+
+
+def _exceeded(tenant: str, excess: Excess, *, is_batch: bool) -> TenantLimitExceeded:
+    return TenantLimitExceeded(
+        f"Tenant '{tenant}' has exceeded {excess.limit} ({excess.maximum})",
+        details={"index": excess.index} if is_batch and excess.index is not None else {},
+        headers={"Retry-After": str(excess.retry_s)},
+        extra={
+            "tenant_id": tenant,
+            "limit": excess.limit,
+            "current": excess.current,
+            "maximum": excess.maximum,
+        },
+    )
+
+
+def _told(tenant: str, excess: Excess, mode: QuotaMode) -> Told:
+    data = {
+        "tenant_id": tenant, "limit": excess.limit, "current": excess.current,
+        "maximum": excess.maximum, "mode": str(mode),
+    }  # fmt: skip
+    return Told(Kind.TENANT_LIMIT_EXCEEDED, tenant=tenant, data=data)
+
+
+def tell_refused(problem: TenantLimitExceeded) -> None:
+    """Record that jobs were refused, after what was done for them is undone."""
+    facts = {name: problem.extra[name] for name in ("tenant_id", "limit", "current", "maximum")}
+    data = {**facts, "mode": str(QuotaMode.HARD)}
+    tell([Told(Kind.TENANT_LIMIT_EXCEEDED, tenant=facts["tenant_id"], data=data)])

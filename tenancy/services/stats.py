@@ -1,0 +1,109 @@
+"""Tenants in numbers. Spec: MT 10.2, contract 21 §2.
+
+Numbers of jobs are exact; rates, shares and counts of a day are as of the last fold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from jobs.domain.errors import NotFound
+from jobs.domain.periods import MINUTE
+from jobs.domain.states import CODES, State
+from jobs.services.clock import now
+from jobs.services.rates import Rates, Spell, history, rates
+from tenancy import queries
+from tenancy.domain.tenant import Rate
+from tenancy.models import Tenant
+from tenancy.queries import Usage
+from tenancy.services.tenant_cache import limits_of
+from tenancy.services.tenants import find
+
+SHARE_MINUTES = 5  # that dispatches are compared over
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a tenant has now."""
+
+    jobs: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    queues: int = 0
+    workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A tenant in numbers; shares are parts of one."""
+
+    tenant: Tenant
+    summary: Summary
+    completed_24h: int
+    failed_24h: int  # attempts
+    rates: Rates
+    used: dict[str, tuple[int, int]]  # limit and what of it is used, by name
+    effective_share: float
+    actual_share: float
+
+
+def summaries(tenants: Sequence[Tenant]) -> dict[str, Summary]:
+    """Count what tenants have; one statement."""
+    found = queries.summaries([row.id for row in tenants])
+    return {
+        row.id: Summary(
+            {state: one.jobs.get(code, 0) for state, code in CODES.items()}, one.queues, one.workers
+        )
+        if (one := found.get(row.id))
+        else Summary()
+        for row in tenants
+    }
+
+
+def stats(tenant_id: str) -> Stats:
+    """Return the numbers of a tenant. Raises NotFound for one that nobody knows and has no job."""
+    try:
+        row = find(tenant_id)
+    except NotFound:
+        row = Tenant(id=tenant_id)  # deleted since: its ended jobs are there
+        if not queries.summaries([tenant_id]):
+            raise
+    summary = summaries([row])[tenant_id]
+    lately = history(_day(), tenant=tenant_id)
+    weight = row.fairness_weight or 1.0
+    shares = queries.shares(tenant_id, SHARE_MINUTES)
+    return Stats(
+        row,
+        summary,
+        sum(point.completed for point in lately),
+        sum(point.failed for point in lately),
+        rates(tenant=tenant_id),
+        _used(row, summary),
+        round(weight / shares.weights, 4) if shares.is_eligible and shares.weights else 0.0,
+        round(shares.started / shares.started_by_all, 4) if shares.started_by_all else 0.0,
+    )
+
+
+def _day() -> Spell:
+    """Return the minutes of the last 24 hours and the one that runs."""
+    minute = now().replace(second=0, microsecond=0)
+    return Spell(MINUTE, minute - timedelta(days=1), minute + timedelta(minutes=1))
+
+
+def _used(row: Tenant, summary: Summary) -> dict[str, tuple[int, int]]:
+    """Return the limits that are set, with what is used of them."""
+    limits, jobs = limits_of(row), summary.jobs
+    rate = limits.max_enqueue_rate
+    used: dict[str, tuple[int | None, int]] = {
+        "max_concurrency": (limits.max_concurrency, jobs[State.ACTIVE]),
+        "max_enqueue_rate": (rate and rate.limit, _came(row.id, rate)),
+        "max_queue_depth": (
+            limits.max_queue_depth, jobs[State.AVAILABLE] + jobs[State.SCHEDULED],
+        ),
+        "max_scheduled": (limits.max_scheduled, jobs[State.SCHEDULED]),
+    }  # fmt: skip
+    return {name: (most, held) for name, (most, held) in used.items() if most is not None}
+
+
+def _came(tenant_id: str, rate: Rate | None) -> int:
+    if rate is None:
+        return 0
+    return queries.usage({tenant_id: rate.period_ms}).get(tenant_id, Usage()).came

@@ -1,0 +1,117 @@
+"""What this process knows about tenants, and how it notices that they changed.
+
+Read when they are met, as of a version of the terms (`jobs.services.terms`). Each enqueue names the
+version that it follows from and stores nothing when that is not the latest: a changed tenant counts
+from its commit on, in every process, and one without limits costs no statement.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+
+from django.db import connection, transaction
+
+from jobs.conf import read_anew
+from jobs.services import terms
+from tenancy.conf import conf
+from tenancy.domain.tenant import QuotaMode, Rate, Standing, TenantLimits, Terms
+from tenancy.models import Tenant
+
+NOTHING = Terms()  # of tenants that nobody said anything about
+MOST = 100_000  # tenants that a process remembers
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Terms as of one version; `by_id` grows as tenants are met, unknown ones are absent."""
+
+    version: int
+    by_id: dict[str, Terms] = field(default_factory=dict)
+
+
+class _Memory:
+    """What this process has read; replaced as a whole."""
+
+    latest = Known(0)
+
+    @classmethod
+    def cache_clear(cls) -> None:
+        """Read everything anew."""
+        cls.latest = Known(0)
+
+
+# terms of tenants that the transaction of this context is just changing
+_changing: ContextVar[Mapping[str, Terms]] = ContextVar("changing", default={})  # noqa: B039 - never written
+
+
+def known(ids: Iterable[str], version: int | None = None) -> Known:
+    """Return what knows those of `ids` that exist, as of `version` or a later one.
+
+    None: as of the version that is remembered. One statement where some are new to this process.
+    """
+    found = _Memory.latest
+    if version is None and not found.version:
+        version = terms.version()
+    if (version is not None and found.version < version) or len(found.by_id) > MOST:
+        found = _Memory.latest = Known(version or found.version)
+    missing = [one for one in set(ids) if one not in found.by_id]
+    if missing:
+        # read after the version: they may be later than it says, never earlier
+        read = {row.id: terms_of(row) for row in Tenant.objects.filter(id__in=missing)}
+        if conf().default in missing:
+            read.setdefault(conf().default, NOTHING)
+        if not connection.in_atomic_block:
+            found.by_id.update(read)
+            return found
+        # one that was made in a transaction that rolls back was never there
+        transaction.on_commit(partial(found.by_id.update, read), robust=True)
+        return Known(found.version, {**found.by_id, **read})
+    return found
+
+
+def weights(ids: Iterable[str]) -> tuple[int, dict[str, float]]:
+    """Return the version of the terms, and the weights of tenants that have one by it."""
+    wanted = set(ids)
+    found = known(wanted)
+    by_id = {**found.by_id, **_changing.get()}
+    own = {one: by_id[one].weight for one in wanted if one in by_id}
+    return found.version, {one: weight for one, weight in own.items() if weight is not None}
+
+
+@contextmanager
+def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
+    """Let `weights` go by what the transaction of this context has changed."""
+    token = _changing.set(changed)
+    try:
+        yield
+    finally:
+        _changing.reset(token)
+
+
+def forget() -> None:
+    """Read everything anew."""
+    _Memory.cache_clear()
+
+
+def terms_of(row: Tenant) -> Terms:
+    """Return what a row says; NOTHING itself where that is nothing."""
+    found = Terms(
+        is_suspended=row.state == Standing.SUSPENDED,
+        is_soft=row.quota_mode == QuotaMode.SOFT,
+        weight=row.fairness_weight,
+        limits=limits_of(row),
+    )
+    return NOTHING if found == NOTHING else found
+
+
+def limits_of(row: Tenant) -> TenantLimits:
+    """Return the limits of a row."""
+    rate = None
+    if row.enqueue_limit is not None and row.enqueue_period_ms is not None:
+        rate = Rate(row.enqueue_limit, row.enqueue_period_ms)
+    return TenantLimits(row.max_concurrency, rate, row.max_queue_depth, row.max_scheduled)
+
+
+read_anew(_Memory, setting="OJS_TENANCY")

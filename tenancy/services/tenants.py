@@ -1,0 +1,202 @@
+"""Tenants: configured, suspended, listed, deleted. Spec: MT 8, 9.3, 10, 15.1, contract 21 §2."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs.domain.bulk import ALLOWED, JobFilter, Verb
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.errors import NotFound
+from jobs.domain.states import TERMINAL
+from jobs.services import bulk, lanes, terms
+from jobs.services.audit import audited
+from jobs.services.rates import jobs_by_state
+from jobs.services.tell import tell
+from tenancy import queries
+from tenancy.conf import conf
+from tenancy.domain.errors import TenantKept, TenantNotEmpty
+from tenancy.domain.tenant import Definition, Source, Standing, TenantLimits, Terms
+from tenancy.domain.tenant_request import parse_tenant
+from tenancy.models import Enqueued, Tenant
+from tenancy.services import tenant_cache
+from tenancy.services.admission import created
+from tenancy.services.tenant_cache import limits_of, terms_of
+
+FORCED = 1_000_000  # jobs that a deletion cancels at most
+
+
+def find(tenant_id: str) -> Tenant:
+    """Return a tenant; the default one is always there. Raises NotFound."""
+    found = Tenant.objects.filter(id=tenant_id).first()
+    if found is None and tenant_id == conf().default:
+        return Tenant(id=tenant_id, source=Source.AUTO)
+    if found is None:
+        raise NotFound.of("tenant", tenant_id)
+    return found
+
+
+def page(
+    *, standing: str | None, containing: str, only: str | None, limit: int, offset: int
+) -> tuple[list[Tenant], int]:
+    """List tenants by id; returns a page and the total. `only`: that one alone, if it matches."""
+    found = Tenant.objects.all()
+    if standing is not None:
+        found = found.filter(state=standing)
+    if containing:
+        found = found.filter(Q(id__contains=containing) | Q(name__icontains=containing))
+    if only is not None:
+        found = found.filter(id=only)
+    return list(found[offset : offset + limit]), found.count()
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def put(
+    tenant_id: str, wanted: Definition, caller: Caller = SYSTEM, *, source: Source = Source.DYNAMIC
+) -> tuple[Tenant, bool]:
+    """Configure a tenant in place of what was said before; returns it and whether it is new.
+
+    Counts from the commit on, in every process. Locks: the version of the terms, the tenant, lanes.
+    """
+    with _changing(tenant_id, "tenant.configured", caller) as (row, data):
+        is_new = data["is_new"]
+        data |= {"limits": wanted.limits.to_wire(), "fairness_weight": wanted.weight}
+        data["quota_mode"] = str(wanted.quota_mode)
+        _limit(row, wanted.limits)
+        row.name, row.fairness_weight = wanted.name, wanted.weight
+        row.quota_mode, row.isolation = wanted.quota_mode, wanted.isolation
+        row.state = wanted.standing or row.state
+        if source is Source.STATIC or row.source == Source.AUTO:
+            row.source = source
+    return find(tenant_id), is_new
+
+
+def put_limits(
+    tenant_id: str, limits: TenantLimits, caller: Caller = SYSTEM, *, reason: str | None = None
+) -> Tenant:
+    """Set the limits of a tenant; `reason` goes into the audit log. Raises NotFound."""
+    find(tenant_id)
+    with _changing(tenant_id, "tenant.limits_changed", caller, reason) as (row, data):
+        before, after = limits_of(row).to_wire(), limits.to_wire()
+        data["limits"] = {name: value for name, value in after.items() if value != before[name]}
+        _limit(row, limits)
+    return find(tenant_id)
+
+
+def set_standing(
+    tenant_id: str, standing: Standing, caller: Caller = SYSTEM, *, reason: str | None = None
+) -> Tenant:
+    """Suspend a tenant, whose jobs are refused and start no more, or resume it. Raises NotFound."""
+    find(tenant_id)
+    verb = "suspended" if standing is Standing.SUSPENDED else "resumed"
+    with _changing(tenant_id, f"tenant.{verb}", caller, reason) as (row, _):
+        row.state = standing
+    return find(tenant_id)
+
+
+@contextmanager
+def _changing(
+    tenant_id: str, action: str, caller: Caller, reason: str | None = None
+) -> Iterator[tuple[Tenant, dict[str, Any]]]:
+    """Store what the block makes of a tenant, and let it count; all of it or nothing."""
+    with audited(caller, action, tenant_id, reason=reason) as data:
+        terms.change()
+        is_new = bool(queries.create([tenant_id]))  # its first job may make it meanwhile
+        row = Tenant.objects.select_for_update().get(id=tenant_id)
+        if is_new:
+            row.source = Source.DYNAMIC
+        before = terms_of(row)
+        data["is_new"] = is_new
+        yield row, data
+        row.updated_at = Now()
+        row.save()
+        _enforce(row, before)
+        if is_new:
+            tell([created(tenant_id, Source(row.source))])
+    tenant_cache.forget()
+
+
+def _limit(row: Tenant, limits: TenantLimits) -> None:
+    rate = limits.max_enqueue_rate
+    row.max_concurrency = limits.max_concurrency
+    row.enqueue_limit = rate and rate.limit
+    row.enqueue_period_ms = rate and rate.period_ms
+    row.max_queue_depth = limits.max_queue_depth
+    row.max_scheduled = limits.max_scheduled
+
+
+def _enforce(row: Tenant, before: Terms) -> None:
+    """Let lanes know what claims go by; a suspended tenant is one that may have no active job."""
+    after = terms_of(row)
+    if _cap(after) != _cap(before):
+        lanes.set_cap(row.id, _cap(after))
+    if after.weight != before.weight:
+        with tenant_cache.as_if({row.id: after}):
+            lanes.reweigh(tenant=row.id)
+
+
+def _cap(known: Terms) -> int | None:
+    return 0 if known.is_suspended else known.limits.max_concurrency
+
+
+# --- deletion -------------------------------------------------------------------------------------
+
+
+def delete(tenant_id: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
+    """Forget a tenant's configuration; jobs that have ended keep its id.
+
+    Raises NotFound, TenantKept for the default one and those of the settings, and TenantNotEmpty
+    while it has jobs that have not ended, which `force` cancels.
+    """
+    row = find(tenant_id)
+    if tenant_id == conf().default or row.source == Source.STATIC:
+        raise TenantKept(f"tenant {tenant_id} cannot be deleted", details={"tenant_id": tenant_id})
+    if force:
+        states = tuple(ALLOWED[Verb.CANCEL])
+        wanted = JobFilter(tenant=tenant_id, states=states)
+        bulk.run(Verb.CANCEL, wanted, caller.name, most=FORCED)
+    with audited(caller, "tenant.deleted", tenant_id) as data:
+        terms.change()
+        live = _live(tenant_id)
+        if live:
+            raise TenantNotEmpty(
+                f"tenant {tenant_id} has {live} jobs that have not ended",
+                details={"tenant_id": tenant_id, "jobs": live},
+            )
+        data["force"] = force
+        _enforce(Tenant(id=tenant_id), terms_of(find(tenant_id)))
+        Enqueued.objects.filter(tenant=tenant_id).delete()
+        Tenant.objects.filter(id=tenant_id).delete()
+    tenant_cache.forget()
+
+
+def _live(tenant_id: str) -> int:
+    found = jobs_by_state(tenant=tenant_id)
+    return sum(number for state, number in found.items() if state not in TERMINAL)
+
+
+# --- the settings ---------------------------------------------------------------------------------
+
+
+def apply_settings() -> int:
+    """Configure the tenants of the settings where these say something new; returns how many.
+
+    What operators changed since stays until the settings change, too.
+    """
+    stored = dict(Tenant.objects.filter(settings__isnull=False).values_list("id", "settings"))
+    changed = [raw for raw in conf().tenants if stored.get(raw["tenant_id"]) != raw]
+    for raw in changed:
+        _apply(raw["tenant_id"], raw)
+    return len(changed)
+
+
+def _apply(tenant_id: str, raw: Mapping[str, Any]) -> None:
+    with transaction.atomic():
+        put(tenant_id, parse_tenant(tenant_id, raw), SYSTEM, source=Source.STATIC)
+        Tenant.objects.filter(id=tenant_id).update(settings=dict(raw))
+    tenant_cache.forget()  # what was read before the commit

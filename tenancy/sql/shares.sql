@@ -1,0 +1,19 @@
+-- shares: what tenants weigh that have jobs to hand out, whether this is one of them, and how many of
+-- all starts of the last minutes were its own (as of the last fold).
+WITH eligible AS MATERIALIZED (
+    SELECT DISTINCT l.tenant
+      FROM ojs_lane AS l
+     CROSS JOIN LATERAL (  -- one look each, where a semi-join might read all that waits
+           SELECT r.id FROM ojs_ready AS r
+            WHERE r.lane_id = l.id AND r.seq >= l.low ORDER BY r.lane_id, r.seq LIMIT 1) AS head
+     WHERE l.active AND l.blocked_by IS NULL AND NOT l.paused
+), period AS MATERIALIZED (
+    SELECT p.tenant, p.started FROM ojs_tenant_period AS p
+     WHERE p.span_s = 60 AND p.at > now() - %(minutes)s::int * interval '1 minute'
+)
+SELECT (SELECT coalesce(sum(coalesce(t.fairness_weight, 1)), 0)::float8
+          FROM eligible AS e LEFT JOIN ojs_tenant AS t ON t.id = e.tenant) AS weights,
+       EXISTS (SELECT FROM eligible AS e WHERE e.tenant = %(tenant)s::text) AS is_eligible,
+       (SELECT coalesce(sum(p.started), 0) FROM period AS p
+         WHERE p.tenant = %(tenant)s::text)::bigint AS started,
+       (SELECT coalesce(sum(p.started), 0) FROM period AS p)::bigint AS started_by_all

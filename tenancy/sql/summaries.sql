@@ -1,0 +1,24 @@
+-- summaries: jobs of tenants by state, exact as in the core's depths, in how many queues they are, and
+-- how many workers run some. One row for each tenant and state that has jobs.
+WITH held AS MATERIALIZED (
+    SELECT c.tenant, c.queue, c.state, sum(c.jobs) AS jobs
+      FROM (SELECT d.tenant, d.queue, d.state, d.jobs FROM ojs_tenant_depth AS d
+             WHERE d.tenant = ANY (%(tenants)s::text[])
+            UNION ALL
+            SELECT e.tenant, e.queue, s.state, s.n
+              FROM ojs_event AS e
+             CROSS JOIN LATERAL (VALUES (e.to_state, 1), (e.from_state,
+                       -CASE WHEN e.job_id IS NULL THEN (e.data ->> 'count')::int ELSE 1 END)
+                       ) AS s (state, n)
+             WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1),
+                                       '0')
+               AND s.state IS NOT NULL AND e.tenant = ANY (%(tenants)s::text[])
+           ) AS c GROUP BY 1, 2, 3 HAVING sum(c.jobs) > 0
+), worked AS MATERIALIZED (
+    SELECT l.tenant, count(DISTINCT l.worker_id) AS workers FROM ojs_lease AS l
+     WHERE l.tenant = ANY (%(tenants)s::text[]) GROUP BY 1
+)
+SELECT h.tenant, h.state::int, sum(h.jobs)::bigint,
+       (SELECT count(DISTINCT q.queue) FROM held AS q WHERE q.tenant = h.tenant)::int,
+       coalesce((SELECT w.workers FROM worked AS w WHERE w.tenant = h.tenant), 0)::int
+  FROM held AS h GROUP BY h.tenant, h.state
