@@ -1,0 +1,134 @@
+"""Endpoints under /ojs/v1/workflows. Spec: contract 8, 24.5, 24.6, 29."""
+
+from rest_framework.request import Request
+
+from jobs.api import codec as core
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.paging import QUERY, page
+from jobs.api.schemas import ID, OBJECT
+from jobs.domain.errors import InvalidRequest, NotFound
+from workflows.api import codec
+from workflows.api.paging import encode_pagination, read_cursor
+from workflows.api.schemas import LIST, PROGRESS, WORKFLOW_ANSWER, WORKFLOW_REQUEST
+from workflows.domain.request import parse_workflow
+from workflows.services.cancel import cancel
+from workflows.services.show import EVERY, STATES, Whole, Window, flow, listed, show
+from workflows.services.start import start
+
+PATH = {"workflow_id": ID}
+
+
+class WorkflowCollection(OJSView):
+    """Create and list."""
+
+    scopes = {"GET": "ojs:data:read", "POST": "ojs:data:enqueue"}
+
+    @operation(
+        "listWorkflows",
+        {200: LIST},
+        query={"state": {"type": "string", "enum": ["", *STATES]}, **QUERY},
+    )
+    def get(self, request: Request) -> Answer:
+        """List workflows that are not nested, newest first."""
+        wanted = request.query_params.get("state") or None
+        if wanted is not None and wanted not in STATES:
+            raise InvalidRequest.field("state", f"must be one of {', '.join(STATES)}", wanted[:100])
+        before = read_cursor(request)
+        asked = page(request, has_cursor=before is None)
+        window = Window(asked.limit, asked.offset, before)
+        states = EVERY if wanted is None else STATES[wanted]
+        rows, total = listed(states, window, tenant=self.principal.tenant)
+        shown = [codec.encode_item(row) for row in rows[: window.limit]]
+        return Answer(
+            {
+                "workflows": shown,
+                "items": shown,
+                "total": total,
+                "pagination": encode_pagination(window, rows, total),
+            }
+        )
+
+    @operation(
+        "createWorkflow",
+        {201: WORKFLOW_ANSWER},
+        body=WORKFLOW_REQUEST,
+        headers={201: ("Location",)},
+        refusals=(409, 422, 429),
+    )
+    def post(self, request: Request) -> Answer:
+        """Create a workflow and enqueue what waits for nothing."""
+        plan = parse_workflow(self.body(), core.decode_job)
+        self.principal.require_enqueue((draft.queue, draft.type) for draft in plan.drafts())
+        workflow_id = start(plan, self.caller)
+        return Answer(
+            codec.encode_workflow(show(workflow_id)),
+            status=201,
+            headers={"Location": f"/ojs/v1/workflows/{workflow_id}"},
+        )
+
+
+class WorkflowDetail(OJSView):
+    """Show and cancel."""
+
+    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
+
+    @operation("getWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404,))
+    def get(self, request: Request, workflow_id: str) -> Answer:
+        """Show a workflow with all its steps."""
+        return Answer(codec.encode_workflow(self.visible(workflow_id)))
+
+    @operation("cancelWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404, 409))
+    def delete(self, request: Request, workflow_id: str) -> Answer:
+        """Cancel a workflow; active jobs finish."""
+        return self.cancelled(workflow_id)
+
+    def visible(self, workflow_id: str) -> Whole:
+        """Read a workflow the caller may see. Raises NotFound, also for another tenant's."""
+        self.require_own(workflow_id)
+        return show(workflow_id)
+
+    def cancelled(self, workflow_id: str) -> Answer:
+        """Cancel a workflow the caller may see."""
+        self.require_own(workflow_id)
+        done = cancel(workflow_id, self.principal.name)
+        return Answer(codec.encode_workflow(show(workflow_id), done))
+
+    def require_own(self, workflow_id: str) -> None:
+        """Hide other tenants' workflows from a key bound to one. Raises NotFound."""
+        if self.principal.tenant is not None and flow(workflow_id).tenant != self.principal.tenant:
+            raise NotFound.of("workflow", workflow_id)
+
+
+class WorkflowCancel(WorkflowDetail):
+    """Cancel, the admin interface's way."""
+
+    scopes = {"POST": "ojs:data:cancel"}
+    http_method_names = ["post", "options"]
+
+    @operation(
+        "cancelWorkflowByPost",
+        {200: WORKFLOW_ANSWER},
+        path=PATH,
+        body=OBJECT,
+        needs_body=False,
+        refusals=(404, 409),
+    )
+    def post(self, request: Request, workflow_id: str) -> Answer:
+        """Cancel a workflow; active jobs finish."""
+        self.optional_body()
+        return self.cancelled(workflow_id)
+
+
+class WorkflowProgress(WorkflowDetail):
+    """How far a workflow is."""
+
+    scopes = {"GET": "ojs:data:read"}
+    http_method_names = ["get", "head", "options"]
+
+    @operation("getWorkflowProgress", {200: PROGRESS}, path=PATH, refusals=(404,))
+    def get(self, request: Request, workflow_id: str) -> Answer:
+        """Show how far a workflow and each of its steps is."""
+        self.require_own(workflow_id)
+        return Answer(codec.encode_progress(show(workflow_id, with_results=False)))

@@ -1,0 +1,15 @@
+"""What makes a job a member of a workflow. Spec: contract 8.2, 8.3."""
+
+from dataclasses import replace
+
+import orjson
+
+from jobs.domain.envelope import JobDraft
+
+
+def member(draft: JobDraft, workflow_id: str, position: int, results: str | None) -> JobDraft:
+    """Return the draft with the members that only the server sets; `results` is JSON text."""
+    extra = {**draft.extra, "workflow_id": workflow_id, "workflow_step": position}
+    if results is not None:
+        extra["parent_results"] = orjson.Fragment(results)
+    return replace(draft, watched=True, extra=extra)

@@ -1,0 +1,49 @@
+"""Workflows and steps as they are read to be shown."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+
+class FlowRow(NamedTuple):
+    """One workflow; of a nested one the state of its step decides until it began."""
+
+    id: str
+    root_id: str
+    parent_id: str | None
+    parent_step: int | None
+    kind: int
+    state: int
+    name: str
+    tenant: str
+    members: int
+    completed: int
+    failed: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One step with what its live job adds; JSON as text.
+
+    `has_result` tells of one that was left out because all together were too large.
+    """
+
+    workflow_id: str
+    index: int
+    name: str
+    type: str
+    callback: int
+    state: int
+    is_active: bool
+    depends_on: list[int]
+    child_id: str | None
+    job_id: str | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    has_result: bool
+    result: str | None
+    error: str | None
+    progress: float | None

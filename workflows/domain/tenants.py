@@ -1,0 +1,38 @@
+"""All jobs of a workflow belong to one tenant. Spec: MT-15.2."""
+
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from workflows.domain.errors import CrossTenantWorkflow
+from workflows.domain.plan import Plan
+
+MEMBER = "tenant_id"  # of `meta`
+
+
+def inherit(plan: Plan, caller: Caller) -> None:
+    """Let every step carry the tenant that the workflow has, if one is named.
+
+    Raises CrossTenantWorkflow when the key, the header and the steps name different ones.
+    """
+    named = {tenant for draft in plan.drafts() if (tenant := _named(draft)) is not None}
+    told = {tenant for tenant in (caller.tenant, caller.tenant_header) if tenant}
+    if len(named | told) > 1:
+        raise CrossTenantWorkflow(
+            f"the workflow names the tenants {', '.join(sorted(named | told)[:5])}: one is allowed",
+            details={"field": f"meta.{MEMBER}", "tenants": sorted(named | told)[:20]},
+        )
+    if named or caller.tenant_header:
+        _carry(plan, *(named | told))
+
+
+def _named(draft: JobDraft) -> str | None:
+    tenant = draft.meta.get(MEMBER)
+    return tenant if isinstance(tenant, str) else None
+
+
+def _carry(plan: Plan, tenant: str) -> None:
+    for step in plan.steps:
+        if step.child is not None:
+            _carry(step.child, tenant)
+        elif step.draft is not None and step.request is not None:
+            step.draft.meta = {**step.draft.meta, MEMBER: tenant}
+            step.request = {**step.request, "meta": step.draft.meta}

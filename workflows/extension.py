@@ -1,0 +1,54 @@
+"""The app's hooks into the core."""
+
+from collections.abc import Iterable, Sequence
+
+from jobs.domain.gates import Gate
+from jobs.domain.job import Job
+from jobs.domain.states import CODES, TERMINAL
+from jobs.domain.transition import Transition
+from jobs.extensions import Extension, Facts, Loop
+from workflows.models import Slot, Step, Workflow
+from workflows.services.advance import advance
+from workflows.services.explain import explain
+from workflows.services.prune import prune, retained
+from workflows.services.reopen import reopen
+from workflows.services.resume import resume
+
+ENDED = frozenset(CODES[state] for state in TERMINAL)
+
+
+class WorkflowsExtension(Extension):
+    """Chains, groups, batches and step graphs of jobs."""
+
+    def observe(self, transitions: Sequence[Transition]) -> None:
+        """Move workflows on whose jobs ended; count anew those whose jobs were revived."""
+        if ended := [change.job_id for change in transitions if change.after in ENDED]:
+            advance(ended)
+        for change in transitions:
+            if change.before in ENDED:
+                reopen(change.job_id)
+
+    def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
+        """Tell which steps came before a member, and whether its workflow still runs."""
+        return explain(job) if job.watched else ()
+
+    def retains(self, job_ids: Sequence[str]) -> set[str]:
+        """Keep the members of workflows that run."""
+        return retained(job_ids)
+
+    def tables(self) -> Sequence[str]:
+        """Name the tables of this app."""
+        return [model._meta.db_table for model in (Workflow, Step, Slot)]
+
+    def loops(self) -> Iterable[Loop]:
+        """Begin steps whose jobs were refused, and remove what ended long ago."""
+        return (
+            Loop("workflows", resume, 1000),
+            Loop("prune_workflows", prune, 5000),
+        )
+
+    def manifest(self) -> Facts:
+        """Declare the capability."""
+        return Facts(
+            "workflows", "urn:ojs:ext:workflows", "1.0.0", capabilities={"workflows": True}
+        )

@@ -1,0 +1,136 @@
+"""Tables of workflows. Verbs live in `services/`, statements in `sql/`.
+
+A workflow is one row, whatever its kind: its steps wait for other steps, and it ends with the last
+of its members. A nested workflow is a row of its own that a step of the outer one stands for; all
+rows of a tree name its `root_id`. No foreign keys: rows are written in bulk and removed together.
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs.models import NameField
+
+
+class Workflow(models.Model):
+    """A chain, group, batch or step graph. Spec: contract 8."""
+
+    id = models.UUIDField(primary_key=True)
+    root_id = models.UUIDField()
+    parent_id = models.UUIDField(null=True)  # null: not nested
+    parent_step = models.IntegerField(null=True)
+    depth = models.SmallIntegerField()  # 1: not nested
+    kind = models.SmallIntegerField()  # codes of this and the next in domain/kinds.py
+    state = models.SmallIntegerField()
+    name = models.TextField()
+    tenant = NameField()
+    caller = models.JSONField()  # whose jobs the later steps are: tenant of the key, tenant header
+    callbacks = ArrayField(models.SmallIntegerField())  # those it has
+    members = models.IntegerField()  # steps that are no callbacks
+    slots = models.SmallIntegerField()  # rows that count its members down; 0: this one does
+    open = models.IntegerField()  # members that have not ended, or slots with such
+    completed = models.IntegerField(default=0, db_default=0)  # of a wide one: in closed slots
+    failed = models.IntegerField(default=0, db_default=0)
+    calls = models.SmallIntegerField(null=True)  # fired callbacks that have not ended; null: none
+    calls_failed = models.SmallIntegerField(default=0, db_default=0)
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    prune_at = models.DateTimeField(null=True)  # when to look whether it may be removed
+
+    class Meta:
+        db_table = "ojs_workflow"
+        indexes = [
+            # list: by state, newest first
+            models.Index(
+                fields=["state", "-id"],
+                name="ojs_workflow_list",
+                condition=Q(parent_id__isnull=True),
+            ),
+            # list of a tenant
+            models.Index(
+                fields=["tenant", "state", "-id"],
+                name="ojs_workflow_tenant",
+                condition=Q(parent_id__isnull=True),
+            ),
+            # show: the nested workflows of a tree
+            models.Index(
+                fields=["root_id"],
+                name="ojs_workflow_tree",
+                condition=Q(parent_id__isnull=False),
+            ),
+            # prune
+            models.Index(
+                fields=["prune_at"],
+                name="ojs_workflow_prune",
+                condition=Q(prune_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}".strip()
+
+
+class Step(models.Model):
+    """A member or callback of a workflow: a job, or a nested workflow."""
+
+    pk = models.CompositePrimaryKey("workflow_id", "index")
+    workflow_id = models.UUIDField()
+    index = models.IntegerField()
+    name = models.TextField()  # its id on the wire
+    type = NameField()
+    callback = models.SmallIntegerField()  # codes in domain/kinds.py; 0: a member
+    state = models.SmallIntegerField()
+    depends_on = ArrayField(models.IntegerField())
+    dependents = ArrayField(models.IntegerField())
+    waits = models.IntegerField()  # dependencies that have not completed, or slots with such
+    slots = models.SmallIntegerField()  # rows that count its dependencies down; 0: this one does
+    child_id = models.UUIDField(null=True)  # the nested workflow it stands for
+    job_id = models.UUIDField(null=True)  # null: no job yet
+    request = models.JSONField(null=True)  # what its job will be made of; null once there is one
+    result = models.JSONField(null=True)  # a copy: jobs may be removed before the workflow
+    error = models.JSONField(null=True)
+    due_at = models.DateTimeField(null=True)  # due: when to try to begin again
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "ojs_workflow_step"
+        constraints = [
+            # record: the step of a job
+            models.UniqueConstraint(
+                fields=["job_id"], name="ojs_workflow_step_job", condition=Q(job_id__isnull=False)
+            ),
+        ]
+        indexes = [
+            # begin: steps whose job was refused
+            models.Index(
+                fields=["due_at"], name="ojs_workflow_step_due", condition=Q(due_at__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.workflow_id}"
+
+
+class Slot(models.Model):
+    """Counts part of what a wide step, or the end of a wide workflow, waits for.
+
+    Every end of a member locks the row it counts down until its commit; with one row per workflow
+    the members of a large group would end one after the other.
+    """
+
+    pk = models.CompositePrimaryKey("workflow_id", "target", "slot")
+    workflow_id = models.UUIDField()
+    target = models.IntegerField()  # a step; -1: the end of the workflow
+    slot = models.SmallIntegerField()  # the position of what ends, modulo the number of slots
+    open = models.IntegerField()
+    completed = models.IntegerField(default=0, db_default=0)
+    failed = models.IntegerField(default=0, db_default=0)
+
+    class Meta:
+        db_table = "ojs_workflow_slot"
+
+    def __str__(self) -> str:
+        return f"{self.workflow_id} {self.target} {self.slot}"

@@ -1,0 +1,287 @@
+"""One typed function per statement in `sql/`: the only place of this app with a cursor.
+
+Steps are named by (workflow id, position). Lists go in as one JSON array; JSON comes back as text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jobs.domain import jsonio
+from jobs.statements import Statements
+from workflows.domain.rows import FlowRow, StepRow
+
+_rows = Statements(Path(__file__).resolve().parent / "sql").rows
+
+StepKey = tuple[str, int]
+
+
+def _json(rows: Iterable[Any]) -> str:
+    return jsonio.dumps(list(rows)).decode()
+
+
+def _keys(keys: Iterable[StepKey]) -> str:
+    return _json({"workflow_id": flow, "index": index} for flow, index in keys)
+
+
+def insert(
+    flows: Sequence[Mapping[str, Any]],
+    steps: Sequence[Mapping[str, Any]],
+    slots: Sequence[Mapping[str, Any]],
+) -> None:
+    """Store workflows, steps and slots; members as the columns in `sql/insert.sql`."""
+    _rows("insert", {"flows": _json(flows), "steps": _json(steps), "slots": _json(slots)})
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A step that ended; codes as in domain/kinds.py, `dependents` is how many wait for it."""
+
+    workflow_id: str
+    index: int
+    state: int
+    callback: int
+    depth: int
+    dependents: int
+
+
+def record(job_ids: Sequence[str]) -> list[Ended]:
+    """Note the ends of steps' jobs and hold off cancels; jobs of no running step are left out."""
+    return [Ended(*row[:6]) for row in _rows("record", {"ids": list(job_ids)})]
+
+
+def note(steps: Iterable[Mapping[str, Any]], limit: int) -> list[Ended]:
+    """End steps without a job: `workflow_id`, `index`, `state`, `error`."""
+    return list(starmap(Ended, _rows("note", {"steps": _json(steps), "limit": limit})))
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A step that came out of its wait: due, or cancelled."""
+
+    workflow_id: str
+    index: int
+    state: int
+    child_id: str | None
+
+
+def release(ended: Iterable[StepKey]) -> list[Moved]:
+    """Count ended steps down for those behind them; returns which are due or cancelled now."""
+    return list(starmap(Moved, _rows("release", {"ended": _keys(ended)})))
+
+
+class Counted(NamedTuple):
+    """The numbers of a workflow after members ended; `callbacks` are codes."""
+
+    id: str
+    depth: int
+    kind: int
+    state: int
+    open: int
+    failed: int
+    callbacks: list[int]
+    calls: int | None
+    calls_failed: int
+
+
+def tally(ended: Iterable[tuple[str, int, int, int]]) -> list[Counted]:
+    """Count (workflow id, position, state, callback) of ended steps; returns changed workflows."""
+    rows = [
+        {"workflow_id": flow, "index": index, "state": state, "callback": callback}
+        for flow, index, state, callback in ended
+    ]
+    return list(starmap(Counted, _rows("tally", {"ended": _json(rows)})))
+
+
+def call(calls: Iterable[tuple[str, int]]) -> list[Moved]:
+    """Make callbacks due: (workflow id, callback code)."""
+    rows = [{"workflow_id": flow, "callback": callback} for flow, callback in calls]
+    return list(starmap(Moved, _rows("call", {"calls": _json(rows)})))
+
+
+class Finished(NamedTuple):
+    """A workflow that ended, and the step it was, if it is nested."""
+
+    id: str
+    state: int
+    parent_id: str | None
+    parent_step: int | None
+
+
+def finish(flows: Iterable[tuple[str, int]], retention_ms: int) -> list[Finished]:
+    """End workflows: (id, final state)."""
+    rows = [{"id": flow, "state": state} for flow, state in flows]
+    found = _rows("finish", {"flows": _json(rows), "retention_ms": retention_ms})
+    return list(starmap(Finished, found))
+
+
+def enter(ids: Sequence[str]) -> list[Moved]:
+    """Begin nested workflows; returns their first steps."""
+    return list(starmap(Moved, _rows("enter", {"ids": list(ids)})))
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What the job of a due step is made of; JSON as text, `results` None where there are none."""
+
+    workflow_id: str
+    index: int
+    request: str
+    caller: str
+    bytes: int
+    results: str | None
+
+
+def due(steps: Iterable[StepKey], limit: int) -> list[Due]:
+    """Read requests and parents' results; results beyond `limit` bytes are left out."""
+    return list(starmap(Due, _rows("due", {"steps": _keys(steps), "limit": limit})))
+
+
+def begun(steps: Iterable[tuple[str, int, str]]) -> int:
+    """Give due steps their jobs: (workflow id, position, job id); returns how many."""
+    rows = [{"workflow_id": flow, "index": n, "job_id": job_id} for flow, n, job_id in steps]
+    return len(_rows("begun", {"steps": _json(rows)}))
+
+
+def bury(ids: Sequence[str]) -> int:
+    """Cancel nested workflows that will never begin, with all inside; returns how many steps."""
+    return len(_rows("bury", {"ids": list(ids)}))
+
+
+def hold(root_id: str, *, exclusive: bool) -> None:
+    """Hold a whole tree until the transaction ends: with its own kind, or alone."""
+    _rows("hold", {"root_id": root_id, "exclusive": exclusive})
+
+
+def overdue(batch: int) -> list[tuple[str, int, str]]:
+    """Read due steps whose job was refused: (workflow id, position, root id), longest due first."""
+    return [(row[0], row[1], row[2]) for row in _rows("overdue", {"batch": batch})]
+
+
+def postpone(step: StepKey, delay_ms: int) -> None:
+    """Let a due step try again later."""
+    _rows("postpone", {"workflow_id": step[0], "index": step[1], "delay_ms": delay_ms})
+
+
+def started(root_id: str) -> list[str]:
+    """Read the ids of jobs of a tree's steps that have begun and not ended."""
+    return [row[0] for row in _rows("started", {"root_id": root_id})]
+
+
+class Cancelled(NamedTuple):
+    """What a cancel did to a tree: `missed` waits to run though it began before."""
+
+    steps_cancelled: int
+    steps_completed: int
+    cancelled_at: datetime
+    missed: bool
+
+
+def cancel(
+    root_id: str, known: Sequence[str], cancelled: Sequence[str], retention_ms: int
+) -> Cancelled | None:
+    """End a held tree; None when it is not running. `cancelled` are the jobs among `known`."""
+    rows = _rows(
+        "cancel",
+        {
+            "root_id": root_id,
+            "known": list(known),
+            "cancelled": list(cancelled),
+            "retention_ms": retention_ms,
+        },
+    )
+    return Cancelled(*rows[0]) if rows else None
+
+
+def tree(flow_id: str) -> list[FlowRow]:
+    """Read the whole tree that a workflow belongs to, outer before inner; empty when unknown."""
+    return list(starmap(FlowRow, _rows("tree", {"id": flow_id})))
+
+
+def page(
+    states: Sequence[int],
+    *,
+    tenant: str | None,
+    before: str | None,
+    offset: int,
+    limit: int,
+    most: int,
+) -> tuple[list[FlowRow], int]:
+    """List workflows that are not nested, newest first; returns a page and the total up to `most`.
+
+    `before` goes on behind an id. The total is that of the whole list.
+    """
+    rows = _rows(
+        "page",
+        {
+            "states": list(states),
+            "tenant": tenant,
+            "before": before,
+            "offset": offset,
+            "limit": limit,
+            "most": most,
+        },
+    )
+    return [FlowRow(*row[1:]) for row in rows if row[1] is not None], rows[0][0]
+
+
+def steps(flow_ids: Sequence[str], result_bytes: int) -> list[StepRow]:
+    """Read the steps of workflows in order, with results as far as they fit."""
+    params = {"ids": list(flow_ids), "result_bytes": result_bytes}
+    return list(starmap(StepRow, _rows("steps", params)))
+
+
+def retained(job_ids: Sequence[str]) -> set[str]:
+    """Return those jobs that are members of trees that run."""
+    return {row[0] for row in _rows("retained", {"ids": list(job_ids)})}
+
+
+def prune(batch: int, again_ms: int) -> int:
+    """Remove trees whose time is over and whose jobs are gone; returns how many were looked at.
+
+    Those whose jobs are still there are looked at again after `again_ms`.
+    """
+    return int(_rows("prune", {"batch": batch, "again_ms": again_ms})[0][0])
+
+
+def root_of(job_id: str) -> str | None:
+    """Return the tree that a job is a member of."""
+    rows = _rows("root_of", {"job_id": job_id})
+    return rows[0][0] if rows else None
+
+
+def reopen(job_id: str) -> str | None:
+    """Let the failed step of a job count as begun; returns its workflow, None when that is over."""
+    rows = _rows("reopen", {"job_id": job_id})
+    return rows[0][0] if rows else None
+
+
+def undoom(flow_id: str) -> int:
+    """Let cancelled steps of a running workflow wait again that no failed one is before."""
+    return len(_rows("undoom", {"id": flow_id}))
+
+
+def recount(flow_id: str) -> None:
+    """Count the members of a held workflow anew."""
+    _rows("recount", {"id": flow_id})
+
+
+class Membership(NamedTuple):
+    """A job's step and workflow; `before` names some of the `number` steps it came after."""
+
+    workflow_id: str
+    workflow: str
+    state: int
+    step: str
+    before: list[str]
+    number: int
+    after: int
+
+
+def membership(job_id: str, most: int) -> Membership | None:
+    """Read what a job is a member of; None: of nothing that is known."""
+    rows = _rows("membership", {"job_id": job_id, "most": most})
+    return Membership(*rows[0]) if rows else None

@@ -1,0 +1,102 @@
+"""Move workflows on when jobs of theirs end, in the transaction that ended them.
+
+Spec: contract 8.2, 8.4. Locks, after the jobs: the stripes of the trees, shared, so that nobody
+cancels them meanwhile; then from the innermost workflows outwards for each depth the slots of wide
+steps, the steps behind, the slots of wide workflows, the workflows: each kind in order. An ended
+nested workflow goes on in the outer one only after all that was inside, so two transactions never
+wait for each other.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from workflows import queries
+from workflows.domain.kinds import FAILURES, Callback, FlowState, StepState, kind_of
+from workflows.domain.limits import MAX_RESULTS_BYTES, RETENTION_MS
+from workflows.domain.verdict import Tally, fired, verdict
+from workflows.queries import Counted, Ended, Moved
+from workflows.services.begin import begin
+
+NESTED = {FlowState.COMPLETED: StepState.COMPLETED, FlowState.FAILED: StepState.FAILED}
+
+
+def advance(job_ids: Sequence[str]) -> None:
+    """Follow up on ended jobs of steps; those of no running step are left out."""
+    settle(queries.record(job_ids))
+
+
+def settle(ended: Iterable[Ended]) -> None:
+    """Let what follows from ended steps happen, the innermost workflows first.
+
+    The caller holds the stripes of their trees.
+    """
+    by_depth: dict[int, list[Ended]] = defaultdict(list)
+    for step in ended:
+        by_depth[step.depth].append(step)
+    due: list[Moved] = []
+    while by_depth:
+        level = by_depth.pop(max(by_depth))
+        following, outer = _level(level)
+        due += following
+        for step in outer:
+            by_depth[step.depth].append(step)
+    begin(due)
+
+
+def _level(ended: list[Ended]) -> tuple[list[Moved], list[Ended]]:
+    """Settle steps of one depth; returns what is due, and the steps outside that ended with it."""
+    behind = [step for step in ended if step.dependents]
+    moved = queries.release((s.workflow_id, s.index) for s in behind) if behind else []
+    cancelled = [step for step in moved if step.state == StepState.CANCELLED]
+    if children := [step.child_id for step in cancelled if step.child_id is not None]:
+        queries.bury(children)
+    counted = queries.tally(
+        [(s.workflow_id, s.index, s.state, s.callback) for s in ended]
+        + [(s.workflow_id, s.index, s.state, Callback.NONE) for s in cancelled]
+    )
+    running = [row for row in counted if row.state == FlowState.RUNNING]
+    due = [step for step in moved if step.state == StepState.DUE] + _call(running)
+    return due, _finish(running)
+
+
+def _call(running: list[Counted]) -> list[Moved]:
+    calls = [(row.id, callback) for row in running for callback in sorted(fired(_tally(row)))]
+    return queries.call(calls) if calls else []
+
+
+def _finish(running: list[Counted]) -> list[Ended]:
+    """End workflows that are over; returns the steps that nested ones stood for."""
+    verdicts = [(row.id, verdict(_tally(row))) for row in running]
+    over = [(flow, state) for flow, state in verdicts if state is not FlowState.RUNNING]
+    if not over:
+        return []
+    outer = [
+        {
+            "workflow_id": row.parent_id,
+            "index": row.parent_step,
+            "state": NESTED[FlowState(row.state)],
+            "error": _nested_error(row.id) if NESTED[FlowState(row.state)] in FAILURES else None,
+        }
+        for row in queries.finish(over, RETENTION_MS)
+        if row.parent_id is not None
+    ]
+    return queries.note(outer, MAX_RESULTS_BYTES) if outer else []
+
+
+def _nested_error(flow_id: str) -> dict[str, str]:
+    return {
+        "code": "workflow_failed",
+        "type": "workflow_failed",
+        "message": f"the nested workflow {flow_id} failed",
+    }
+
+
+def _tally(row: Counted) -> Tally:
+    return Tally(
+        kind_of(row.kind),
+        row.open,
+        row.failed,
+        frozenset(map(Callback, row.callbacks)),
+        row.calls,
+        row.calls_failed,
+    )

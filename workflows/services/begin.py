@@ -1,0 +1,85 @@
+"""Give due steps their jobs. Spec: contract 8.2, 8.3, 12.1.
+
+With the end of what a step waited for its job is stored by the same transaction. A job that is
+refused must not undo that end: the step stays due, and a loop tries again until the job is taken or
+refused for good, which fails the step.
+"""
+
+import logging
+from collections.abc import Sequence
+
+import orjson
+from django.db import Error, transaction
+
+from jobs.conf import conf
+from jobs.domain import jsonio
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft, Limits, parse_job
+from jobs.domain.errors import OJSError
+from jobs.services.enqueue import enqueue
+from workflows import queries
+from workflows.domain.envelope import member
+from workflows.domain.limits import MAX_RESULTS_BYTES
+from workflows.queries import Due, Moved
+
+logger = logging.getLogger("ojs.workflows")
+
+
+class ResultsTooLarge(Exception):
+    """What a job would be given exceeds what one may be."""
+
+
+class NotTaken(Exception):
+    """The job was dropped by middleware, or uniqueness answered with another job."""
+
+
+def begin(steps: Sequence[Moved]) -> None:
+    """Begin due steps: store their jobs, and those of the first steps of nested workflows.
+
+    Where one job is refused all of them stay due.
+    """
+    found = list(steps)
+    children = [step.child_id for step in found if step.child_id is not None]
+    while children:
+        inner = queries.enter(children)
+        found += inner
+        children = [step.child_id for step in inner if step.child_id is not None]
+    jobs = [(step.workflow_id, step.index) for step in found if step.child_id is None]
+    if not jobs:
+        return
+    try:
+        with transaction.atomic():
+            take(queries.due(jobs, MAX_RESULTS_BYTES))
+    except Error:
+        raise  # the transaction is spoilt, or the connection gone: nothing has happened
+    except (OJSError, ResultsTooLarge, NotTaken) as problem:
+        logger.info("workflow.refused", extra={"steps": len(jobs), "reason": str(problem)})
+    except Exception:  # middleware of the project: it must not keep workers from ending their jobs
+        logger.exception("workflow.middleware_failed", extra={"steps": len(jobs)})
+
+
+def take(due: Sequence[Due]) -> None:
+    """Store the jobs of due steps, all or none, in the caller's transaction.
+
+    Raises OJSError as `enqueue` does, ResultsTooLarge, NotTaken.
+    """
+    by_caller: dict[str, list[tuple[Due, JobDraft]]] = {}
+    for step in due:
+        by_caller.setdefault(step.caller, []).append((step, _draft(step)))
+    for caller, wanted in by_caller.items():
+        jobs = enqueue([draft for _, draft in wanted], Caller(**orjson.loads(caller)))
+        for (_, draft), job in zip(wanted, jobs, strict=True):
+            if job is None or job.id != draft.id:
+                raise NotTaken("the job was not taken as one of its own")
+        queries.begun((step.workflow_id, step.index, draft.id) for step, draft in wanted)
+
+
+def _draft(step: Due) -> JobDraft:
+    if step.bytes > MAX_RESULTS_BYTES:
+        raise ResultsTooLarge(
+            f"the results for this job have {step.bytes} bytes, at most {MAX_RESULTS_BYTES} are"
+            " passed on; pass references to large results"
+        )
+    limits = Limits(conf().max_envelope_bytes, conf().max_meta_bytes)
+    draft = parse_job(jsonio.loads(step.request.encode()), limits=limits)
+    return member(draft, step.workflow_id, step.index, step.results)

@@ -1,0 +1,71 @@
+"""End a workflow on request. Spec: contract 8.6, D39."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from jobs.domain.errors import Conflict
+from jobs.services.cancel import cancel_waiting
+from workflows import queries
+from workflows.domain.kinds import FLOW_NAMES, FlowState
+from workflows.domain.limits import RETENTION_MS
+from workflows.services.show import flow
+
+TRIES = 20  # a chain may move on between the look at its jobs and the lock; each try is short
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """What a cancel did; numbers of jobs, callbacks excluded."""
+
+    steps_cancelled: int
+    steps_already_completed: int
+    cancelled_at: datetime
+
+
+class _Missed(Exception):
+    """Something moved between the look and the lock: nothing was done, look again."""
+
+
+def cancel(workflow_id: str, actor: str = "api") -> Cancellation:
+    """Cancel a workflow: jobs that wait and steps that did not begin; active jobs finish.
+
+    One transaction. Raises NotFound, or Conflict when it has ended or is part of another one.
+    """
+    for _ in range(TRIES):
+        found = flow(workflow_id)
+        if found.parent_id is not None:
+            raise Conflict(
+                f"workflow {workflow_id} is part of workflow {found.root_id}, cancel that one",
+                details={"workflow_id": workflow_id, "root_workflow_id": found.root_id},
+            )
+        if found.state != FlowState.RUNNING:
+            raise _ended(workflow_id, found.state)
+        with suppress(_Missed):
+            return _cancel(workflow_id, actor)
+    raise Conflict("workflow keeps moving, try again", details={"workflow_id": workflow_id})
+
+
+def _cancel(workflow_id: str, actor: str) -> Cancellation:
+    """Cancel the jobs, then lock the workflow and look whether it moved on meanwhile.
+
+    In this order, because whoever ends a job holds it when it waits for the workflow.
+    """
+    with transaction.atomic():
+        known = queries.started(workflow_id)
+        cancelled = cancel_waiting(known, actor, f"workflow {workflow_id} was cancelled")
+        queries.hold(workflow_id, exclusive=True)
+        done = queries.cancel(workflow_id, known, cancelled, RETENTION_MS)
+        if done is None or done.missed:
+            raise _Missed
+    return Cancellation(done.steps_cancelled, done.steps_completed, done.cancelled_at)
+
+
+def _ended(workflow_id: str, state: int) -> Conflict:
+    name = FLOW_NAMES[FlowState(state)]
+    return Conflict(
+        f"workflow is {name} and cannot be cancelled",
+        details={"workflow_id": workflow_id, "current_state": name},
+    )

@@ -1,0 +1,88 @@
+"""Read workflows. Spec: contract 8.2, 8.3, 8.5."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jobs.domain.errors import NotFound
+from jobs.domain.ids import is_id
+from workflows import queries
+from workflows.domain.kinds import FlowState
+from workflows.domain.limits import SHOWN_RESULTS_BYTES
+from workflows.domain.rows import FlowRow, StepRow
+
+STATES = {
+    "pending": (),  # never shown
+    "running": (FlowState.RUNNING,),
+    "active": (FlowState.RUNNING,),  # the admin interface's word
+    "completed": (FlowState.COMPLETED,),
+    "failed": (FlowState.FAILED,),
+    "cancelled": (FlowState.CANCELLED,),
+}
+EVERY = (FlowState.RUNNING, FlowState.COMPLETED, FlowState.FAILED, FlowState.CANCELLED)
+MOST = 10_000  # a list is counted so far
+
+
+@dataclass(slots=True)
+class Whole:
+    """A workflow with its steps in order; `inside` holds nested ones by the step they are."""
+
+    row: FlowRow
+    steps: list[StepRow] = field(default_factory=list)
+    inside: "dict[int, Whole]" = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a list: behind an id, or from an offset."""
+
+    limit: int
+    offset: int = 0
+    before: str | None = None
+
+
+def flow(workflow_id: str) -> FlowRow:
+    """Return one workflow without its steps. Raises NotFound."""
+    return next(row for row in _tree(workflow_id) if row.id == workflow_id)
+
+
+def show(workflow_id: str, *, with_results: bool = True) -> Whole:
+    """Return a workflow with everything inside it; two statements. Raises NotFound."""
+    rows = _tree(workflow_id)
+    wholes = {row.id: Whole(row) for row in rows}
+    for row in rows:
+        if row.parent_id is not None and row.parent_step is not None:
+            wholes[row.parent_id].inside[row.parent_step] = wholes[row.id]
+    wanted = wholes[workflow_id]
+    shown = {whole.row.id: whole for whole in _all(wanted)}
+    result_bytes = SHOWN_RESULTS_BYTES if with_results else 0
+    for step in queries.steps(list(shown), result_bytes):
+        shown[step.workflow_id].steps.append(step)
+    return wanted
+
+
+def listed(
+    states: Sequence[int], window: Window, *, tenant: str | None
+) -> tuple[list[FlowRow], int]:
+    """Return workflows that are not nested, newest first, and their total up to MOST.
+
+    One more than the window asks for, if there is one: so the caller knows that it goes on.
+    """
+    return queries.page(
+        states,
+        tenant=tenant,
+        before=window.before,
+        offset=window.offset,
+        limit=window.limit + 1,
+        most=MOST,
+    )
+
+
+def _tree(workflow_id: str) -> list[FlowRow]:
+    rows = queries.tree(workflow_id) if is_id(workflow_id) else []
+    if not rows:
+        raise NotFound.of("workflow", workflow_id)
+    return rows
+
+
+def _all(whole: Whole) -> list[Whole]:
+    return [whole, *(found for inner in whole.inside.values() for found in _all(inner))]

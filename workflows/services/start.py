@@ -1,0 +1,144 @@
+"""Store a workflow and begin it. Spec: contract 8.2."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.envelope import JobDraft
+from jobs.domain.ids import new_id
+from jobs.models import DEFAULT_TENANT
+from jobs.services.enqueue import enqueue
+from workflows import queries
+from workflows.domain.envelope import member
+from workflows.domain.graph import dependents
+from workflows.domain.kinds import KIND_CODES, Callback, FlowState, StepState
+from workflows.domain.plan import Plan, StepPlan, slot_sizes, slots
+from workflows.domain.tenants import inherit
+
+END = -1  # Slot.target of the end of the workflow
+
+
+@dataclass(slots=True)
+class _Flow:
+    """A plan with its identity; `runs` when its first steps begin at once."""
+
+    id: str
+    plan: Plan
+    runs: bool
+    parent: "tuple[_Flow, int] | None" = None
+
+
+def start(plan: Plan, caller: Caller = SYSTEM) -> str:
+    """Store a workflow with all inside it and enqueue what waits for nothing; returns its id.
+
+    One transaction, a number of statements that does not depend on the size. Raises OJSError as
+    `enqueue` does, or when steps name another tenant; nothing was stored then.
+    """
+    inherit(plan, caller)
+    flows = list(_flows(_Flow(new_id(), plan, runs=True)))
+    first = [
+        (flow, n, draft)
+        for flow in flows
+        if flow.runs
+        for n, step in enumerate(flow.plan.steps)
+        if (draft := step.draft) is not None and _is_first(step)
+    ]
+    with transaction.atomic():
+        jobs = enqueue([_member(flow, n, draft) for flow, n, draft in first], caller)
+        # one that was dropped, or is another job: its step stays due, and the loop says why
+        taken = {
+            (flow.id, n): job.id
+            for (flow, n, draft), job in zip(first, jobs, strict=True)
+            if job is not None and job.id == draft.id
+        }
+        tenant = next((job.tenant for job in jobs if job), caller.tenant or DEFAULT_TENANT)
+        queries.insert(
+            [_flow_row(flow, flows[0].id, tenant, caller) for flow in flows],
+            list(_step_rows(flows, taken)),
+            [row for flow in flows for row in _slot_rows(flow)],
+        )
+    return flows[0].id
+
+
+def _flows(flow: _Flow) -> Iterator[_Flow]:
+    yield flow
+    for n, step in enumerate(flow.plan.steps):
+        if step.child is not None:
+            runs = flow.runs and _is_first(step)
+            yield from _flows(_Flow(new_id(), step.child, runs, (flow, n)))
+
+
+def _is_first(step: StepPlan) -> bool:
+    return not step.depends_on and step.callback is Callback.NONE
+
+
+def _member(flow: _Flow, position: int, draft: JobDraft) -> JobDraft:
+    return member(draft, flow.id, position, None)
+
+
+def _flow_row(flow: _Flow, root_id: str, tenant: str, caller: Caller) -> dict[str, Any]:
+    plan, number = flow.plan, len(flow.plan.members)
+    shared = slots(number)
+    return {
+        "id": flow.id,
+        "root_id": root_id,
+        "parent_id": flow.parent and flow.parent[0].id,
+        "parent_step": flow.parent and flow.parent[1],
+        "depth": plan.depth,
+        "kind": KIND_CODES[plan.kind],
+        "state": FlowState.RUNNING if flow.runs else FlowState.WAITING,
+        "name": plan.name,
+        "tenant": tenant,
+        "caller": {
+            "name": caller.name, "tenant": caller.tenant, "tenant_header": caller.tenant_header,
+        },
+        "callbacks": [step.callback for step in plan.steps if step.callback],
+        "members": number,
+        "slots": shared,
+        "open": shared or number,
+    }  # fmt: skip
+
+
+def _step_rows(flows: list[_Flow], taken: dict[tuple[str, int], str]) -> Iterator[dict[str, Any]]:
+    children = {(flow.parent[0].id, flow.parent[1]): flow for flow in flows if flow.parent}
+    for flow in flows:
+        after = dependents([step.depends_on for step in flow.plan.steps])
+        for n, step in enumerate(flow.plan.steps):
+            child = children.get((flow.id, n))
+            job_id = taken.get((flow.id, n))
+            shared = slots(len(step.depends_on))
+            yield {
+                "workflow_id": flow.id,
+                "index": n,
+                "name": step.id,
+                "type": step.type,
+                "callback": step.callback,
+                "state": _state(flow, step, has_begun=bool(job_id or (child and child.runs))),
+                "depends_on": step.depends_on,
+                "dependents": after[n],
+                "waits": len(slot_sizes(step.depends_on, shared)) if shared
+                else len(step.depends_on),
+                "slots": shared,
+                "child_id": child and child.id,
+                "job_id": job_id,
+                "request": None if job_id else step.request,
+            }  # fmt: skip
+
+
+def _state(flow: _Flow, step: StepPlan, *, has_begun: bool) -> StepState:
+    if has_begun:
+        return StepState.STARTED
+    return StepState.DUE if flow.runs and _is_first(step) else StepState.WAITING
+
+
+def _slot_rows(flow: _Flow) -> Iterator[dict[str, Any]]:
+    members = len(flow.plan.members)
+    waits: list[tuple[int, range | tuple[int, ...]]] = [(END, range(members))]
+    waits += [(n, step.depends_on) for n, step in enumerate(flow.plan.steps)]
+    for target, positions in waits:
+        shared = slots(len(positions))
+        for slot, number in slot_sizes(positions, shared).items() if shared else ():
+            yield {"workflow_id": flow.id, "target": target, "slot": slot, "open": number}
