@@ -1,0 +1,1 @@
+"""Webhooks: events sent to the subscribers' own servers, signed, again until they arrive."""

@@ -1,0 +1,238 @@
+"""Endpoints below /ojs/v1/webhooks/subscriptions. Spec: contract 26.1."""
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.paging import QUERY, page
+from jobs.api.schemas import (
+    BOOLEAN,
+    OBJECT,
+    PAGINATION,
+    QUEUE,
+    TIME,
+    TYPE,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+    optional,
+    text,
+)
+from jobs.domain.times import format_time
+from webhooks.api import codec
+from webhooks.domain.address import MAX_URL
+from webhooks.domain.interest import PATTERN
+from webhooks.domain.signature import MAX_SECRET, MIN_SECRET
+from webhooks.services import subscriptions
+from webhooks.services.deliveries import send_test
+
+FILTER = obj({"queues": array(QUEUE), "job_types": array(TYPE)})
+FIELDS = {
+    "id": text(1),
+    "url": text(1),
+    "events": array(text(1)),
+    "filter": FILTER,
+    "active": BOOLEAN,
+    "metadata": OBJECT,
+    "timeout_ms": integer(1),
+    "tenant_id": maybe(text()),
+    "created_at": TIME,
+    "updated_at": TIME,
+    "last_delivery_at": maybe(TIME),
+    "last_delivery_status": maybe(text()),
+    "success_count": integer(0),
+    "failure_count": integer(0),
+    "disabled_reason": maybe(text()),
+}
+SUBSCRIPTION = component("Subscription", obj(FIELDS, {"secret": text(1)}))
+SHOWN = obj({"subscription": SUBSCRIPTION, **FIELDS})
+NEW = obj({"subscription": SUBSCRIPTION, **FIELDS, "secret": text(1)})
+NAME = text(1, pattern=f"^(?:{PATTERN.pattern})$", description="A name, `name.*` or `*`")
+GIVEN = {
+    "url": text(1, MAX_URL, format="uri"),
+    "events": array(NAME, minItems=1, maxItems=codec.MAX_NAMES),
+}
+CHOSEN = {
+    "filter": obj({}, optional({"queues": array(QUEUE), "job_types": array(TYPE)})),
+    "metadata": OBJECT,
+    "active": BOOLEAN,
+    "timeout_ms": integer(codec.MIN_TIMEOUT_MS, codec.MAX_TIMEOUT_MS),
+}
+SECRET = {
+    "secret": text(MIN_SECRET, MAX_SECRET),
+    "tenant_id": text(1, codec.MAX_TENANT),
+}
+LIST = obj(
+    {
+        "subscriptions": array(SUBSCRIPTION),
+        "items": array(SUBSCRIPTION),
+        "total": integer(0),
+        "pagination": PAGINATION,
+    }
+)
+ROTATED = obj(
+    {"id": text(1), "secret": text(1), "new_secret": text(1), "previous_valid_until": TIME}
+)
+TESTED = obj(
+    {
+        "success": BOOLEAN,
+        "status_code": integer(0),
+        "status": integer(0),
+        "response_time_ms": integer(0),
+        "response_body": maybe(text()),
+        "error": maybe(text()),
+    }
+)
+ID = {"subscription_id": text(1)}
+EXTENSION = "webhooks"
+
+
+class SubscriptionCollection(OJSView):
+    """List and make subscriptions."""
+
+    scopes = {"GET": "ojs:data:read", "POST": "ojs:webhooks:write"}
+
+    @operation("listSubscriptions", {200: LIST}, query=QUERY, extension=EXTENSION)
+    def get(self, request: Request) -> Answer:
+        """List subscriptions, the oldest first; secrets are never shown again."""
+        window = page(request)
+        visible = subscriptions.visible(self.principal.tenant)
+        total = visible.count()
+        found = visible[window.offset : window.offset + window.limit]
+        shown = [codec.encode_subscription(one)["subscription"] for one in found]
+        return Answer(
+            {
+                "subscriptions": shown,
+                "items": shown,
+                "total": total,
+                "pagination": window.answer(total),
+            }
+        )
+
+    @operation(
+        "createSubscription",
+        {201: NEW},
+        body=obj(GIVEN, optional({**CHOSEN, **SECRET})),
+        refusals=(409,),
+        headers={201: ("Location",)},
+        extension=EXTENSION,
+    )
+    def post(self, request: Request) -> Answer:
+        """Subscribe to events.
+
+        The answer shows the secret that signs deliveries, this once. The URL is judged by its
+        form; its addresses are judged at each delivery.
+        """
+        draft = codec.decode_subscription(self.body(), self.principal.tenant)
+        made, secret = subscriptions.create(draft, self.principal.name)
+        return Answer(
+            codec.encode_subscription(made, secret=secret),
+            status=201,
+            headers={"Location": f"/ojs/v1/webhooks/subscriptions/{made.id}"},
+        )
+
+
+class SubscriptionDetail(OJSView):
+    """One subscription."""
+
+    scopes = {
+        "GET": "ojs:data:read",
+        "PATCH": "ojs:webhooks:write",
+        "PUT": "ojs:webhooks:write",
+        "DELETE": "ojs:webhooks:write",
+    }
+
+    @operation("getSubscription", {200: SHOWN}, refusals=(404,), path=ID, extension=EXTENSION)
+    def get(self, request: Request, subscription_id: str) -> Answer:
+        """Show a subscription, without its secret."""
+        found = subscriptions.show(subscription_id, self.principal.tenant)
+        return Answer(codec.encode_subscription(found))
+
+    @operation(
+        "patchSubscription",
+        {200: SHOWN},
+        body=obj({}, optional({**GIVEN, **CHOSEN})),
+        refusals=(404,),
+        path=ID,
+        extension=EXTENSION,
+    )
+    def patch(self, request: Request, subscription_id: str) -> Answer:
+        """Change the members that are given; `secret` has an operation of its own."""
+        return self._change(subscription_id)
+
+    @operation(
+        "putSubscription",
+        {200: SHOWN},
+        body=obj({}, optional({**GIVEN, **CHOSEN})),
+        refusals=(404,),
+        path=ID,
+        extension=EXTENSION,
+    )
+    def put(self, request: Request, subscription_id: str) -> Answer:
+        """Change the members that are given, as PATCH does."""
+        return self._change(subscription_id)
+
+    def _change(self, subscription_id: str) -> Answer:
+        members = codec.decode_change(self.body())
+        changed = subscriptions.change(subscription_id, self.principal.tenant, members)
+        return Answer(codec.encode_subscription(changed))
+
+    @operation("deleteSubscription", {204: None}, refusals=(404,), path=ID, extension=EXTENSION)
+    def delete(self, request: Request, subscription_id: str) -> Answer:
+        """Remove a subscription; what was not delivered is cancelled."""
+        subscriptions.delete(subscription_id, self.principal.tenant)
+        return Answer(None, status=204)
+
+
+class SubscriptionTest(OJSView):
+    """Try a subscription out."""
+
+    scopes = {"POST": "ojs:webhooks:write"}
+
+    @operation(
+        "testSubscription",
+        {200: TESTED},
+        body=OBJECT,
+        needs_body=False,
+        refusals=(404,),
+        path=ID,
+        extension=EXTENSION,
+    )
+    def post(self, request: Request, subscription_id: str) -> Answer:
+        """Send the event `webhook.test` once, now, and tell what came back."""
+        self.optional_body()
+        found = subscriptions.show(subscription_id, self.principal.tenant)
+        return Answer(codec.encode_test(send_test(found)))
+
+
+class SubscriptionRotation(OJSView):
+    """Give a subscription a new secret."""
+
+    scopes = {"POST": "ojs:webhooks:write"}
+
+    @operation(
+        "rotateSecret",
+        {200: ROTATED},
+        body=OBJECT,
+        needs_body=False,
+        refusals=(404,),
+        path=ID,
+        extension=EXTENSION,
+    )
+    def post(self, request: Request, subscription_id: str) -> Answer:
+        """Make a new secret; for a day deliveries are signed with the one before, too."""
+        self.optional_body()
+        found, secret = subscriptions.rotate(subscription_id, self.principal.tenant)
+        shown: dict[str, Any] = {
+            "id": found.id,
+            "secret": secret,
+            "new_secret": secret,
+            "previous_valid_until": found.previous_valid_until
+            and format_time(found.previous_valid_until),
+        }
+        return Answer(shown)

@@ -1,0 +1,38 @@
+"""Which events a subscription wants. Spec: contract 26, WH-2, WH-3."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from jobs.domain.events import matches
+
+PATTERN: Final = re.compile(r"\*|[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*(?:\.\*)?")
+OWN: Final = "webhook."  # events about webhooks are never sent by webhooks
+
+
+def is_pattern(text: object) -> bool:
+    """Tell whether a text may select events: a name, `name.*` or `*`."""
+    return isinstance(text, str) and PATTERN.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """AND of what is set; empty queues and types are all, `tenant` None is any."""
+
+    events: Sequence[str]
+    queues: Sequence[str] = ()
+    job_types: Sequence[str] = ()
+    tenant: str | None = None
+
+    def covers(
+        self, name: str, *, queue: str | None, job_type: str | None, tenant: str | None
+    ) -> bool:
+        """Tell whether an event is to be sent."""
+        return (
+            matches(name, self.events)
+            and not name.startswith(OWN)
+            and (not self.queues or queue in self.queues)
+            and (not self.job_types or job_type in self.job_types)
+            and self.tenant in {None, tenant}
+        )

@@ -1,0 +1,37 @@
+"""The webhooks' hooks into the core: three loops, a reader's place, a line in the manifest."""
+
+from collections.abc import Iterable, Sequence
+
+from jobs.extensions import Extension, Facts, Loop
+from webhooks.services.deliveries import forget
+from webhooks.services.relay import relay, unread_from
+from webhooks.services.send import Sender
+
+sender = Sender()
+
+
+class WebhooksExtension(Extension):
+    """Sends events to subscribers; costs the paths of jobs nothing."""
+
+    def tables(self) -> Sequence[str]:
+        """Name what a reset empties."""
+        return (
+            "ojs_webhook_subscription", "ojs_webhook_delivery", "ojs_webhook_attempt",
+            "ojs_webhook_position",
+        )  # fmt: skip
+
+    def loops(self) -> Iterable[Loop]:
+        """Read the record, send what is due, forget what is old."""
+        return (
+            Loop("webhooks_relay", relay, 250),
+            Loop("webhooks_send", sender.turn, 200),
+            Loop("webhooks_forget", forget, 60_000),
+        )
+
+    def unread_from(self) -> int | None:
+        """Keep events until they were turned into deliveries."""
+        return unread_from()
+
+    def manifest(self) -> Facts:
+        """Declare the extension."""
+        return Facts("webhooks", "urn:ojs:ext:webhooks", "1.0.0", capabilities={"webhooks": True})

@@ -1,0 +1,164 @@
+"""Send one request to a subscriber's server, and to nobody else's. Spec: contract 26, WH-7, WH-9.
+
+A name is resolved here, every address of it is judged, and the connection goes to one of those: no
+second look-up can lead elsewhere. Redirects are followed by the same rules.
+"""
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from functools import cache
+from ipaddress import ip_address
+from time import monotonic
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx
+
+from webhooks.conf import conf
+from webhooks.domain.address import Target, is_private, read_target
+from webhooks.domain.verdict import Answer
+
+SHOWN_BYTES = 1024
+REDIRECTS = {301, 302, 307, 308}  # sent again with the same body
+
+
+class Refused(Exception):
+    """The URL leads where webhooks may not go."""
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Answer:
+    """Post a body; a failure of any kind is an answer, too."""
+    began = monotonic()
+    try:
+        return _follow(url, body, headers, began, began + timeout_s)
+    except Refused as problem:
+        return Answer(None, _ms(began), error=str(problem), is_final=True)
+    except httpx.TimeoutException:
+        return Answer(None, _ms(began), error="timeout")
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as problem:
+        reason = "timeout" if monotonic() - began >= timeout_s else _reason(problem)
+        return Answer(None, _ms(began), error=reason)
+
+
+def _reason(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"[:500].replace("\x00", "")
+
+
+def _follow(
+    url: str, body: bytes, headers: Mapping[str, str], began: float, until: float
+) -> Answer:
+    was_safe = False
+    for _ in range(conf().redirects + 1):
+        target = _target(url)
+        if was_safe and target.scheme != "https":
+            raise Refused("a redirect leads from https to http")
+        was_safe = target.scheme == "https"
+        answer, location = _request(url, target, body, headers, began, until)
+        if answer.status not in REDIRECTS or location is None or not conf().redirects:
+            return answer
+        url = urljoin(url, location)
+    return Answer(None, _ms(began), error="too many redirects", is_final=True)
+
+
+def _target(url: str) -> Target:
+    try:
+        return read_target(url, allow_http=conf().allow_http)
+    except ValueError as problem:
+        raise Refused(f"the URL {problem}") from None
+
+
+def _address(target: Target) -> str:
+    """Resolve a host. Raises Refused when any of its addresses is private, OSError when unknown."""
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    if not conf().allow_private:
+        for address in addresses:
+            if is_private(ip_address(address.partition("%")[0])):
+                raise Refused(f"{target.host} is at {address}, which is not a public address")
+    return addresses[0]
+
+
+def _request(
+    url: str, target: Target, body: bytes, headers: Mapping[str, str], began: float, until: float
+) -> tuple[Answer, str | None]:
+    address = _address(target)
+    left = max(0.001, until - monotonic())
+    deadline = _Deadline(left)
+    pinned = httpx.URL(url).copy_with(host=address)
+    extensions: dict[str, Any] = {"trace": deadline.watch}
+    if target.scheme == "https":
+        extensions["sni_hostname"] = target.host  # the certificate must be the name's
+    with (
+        deadline,
+        httpx.Client(verify=_trust(), timeout=left, trust_env=False) as client,
+        client.stream(
+            "POST", pinned, content=body, extensions=extensions,
+            headers={**headers, "Host": _host(url), "Accept-Encoding": "identity"},
+        ) as response,
+    ):  # fmt: skip
+        shown = _beginning(response)
+    answer = Answer(
+        response.status_code, _ms(began), body=shown,
+        retry_after_s=_seconds(response.headers.get("Retry-After")),
+        error=None if response.is_success else f"HTTP {response.status_code}",
+    )  # fmt: skip
+    return answer, response.headers.get("Location")
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    return ssl.create_default_context()  # dear to make
+
+
+def _host(url: str) -> str:
+    return httpx.URL(url).netloc.decode()
+
+
+def _beginning(response: httpx.Response) -> str:
+    """Read the first KiB; the rest is not waited for."""
+    taken = b""
+    for chunk in response.iter_raw(SHOWN_BYTES):
+        taken += chunk
+        if len(taken) >= SHOWN_BYTES:
+            break
+    return taken[:SHOWN_BYTES].decode(errors="replace").replace("\x00", "�")
+
+
+def _seconds(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else None  # noqa: PLR2004
+
+
+def _ms(began: float) -> int:
+    return int((monotonic() - began) * 1000)
+
+
+class _Deadline:
+    """Ends a connection when the time for the whole exchange is over.
+
+    httpx limits each read; a server that sends a byte now and then would hold a sender for ever.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._stream: Any = None
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def watch(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Follow which stream carries the connection: httpcore tells by its trace extension."""
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._stream = facts["return_value"]
+
+    def _end(self) -> None:
+        connection = self._stream and self._stream.get_extra_info("socket")
+        if connection is not None:
+            with contextlib.suppress(OSError):  # it was over already
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_problem: object) -> None:
+        self._timer.cancel()

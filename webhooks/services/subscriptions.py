@@ -1,0 +1,145 @@
+"""Make, change and remove subscriptions. Spec: contract 26.1, 26.2."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.events import Kind
+from jobs.domain.ids import new_id
+from jobs.services.events import horizon
+from jobs.services.tell import Told, tell
+from webhooks.conf import conf
+from webhooks.domain.signature import new_secret
+from webhooks.domain.vault import Vault
+from webhooks.models import Delivery, Position, Status, Subscription
+
+MOST = 1_000
+OPEN = (Status.PENDING, Status.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a new subscription asks for; no secret: one is made."""
+
+    url: str
+    events: list[str]
+    queues: list[str] = field(default_factory=list)
+    job_types: list[str] = field(default_factory=list)
+    secret: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    active: bool = True
+    tenant: str | None = None
+    timeout_ms: int | None = None
+
+
+@cache
+def vault() -> Vault:
+    """Return what seals the secrets."""
+    return Vault(conf().secret_key or settings.SECRET_KEY)
+
+
+def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
+    """Store a subscription; returns it and its secret, which is shown this once.
+
+    Raises Conflict when there are too many.
+    """
+    secret = draft.secret or new_secret()
+    with transaction.atomic():
+        _begin_reading()
+        if Subscription.objects.count() >= MOST:
+            raise Conflict(f"there are {MOST} subscriptions already: delete one first")
+        made = Subscription.objects.create(
+            id=f"sub_{new_id()}", url=draft.url, events=draft.events, queues=draft.queues,
+            job_types=draft.job_types, secret=vault().seal(secret), metadata=draft.metadata,
+            active=draft.active, tenant=draft.tenant, timeout_ms=draft.timeout_ms,
+            created_by=created_by,
+        )  # fmt: skip
+        tell([_told(Kind.WEBHOOK_CREATED, made)])
+    return show(made.id), secret
+
+
+def _begin_reading() -> None:
+    """Let deliveries begin with what happens from now on, when nobody was subscribed until now.
+
+    Holds the position row, as the relay does: it cannot pass the change.
+    """
+    Position.objects.get_or_create(id=1, defaults={"place": horizon().number})
+    position = Position.objects.select_for_update().get(id=1)
+    if not Subscription.objects.filter(active=True).exists():
+        position.place = horizon().number
+        position.save(update_fields=["place"])
+
+
+def visible(tenant: str | None) -> QuerySet[Subscription]:
+    """Return the subscriptions that a caller bound to `tenant` may see; None sees all."""
+    return (
+        Subscription.objects.all() if tenant is None else Subscription.objects.filter(tenant=tenant)
+    )
+
+
+def show(subscription_id: str, tenant: str | None = None) -> Subscription:
+    """Read one subscription. Raises NotFound, also for another tenant's."""
+    found = visible(tenant).filter(id=subscription_id).first()
+    if found is None:
+        raise NotFound.of("subscription", subscription_id)
+    return found
+
+
+def change(subscription_id: str, tenant: str | None, members: dict[str, Any]) -> Subscription:
+    """Set some columns of a subscription. Raises NotFound.
+
+    Switched on again it gets what happens from then on, and its failures are forgotten.
+    """
+    with transaction.atomic():
+        if members.get("active"):
+            _begin_reading()
+        found = visible(tenant).select_for_update().filter(id=subscription_id).first()
+        if found is None:
+            raise NotFound.of("subscription", subscription_id)
+        changed: dict[str, Any] = {**members, "updated_at": Now()}
+        if members.get("active") and not found.active:
+            changed |= {"active_since": Now(), "dead_in_row": 0, "disabled_reason": None}
+        Subscription.objects.filter(id=subscription_id).update(**changed)
+    return show(subscription_id)
+
+
+def delete(subscription_id: str, tenant: str | None = None) -> None:
+    """Remove a subscription; what was not delivered is cancelled. Raises NotFound."""
+    with transaction.atomic():
+        found = visible(tenant).select_for_update().filter(id=subscription_id).first()
+        if found is None:
+            raise NotFound.of("subscription", subscription_id)
+        open_ones = Delivery.objects.filter(subscription_id=found.id, status__in=OPEN)
+        open_ones.update(status=Status.CANCELLED, next_attempt_at=None, ended_at=Now())
+        Subscription.objects.filter(id=found.id).delete()
+        tell([_told(Kind.WEBHOOK_DELETED, found)])
+
+
+def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscription, str]:
+    """Give a subscription a new secret; the one before signs, too, for a day. Raises NotFound."""
+    secret = new_secret()
+    with transaction.atomic():
+        found = visible(tenant).select_for_update().filter(id=subscription_id).first()
+        if found is None:
+            raise NotFound.of("subscription", subscription_id)
+        found.previous_secret = found.secret
+        found.previous_valid_until = timezone.now() + timedelta(milliseconds=conf().rotation_ms)
+        found.secret = vault().seal(secret)
+        found.save(update_fields=["secret", "previous_secret", "previous_valid_until"])
+    return found, secret
+
+
+def _told(kind: Kind, subscription: Subscription) -> Told:
+    return Told(
+        kind,
+        tenant=subscription.tenant,
+        data={"subscription_id": subscription.id, "url": subscription.url},
+    )
