@@ -5,12 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 
-from console import queries
-from console.queries import Found, Place, Wanted
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
-from jobs.domain.states import CODES, TERMINAL, State
-from jobs.services.dead_letter import DEAD
+from jobs.domain.states import State
+from jobs.services.find import Place, Wanted, find, pattern
 from jobs.services.show import show_many
 
 SIZE = 50
@@ -61,56 +59,37 @@ class JobPage:
 
 def jobs(wanted: JobFilter) -> JobPage:
     """Return a page of jobs, newest first, ended ones by their end."""
-    state = STATES.get(wanted.state)
-    after = _read(wanted.after)
-    core, rows = _core(wanted), SIZE + 1
-    if state is None:
-        looked = LOOKED_WIDE if core != Wanted() else rows
-        return _page(queries.newest(core, after, size=rows, looked=looked), looked)
-    if state in TERMINAL:
-        kinds = [CODES[state], DEAD] if state is State.DISCARDED else [CODES[state]]
-        return _ended(kinds, core, after)
-    looked = rows
-    if core.type:
-        looked = LOOKED_WIDE
-    elif core.queue or core.tenant:
-        looked = LOOKED_NARROW
-    return _page(queries.live(CODES[state], core, after, size=rows, looked=looked), looked)
+    return _page(_wanted(wanted), _read(wanted.after))
 
 
 def dead_letters(wanted: JobFilter) -> JobPage:
     """Return a page of the dead letter, latest first."""
-    return _ended([DEAD], _core(wanted), _read(wanted.after))
+    return _page(replace(_wanted(wanted), state=None, is_dead=True), _read(wanted.after))
 
 
-def _ended(kinds: list[int], core: Wanted, after: Place | None) -> JobPage:
-    rows = SIZE + 1
-    looked = LOOKED_WIDE if core.type or core.tenant or core.error_type else rows
-    return _page(queries.ended(kinds, core, after, size=rows, looked=looked), looked)
-
-
-def _page(found: Found, looked: int) -> JobPage:
-    ids = found.ids[:SIZE]
+def _page(wanted: Wanted, after: Place | None) -> JobPage:
+    looked = SIZE + 1
+    if wanted.is_narrowed or wanted.error_type:
+        is_narrow = wanted.state is not None and not (wanted.type or wanted.is_ended)
+        looked = LOOKED_NARROW if is_narrow else LOOKED_WIDE
+    found = find(wanted, after=after, size=SIZE + 1, looked=looked)
+    rest = Place(found.rest, found.rest_at) if found.rest else None
     if len(found.ids) > SIZE:
-        listed = show_many(ids)
+        listed = show_many(found.ids[:SIZE])
         last = listed[-1] if listed else None
-        return JobPage(listed, Place(last.id, last.finished_at) if last else found.rest)
-    is_partial = found.rest is not None and looked > SIZE + 1
-    return JobPage(show_many(ids), found.rest if is_partial else None, is_partial=is_partial)
+        return JobPage(listed, Place(last.id, last.finished_at) if last else rest)
+    is_partial = rest is not None and looked > SIZE + 1
+    return JobPage(show_many(found.ids), rest if is_partial else None, is_partial=is_partial)
 
 
-def _core(wanted: JobFilter) -> Wanted:
+def _wanted(asked: JobFilter) -> Wanted:
     return Wanted(
-        queue=wanted.queue or None,
-        tenant=wanted.tenant or None,
-        type=_pattern(wanted.type) if wanted.type else None,
-        error_type=wanted.error_type or None,
+        state=STATES.get(asked.state),
+        queue=asked.queue or None,
+        tenant=asked.tenant or None,
+        type=pattern(asked.type) if asked.type else None,
+        error_type=asked.error_type or None,
     )
-
-
-def _pattern(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
-    return escaped[:-1] + "%" if escaped.endswith("*") else escaped
 
 
 def _write(place: Place) -> str:

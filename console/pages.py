@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.apps import apps
 from django.contrib.auth.mixins import LoginRequiredMixin, PermissionRequiredMixin
 from django.http import HttpResponse
 from django.views.generic import TemplateView
@@ -11,8 +12,31 @@ NAVIGATION = (
     ("jobs", "Jobs"),
     ("queues", "Queues"),
     ("dead_letter", "Dead letter"),
+    ("crons", "Schedules"),
+    ("workflows", "Workflows"),
+    ("limits", "Limits"),
+    ("pools", "Pools"),
     ("workers", "Workers"),
+    ("events", "Events"),
+    ("webhooks", "Webhooks"),
+    ("audit", "Audit"),
 )
+# pages of apps that may be absent
+OPTIONAL = {
+    "workflows": "workflows",
+    "crons": "scheduling",
+    "pools": "scheduling",
+    "webhooks": "webhooks",
+}
+
+
+def navigation() -> list[tuple[str, str]]:
+    """Return the pages there are: name and label."""
+    return [
+        page
+        for page in NAVIGATION
+        if page[0] not in OPTIONAL or apps.is_installed(OPTIONAL[page[0]])
+    ]
 
 
 class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
@@ -26,7 +50,7 @@ class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
         """Add what the frame of the page shows."""
         return super().get_context_data(
             **{
-                "navigation": NAVIGATION,
+                "navigation": navigation(),
                 "section": self.section,
                 "title": self.title,
                 **kwargs,

@@ -1,12 +1,20 @@
-"""Pages of the console, under any prefix the project chooses."""
+"""Pages of the console, under any prefix the project chooses.
 
+Every path ends in a slash; the same one without it leads there.
+"""
+
+from django.apps import apps
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path
+from django.urls import path, re_path
 
 from console.actions import Act
+from console.slash import WithSlash
+from console.views.audit import Audit
 from console.views.dead_letter import DeadLetter
+from console.views.events import Events
 from console.views.job import JobDetail
 from console.views.jobs import Jobs
+from console.views.limits import Limits
 from console.views.overview import Overview
 from console.views.queues import Queues
 from console.views.workers import Workers
@@ -14,16 +22,51 @@ from console.views.workers import Workers
 app_name = "ojs_console"
 urlpatterns = [
     path("", Overview.as_view(), name="overview"),
-    path("jobs", Jobs.as_view(), name="jobs"),
-    path("jobs/<str:job_id>", JobDetail.as_view(), name="job"),
-    path("queues", Queues.as_view(), name="queues"),
-    path("dead-letter", DeadLetter.as_view(), name="dead_letter"),
-    path("workers", Workers.as_view(), name="workers"),
-    path("actions/<str:verb>", Act.as_view(), name="act"),
+    path("jobs/", Jobs.as_view(), name="jobs"),
+    path("jobs/<str:job_id>/", JobDetail.as_view(), name="job"),
+    path("queues/", Queues.as_view(), name="queues"),
+    path("dead-letter/", DeadLetter.as_view(), name="dead_letter"),
+    path("events/", Events.as_view(), name="events"),
+    path("rate-limits/", Limits.as_view(), name="limits"),
+    path("workers/", Workers.as_view(), name="workers"),
+    path("audit/", Audit.as_view(), name="audit"),
+    path("actions/<str:verb>/", Act.as_view(), name="act"),
     path(
-        "login",
+        "login/",
         LoginView.as_view(template_name="ojs/console/login.html", redirect_authenticated_user=True),
         name="login",
     ),
-    path("logout", LogoutView.as_view(next_page="ojs_console:login"), name="logout"),
+    path("logout/", LogoutView.as_view(next_page="ojs_console:login"), name="logout"),
 ]
+if apps.is_installed("scheduling"):
+    from console.views.cron import CronDetail, CronEdit, Crons
+    from console.views.pools import PoolDetail, PoolEdit, Pools
+    from console.views.simulate import Simulate, Simulated
+
+    urlpatterns += [
+        path("simulate/", Simulate.as_view(), name="simulate"),
+        path("simulate/<str:key>/", Simulated.as_view(), name="simulated"),
+        path("cron/", Crons.as_view(), name="crons"),
+        path("cron/new/", CronEdit.as_view(), name="cron_new"),
+        path("cron/<int:pk>/", CronDetail.as_view(), name="cron"),
+        path("cron/<int:pk>/edit/", CronEdit.as_view(), name="cron_edit"),
+        path("pools/", Pools.as_view(), name="pools"),
+        path("pools/<str:name>/", PoolDetail.as_view(), name="pool"),
+        path("pools/<str:name>/edit/", PoolEdit.as_view(), name="pool_edit"),
+        path("new-pool/", PoolEdit.as_view(), name="pool_new"),  # any name may be that of a pool
+    ]
+if apps.is_installed("webhooks"):  # pages of an extension, for projects that have it
+    from console.views.webhooks import DeliveryPage, Webhooks
+
+    urlpatterns += [
+        path("webhooks/", Webhooks.as_view(), name="webhooks"),
+        path("webhooks/deliveries/<str:delivery_id>/", DeliveryPage.as_view(), name="delivery"),
+    ]
+if apps.is_installed("workflows"):
+    from console.views.workflows import WorkflowDetail, Workflows
+
+    urlpatterns += [
+        path("workflows/", Workflows.as_view(), name="workflows"),
+        path("workflows/<str:workflow_id>/", WorkflowDetail.as_view(), name="workflow"),
+    ]
+urlpatterns += [re_path(r"^.*[^/]$", WithSlash.as_view())]

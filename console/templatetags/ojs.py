@@ -3,19 +3,21 @@
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import orjson
 from django import template
+from django.apps import apps
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console.queries import WorkerRow
 from jobs.domain.states import State, state_of
 from jobs.models import DEFAULT_TENANT
 from jobs.services.heartbeat import Standing
 from jobs.services.queues import QueueStats
+from jobs.services.workers import WorkerRow
 
 register = template.Library()
 
@@ -50,6 +52,20 @@ def clock(at: datetime | None) -> SafeString | str:
     )
 
 
+@register.filter
+def local(at: datetime) -> SafeString:
+    """Show a time in the zone of whoever looks, which the browser knows; without scripts in UTC."""
+    return format_html(
+        '<time datetime="{}" data-local>{}</time>', at.isoformat(), f"{at:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+@register.filter
+def in_zone(at: datetime, zone: str) -> str:
+    """Show a time in a zone by its IANA name."""
+    return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M:%S %Z}"
+
+
 def _distance(apart: timedelta) -> str:
     seconds = apart.total_seconds()
     text = span(int(abs(seconds)) * MS)
@@ -81,6 +97,12 @@ def number(value: int) -> str:
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+@register.simple_tag
+def share(part: float) -> str:
+    """Show a part of a whole."""
+    return f"{part:.1%}"
+
+
 @register.filter
 def parsed(text: str | bytes | None) -> Any:
     """Parse stored JSON text."""
@@ -106,6 +128,47 @@ def short(job_id: str) -> str:
 def percent(fraction: float | None) -> int:
     """Turn 0…1 into whole percent."""
     return round((fraction or 0) * 100)
+
+
+@register.filter
+def parts(fraction: float) -> str:
+    """Show a part of a whole exactly enough to compare it with another."""
+    return f"{100 * fraction:.3g} %"
+
+
+@register.simple_tag
+def share_bar(got: float | None, due: float | None) -> SafeString | str:
+    """Show what part a queue got, with a mark at what it is entitled to; the words say it, too."""
+    if got is None:
+        return NOTHING
+    mark = "" if due is None else format_html('<path d="M{} 0V10"/>', round(100 * due, 1))
+    return format_html("{} {}", _bar(got, "share", mark), parts(got))
+
+
+@register.simple_tag
+def use_bar(used: float) -> SafeString:
+    """Show how much of a bound is used; the numbers stand beside it."""
+    return _bar(min(1, used), "share full" if used >= 1 else "share")
+
+
+def _bar(part: float, name: str, mark: str = "") -> SafeString:
+    return format_html(
+        '<svg class="{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="all" width="100" height="10"/><rect width="{}" height="10"/>{}</svg>',
+        name,
+        round(100 * part, 1),
+        mark,
+    )
+
+
+@register.simple_tag
+def pool_link(name: str | None) -> SafeString | str:
+    """Show the pool a worker or job is in, leading to its page."""
+    if not name:
+        return NOTHING
+    if not apps.is_installed("scheduling"):
+        return name
+    return format_html('<a href="{}">{}</a>', reverse("ojs_console:pool", args=[name]), name)
 
 
 @register.filter

@@ -2,9 +2,15 @@
 
 from typing import Any
 
+from console.actions import for_all
 from console.filters import JobFilter, dead_letters
 from console.pages import Page
-from console.tasks import operations
+from jobs.domain.states import State
+from jobs.services.dead_letter import dead_letter_stats
+from jobs.services.retain import retention_of
+
+GROUPS = 12
+TOLD_APART = 2000  # of the latest dead jobs
 
 
 class DeadLetter(Page):
@@ -17,10 +23,15 @@ class DeadLetter(Page):
         """Read one page and the operator tasks."""
         wanted = JobFilter.read(self.request.GET)
         page = dead_letters(wanted)
+        numbers = dead_letter_stats(looked=TOLD_APART)
         return super().get_context_data(
             wanted=wanted,
             page=page,
-            operations=operations(),
+            **for_all(wanted, State.DISCARDED, self.request.user, dead="1"),
+            numbers=numbers,
+            groups=list(numbers.by_error_type.items())[:GROUPS],
+            told_apart=TOLD_APART,
+            kept=retention_of(wanted.queue or None),
             next_link=wanted.link(page.next) if page.next else "",
             first_link=wanted.link(),
             **kwargs,

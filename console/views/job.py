@@ -3,14 +3,18 @@
 from typing import Any
 
 import orjson
+from django.apps import apps
 from django.http import Http404
 
 from console.pages import Page
 from jobs.api.codec import encode_job
+from jobs.domain.bulk import REVIVED
 from jobs.domain.errors import NotFound
 from jobs.domain.events import NAMES, Kind
+from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
-from jobs.services.events import EventFilter, events
+from jobs.services.events import EventFilter, event_name, latest
+from jobs.services.explain import explain
 from jobs.services.progress import progress_of
 from jobs.services.show import show
 
@@ -32,16 +36,27 @@ class JobDetail(Page):
             job = show(kwargs["job_id"])
         except NotFound as problem:
             raise Http404 from problem
-        told, is_longer = events(EventFilter(types=TOLD, job_id=job.id), after=None, limit=EVENTS)
+        told, is_longer = latest(EventFilter(types=TOLD, job_id=job.id), limit=EVENTS)
         state = state_of(job.state)
         return super().get_context_data(
             job=job,
             state=state.value,
             can_cancel=state not in TERMINAL,
-            can_retry=state is State.DISCARDED,
-            timeline=[(NAMES[event.kind], event) for event in told],
+            can_retry=state in REVIVED,
+            can_delete=state is State.DISCARDED,
+            timeline=[(event_name(event), event) for event in told],
             is_longer=is_longer,
             progress=progress_of(job),
+            why=explain(job, None),
+            workflow_id=workflow_of(job),
             envelope=orjson.dumps(encode_job(job)),
             title=job.type,
         )
+
+
+def workflow_of(job: Job) -> str | None:
+    """Return the workflow a job is a member of."""
+    if not job.watched or not apps.is_installed("workflows"):
+        return None
+    found: str | None = orjson.loads(job.attributes).get("workflow_id")
+    return found

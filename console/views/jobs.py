@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from console.actions import for_all
 from console.filters import STATES, JobFilter, jobs
 from console.pages import Page
 from jobs.domain.ids import is_id
@@ -32,6 +33,7 @@ class Jobs(Page):
             page=page,
             states=STATES,
             typed=self.request.GET.get("id", ""),
+            **for_all(wanted, STATES.get(wanted.state), self.request.user),
             next_link=wanted.link(page.next) if page.next else "",
             first_link=wanted.link(),
             **kwargs,

@@ -7,9 +7,10 @@ from django.utils import timezone
 from console import queries
 from console.chart import chart
 from console.pages import Page
-from jobs.conf import conf
 from jobs.services import queues
 from jobs.services.health import health
+from jobs.services.maintenance import maintenance
+from jobs.services.workers import WorkerFilter, workers
 
 QUEUES, FAILURES, WORKERS = 20, 8, 8
 
@@ -27,7 +28,8 @@ class Overview(Page):
             queues=queues.all_stats(limit=QUEUES),
             chart=chart(queries.hour(), timezone.now()),
             failures=queries.failures(FAILURES),
-            workers=queries.workers(conf().worker_silence_ms, with_ended=False, size=WORKERS),
+            workers=workers(WorkerFilter(), limit=WORKERS),
+            maintenance=maintenance(),
             health=health(),
             **kwargs,
         )

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from console import queries
 from console.pages import Page
-from jobs.conf import conf
+from jobs.services.maintenance import maintenance
+from jobs.services.workers import WorkerFilter, workers
 
 MOST = 500
 
@@ -18,7 +18,11 @@ class Workers(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the workers."""
         with_ended = self.request.GET.get("ended") == "1"
-        found = queries.workers(conf().worker_silence_ms, with_ended=with_ended, size=MOST + 1)
+        found = workers(WorkerFilter(with_ended=with_ended), limit=MOST + 1)
         return super().get_context_data(
-            workers=found[:MOST], is_longer=len(found) > MOST, with_ended=with_ended, **kwargs
+            workers=found[:MOST],
+            is_longer=len(found) > MOST,
+            with_ended=with_ended,
+            maintenance=maintenance(),
+            **kwargs,
         )

@@ -34,14 +34,26 @@ async function refresh() {
   }
 }
 
+// Times that name no zone are those of whoever looks.
+function localize() {
+  for (const time of document.querySelectorAll("time[data-local]")) {
+    const at = new Date(time.dateTime);
+    time.textContent = at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+    time.title = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  }
+}
+
 async function turn() {
   try {
     await refresh();
+    localize();
     document.body.classList.remove("stale");
   } catch {
     document.body.classList.add("stale");
   }
   window.setTimeout(turn, EVERY_MS);
 }
+
+localize();
 
 window.setTimeout(turn, EVERY_MS);

@@ -1,0 +1,110 @@
+"""What operators can do with schedules, by the services the API uses."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from jobs.domain import jsonio
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import InvalidRequest, NotFound
+from jobs.domain.states import state_of
+from jobs.services.show import show_many
+from scheduling.domain.cron import describe
+from scheduling.domain.definition import Definition
+from scheduling.domain.overlap import Overlap
+from scheduling.models import CronEntry, CronRun
+from scheduling.services import cron_register
+from scheduling.services.cron_entries import entries, latest_runs
+from scheduling.services.cron_trigger import trigger
+
+OPERATOR = Caller("console")
+
+
+def allow(_job: JobDraft) -> None:
+    """Refuse nothing: who may change schedules may let them make any job."""
+
+
+def found(pk: int | str) -> CronEntry:
+    """Return a schedule by its row. Raises NotFound."""
+    entry = entries(OPERATOR).filter(pk=pk).first() if str(pk).isdecimal() else None
+    if entry is None:
+        raise NotFound.of("cron", str(pk))
+    return entry
+
+
+def act(verb: str, pk: str, who: str) -> str:
+    """Do what a button says; returns what happened."""
+    entry = found(pk)
+    named: dict[str, Any] = {"caller": Caller(who), "tenant": entry.tenant}
+    match verb:
+        case "trigger":
+            job = trigger(entry.name, check=allow, **named)[1]
+            return f"Schedule {entry.name} made job {job.id}."
+        case "delete":
+            cron_register.delete(entry.name, **named)
+            return f"Schedule {entry.name} is deleted; its jobs stay."
+        case _:
+            cron_register.switch(entry.name, enabled=verb == "resume", **named)
+            now = "runs at its times again" if verb == "resume" else "is paused"
+            return f"Schedule {entry.name} {now}."
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A schedule in the list; `outcome` is the state of its latest job, or why there is none."""
+
+    entry: CronEntry
+    words: str | None
+    run: CronRun | None
+    outcome: str | None
+
+
+def rows(listed: list[CronEntry]) -> list[Row]:
+    """Return what the list shows of schedules; two statements."""
+    runs = latest_runs(listed)
+    jobs = {job.id: job for job in show_many([str(r.job_id) for r in runs.values() if r.job_id])}
+    answer = []
+    for entry in listed:
+        run = runs.get(entry.id)
+        job = jobs.get(str(run.job_id)) if run else None
+        outcome = state_of(job.state).value if job else run.reason if run else None
+        answer.append(Row(entry, describe(entry.expression), run, outcome))
+    return answer
+
+
+EMPTY = {
+    "name": "", "expression": "0 * * * *", "timezone": "UTC", "overlap": Overlap.SKIP.value,
+    "description": "", "template": '{\n  "type": "",\n  "args": [],\n  "options": {}\n}',
+}  # fmt: skip
+
+
+def fields_of(entry: CronEntry) -> dict[str, str]:
+    """Return a schedule as its form shows it."""
+    return {
+        "name": entry.name,
+        "expression": entry.expression,
+        "timezone": entry.timezone,
+        "overlap": entry.overlap_policy,
+        "description": entry.description or "",
+        "template": orjson.dumps(entry.template, option=orjson.OPT_INDENT_2).decode(),
+    }
+
+
+def save(fields: dict[str, str], entry: CronEntry | None, decode: Any) -> CronEntry:
+    """Store what a form says, of a new schedule or of `entry`. Raises as the API does."""
+    body: dict[str, Any] = {
+        "name": entry.name if entry else fields["name"],
+        "expression": fields["expression"],
+        "timezone": fields["timezone"] or None,
+        "overlap_policy": fields["overlap"],
+        "description": fields["description"] or None,
+        "job_template": jsonio.loads_object(fields["template"].encode()),
+        "enabled": entry.enabled if entry else True,
+    }
+    definition: Definition = decode(body)
+    if entry is None and entries(OPERATOR).filter(name=definition.name, tenant=None).exists():
+        raise InvalidRequest.field("name", "is taken by another schedule", definition.name)
+    owner = Caller(OPERATOR.name, entry.tenant if entry else None)
+    return cron_register.register(definition, owner, allow)[0]

@@ -1,0 +1,49 @@
+"""What operators can do with rate limits."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from django.http import QueryDict
+
+from jobs.domain.caller import Caller
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.limits import LimitPolicy, parse_key, parse_policy
+from jobs.services import limits
+from jobs.services.clock import now
+
+NUMBER = re.compile(r"[0-9]{1,10}")
+MINUTES = re.compile(r"[1-9][0-9]{0,5}")
+FIELDS = ("concurrency", "limit", "period")
+
+
+def _override(form: QueryDict, who: Caller) -> str:
+    key = parse_key(form.get("key", "").strip(), "key")
+    given = {name: text for name in FIELDS if (text := form.get(name, "").strip())}
+    policy = parse_policy(
+        {name: int(text) if NUMBER.fullmatch(text) else text for name, text in given.items()}
+    )
+    if policy == LimitPolicy():
+        raise InvalidRequest("concurrency, or limit and period, are required")
+    minutes = form.get("minutes", "").strip()
+    if minutes and not MINUTES.fullmatch(minutes):
+        raise InvalidRequest.field("minutes", "must be from 1 to 999999", minutes[:50])
+    until = now() + timedelta(minutes=int(minutes)) if minutes else None
+    limits.override(key, policy, until, who, _tenant(form))
+    return f"Rate limit {key} is overridden{f' for {minutes} minutes' if minutes else ''}."
+
+
+def _end(form: QueryDict, who: Caller) -> str:
+    key = form.get("id", "")
+    limits.end_override(key, who, _tenant(form))
+    return f"The override of {key} has ended."
+
+
+def _tenant(form: QueryDict) -> str | None:
+    return form.get("tenant", "").replace("\x00", "").strip() or None
+
+
+ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
+    "limit-override": _override,
+    "limit-end": _end,
+}

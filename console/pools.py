@@ -1,0 +1,149 @@
+"""Pools as the pages show them: rows, shares, and what comes next."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from console import queries
+from jobs.domain.claim import STRATEGIES, Strategy
+from jobs.domain.durations import format_duration
+from jobs.domain.turns import Ahead
+from jobs.services.queues import QueueStats, named_stats
+from jobs.services.turns import Outlook, outlook
+from scheduling.domain.pool import MAX_QUEUES, Pool
+from scheduling.domain.pool_gates import share
+from scheduling.services.explain import whole_of
+from scheduling.services.pools import PoolState
+
+MINUTES = 5  # that shares are counted over
+SLOTS = 200  # turns that are looked ahead
+SHOWN = 20  # of those, with those of one queue in a row as one
+WORDS = {
+    Strategy.STRICT: "the first queue that has a job",
+    Strategy.ROUND_ROBIN: "one job of each queue in turn",
+    Strategy.WEIGHTED: "by weight, exact to one job",
+    Strategy.LEAST_LOADED: "the deepest queue, to workers with room",
+}
+
+
+def name_of(strategy: Strategy) -> str:
+    """Return the wire name of a strategy."""
+    return next(name for name, code in STRATEGIES.items() if code is strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLine:
+    """A pool as lists and its own page show it."""
+
+    state: PoolState
+
+    @property
+    def pool(self) -> Pool:
+        """What it is."""
+        return self.state.pool
+
+    @property
+    def strategy(self) -> str:
+        """How its queues take turns."""
+        return name_of(self.pool.strategy)
+
+    @property
+    def words(self) -> str:
+        """Say what that means."""
+        return WORDS[self.pool.strategy]
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the weights of its queues count."""
+        return self.pool.strategy is Strategy.WEIGHTED
+
+    @property
+    def queues(self) -> list[tuple[str, int]]:
+        """Its queues with their weights."""
+        return list(zip(self.pool.queues, self.pool.weights, strict=True))
+
+    @property
+    def used(self) -> float | None:
+        """How much of its concurrency is used; None: it is not bounded."""
+        cap = self.pool.concurrency
+        return None if cap is None else self.state.active_jobs / cap
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more of its jobs may start."""
+        return self.used is not None and self.used >= 1
+
+    @property
+    def rotation(self) -> str:
+        """How long a queue waits at most for a turn."""
+        return format_duration(self.pool.prevention.rotation_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLine:
+    """A queue of a pool: what waits, what it got and what it is entitled to."""
+
+    name: str
+    position: int
+    weight: int
+    stats: QueueStats | None  # None: it had no job yet
+    started: int
+    got: float | None  # its part of what the pool's queues got; None: they got nothing
+    due: float | None  # what it is entitled to while all have jobs; None: that depends
+    has_turn: bool  # it has a job that may start
+    is_owed: bool
+    place: int | None  # turns of others before its own; None: none in sight
+    waits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One pool with its queues; `following` has the next turns."""
+
+    queues: Sequence[QueueLine]
+    following: Sequence[tuple[str, int]]  # queues and how often in a row
+    started: int
+    nameless: int  # workers that name no pool, and are in this one as it is the default
+
+
+def detail(line: PoolLine) -> Detail:
+    """Read a pool's queues and its next turns; a fixed number of statements."""
+    pool = line.pool
+    found, _ = named_stats(names=pool.queues, limit=MAX_QUEUES, offset=0)
+    started = queries.starts(pool.queues, MINUTES)
+    plan = whole_of(pool.name)
+    view = outlook((), [plan], slots=SLOTS) if plan.queues else None
+    ahead = view.turns[0] if view else Ahead((), (), (), (), (), 0)
+    stats = {one.name: one for one in found}
+    return Detail(
+        list(_queues(pool, stats, started, ahead)),
+        [(ahead.queues[n], len(list(run))) for n, run in groupby(ahead.order)][:SHOWN],
+        sum(started.values()),
+        _nameless(view) if pool.name == "default" else 0,
+    )
+
+
+def _nameless(view: Outlook | None) -> int:
+    return sum(crew.running for crew in view.crews if crew.pool is None) if view else 0
+
+
+def _queues(
+    pool: Pool, stats: dict[str, QueueStats], started: dict[str, int], ahead: Ahead
+) -> Iterator[QueueLine]:
+    total = sum(started.values())
+    for n, (name, weight) in enumerate(zip(pool.queues, pool.weights, strict=True)):
+        at = ahead.queues.index(name) if name in ahead.queues else None
+        number = started.get(name, 0)
+        yield QueueLine(
+            name=name,
+            position=n + 1,
+            weight=weight,
+            stats=stats.get(name),
+            started=number,
+            got=number / total if total else None,
+            due=share(pool, name),
+            has_turn=at is not None and ahead.is_open[at],
+            is_owed=at is not None and ahead.is_owed[at],
+            place=None if at is None else ahead.place_of(name),
+            waits=0 if at is None else ahead.waits[at],
+        )

@@ -1,0 +1,100 @@
+"""Simulations of scheduling for operators, run by `manage.py qcluster`; see console/tasks.py.
+
+A simulation is one task. How far it is stands in the cache, what came out is the task's result.
+"""
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import uuid4
+
+from django.core.cache import cache
+from django_q.models import Task
+from django_q.tasks import async_task
+
+from jobs.domain.caller import Caller
+from jobs.domain.errors import OJSError
+from jobs.services.audit import audited
+from scheduling.domain.simulation import TooLong
+from scheduling.services import scenarios
+from scheduling.services.scenarios import Wish
+
+MOST_JOBS = 20_000
+MOST_S = 150.0
+TIMEOUT_S = 170  # below `retry` of the cluster, which would begin anew
+KEPT_S = 3600  # how long it is known of a task that never ran
+SHOWN = 10
+GROUP = "simulation"
+KEY = re.compile(r"[0-9a-f-]{36}")
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """One simulation; `found` null: it has not ended, or ended in a `problem`."""
+
+    key: str
+    wish: dict[str, Any]
+    part: float | None  # that is done; null: it has not begun
+    found: dict[str, Any] | None = None
+    problem: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """It ended, well or not."""
+        return self.found is not None or self.problem is not None
+
+
+def start(wish: Wish, who: Caller) -> str:
+    """Queue a simulation; returns its key. Raises OJSError for what cannot be simulated."""
+    scenarios.check(wish)
+    key = str(uuid4())
+    with audited(who, "scheduling.simulated", "scheduling") as data:
+        data["simulation"], data["minutes"] = key, wish.minutes
+    _note(key, wish, None)
+    title = f"last {wish.minutes} minutes" if wish.minutes is not None else "a scenario"
+    async_task(
+        "console.simulations.run", key, wish,
+        task_name=f"simulate {title} ({who.name})"[:100], group=_group(key), timeout=TIMEOUT_S,
+    )  # fmt: skip
+    return key
+
+
+def run(key: str, wish: Wish) -> dict[str, Any]:
+    """Simulate; returns what came out, or what was wrong."""
+    try:
+        found = scenarios.run(
+            wish, progress=lambda part: _note(key, wish, part), most_s=MOST_S
+        ).to_json()
+    except OJSError as problem:
+        return {"problem": str(problem)}
+    except TooLong:
+        return {"problem": f"it took longer than {MOST_S:.0f} s: simulate fewer jobs"}
+    return {"found": found}
+
+
+def simulation(key: str) -> Simulation | None:
+    """Return a simulation by its key, None when there is none."""
+    if not KEY.fullmatch(key):
+        return None
+    task = Task.objects.filter(group=_group(key)).order_by("stopped").last()
+    if task is None:
+        noted = cache.get(_group(key))
+        return noted and Simulation(key, noted["wish"], noted["part"])
+    wish = asdict(task.args[1])
+    if not task.success or not isinstance(task.result, dict):
+        return Simulation(key, wish, 1.0, problem="it failed; the log of the task cluster has more")
+    return Simulation(key, wish, 1.0, task.result.get("found"), task.result.get("problem"))
+
+
+def latest() -> list[tuple[str, Task]]:
+    """Return the latest simulations that ended, with their keys."""
+    found = Task.objects.filter(group__startswith=f"{GROUP}:").order_by("-stopped")[:SHOWN]
+    return [(task.group.removeprefix(f"{GROUP}:"), task) for task in found]
+
+
+def _note(key: str, wish: Wish, part: float | None) -> None:
+    cache.set(_group(key), {"wish": asdict(wish), "part": part}, KEPT_S)
+
+
+def _group(key: str) -> str:
+    return f"{GROUP}:{key}"

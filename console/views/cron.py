@@ -1,0 +1,107 @@
+"""Schedules: when they run next, how they ran, run now, pause, change."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from console import cron
+from console.pages import Page
+from jobs.domain.errors import NotFound, OJSError
+from jobs.domain.states import state_of
+from scheduling.api.cron_codec import decode_definition
+from scheduling.domain.cron import describe, zones
+from scheduling.domain.overlap import Overlap
+from scheduling.models import CronEntry
+from scheduling.services.cron_entries import entries, upcoming
+from scheduling.services.cron_history import history
+
+SIZE, NEXT_RUNS, EXECUTIONS = 50, 10, 50
+
+
+class Crons(Page):
+    """Schedules by name, a page at a time."""
+
+    template_name = "ojs/console/crons.html"
+    section, title = "crons", "Schedules"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read one page; a fixed number of statements."""
+        containing = self.request.GET.get("name", "").replace("\x00", "").strip()
+        after = self.request.GET.get("after", "").replace("\x00", "")
+        listed = entries(cron.OPERATOR).filter(name__contains=containing, name__gte=after)
+        found = list(listed.order_by("name", "id")[: SIZE + 1])
+        return super().get_context_data(
+            rows=cron.rows(found[:SIZE]),
+            following=found[SIZE].name if len(found) > SIZE else "",
+            containing=containing,
+            after=after,
+            **kwargs,
+        )
+
+
+def _entry(pk: int) -> CronEntry:
+    try:
+        return cron.found(pk)
+    except NotFound as problem:
+        raise Http404 from problem
+
+
+class CronDetail(Page):
+    """One schedule: its next runs, its latest ones, its job."""
+
+    template_name = "ojs/console/cron.html"
+    section = "crons"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read the schedule and its history."""
+        entry = _entry(kwargs["pk"])
+        return super().get_context_data(
+            entry=entry,
+            words=describe(entry.expression),
+            coming=upcoming(entry, NEXT_RUNS),
+            executions=[
+                (one.run, one.job, state_of(one.job.state).value if one.job else None)
+                for one in history(entry, EXECUTIONS)
+            ],
+            title=entry.name,
+            **kwargs,
+        )
+
+
+class CronEdit(Page):
+    """Make or change a schedule."""
+
+    template_name = "ojs/console/cron_edit.html"
+    section = "crons"
+    permission_required = "ojs_scheduling.change_cronentry"
+    http_method_names = ["get", "post"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Show the form, as it was sent or as the schedule is."""
+        entry = _entry(kwargs["pk"]) if "pk" in kwargs else None
+        fields = kwargs.pop("fields", None) or (cron.fields_of(entry) if entry else cron.EMPTY)
+        return super().get_context_data(
+            entry=entry,
+            fields=fields,
+            policies=[policy.value for policy in Overlap],
+            zones=sorted(zones()),
+            title=f"Change {entry.name}" if entry else "New schedule",
+            **kwargs,
+        )
+
+    def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        """Store it and show it, or show what is wrong."""
+        entry = _entry(kwargs["pk"]) if "pk" in kwargs else None
+        if entry is None and not request.user.has_perm("ojs_scheduling.add_cronentry"):
+            raise PermissionDenied
+        fields = {name: request.POST.get(name, "").strip() for name in cron.EMPTY}
+        try:
+            stored = cron.save(fields, entry, decode_definition)
+        except OJSError as problem:
+            shown = self.get_context_data(fields=fields, problem=str(problem), **kwargs)
+            return self.render_to_response(shown, status=400)
+        messages.success(request, f"Schedule {stored.name} is stored.")
+        return HttpResponseRedirect(reverse("ojs_console:cron", args=[stored.pk]))

@@ -1,0 +1,151 @@
+"""Pools of workers: how full they are, whose turn is next, make, change and delete them."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from console import pool_forms
+from console.callers import caller_of
+from console.pages import Page
+from console.pool_forms import Wrong
+from console.pools import MINUTES, WORDS, PoolLine, detail, name_of
+from jobs.domain.claim import STRATEGIES
+from jobs.domain.errors import NotFound, OJSError
+from jobs.services.workers import WorkerFilter, workers
+from scheduling.services import configuration, pools
+
+SIZE = 50
+WORKERS = 100
+
+
+def _strategies() -> list[tuple[str, str]]:
+    return [(name, WORDS[code]) for name, code in STRATEGIES.items()]
+
+
+class Pools(Page):
+    """Pools by name, a page at a time, and what holds where no pool says otherwise."""
+
+    template_name = "ojs/console/pools.html"
+    section, title = "pools", "Pools"
+    http_method_names = ["get", "post"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read one page; a fixed number of statements."""
+        raw = self.request.GET.get("page", "")
+        number = int(raw) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
+        found, total = pools.page(limit=SIZE, offset=max(0, number - 1) * SIZE)
+        defaults = configuration.defaults()
+        return super().get_context_data(
+            **{
+                "lines": [PoolLine(state) for state in found],
+                "total": total,
+                "previous": number - 1 if number > 1 else None,
+                "following": number + 1 if number * SIZE < total else None,
+                "default_strategy": name_of(defaults.strategy),
+                "default_words": WORDS[defaults.strategy],
+                "default_scope": defaults.scope,
+                "default_tenants": defaults.tenants,
+                "strategies": _strategies(),
+                "fields": pool_forms.configured(),
+                **kwargs,
+            }
+        )
+
+    def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        """Store the configuration, or show what is wrong."""
+        if not request.user.has_perm("ojs_scheduling.change_configuration"):
+            raise PermissionDenied
+        fields = pool_forms.read(request.POST)
+        try:
+            pool_forms.configure(fields, caller_of(request))
+        except OJSError as problem:
+            wrong = pool_forms.wrong(problem)
+            shown = self.get_context_data(fields=fields, wrong=wrong, **kwargs)
+            return self.render_to_response(shown, status=400)
+        messages.success(request, "The configuration is stored: it counts from now on.")
+        return HttpResponseRedirect(reverse("ojs_console:pools"))
+
+
+class PoolDetail(Page):
+    """One pool: its queues, its next turns, its workers."""
+
+    template_name = "ojs/console/pool.html"
+    section = "pools"
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the pool, or that workers may name it although it is not defined."""
+        name = kwargs["name"]
+        try:
+            line = PoolLine(pools.find(name))
+        except NotFound:
+            context = self.get_context_data(name=name, title=name)
+            return self.response_class(
+                request, "ojs/console/pool_undefined.html", context, status=404
+            )
+        listed = workers(WorkerFilter(pool=name), limit=WORKERS + 1)
+        return self.render_to_response(
+            self.get_context_data(
+                line=line,
+                detail=detail(line),
+                minutes=MINUTES,
+                workers=listed[:WORKERS],
+                is_longer=len(listed) > WORKERS,
+                title=name,
+            )
+        )
+
+
+class PoolEdit(Page):
+    """Make or change a pool."""
+
+    template_name = "ojs/console/pool_edit.html"
+    section = "pools"
+    permission_required = "ojs_scheduling.change_poolrow"
+    http_method_names = ["get", "post"]
+
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Ask whoever makes a new one for another permission."""
+        verb = "change" if "name" in self.kwargs else "add"
+        return (f"ojs_scheduling.{verb}_poolrow",)
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the form as the pool is."""
+        before = self._before()
+        named = request.GET.get("name", "").replace("\x00", "")
+        fields = (
+            pool_forms.fields_of(before) if before else {**pool_forms.EMPTY, "name": named[:128]}
+        )
+        return self._form(fields, None)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Store it and show it, or show what is wrong."""
+        before = self._before()
+        fields = pool_forms.read(request.POST)
+        try:
+            name = pool_forms.store(fields, before, caller_of(request))
+        except OJSError as problem:
+            return self._form(fields, pool_forms.wrong(problem))
+        messages.success(request, f"Pool {name} is stored: it counts for every claim from now on.")
+        return HttpResponseRedirect(reverse("ojs_console:pool", args=[name]))
+
+    def _before(self) -> pools.PoolState | None:
+        if "name" not in self.kwargs:
+            return None
+        try:
+            return pools.find(self.kwargs["name"])
+        except NotFound as problem:
+            raise Http404 from problem
+
+    def _form(self, fields: dict[str, str], wrong: Wrong | None) -> HttpResponse:
+        name = self.kwargs.get("name")
+        shown = self.get_context_data(
+            name=name,
+            fields=fields,
+            wrong=wrong,
+            strategies=_strategies(),
+            title=f"Change {name}" if name else "New pool",
+        )
+        return self.render_to_response(shown, status=400 if wrong else 200)

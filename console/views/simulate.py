@@ -1,0 +1,109 @@
+"""What other pools, weights and limits would do: ask for a simulation, and see what came out."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from console import simulations, tasks
+from console.callers import caller_of
+from console.comparison import groups
+from console.pages import Page
+from jobs.domain.errors import OJSError, Unprocessable
+from scheduling.services.scenarios import Wish
+
+FIELDS = ("minutes", "scenario", "changes")
+MINUTES = "60"
+EXAMPLE_SCENARIO = """\
+duration: 5m
+workers:
+  - {pool: mixed, slots: 4}
+jobs:
+  - {queue: mail, tenant: blue, arrivals: {poisson: 10}, runs: {exponential: 300ms}}
+  - {queue: export, tenant: red, arrivals: {burst: 500}, runs: 300ms}
+pools:
+  mixed: {queues: [mail, export], strategy: round-robin}
+"""
+EXAMPLE_CHANGES = """\
+pools:
+  mixed: {queues: {mail: 4, export: 1}, strategy: weighted, concurrency: 12}
+queues:
+  export: {concurrency: 2}
+scheduling:
+  tenant_fairness: {weights: {"tenant:blue": 3}}
+"""
+
+
+class Simulate(Page):
+    """The form, and the latest simulations."""
+
+    template_name = "ojs/console/simulate.html"
+    section, title = "pools", "Simulate"
+    permission = "ojs_scheduling.change_poolrow"
+    http_method_names = ["get", "post"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Show the form as it was sent, as an earlier simulation had it, or empty."""
+        fields = kwargs.pop("fields", None) or self._earlier()
+        return super().get_context_data(
+            fields=fields,
+            latest=simulations.latest(),
+            operations=tasks.operations(),
+            most=simulations.MOST_JOBS,
+            example_scenario=EXAMPLE_SCENARIO,
+            example_changes=EXAMPLE_CHANGES,
+            may_start=self.request.user.has_perm(self.permission),
+            **kwargs,
+        )
+
+    def _earlier(self) -> dict[str, str]:
+        found = simulations.simulation(self.request.GET.get("like", "").replace("\x00", "")[:40])
+        if found is None:
+            return {"minutes": MINUTES, "scenario": "", "changes": ""}
+        return {name: "" if found.wish[name] is None else str(found.wish[name]) for name in FIELDS}
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Queue it and show how far it is, or show what is wrong."""
+        if not request.user.has_perm(self.permission):
+            raise PermissionDenied
+        fields = {name: request.POST.get(name, "").strip() for name in FIELDS}
+        try:
+            key = simulations.start(_wish(fields), caller_of(request))
+        except OJSError as problem:
+            shown = self.get_context_data(fields=fields, problem=str(problem))
+            return self.render_to_response(shown, status=400)
+        return HttpResponseRedirect(reverse("ojs_console:simulated", args=[key]))
+
+
+def _wish(fields: dict[str, str]) -> Wish:
+    """Read the form; a scenario counts before the minutes, which are filled in from the start."""
+    minutes = fields["minutes"]
+    if not fields["scenario"] and not (minutes.isascii() and minutes.isdigit()):
+        raise Unprocessable.field("minutes", "must be a number", minutes[:50])
+    return Wish(
+        None if fields["scenario"] else int(minutes[:9]),
+        fields["scenario"],
+        fields["changes"],
+        most_jobs=simulations.MOST_JOBS,
+    )
+
+
+class Simulated(Page):
+    """One simulation: how far it is, then what came out."""
+
+    template_name = "ojs/console/simulated.html"
+    section, title = "pools", "Simulation"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read it."""
+        found = simulations.simulation(kwargs["key"])
+        if found is None:
+            raise Http404
+        return super().get_context_data(
+            simulation=found,
+            percent=round((found.part or 0) * 100),
+            groups=groups(found.found) if found.found else [],
+            is_served=found.is_over or tasks.operations().is_served,
+            **kwargs,
+        )

@@ -1,0 +1,81 @@
+"""Webhooks: who is sent what, and what became of it."""
+
+from typing import Any
+
+from django.http import Http404
+
+from console.pages import Page
+from jobs.domain.errors import NotFound
+from jobs.domain.events import NAMES
+from webhooks.conf import conf
+from webhooks.models import Status
+from webhooks.services.deliveries import DeliveryFilter, deliveries, delivery
+from webhooks.services.subscriptions import MOST, visible
+
+SIZE = 50
+MOST_PAGES = 200
+
+
+class Webhooks(Page):
+    """Subscriptions, and the log of deliveries by filter."""
+
+    template_name = "ojs/console/webhooks.html"
+    permission_required = "ojs_webhooks.view_subscription"
+    section, title = "webhooks", "Webhooks"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read the subscriptions and a page of deliveries."""
+        given = self.request.GET
+        chosen = {
+            name: given.get(name, "").replace("\x00", "") for name in ("subscription", "status")
+        }
+        status = chosen["status"] if chosen["status"] in Status.values else ""
+        text = given.get("page", "1")
+        number = min(MOST_PAGES, max(1, int(text))) if text.isdecimal() and len(text) < 6 else 1  # noqa: PLR2004
+        wanted = DeliveryFilter(
+            subscription_id=chosen["subscription"] or None, status=status or None
+        )
+        found, has_more = deliveries(wanted, limit=SIZE, offset=(number - 1) * SIZE)
+        subscribed = list(visible(None)[:MOST])
+        return super().get_context_data(
+            subscriptions=subscribed,
+            rows=[(one, _url(one.subscription_id, subscribed)) for one in found],
+            statuses=Status.values,
+            status=status,
+            chosen=chosen["subscription"],
+            names=sorted(NAMES.values()),
+            allow_http=conf().allow_http,
+            number=number,
+            next_number=number + 1 if has_more and number < MOST_PAGES else 0,
+            **kwargs,
+        )
+
+
+def _url(subscription_id: str, subscribed: list[Any]) -> str:
+    return next((one.url for one in subscribed if one.id == subscription_id), "")
+
+
+class DeliveryPage(Page):
+    """One delivery with its attempts."""
+
+    template_name = "ojs/console/delivery.html"
+    permission_required = "ojs_webhooks.view_subscription"
+    section, title = "webhooks", "Delivery"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read the delivery."""
+        found, attempts = _found(kwargs["delivery_id"])
+        return super().get_context_data(
+            delivery=found,
+            attempts=attempts,
+            body=bytes(found.body),
+            can_retry=found.status != Status.PENDING,
+            title=found.event_type,
+        )
+
+
+def _found(delivery_id: str) -> tuple[Any, list[Any]]:
+    try:
+        return delivery(delivery_id)
+    except NotFound as problem:
+        raise Http404 from problem

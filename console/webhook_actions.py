@@ -1,0 +1,67 @@
+"""What operators can do with webhooks; only imported where that app is installed."""
+
+from collections.abc import Callable, Mapping
+
+from django.http import QueryDict
+
+from jobs.domain.caller import Caller
+from jobs.services.audit import audited, record
+from webhooks.api.codec import decode_subscription
+from webhooks.services import subscriptions
+from webhooks.services.deliveries import retry, send_test
+
+
+def _create(form: QueryDict, who: Caller) -> str:
+    body: dict[str, object] = {
+        "url": form.get("url", "").strip(),
+        "events": form.get("events", "").split(),
+    }
+    if tenant := form.get("tenant", "").strip():
+        body["tenant_id"] = tenant
+    with audited(who, "webhook.created", form.get("url", "").strip()):
+        made, secret = subscriptions.create(decode_subscription(body, None), who.name)
+    return f"{made.url} is subscribed. Its secret, shown this once: {secret}"
+
+
+def _switch(form: QueryDict, who: Caller) -> str:
+    found = subscriptions.show(form.get("id", ""))
+    with audited(who, "webhook.changed", str(found.id)) as data:
+        changed = subscriptions.change(found.id, None, {"active": not found.active})
+        data["active"] = changed.active
+    return f"{changed.url} is switched {'on' if changed.active else 'off'}."
+
+
+def _delete(form: QueryDict, who: Caller) -> str:
+    with audited(who, "webhook.deleted", form.get("id", "")):
+        subscriptions.delete(form.get("id", ""))
+    return "The subscription is deleted; what was not delivered is cancelled."
+
+
+def _rotate(form: QueryDict, who: Caller) -> str:
+    with audited(who, "webhook.secret_rotated", form.get("id", "")):
+        found, secret = subscriptions.rotate(form.get("id", ""))
+    return f"The new secret of {found.url}, shown this once: {secret}"
+
+
+def _test(form: QueryDict, who: Caller) -> str:
+    found = subscriptions.show(form.get("id", ""))
+    record(who, "webhook.tested", str(found.id))  # sending takes long: no transaction around it
+    answer = send_test(found)
+    result = f"answered {answer.status}" if answer.status else f"gave no answer: {answer.error}"
+    return f"{found.url} {result} after {answer.took_ms} ms."
+
+
+def _retry(form: QueryDict, who: Caller) -> str:
+    with audited(who, "webhook.delivery_retried", form.get("id", "")):
+        event_type = retry(form.get("id", "")).event_type
+    return f"{event_type} is sent again."
+
+
+ACTIONS: Mapping[str, tuple[str, Callable[[QueryDict, Caller], str]]] = {
+    "webhook-create": ("add", _create),
+    "webhook-switch": ("change", _switch),
+    "webhook-delete": ("delete", _delete),
+    "webhook-rotate": ("change", _rotate),
+    "webhook-test": ("change", _test),
+    "webhook-retry": ("change", _retry),
+}
