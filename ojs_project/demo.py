@@ -6,14 +6,21 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
+from jobs.domain.caller import SYSTEM
 from jobs.domain.envelope import parse_job
 from jobs.extensions import Extension, Loop
 from jobs.handlers import Discard, current_job, job
 from jobs.services.enqueue import enqueue
+from scheduling.api.cron_codec import decode_definition
+from scheduling.models import CronEntry
+from scheduling.services.cron_register import register
+from workflows.domain.request import parse_workflow
+from workflows.services.start import start
 
 TENANTS = ("north", "south", "east", "acme:eu")
-EVERY_MS = 400
+EVERY_MS, SCHEDULES_MS = 400, 60_000
 SMTP_FAILS, CARD_FAILS = 0.2, 0.125
+WORKFLOWS = 0.02  # of the turns begin one: every 20 seconds
 CHANCE = random.Random()  # noqa: S311 - variety, no secret
 
 
@@ -99,10 +106,61 @@ def _next() -> dict[str, Any]:
     return {**CHANCE.choices(choices, weights=(8, 4, 3, 3, 1, 2))[0], "meta": meta}
 
 
+def _workflow() -> dict[str, Any]:
+    number = CHANCE.randrange(10_000, 99_999)
+    charge_one = {"type": "billing.charge", "args": [number, 4200], "options": {"queue": "billing"}}
+    render_one = {"type": "report.render", "args": ["2026-05"], "options": {"queue": "reports"}}
+    mails = [
+        {"type": "mail.send", "args": [f"user{number + n}@example.org", "Invoice"],
+         "options": {"queue": "mail", "max_attempts": 2}}
+        for n in range(CHANCE.randrange(3, 9))
+    ]  # fmt: skip
+    hello_one = {"type": "demo.hello", "args": ["the team"]}
+    forms: list[dict[str, Any]] = [
+        {"type": "chain", "name": "close the month",
+         "steps": [charge_one, {"type": "group", "jobs": [render_one, *mails]}, hello_one]},
+        {"type": "batch", "name": "newsletter", "jobs": mails,
+         "callbacks": {"on_success": hello_one, "on_failure": mails[0]}},
+        {"name": "onboarding", "steps": [
+            {**charge_one, "id": "charge"}, {**hello_one, "id": "greet"},
+            {**render_one, "id": "contract", "depends_on": ["charge"]},
+            {**mails[0], "id": "welcome", "depends_on": ["charge", "greet"]},
+            {**hello_one, "id": "done", "depends_on": ["contract", "welcome"]}]},
+    ]  # fmt: skip
+    return CHANCE.choice(forms)
+
+
 def produce() -> int:
     """Enqueue one or two jobs; returns 0, so that the loop waits for its interval."""
+    if CHANCE.random() < WORKFLOWS:
+        start(parse_workflow(_workflow(), parse_job))
     drafts = [parse_job(_next()) for _ in range(CHANCE.randint(1, 2))]
     enqueue([replace(draft, tenant=draft.meta["tenant_id"]) for draft in drafts])
+    return 0
+
+
+SCHEDULES: list[dict[str, Any]] = [
+    {"name": "cache-warm", "expression": "@every 20s", "overlap_policy": "skip",
+     "description": "Keeps the most asked pages warm.",
+     "job_template": {"type": "cache.warm", "args": [50], "options": {"queue": "maintenance"}}},
+    {"name": "news-digest", "expression": "*/2 * * * *", "timezone": "Europe/Berlin",
+     "overlap_policy": "cancel_previous", "description": "Sends the news of the last two minutes.",
+     "job_template": {"type": "mail.send", "args": ["everyone@example.org", "News digest"],
+                      "options": {"queue": "mail", "tags": ["newsletter"]}}},
+    {"name": "sales-report", "expression": "*/5 * * * MON-FRI", "timezone": "America/New_York",
+     "overlap_policy": "enqueue", "description": "One report after the other.",
+     "job_template": {"type": "report.render", "args": ["sales"], "options": {"queue": "reports"}}},
+    {"name": "month-end", "expression": "0 23 L * *", "timezone": "Asia/Tokyo",
+     "job_template": {"type": "billing.charge", "args": [1, 100], "options": {"queue": "billing"}}},
+]  # fmt: skip
+
+
+def schedule() -> int:
+    """Register the schedules that are missing; one that was changed stays as it is."""
+    known = set(CronEntry.objects.values_list("name", flat=True))
+    for wanted in SCHEDULES:
+        if wanted["name"] not in known:
+            register(decode_definition(wanted), SYSTEM, lambda job: None)
     return 0
 
 
@@ -111,4 +169,7 @@ class DemoExtension(Extension):
 
     def loops(self) -> Iterable[Loop]:
         """One producer among all workers."""
-        return (Loop("demo", produce, EVERY_MS),)
+        return (
+            Loop("demo", produce, EVERY_MS),
+            Loop("demo_schedules", schedule, SCHEDULES_MS),
+        )

@@ -1,11 +1,14 @@
 """Typed readers of the environment: the only place that looks at it."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+from jobs.domain.durations import parse_short_duration
 
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
 
@@ -42,12 +45,41 @@ def integer(name: str, default: int = 0) -> int:
         raise ImproperlyConfigured(f"{name} is {raw!r}: use a whole number") from None
 
 
+def duration_ms(name: str) -> int | None:
+    """Return the milliseconds of a duration: ISO 8601 (`PT30S`), short (`30s`), or seconds (`30`).
+
+    Raises ImproperlyConfigured.
+    """
+    raw = text(name)
+    if raw is None:
+        return None
+    try:
+        ms = parse_short_duration(f"{raw}s" if raw.isdecimal() else raw)
+    except ValueError:
+        ms = 0
+    if not ms:
+        raise ImproperlyConfigured(f"{name} is {raw!r}: use a duration such as PT30S, 30s or 30")
+    return ms
+
+
 def names(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return a comma-separated list."""
     raw = text(name)
     if raw is None:
         return default
     return tuple(part.strip() for part in raw.split(",") if part.strip())
+
+
+def objects(name: str) -> tuple[dict[str, Any], ...]:
+    """Return a JSON array of objects. Raises ImproperlyConfigured."""
+    raw = text(name)
+    try:
+        found = json.loads(raw) if raw else []
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ImproperlyConfigured(f"{name} must be a JSON array of objects")
+    return tuple(found)
 
 
 def is_set(name: str) -> bool:

@@ -8,6 +8,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from jobs.conf import Conf
 from ojs_project import counters, env
+from scheduling.conf import Conf as SchedulingConf
+from tenancy.conf import Conf as TenancyConf
+from webhooks.conf import Conf as WebhooksConf
 
 counters.install()  # before any app makes a metric
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -28,6 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.contrib.postgres",  # array columns
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -39,6 +43,7 @@ INSTALLED_APPS = [
     "versioning.apps.VersioningConfig",
     "federation.apps.FederationConfig",
     "workflows.apps.WorkflowsConfig",
+    "webhooks.apps.WebhooksConfig",
     "console.apps.ConsoleConfig",
     "ojs_project.apps.ProjectConfig",
 ]
@@ -114,7 +119,7 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True  # files are served from the packages: nothing to collect
-LOGIN_URL = "/console/login"
+LOGIN_URL = "/console/login/"
 LOGIN_REDIRECT_URL = "/console/"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -153,7 +158,18 @@ Q_CLUSTER = {
 }
 
 _READERS: dict[type, Callable[[str], Any]] = {bool: env.flag, int: env.integer}
-_LISTS = {"extensions", "enqueue_middleware", "execution_middleware"}
+# the contract's names of some settings, whose values are durations
+_DURATIONS = {
+    "SHUTDOWN_GRACE_MS": env.duration_ms("OJS_SHUTDOWN_GRACE_PERIOD"),
+    "WORKER_SILENCE_MS": env.duration_ms("OJS_WORKER_STALE_AFTER"),
+}
+# what others may promise by these names: whoever sets one must not believe it
+_UNKNOWN = (
+    "OJS_APIKEY_HASHER", "OJS_CORS_ORIGINS", "OJS_JOB_TYPES", "OJS_LOG_SAMPLE",
+    "OJS_META_REJECT_NEWLINES", "OJS_REQUIRE_TLS", "OJS_STAMP_REQUEST_ID",
+    "OJS_STRICT_ATTRIBUTES", "OJS_TRACE_INJECT", "OJS_TRUSTED_PROXIES",
+)  # fmt: skip
+_LISTS = {"extensions", "enqueue_middleware", "execution_middleware", "events_exclude"}
 
 
 def _ojs() -> dict[str, Any]:
@@ -164,16 +180,68 @@ def _ojs() -> dict[str, Any]:
             continue
         read = _READERS.get(type(field.default), env.text)
         chosen[name.upper()] = env.names(variable) if name in _LISTS else read(variable)
+    for key, ms in _DURATIONS.items():
+        if ms is not None and key in chosen:
+            raise ImproperlyConfigured(f"OJS_{key} is set twice, in ms and as a duration")
+        chosen |= {} if ms is None else {key: ms}
+    if unknown := [name for name in _UNKNOWN if env.is_set(name)]:
+        raise ImproperlyConfigured(f"{unknown[0]} is not a setting of this server")
     return chosen
 
 
 OJS = _ojs()
+BUILT_IN = (
+    "scheduling.extension.Cron",
+    "scheduling.extension.FairScheduling",
+    "tenancy.extension.Tenancy",  # after the pools: their weights of a tenant count before its own
+    "workflows.extension.WorkflowsExtension",
+    "webhooks.extension.WebhooksExtension",
+)
+OJS["EXTENSIONS"] = tuple(dict.fromkeys((*BUILT_IN, *OJS.get("EXTENSIONS", ()))))
 if DIRECT_DATABASE_URL:
     OJS["DIRECT_DATABASE"] = "direct"
 OJS_DEMO = env.flag("OJS_DEMO")
 if OJS_DEMO:
-    OJS["EXTENSIONS"] = (*OJS.get("EXTENSIONS", ()), "ojs_project.demo.DemoExtension")
+    OJS["EXTENSIONS"] = (*OJS["EXTENSIONS"], "ojs_project.demo.DemoExtension")
 
+_SCHEDULING = SchedulingConf()
+OJS_SCHEDULING = {
+    "DEFAULT_STRATEGY": env.text("OJS_SCHED_DEFAULT_STRATEGY", _SCHEDULING.default_strategy),
+    "PRIORITY_SCOPE": env.text("OJS_SCHED_PRIORITY_SCOPE", _SCHEDULING.priority_scope),
+    "REQUIRE_POOL": env.flag("OJS_SCHED_REQUIRE_POOL"),
+    "POOLS": env.objects("OJS_SCHED_POOLS"),
+    "TURNS_KEPT_MS": env.integer("OJS_SCHED_TURNS_KEPT_MS", _SCHEDULING.turns_kept_ms),
+}
+_TENANCY = TenancyConf()
+OJS_TENANCY = {
+    "ENABLED": env.flag("OJS_TENANCY_ENABLED", default=True),
+    "SOURCES": env.names("OJS_TENANCY_SOURCES", _TENANCY.sources),
+    "MISSING": env.text("OJS_TENANCY_MISSING", _TENANCY.missing),
+    "DEFAULT": env.text("OJS_TENANCY_DEFAULT", _TENANCY.default),
+    "STAMP_DEFAULT": env.flag("OJS_TENANCY_STAMP_DEFAULT"),
+    "UNKNOWN": env.text("OJS_TENANCY_UNKNOWN", _TENANCY.unknown),
+    "ISOLATION": env.text("OJS_TENANCY_ISOLATION", _TENANCY.isolation),
+    "TENANTS": env.objects("OJS_TENANTS"),
+    "FULL_RETRY_S": env.integer("OJS_TENANCY_FULL_RETRY_S", _TENANCY.full_retry_s),
+}
+_HOOKS = WebhooksConf()
+OJS_WEBHOOKS = {
+    "ALLOW_HTTP": env.flag("OJS_WEBHOOK_ALLOW_HTTP"),
+    "ALLOW_PRIVATE": env.flag("OJS_WEBHOOK_ALLOW_PRIVATE"),
+    "SECRET_KEY": env.text("OJS_SECRET_WEBHOOK_KEY") or "",
+    "RETRY_SCHEDULE_S": env.names("OJS_WEBHOOK_SCHEDULE_S") or _HOOKS.retry_schedule_s,
+    "TIMEOUT_MS": env.integer("OJS_WEBHOOK_TIMEOUT_MS", _HOOKS.timeout_ms),
+    "REDIRECTS": env.integer("OJS_WEBHOOK_REDIRECTS", _HOOKS.redirects),
+    "CONCURRENCY": env.integer("OJS_WEBHOOK_CONCURRENCY", _HOOKS.concurrency),
+    "CONCURRENCY_PER_SUBSCRIPTION": env.integer(
+        "OJS_WEBHOOK_CONCURRENCY_PER_SUBSCRIPTION", _HOOKS.concurrency_per_subscription
+    ),
+    "DISABLE_AFTER": env.integer("OJS_WEBHOOK_DISABLE_AFTER", _HOOKS.disable_after),
+    "ROTATION_MS": env.integer("OJS_WEBHOOK_ROTATION_MS", _HOOKS.rotation_ms),
+    "RETENTION_MS": env.integer("OJS_WEBHOOK_RETENTION_MS", _HOOKS.retention_ms),
+}
+
+_LOG_STREAM = env.text("OJS_LOG_STREAM", "stdout")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -182,11 +250,12 @@ LOGGING = {
         "json": {"()": "ojs_project.logs.JsonFormatter"},
     },
     "handlers": {
-        "stdout": {
+        "stream": {
             "class": "logging.StreamHandler",
-            "stream": "ext://sys.stdout",
+            "stream": f"ext://sys.{_LOG_STREAM}",
             "formatter": env.text("OJS_LOG_FORMAT", "text"),
         }
     },
-    "root": {"handlers": ["stdout"], "level": env.text("OJS_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["stream"], "level": env.text("OJS_LOG_LEVEL", "INFO")},
+    "loggers": {"httpx": {"level": "WARNING"}},  # it would log the URLs of subscribers
 }

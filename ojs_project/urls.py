@@ -13,6 +13,10 @@ from jobs.domain.errors import BackendError, InvalidRequest, NotFound, OJSError,
 
 urlpatterns = [
     path("", include("jobs.api.urls")),
+    path("", include("scheduling.api.urls")),
+    path("", include("tenancy.api.urls")),
+    path("", include("webhooks.api.urls")),
+    path("", include("workflows.api.urls")),
     path("console/", include("console.urls")),
     path("admin/", admin.site.urls),
     path("", RedirectView.as_view(url="/console/")),

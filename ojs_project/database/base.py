@@ -4,12 +4,15 @@ Its own cursor looks them up by label for every statement, which took a seventh 
 single enqueue. Names and labels are its own; it still counts connections and their failures.
 """
 
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.backends.postgresql import base
 from django_prometheus.db import errors_total, execute_total, query_duration_seconds
 from django_prometheus.db.common import DatabaseWrapperMixin, ExportingCursorWrapper
+
+T = TypeVar("T")
 
 
 def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
@@ -20,10 +23,15 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
 
     class CountingCursor(exporting):  # type: ignore[misc]  # its base is known at run time only
         def execute(self, *args: Any, **kwargs: Any) -> Any:
+            return self.counted(lambda: cursor.execute(self, *args, **kwargs))
+
+        @staticmethod
+        def counted(run: Callable[[], T]) -> T:
+            """Run one statement, also one that takes no cursor: see jobs/statements.py."""
             began = perf_counter()
             executed.inc()
             try:
-                return cursor.execute(self, *args, **kwargs)
+                return run()
             except Exception as problem:
                 errors_total.labels(alias, vendor, type(problem).__name__).inc()
                 raise

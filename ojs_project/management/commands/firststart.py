@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
+from jobs.domain.caller import Caller
 from jobs.services.api_keys import NewKey, create, is_named
 from ojs_project import env
 
@@ -46,5 +47,5 @@ def _make_login() -> str | None:
 def _make_key() -> str | None:
     if is_named(KEY_NAME):
         return None
-    _, text = create(NewKey(KEY_NAME, ("admin",), created_by="quickstart"))
+    _, text = create(NewKey(KEY_NAME, ("admin",)), Caller("quickstart"))
     return text
