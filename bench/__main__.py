@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import report, wake
+from bench import late, report, wake
 from bench.database import Database
 from bench.dataset import Dataset
 from bench.limit import Limit, client_limit
@@ -22,12 +22,12 @@ from bench.slices import BAR_CLIENTS, Plan, Row, compare
 from bench.stack import Stack
 from ojs_project.postgres import Cluster
 
-WAKE = "wake"
+WAKE, LATE = "wake", "late"
 QUICK = {
     "clients": "8", "seconds": 1, "slices": 2,
-    "finished": 50_000, "available": 50_000, "samples": 50,
+    "finished": 50_000, "available": 50_000, "samples": 50, "waiting": 50_000,
 }  # fmt: skip
-NAMES = (*(path.name for path in PATHS), WAKE)
+NAMES = (*(path.name for path in PATHS), WAKE, LATE)
 
 
 def main() -> int:
@@ -45,7 +45,9 @@ def main() -> int:
             print(report.wakes_line(wakes), "", sep="\n")
         print(report.HEAD, flush=True)
         rows = list(_run(targets, options))
-        _conclude(rows, wakes, peaks)
+        # last: what it stores stays, and changes what other paths find
+        found = _late(targets[0], options) if options.late else None
+        _conclude(rows, wakes, found, peaks)
     return 0
 
 
@@ -60,6 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lanes", type=int, default=1000, help="tenants that share the queue")
     parser.add_argument("--drivers", type=int, default=1, help="processes that send requests")
     parser.add_argument("--samples", type=int, default=300, help="jobs that measure the wake-up")
+    parser.add_argument("--waiting", type=int, default=late.WAITING, help="jobs not due for long")
     parser.add_argument("--no-empty", action="store_true", help="measure with the history only")
     parser.add_argument("--quick", action="store_true", help="8 clients, short, small history")
     options = parser.parse_args()
@@ -72,7 +75,7 @@ def _options() -> argparse.Namespace:
     if unknown := set(chosen) - set(NAMES):
         parser.error(f"unknown path: {', '.join(sorted(unknown))}")
     options.paths = [path for path in PATHS if path.name in chosen]
-    options.wakes = WAKE in chosen
+    options.wakes, options.late = WAKE in chosen, LATE in chosen
     return options
 
 
@@ -103,7 +106,7 @@ def _print_limit(limit: Limit) -> None:
 def _targets(
     stack: ExitStack, folder: Path, client: Client, peaks: Peaks, options: argparse.Namespace
 ) -> list[Target]:
-    cluster = stack.enter_context(Cluster(folder / "cluster"))
+    cluster = stack.enter_context(Cluster(folder / "cluster", late.CLUSTER if options.late else {}))
     admin = Database("postgres", cluster.sockets)
     sizes = [0] * (not options.no_empty or not options.finished)
     sizes += [options.finished] * bool(options.finished)
@@ -138,10 +141,20 @@ def _warm(path: BenchPath, targets: Sequence[Target], clients: int) -> None:
                 run(target, clients, 1)
 
 
-def _conclude(rows: Sequence[Row], wakes: wake.Wakes | None, peaks: Peaks) -> None:
+def _late(target: Target, options: argparse.Namespace) -> late.Late:
+    found = late.measure(target.stack.database, options.waiting, 10 * options.plan.seconds)
+    print("", report.late_line(found), sep="\n", flush=True)
+    return found
+
+
+def _conclude(
+    rows: Sequence[Row], wakes: wake.Wakes | None, found: late.Late | None, peaks: Peaks
+) -> None:
     verdicts = [*report.of_rows(rows), *report.of_history(rows), *report.of_memory(peaks)]
     if wakes:
         verdicts.append(report.of_wake(wakes))
+    if found:
+        verdicts += report.of_late(found)
     print("", *report.memory(peaks), "", *verdicts, sep="\n")
 
 

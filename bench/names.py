@@ -12,3 +12,4 @@ ONE_BY_ONE: Final = "BENCH_ONE_BY_ONE"  # set: handlers wait for the commit of t
 ENGINE: Final = "BENCH_ENGINE"  # set: the database engine instead of the project's
 PLAIN_ENGINE: Final = "django.db.backends.postgresql"
 COUNTING_ENGINE: Final = "ojs_project.database"
+GROUPED = "bench-grouped"  # queue of the members of workflows, and of the jobs beside them

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench import pgbench, requests
+from bench import pgbench, requests, streams
+from bench.backlogs import DUE, OUTLIVED, Backlog
 from bench.cpu import metered
 from bench.dataset import Dataset
 from bench.load import Client, Cycle, Measured
 from bench.names import CLAIMED, COUNTING_ENGINE, PLAIN_ENGINE
 from bench.stack import Process, Stack, StackError
-from bench.statements import complete, text
+from bench.statements import claim, complete, text
 
 WORKER_PROCESSES = 2
 WORKER_CONNECTIONS = 4  # each process has one that claims and one that acknowledges
+GROUP = 1000  # members of a workflow
 WARM_JOBS = 2000  # ended before a worker counts as started
 
 
@@ -78,7 +80,7 @@ def _cycles(
     batch: int, target: Target, clients: int, seconds: float, *, connections: int = 0
 ) -> Measured:
     script = target.folder / f"cycle-{batch}.sql"
-    script.write_text(text("cycle", count=batch, complete=complete()))
+    script.write_text(text("cycle", claim=claim(batch), complete=complete()))
     before = target.dataset.unfinished()
     with metered() as meter:
         _, took = pgbench.run(target.dataset.database, script, connections or clients, seconds)
@@ -118,6 +120,18 @@ def _claims(batch: int, engine: str = "") -> Slice:
     return partial(_http, partial(requests.claim, batch), engine=engine)
 
 
+def _by_loops(backlog: Backlog, target: Target, _clients: int, seconds: float) -> Measured:
+    return backlog.by_loops(target.dataset.database, seconds)
+
+
+def _plainly(backlog: Backlog, target: Target, _clients: int, seconds: float) -> Measured:
+    return backlog.by_pgbench(target.dataset.database, target.folder, seconds)
+
+
+def _groups(*, plain: bool) -> Slice:
+    return partial(_http, partial(requests.group, GROUP, plain=plain))
+
+
 _WORKER_LIMIT = partial(_cycles, 50, connections=WORKER_CONNECTIONS)
 
 PATHS = (
@@ -127,6 +141,10 @@ PATHS = (
     BenchPath(
         "batch", "enqueue 100 per request", 0.15, _enqueues(100), partial(_inserts, 100),
         stores=True,
+    ),
+    BenchPath(
+        "unique", "enqueue 1 with `unique`", None, partial(_http, requests.enqueue_unique),
+        _enqueues(1), against="plain", stores=True, at_all_clients=False, on_all_datasets=False,
     ),
     BenchPath("fetch", "fetch 1 + ack 1", 0.30, _claims(1), partial(_cycles, 1), needed=5_000),
     BenchPath(
@@ -146,12 +164,32 @@ PATHS = (
         is_http=False, at_all_clients=False,
     ),
     BenchPath(
+        "promote", "promotion of due jobs", 0.40, partial(_by_loops, DUE),
+        partial(_plainly, DUE), stores=True, is_http=False, at_all_clients=False,
+        on_all_datasets=False,
+    ),
+    BenchPath(
+        "retention", "removal of ended jobs", None, partial(_by_loops, OUTLIVED),
+        partial(_plainly, OUTLIVED), least=5_000, stores=True, is_http=False,
+        at_all_clients=False, on_all_datasets=False,
+    ),
+    BenchPath(
+        "workflow", "group of 1,000, stored and completed", None, _groups(plain=False),
+        _groups(plain=True), against="plain", stores=True, at_all_clients=False,
+        on_all_datasets=False,
+    ),
+    BenchPath(
         "snapshot", "fetch 1 + ack 1, snapshot held", 0.80, _claims(1), _claims(1),
         against="before", needed=5_000, at_all_clients=False, holds_snapshot=True,
     ),
     BenchPath(
         "snapshot50", "fetch 50 + ack, snapshot held", 0.80, _claims(50), _claims(50),
         against="before", needed=40_000, at_all_clients=False, holds_snapshot=True,
+    ),
+    BenchPath(
+        "sse", "events to each of 200 streams", None, partial(streams.fan_out, 200),
+        partial(streams.fan_out, 1), against="one", stores=True, at_all_clients=False,
+        on_all_datasets=False,
     ),
     BenchPath(
         "engine-enqueue", "enqueue 1, counting engine", None,

@@ -18,11 +18,22 @@ class PgbenchError(Exception):
 
 def run(database: Database, script: Path, clients: int, seconds: float) -> tuple[int, float]:
     """Run `script` with as many connections; returns transactions and the seconds they took."""
+    return _run(database, script, clients, "--time", max(1, round(seconds)))
+
+
+def run_number(database: Database, script: Path, transactions: int) -> tuple[int, float]:
+    """Run `script` so often with one connection; returns the same."""
+    return _run(database, script, 1, "--transactions", transactions)
+
+
+def _run(
+    database: Database, script: Path, clients: int, bound: str, limit: int
+) -> tuple[int, float]:
     done = subprocess.run(
         [
             bin_dir() / "pgbench", "--no-vacuum", "--protocol", "prepared",
             "--client", str(clients), "--jobs", str(min(THREADS, clients)),
-            "--time", str(max(1, round(seconds))), "--file", script, database.url,
+            bound, str(limit), "--file", script, database.url,
         ],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

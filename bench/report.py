@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.late import Late
 from bench.memory import HTTP, Peaks
 from bench.slices import BAR_CLIENTS, Row, percentile
 from bench.wake import Wakes
@@ -10,6 +11,7 @@ from bench.wake import Wakes
 HISTORY_BAR = 0.90  # of the rate without a history
 HTTP_BAR_MIB = 150
 WAKE_BAR_MS = 25
+LATE_BAR_MS = 1000
 BUSY = 0.7  # of a core: beyond it the client may be what limits
 
 COLUMNS = (
@@ -61,12 +63,11 @@ def _ms(value: float | None) -> str:
 def of_rows(rows: Sequence[Row]) -> Iterator[Verdict]:
     """Compare rows with the bars."""
     for row in rows:
-        if row.bar is None:
-            continue
-        title = f"{row.path.title}, {row.dataset}, ratio to {row.path.against}"
-        found = f"{row.ratio:.0%} (CPU {row.cpu_ratio:.0%})"
-        yield Verdict(title, found, f">= {row.bar:.0%}", not row.is_below)
-        if least := row.path.least:
+        if row.bar is not None:
+            title = f"{row.path.title}, {row.dataset}, ratio to {row.path.against}"
+            found = f"{row.ratio:.0%} (CPU {row.cpu_ratio:.0%})"
+            yield Verdict(title, found, f">= {row.bar:.0%}", not row.is_below)
+        if (least := row.path.least) and row.clients == BAR_CLIENTS:
             title = f"{row.path.title}, {row.dataset}, jobs/s"
             yield Verdict(title, f"{row.rate:,.0f}", f">= {least:,.0f}", row.rate >= least)
 
@@ -98,6 +99,25 @@ def of_wake(wakes: Wakes) -> Verdict:
     p99 = percentile(wakes.jobs, 0.99) or 0.0
     title = f"enqueue to handler start on an idle server, p99 ms of {len(wakes.jobs)}"
     return Verdict(title, f"{p99:.1f}", f"< {WAKE_BAR_MS}", p99 < WAKE_BAR_MS)
+
+
+def of_late(late: Late) -> Iterator[Verdict]:
+    """Compare the worst lateness with its bar; what never came is as late as can be."""
+    for name, found, wanted in (
+        (f"{late.due:,} scheduled jobs", late.jobs, late.due),
+        (f"{late.ticking:,} schedules", late.ticks, late.ticking),
+    ):
+        worst = max(found) if len(found) >= wanted else float("inf")
+        title = f"{name} among {late.waiting:,} waiting, most ms late"
+        yield Verdict(title, f"{worst:.0f}", f"< {LATE_BAR_MS}", worst < LATE_BAR_MS)
+
+
+def late_line(late: Late) -> str:
+    """Write how late they were."""
+    return "\n".join(
+        f"ms late, {name}: {_of(values)}, max {max(values, default=0):.1f} of {len(values):,}"
+        for name, values in (("scheduled jobs", late.jobs), ("ticks of schedules", late.ticks))
+    )
 
 
 def wakes_line(wakes: Wakes) -> str:

@@ -1,6 +1,7 @@
 """What the HTTP paths send: requests as bytes, and the cycles made of them."""
 
 import re
+import secrets
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import orjson
 
 from bench.load import Cycle
-from bench.names import ARGS, CLAIMED, ENQUEUED, META, NOOP
+from bench.names import ARGS, CLAIMED, ENQUEUED, GROUPED, META, NOOP
 
 JOB_ID = re.compile(rb'"id":"([0-9a-f-]{36})"')
 WORKER = "bench-worker"
@@ -21,6 +22,17 @@ def enqueue(batch: int, key: str) -> Callable[[], Cycle]:
     one = {"type": NOOP, "queue": ENQUEUED, "args": ARGS, "meta": META}
     path, body = ("/jobs", one) if batch == 1 else ("/jobs/batch", {"jobs": [one] * batch})
     return partial(_once, _request(key, path, orjson.dumps(body)), batch)
+
+
+def enqueue_unique(key: str) -> Callable[[], Cycle]:
+    """Store one job with a fingerprint of its own per request."""
+    return partial(_once_unique, key)
+
+
+def _once_unique(key: str) -> Cycle:
+    args = [*ARGS, secrets.token_hex(8)]
+    yield push(key, {"type": NOOP, "queue": ENQUEUED, "args": args, "meta": META, "unique": {}})
+    return 1
 
 
 def push(key: str, job: dict[str, Any]) -> bytes:
@@ -44,6 +56,29 @@ def _claimed(fetch: bytes, ack: Callable[[str, list[bytes]], bytes], key: str) -
     ids = JOB_ID.findall((yield fetch))
     if ids:
         yield ack(key, ids)
+    return len(ids)
+
+
+def group(size: int, key: str, *, plain: bool = False) -> Callable[[], Cycle]:
+    """Claim 100 members and acknowledge them; where none is left store a group of `size`.
+
+    `plain`: as many jobs without a workflow.
+    """
+    one = {"type": NOOP, "args": ARGS, "meta": META, "options": {"queue": GROUPED}}
+    path, form = ("/jobs/batch", {}) if plain else ("/workflows", {"type": "group"})
+    create = _request(key, path, orjson.dumps({**form, "jobs": [one] * size}))
+    wish: dict[str, Any] = {"queues": [GROUPED], "count": 100, "worker_id": WORKER}
+    return partial(_grouped, create, _request(key, "/workers/fetch", orjson.dumps(wish)), key, [])
+
+
+def _grouped(create: bytes, fetch: bytes, key: str, creating: list[bool]) -> Cycle:
+    ids = JOB_ID.findall((yield fetch))
+    if ids:
+        yield _ack_all(key, ids)
+    elif not creating:  # by another connection of this process
+        creating.append(True)
+        yield create
+        creating.clear()
     return len(ids)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from bench import streams
 from bench.database import Database
 from bench.memory import Peaks
 from bench.names import ENGINE, ONE_BY_ONE
@@ -36,6 +37,7 @@ class Stack:
     database: Database
     folder: Path
     peaks: Peaks
+    scopes: str = "producer,worker,ojs:data:read"  # of the key
     port: int = 0
     key: str = ""
     _processes: list[Process] = field(default_factory=list)
@@ -46,7 +48,7 @@ class Stack:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._environment = self._make_environment()
         self._run("migrate", "--verbosity", "0")
-        self.key = self._run("createapikey", "bench", "--scopes", "producer,worker").strip()
+        self.key = self._run("createapikey", "bench", "--scopes", self.scopes).strip()
         self.port = self._begin_server({})
         self._begin([*MANAGE, "runworker", "--no-handlers"])
         return self
@@ -100,6 +102,8 @@ class Stack:
             "OJS_SECRET_KEY": secrets.token_urlsafe(50),
             "OJS_AUTH": "apikey",
             "OJS_ALLOWED_HOSTS": "*",
+            **streams.SETTINGS,
+            "OJS_RETENTION_EVENT_ROWS": "0",  # a history is measured with all of its events
         }
 
     def _begin(self, command: Sequence[str], more: Mapping[str, str] | None = None) -> Process:

@@ -1,13 +1,16 @@
 """The SQL of the benchmarks, filled in with the one job and the product's own statements."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-from bench.names import ARGS, META, NOOP
+from bench.names import ARGS, CLAIMED, META, NOOP
 from jobs.domain.envelope import attributes, parse_job
 
 FOLDER = Path(__file__).resolve().parent / "sql"
+PLACE = re.compile(r"%\((\w+)\)s")
+LEASE_MS = 1_800_000
 PRODUCT = FOLDER.parent.parent / "jobs" / "sql"
 
 
@@ -25,10 +28,27 @@ def script(name: str, **values: Any) -> str:
     return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
 
 
+def claim(count: int) -> str:
+    """Return the product's claim of `count` jobs by a client of pgbench: no pool, no hints."""
+    given = {
+        "queues": f"ARRAY['{CLAIMED}']",
+        "limit": str(count),
+        "worker_id": "'pgbench-' || :client_id",
+        "default_lease_ms": str(LEASE_MS),
+        "binds": "false",
+    }
+    return PLACE.sub(lambda found: f"({given.get(found[1], 'NULL')})", script_of("claim"))
+
+
 def complete() -> str:
     """Return the product's acknowledgement, its parameters as variables of pgbench."""
-    found = (PRODUCT / "complete.sql").read_text()
-    return found.replace("%(acks)s", ":acks").replace("%(watched)s", "false").rstrip()
+    return script_of("complete").replace("%(acks)s", ":acks").replace("%(watched)s", "false")
+
+
+def script_of(name: str) -> str:
+    """Return a statement of the product without its comments."""
+    lines = (PRODUCT / f"{name}.sql").read_text().splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
 
 
 def _job() -> dict[str, str]:

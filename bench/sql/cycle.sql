@@ -1,6 +1,5 @@
 -- The limit of claiming: the product's own claim and acknowledgement, two transactions.
 SELECT coalesce(json_agg(json_build_object('id', c.id, 'worker_id', 'pgbench-' || :client_id,
                                            'has_result', false)), '[]') AS acks
-  FROM ojs_claim(ARRAY['bench'], NULL, {count}, 'pgbench-' || :client_id, NULL, 1800000,
-                 NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS c \gset
+  FROM ({claim}) AS c \gset
 {complete};

@@ -1,0 +1,1 @@
+"""python -m bench.fairness: what fair scheduling promises, held against a real server."""

@@ -1,0 +1,117 @@
+"""What fairness costs: the product's claim in several situations, in turns on one connection.
+
+The backend's own CPU time counts (Linux tells it in nanoseconds), because it depends least on who
+else uses the machine; without it the time on the clock does.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psycopg
+
+from bench.database import Database, Row
+from bench.fairness.finding import Finding, at_most
+from bench.fairness.stage import Stage
+from bench.statements import LEASE_MS, script_of
+
+CLAIMS = {1: 100, 50: 20}  # by their size: how many in a slice
+WARM = 5
+ONE_QUEUE, HUNDRED, MANY_TENANTS = 1.1, 2.0, 2.0
+NOTHING = dict.fromkeys((
+    "lease_ms", "tenant", "routes", "pool", "pool_cap", "bound", "terms", "turns", "strategy",
+    "weights", "ratio", "rotation_ms", "low_ranks", "low_vts", "low_lanes", "low_seqs",
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A claim in one situation, and what each slice of it took per job."""
+
+    title: str
+    given: Mapping[str, Any]
+    cpu_us: list[float] = field(default_factory=list)
+    wall_us: list[float] = field(default_factory=list)
+
+    def at(self) -> float:
+        """Return the CPU time of the backend per job in us, or the time where it is not told."""
+        return median(self.cpu_us) or median(self.wall_us)
+
+
+def of_queues(stage: Stage, slices: int) -> Iterator[Finding]:
+    """Compare the claim as a FETCH without a pool makes it, and that of 100 weighted queues."""
+    version = stage.database.number("SELECT version FROM ojs_terms WHERE id = 1")
+    for count, claims in CLAIMS.items():
+        names = [f"cost{count}-{n}" for n in range(100)]
+        # as many lanes and jobs beside each other as there are in the other cases
+        bare, one, many = f"cost{count}-bare", f"cost{count}-one", names
+        total = (slices + 1) * claims * count
+        stage.fill({bare: total, one: total, **dict.fromkeys(many, total // 25 + 10 * count)})
+        ways = [
+            Way("bare", {"queues": [bare]}),
+            Way("one queue", {"queues": [one], "terms": version}),
+            Way("100 queues, weighted", {
+                "queues": many, "terms": version, "turns": f"cost{count}", "strategy": 2,
+                "weights": [float(1 + n % 10) for n in range(100)],
+            }),
+        ]  # fmt: skip
+        _measure(stage.database, ways, count, slices)
+        yield _compared(count, ways[1], ways[0], ONE_QUEUE)
+        yield _compared(count, ways[2], ways[0], HUNDRED)
+
+
+def of_tenants(stage: Stage, slices: int, tenants: int, each: int) -> Iterator[Finding]:
+    """Compare the claim from a queue that many tenants share with that from one of one tenant."""
+    stage.fill({("alone", "t0"): tenants * each})
+    stage.fill({("shared", f"t{n}"): each for n in range(tenants)})
+    stage.database.run("VACUUM (ANALYZE)")
+    version = stage.database.number("SELECT version FROM ojs_terms WHERE id = 1")
+    for count in CLAIMS:
+        ways = [
+            Way("one tenant", {"queues": ["alone"], "terms": version}),
+            Way(f"{tenants:,} tenants", {"queues": ["shared"], "terms": version}),
+        ]
+        _measure(stage.database, ways, count, slices)
+        yield _compared(count, ways[1], ways[0], MANY_TENANTS)
+
+
+def _measure(database: Database, ways: list[Way], count: int, slices: int) -> None:
+    statement = script_of("claim").encode()
+    with database.connect() as connection:
+        pid = connection.info.backend_pid
+        for n in range(slices + 1):
+            for way in ways:
+                sent = {**NOTHING, "limit": count, "worker_id": "cost", "binds": False,
+                        "default_lease_ms": LEASE_MS, **way.given}  # fmt: skip
+                claims = CLAIMS[count] if n else WARM
+                cpu, began = _cpu_ns(pid), time.perf_counter()
+                jobs = _claimed(connection, statement, sent, claims)
+                if n:
+                    way.wall_us.append((time.perf_counter() - began) * 1e6 / jobs)
+                    way.cpu_us.append((_cpu_ns(pid) - cpu) / 1e3 / jobs)
+
+
+def _claimed(
+    connection: "psycopg.Connection[Row]", statement: bytes, sent: Mapping[str, Any], claims: int
+) -> int:
+    jobs = 0
+    for _ in range(claims):
+        jobs += connection.execute(statement, sent, prepare=True).rowcount
+    return jobs
+
+
+def _cpu_ns(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
+    except (OSError, ValueError):
+        return 0
+
+
+def _compared(count: int, way: Way, with_: Way, bound: float) -> Finding:
+    note = f"{way.at():.0f} and {with_.at():.0f} us of a backend per job, clock "
+    note += f"{median(way.wall_us):.0f} and {median(with_.wall_us):.0f}"
+    title = f"fetch({count}): {way.title} against {with_.title}"
+    return at_most("cost", title, bound, way.at() / with_.at(), note)

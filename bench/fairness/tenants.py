@@ -1,0 +1,61 @@
+"""What is promised of tenants that share a queue: no burst holds others up, shares by weight."""
+
+from collections.abc import Iterator
+from string import ascii_uppercase
+
+from bench.fairness.fetchers import Fetched
+from bench.fairness.finding import Finding, at_least, at_most
+from bench.fairness.queues import MARGIN, MIXED, POINTS, WINDOW
+from bench.fairness.shares import shares_of, worst_jain, worst_share
+from bench.fairness.stage import Stage
+
+OWN, TIMES = 10, 2  # jobs of each tenant beside the burst, and their bound
+JAIN = 0.99
+
+
+def burst(stage: Stage, jobs: int) -> Iterator[Finding]:
+    """One tenant's backlog does not hold up 25 others who come while it is being worked off."""
+    first, others = ascii_uppercase[0], ascii_uppercase[1:]
+    for most in (1, MIXED):
+        queue = f"burst-{most}"
+        stage.fill({(queue, first): jobs})
+        marks: list[int] = []
+
+        def come(fetched: Fetched, queue: str = queue, marks: list[int] = marks) -> None:
+            fetched.wait_for(MARGIN)
+            stage.fill({(queue, tenant): OWN for tenant in others})
+            marks.append(stage.last_event())
+
+        bound = TIMES * OWN * len(ascii_uppercase)
+        turns = MARGIN + 6 * bound + stage.number * most
+        wish = {"queues": [queue]}
+        fetched = stage.fetchers().fetch(wish, min(turns, jobs), most, come)
+        starts = stage.order([queue], fetched).by_number()
+        after = [start.tenant for start in starts if start.seq > marks[0]]
+        last = max((n for n, tenant in enumerate(after, 1) if tenant != first), default=len(after))
+        missing = OWN * len(others) - sum(start.tenant != first for start in starts)
+        title = f"A has {jobs:,}, B to Z come with {OWN} each, fetch(1..{most})"
+        yield at_most("tenants", f"{title}: turns until their last start", bound, last)
+        yield at_most("tenants", f"{title}: of their jobs not started by then", 0, missing)
+
+
+def shared(stage: Stage, turns: int) -> Iterator[Finding]:
+    """Tenants of a queue get equal shares, or those of their weights."""
+    for most in (1, MIXED):
+        asked = turns + stage.number * most + MARGIN
+        how = f"fetch(1..{most})"
+        queue, names = f"equal-{most}", [f"t{n}" for n in range(20)]
+        stage.fill({(queue, name): asked // 10 for name in names})
+        fetched = stage.fetchers().fetch({"queues": [queue]}, turns, most)
+        order = [start.tenant for start in stage.order([queue], fetched).starts]
+        found = worst_jain(order, names, WINDOW)
+        yield at_least("tenants", f"20 equal, {how}: Jain's index of any {WINDOW:,}", JAIN, found)
+
+        queue, weights = f"weighted-{most}", {"A": 5, "B": 3, "C": 1, "D": 1}
+        stage.fill({(queue, tenant): asked for tenant in weights})
+        fairness = {"weights": {"A": 5, "B": 3}, "default_weight": 1}
+        wish = stage.pool(queue, queues=[queue], tenant_fairness=fairness)
+        fetched = stage.fetchers().fetch(wish, turns, most)
+        order = [start.tenant for start in stage.order([queue], fetched).starts]
+        worst = 100 * worst_share(order, shares_of(weights), WINDOW)
+        yield at_most("tenants", f"5:3:1:1, {how}: points off in any {WINDOW:,}", POINTS, worst)
