@@ -7,7 +7,9 @@ BIN := $(VENV)/bin
 JOBS ?= 4
 ARGS ?=
 
-.PHONY: setup run test lint types bench clean
+COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
+
+.PHONY: setup run test lint types bench fairness lock clean
 
 setup: $(VENV)/.installed
 
@@ -37,6 +39,16 @@ types: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
+
+# what fair scheduling promises, against a real server
+fairness: $(VENV)/.dev
+	$(BIN)/python -m bench.fairness $(ARGS)
+
+# needs uv; keeps what is pinned and still fits; uv writes no index address unless told to
+lock:
+	echo 'django<6' | $(COMPILE) --python-version 3.11 pyproject.toml -o requirements.lock
+	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra dev pyproject.toml -o requirements-dev.lock
+	echo 'django>=6' | $(COMPILE) --python-version 3.13 --extra dev pyproject.toml -o requirements-dev-django6.lock
 
 clean:
 	rm -rf $(VENV) .venv313 .ojs .coverage htmlcov

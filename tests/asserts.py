@@ -8,8 +8,8 @@ from jobs import queries
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.events import Kind
 from jobs.domain.job import Job
-from jobs.domain.states import CODES, State, may, state_of
-from jobs.models import Event, Finished, Later, Lease, Ready
+from jobs.domain.states import CODES, TERMINAL, State, may, state_of
+from jobs.models import Event, Finished, Hold, Later, Lease, Ready
 from jobs.models import Job as Row
 from jobs.services.show import show
 
@@ -67,7 +67,16 @@ def assert_rows_stand_for_jobs() -> None:
             kind = FLAGGED if row.dead_letter else row.state
             assert finished.pop(row.id, []) == [(row.queue, kind, row.finished_at)], f"{row.id}"
     assert not narrow, "narrow rows without a live job"
+    leases = Lease.objects.exclude(limits=None).values_list("id", "limits")
+    counted = {(limit, job_id) for job_id, ids in leases for limit in ids or ()}
+    assert set(Hold.objects.values_list("limit_id", "job_id")) == counted
     assert not finished, "index entries without an ended job"
+
+
+def removed_counts() -> list[int]:
+    """Return how many jobs each removal by retention stands for."""
+    events = Event.objects.filter(kind=Kind.REMOVED, job_id=None)
+    return [data["count"] for data in events.values_list("data", flat=True) if data]
 
 
 def recount() -> dict[tuple[str, State], int]:
@@ -87,6 +96,24 @@ def assert_depths_equal_recount() -> None:
     assert counted == recount()
 
 
+def assert_loads_equal_recount() -> None:
+    """What waits in each queue is counted exactly, in jobs and bytes. Spec: contract 27 §4."""
+    wanted: dict[str, queries.Load] = {}
+    waits = {State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE}
+    ids = [str(job_id) for job_id in Row.objects.values_list("id", flat=True)]
+    sizes = {str(job_id): size for job_id, size in Row.objects.values_list("id", "bytes")}
+    for job in queries.jobs(ids).values():
+        load = wanted.get(job.queue, queries.Load())
+        if state_of(job.state) in waits:
+            load = queries.Load(load.jobs + 1, load.bytes + sizes[job.id])
+        wanted[job.queue] = load
+    names = {*wanted, *queries.depths()}
+    found = queries.loads(sorted(names))
+    assert {name: found.get(name, queries.Load()) for name in names} == {
+        name: wanted.get(name, queries.Load()) for name in names
+    }
+
+
 def events_of(job_ids: Iterable[str] | None = None) -> dict[str, list[Event]]:
     """Return the events of jobs by id, in the order of the record."""
     found: dict[str, list[Event]] = defaultdict(list)
@@ -101,10 +128,19 @@ def events_of(job_ids: Iterable[str] | None = None) -> dict[str, list[Event]]:
 def replay(events: Iterable[Event]) -> State | None:
     """Follow one job's events; each step must be legal and start where the one before ended."""
     current: State | None = None
+    moving: State | None = None
     for event in events:
+        if event.kind in {Kind.LEFT_QUEUE, Kind.CAME_TO_QUEUE}:
+            # one statement writes both: the job is in the same state in another queue
+            left = event.kind == Kind.LEFT_QUEUE
+            code = event.from_state if left else event.to_state
+            assert code is not None
+            assert (current if left else moving) is state_of(code)
+            current, moving = (None, current) if left else (moving, None)
+            continue
         if event.kind == Kind.REMOVED:
-            assert event.from_state == CODES[State.DISCARDED]
-            assert current is State.DISCARDED
+            assert current in TERMINAL
+            assert event.from_state == CODES[current]
             current = None
             continue
         if event.to_state is None:
@@ -124,11 +160,14 @@ def assert_events_replay() -> None:
     for job_id in map(str, Row.objects.values_list("id", flat=True)):
         assert replay(events.pop(job_id, [])) is state(job_id)
     for job_id, of_gone in events.items():
-        assert replay(of_gone) is None, f"{job_id} is gone, its events do not say so"
+        # what retention removes has no event of its own
+        gone = {None, *TERMINAL}
+        assert replay(of_gone) in gone, f"{job_id} is gone, its events do not say so"
 
 
 def assert_store_is_sound() -> None:
     """Rows, index, counts and events tell the same story."""
     assert_rows_stand_for_jobs()
     assert_depths_equal_recount()
+    assert_loads_equal_recount()
     assert_events_replay()

@@ -14,28 +14,37 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
+from jobs.extensions import tables
 from jobs.services.reset import forget, reset
 from tests.processes import kill_family, until
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 ROOT = Path(__file__).resolve().parent.parent
 _TABLES = re.findall(r"ojs_\w+", (ROOT / "jobs/sql/reset.sql").read_text().partition("TRUNCATE")[2])
-EMPTY = "; ".join(map("DELETE FROM {}".format, _TABLES))
 
 
+_serving: list["subprocess.Popen[bytes]"] = []
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the tests with a real server come last and in one process of the run.
-
-    It lives to the end of the run, and its loops move the jobs of every later test of the process.
-    """
-    items.sort(key=_has_server)
+    """Let the tests with a real server come first, in two processes of the run: they wait much."""
+    items.sort(key=_has_server, reverse=True)
     for item in items:
         if _has_server(item):
-            item.add_marker(pytest.mark.xdist_group("server"))
+            is_case = item.path.parent.name == "conformance"
+            item.add_marker(pytest.mark.xdist_group("conformance" if is_case else "server"))
 
 
 def _has_server(item: pytest.Item) -> bool:
     return "server" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the server after the last test with one: its loops would move the jobs of later tests."""
+    if _serving and not (nextitem and _has_server(nextitem)):
+        end_all(_serving)
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +103,14 @@ def empty() -> None:
         if cursor.fetchone()[0]:
             reset()
             return
-        cursor.execute(EMPTY)
+        cursor.execute(
+            " UNION ALL ".join(
+                f"SELECT '{name}' WHERE EXISTS (SELECT FROM {name})"  # noqa: S608
+                for name in (*_TABLES, *tables())
+            )
+        )
+        if filled := [name for (name,) in cursor]:
+            cursor.execute("; ".join(map("DELETE FROM {}".format, filled)))
     forget()
 
 
@@ -123,10 +139,16 @@ def spawn(database_url: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]
         return process
 
     yield start
-    for process in started:
+    end_all(started)
+
+
+def end_all(processes: list["subprocess.Popen[bytes]"]) -> None:
+    """End processes, by force where they do not heed the signal, and empty the list."""
+    for process in processes:
         if process.poll() is None:
             process.terminate()
-    for process in started:
+    while processes:
+        process = processes.pop()
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
@@ -145,12 +167,12 @@ def free_port() -> int:
 def server(spawn: Callable[..., subprocess.Popen[bytes]]) -> str:
     """Return the URL of a real server with its loops, on this worker's test database."""
     port = free_port()
-    spawn(
+    granian = spawn(
         "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
         "--workers", "2", "--blocking-threads", "4", "--log-level", "warning",
         "ojs_project.wsgi:application",
     )  # fmt: skip
-    spawn("manage.py", "runworker", "--no-handlers")
+    _serving.extend([granian, spawn("manage.py", "runworker", "--no-handlers")])
     url = f"http://127.0.0.1:{port}"
     wait_until_healthy(url)
     return url

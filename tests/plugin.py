@@ -5,6 +5,7 @@ xdist worker has its own database in it.
 """
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -56,3 +57,10 @@ def pytest_unconfigure() -> None:
         cluster = CLUSTER.pop()
         cluster.stop(immediately=True)
         shutil.rmtree(cluster.folder.parent, ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    """Let collections pass by what lives to the end: seven thousand tests are a large heap."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)

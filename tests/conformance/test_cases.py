@@ -1,4 +1,4 @@
-"""The published conformance cases, level 0 and 1, against a real server and its loops."""
+"""The published conformance cases against a real server and its loops."""
 
 import importlib.util
 import sys

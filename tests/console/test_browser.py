@@ -12,8 +12,9 @@ from tests.console.conftest import PASSWORD, WAIT_MS
 from tests.factories import JobFactory, stored_ids
 
 expect.set_options(timeout=WAIT_MS)
-PATHS = ("/console/", "/console/jobs", "/console/queues", "/console/dead-letter",
-         "/console/workers")  # fmt: skip
+PATHS = ("/console/", "/console/jobs/", "/console/queues/", "/console/dead-letter/",
+         "/console/rate-limits/", "/console/workers/", "/console/events/",
+         "/console/webhooks/")  # fmt: skip
 
 
 def test_the_overview_follows_what_happens_without_a_reload(page: Page) -> None:
@@ -23,6 +24,24 @@ def test_the_overview_follows_what_happens_without_a_reload(page: Page) -> None:
     stored_ids(1234)
     expect(tile).to_have_text(re.compile(r"1\s234"))
     assert page.evaluate("window.isSamePage")
+
+
+def test_every_page_is_in_sight_on_a_small_laptop(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    bar = "document.querySelector('.top nav')"
+
+    assert page.evaluate(f"{bar}.scrollWidth <= {bar}.clientWidth")
+    assert page.locator(".top nav a").last.inner_text() == "Audit"
+
+
+def test_events_are_added_while_they_happen(page: Page) -> None:
+    page.goto("/console/events/?type=job.*")
+    expect(page.locator("#following")).to_have_text("Following live")
+    (job_id,) = stored_ids(1)
+    row = page.locator("tr.new")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("job.enqueued")
+    assert row.get_by_role("link").get_attribute("href") == f"/console/jobs/{job_id}/"
 
 
 def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:
@@ -43,7 +62,7 @@ def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:
 
 def test_a_refused_question_does_nothing(page: Page) -> None:
     job = JobFactory.create()
-    page.goto(f"/console/jobs/{job.id}")
+    page.goto(f"/console/jobs/{job.id}/")
     page.on("dialog", lambda dialog: dialog.dismiss())
     page.get_by_role("button", name="Cancel").click()
     assert_state(State.AVAILABLE, job.id)
@@ -52,8 +71,8 @@ def test_a_refused_question_does_nothing(page: Page) -> None:
 
 def test_an_open_part_stays_open_when_the_page_refreshes(page: Page) -> None:
     job = JobFactory.create()
-    page.goto(f"/console/jobs/{job.id}")
-    page.locator("summary").click()
+    page.goto(f"/console/jobs/{job.id}/")
+    page.locator("#envelope summary").click()
     page.locator("h1").click()  # the focus leaves the part, so that it may refresh
     cancel(job.id)
     expect(page.locator("h1 .badge")).to_have_text("cancelled")
@@ -75,7 +94,7 @@ def test_no_page_is_wider_than_the_screen(page: Page, width: int, scheme: str) -
     )
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    for path in (*PATHS, f"/console/jobs/{dead.id}"):
+    for path in (*PATHS, f"/console/jobs/{dead.id}/"):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -88,20 +107,20 @@ def test_logging_out_and_a_wrong_password(page: Page) -> None:
     page.get_by_label("Password").fill(PASSWORD + "x")
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("alert")).to_contain_text("do not match")
-    page.goto("/console/jobs")
+    page.goto("/console/jobs/")
     assert "/console/login" in page.url
 
 
 def test_pages_need_no_script(browser: Browser, server: str, operator: object) -> None:
     context = browser.new_context(base_url=server, java_script_enabled=False)
     tab = context.new_page()
-    tab.goto("/console/login")
+    tab.goto("/console/login/")
     tab.get_by_label("Name").fill("operator")
     tab.get_by_label("Password").fill(PASSWORD)
     tab.get_by_role("button", name="Log in").click()
     expect(tab.get_by_role("link", name="Dead letter").first).to_be_visible()
     job = JobFactory.create(state=State.DISCARDED, retry={"on_exhaustion": "dead_letter"})
-    tab.goto("/console/dead-letter")
+    tab.goto("/console/dead-letter/")
     tab.get_by_role("button", name="Retry", exact=True).click()
     expect(tab.get_by_role("status")).to_contain_text("available")
     assert_state(State.AVAILABLE, job.id)

@@ -11,13 +11,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from jobs.domain.states import State
+from jobs.models import Queue
 from jobs.services.cancel import cancel
 from jobs.services.fold import fold
 from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.queues import pause
 from tests.factories import JobFactory, stored, stored_ids
 
-PAGES = ("overview", "jobs", "queues", "dead_letter", "workers")
+PAGES = ("overview", "jobs", "queues", "dead_letter", "limits", "pools", "workers", "events")
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
 MOST_STATEMENTS = 16
 
@@ -59,9 +60,7 @@ def test_a_job_is_shown_to_nobody_without_permission(store: None, operator: User
 
 def test_every_page_shows_every_state_at_a_fixed_cost(console: Client) -> None:
     def cost(name: str) -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
+        with CaptureQueriesContext(connection) as captured:
             text(console, url(name))
         return len(captured)
 
@@ -69,10 +68,12 @@ def test_every_page_shows_every_state_at_a_fixed_cost(console: Client) -> None:
         for state in State:
             JobFactory.create(state=state, queue=f"{round_}-{state.value}")
         heartbeat(Report(f"worker-{round_}", queues=("a",), concurrency=3, hostname="host"))
-        pause(f"{round_}-active", "test")
+        pause(f"{round_}-active")
         fold(100_000)
 
     one_of_each("first")
+    for name in PAGES:  # whatever an earlier test left to expire goes with the first look at it
+        text(console, url(name))
     before = {name: cost(name) for name in PAGES}
     for n in range(5):
         one_of_each(f"more{n}")
@@ -105,12 +106,38 @@ def test_a_job_page_offers_what_its_state_allows(console: Client, state: State) 
     assert (url("act", "cancel") in page) == (
         state not in {State.COMPLETED, State.CANCELLED, State.DISCARDED}
     )
-    assert (url("act", "retry") in page) == (state is State.DISCARDED)
+    assert (url("act", "retry") in page) == (state in {State.DISCARDED, State.CANCELLED})
+    assert (url("act", "delete") in page) == (state is State.DISCARDED)
+
+
+def test_a_waiting_job_tells_why_it_waits(console: Client) -> None:
+    first, second = stored_ids(2, queue="mail", expires_at="+PT1H")
+    pause("mail")
+
+    page = text(console, url("job", second))
+
+    assert "Queue mail is paused: resume it to let its jobs start." in page
+    assert "1 ahead in its queue" in page
+    assert "No estimate: no end is known of what holds it back: gate queue." in page
+    assert page.count('<span class="badge">closed</span>') == 2  # and nobody fetches it
+    assert "next in its queue" not in text(console, url("job", first))
+
+
+def test_a_started_job_tells_what_picked_it(console: Client) -> None:
+    active = JobFactory.create(state=State.ACTIVE, worker_id="w7", queue="mail", priority=3)
+    cancelled = JobFactory.create(state=State.CANCELLED)
+
+    page = text(console, url("job", active.id))
+
+    assert "What picked it" in page
+    assert "on worker <code>w7</code>" in page
+    assert "from queue mail at priority 3" in page
+    assert "What picked it" not in text(console, url("job", cancelled.id))
 
 
 @pytest.mark.parametrize("job_id", [UNKNOWN, "nonsense", "%00"])
 def test_an_unknown_job_is_not_found(console: Client, job_id: str) -> None:
-    answer = console.get(f"{url('jobs')}/{job_id}")
+    answer = console.get(f"{url('jobs')}{job_id}/")
     assert answer.status_code == 404
     assert answer["Content-Type"].startswith("text/html")
 
@@ -206,3 +233,25 @@ def test_workers_that_ended_are_shown_on_request(console: Client) -> None:
     assert [w.id for w in console.get(url("workers")).context["workers"]] == ["alive"]
     all_of_them = console.get(url("workers", ended="1")).context["workers"]
     assert [worker.id for worker in all_of_them] == ["alive", "gone"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [
+        ({}, "Queue mail keeps at most 10\u202f000 dead jobs for 180 d."),
+        (
+            {"max_age": "PT36H", "max_count": 7},
+            "Queue mail keeps at most 7 dead jobs for 1 d 12 h.",
+        ),
+        ({"max_age": "PT36H", "max_count": 0}, "Queue mail keeps its dead jobs for 1 d 12 h."),
+        ({"max_age": None, "max_count": 7}, "Queue mail keeps at most 7 dead jobs."),
+    ],
+)
+def test_28_3_the_dead_letter_says_what_it_keeps(
+    console: Client, kept: dict[str, Any], shown: str
+) -> None:
+    stored(1, queue="mail")
+    Queue.objects.filter(name="mail").update(config={"retention": {"dead_letter": kept}})
+
+    assert shown in text(console, url("dead_letter", queue="mail"))
+    assert "Each queue keeps at most" in text(console, url("dead_letter"))

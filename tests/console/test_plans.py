@@ -9,14 +9,23 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from console import queries
 from console.filters import JobFilter, dead_letters, jobs
+from console.pools import PoolLine, detail
 from jobs.domain.states import State
+from jobs.models import Lease
 from jobs.services import queues
 from jobs.services.reset import reset
+from jobs.services.workers import WorkerFilter, workers
+from scheduling.domain.pool_request import parse_pool
+from scheduling.services import pools
 from tests.jobs.sql.test_plans import GROWING
-from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
+from tests.jobs.sql.volume import LEASE, SHAPES, analyze, job_id, load, touched_by
 
-pytestmark = pytest.mark.xdist_group("plans")
+pytestmark = pytest.mark.xdist_group("plans of console")
 
+POOL = {
+    "queues": {f"q{n}": n + 1 for n in range(20)}, "strategy": "weighted", "concurrency": 100,
+    "starvation_prevention": {"min_dispatch_ratio": 0.01},
+}  # fmt: skip
 LOOKED = 300  # rows a narrowed search may read here; the pages allow more
 MOST = 7_000  # index entries: a page of each of the hundred queues where none was chosen
 
@@ -34,7 +43,10 @@ CALLS: dict[str, Callable[[], object]] = {
     "failures": lambda: queries.failures(8),
     "hour": queries.hour,
     "queues": lambda: queues.all_stats(limit=20),
-    "workers": lambda: queries.workers(30_000, with_ended=False, size=50),
+    "pools": lambda: pools.page(limit=50, offset=0),
+    "pool": lambda: detail(PoolLine(pools.find("p"))),
+    "workers of a pool": lambda: workers(WorkerFilter(pool="p"), limit=100),
+    "workers": lambda: workers(WorkerFilter(), limit=50),
 }
 
 
@@ -46,6 +58,8 @@ def size(
     with django_db_blocker.unblock():
         reset()
         load(SHAPES[request.param])
+        pools.put(parse_pool("p", POOL))
+        Lease.objects.filter(id__lt=job_id(LEASE + 50)).update(pool="p")
         analyze()
         yield request.param
         connection.close()

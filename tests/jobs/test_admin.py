@@ -96,7 +96,7 @@ def test_a_key_is_made_and_its_text_shown_once(admin: Client) -> None:
     assert key.queues_enqueue == ["mail", "mail-*"]
     assert key.job_types == []
     assert set(key.scopes) == GROUPS["producer"]
-    assert key.created_by == "root"
+    assert key.created_by == "admin:root"
     assert text in admin.get(page("apikey", "changelist")).content.decode()
     for address in (page("apikey", "changelist"), page("apikey", "change", key.pk)):
         shown = admin.get(address).content.decode()

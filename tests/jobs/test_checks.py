@@ -1,27 +1,21 @@
 """System checks: what stops the start."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from jobs import checks, extensions
-from jobs.conf import from_mapping
+from jobs import checks
 
 
 @pytest.fixture
-def check(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def check(settings: Any) -> Any:
     """Return a function that gives the messages for `settings.OJS`."""
 
     def run(**ojs: Any) -> list[str]:
         settings.OJS = ojs
-        for module in (checks, extensions):
-            monkeypatch.setattr(module, "conf", lambda: from_mapping(ojs))
-        extensions.installed.cache_clear()
         return [f"{found.id}: {found.msg}" for found in checks.check_settings()]
 
-    yield run
-    extensions.installed.cache_clear()
+    return run
 
 
 def test_the_defaults_are_right(check: Any) -> None:
@@ -48,6 +42,23 @@ def test_the_defaults_are_right(check: Any) -> None:
             {"WORKER_SILENCE_MS": "30"},
             "ojs.E006: OJS['WORKER_SILENCE_MS'] is '30': use a positive number",
         ),
+        (
+            {"RETENTION_EVENT_ROWS": -1},
+            "ojs.E006: OJS['RETENTION_EVENT_ROWS'] is -1: use a positive number",
+        ),
+        (
+            {"RETENTION_COMPLETED": "7 days"},
+            "ojs.E010: OJS['RETENTION_COMPLETED'] is '7 days': use a duration such as P7D, or 0",
+        ),
+        (
+            {"RETENTION_DEAD_LETTER": "0", "RETENTION_DEAD_LETTER_JOBS": 0},
+            "ojs.E011: OJS['RETENTION_DEAD_LETTER'] and OJS['RETENTION_DEAD_LETTER_JOBS'] are both"
+            " 0: the dead letter must be bounded",
+        ),
+        (
+            {"PRUNING_POLICY": "keep"},
+            "ojs.E012: OJS['PRUNING_POLICY'] is 'keep': use delete or archive",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
 )
@@ -57,3 +68,10 @@ def test_a_wrong_setting_is_named(check: Any, ojs: dict[str, Any], problem: str)
 
 def test_no_keys_are_fine_when_allowed_by_name(check: Any) -> None:
     assert check(AUTH="off", ALLOW_INSECURE=True) == []
+
+
+def test_retention_may_be_without_bound(check: Any) -> None:
+    ages = ("COMPLETED", "CANCELLED", "DISCARDED", "EVENTS", "MINUTES")
+    unbounded = {f"RETENTION_{age}": "0" for age in ages}
+
+    assert check(**unbounded, RETENTION_EVENT_ROWS=0, RETENTION_DEAD_LETTER_JOBS=0) == []

@@ -1,12 +1,15 @@
 """Statements in files, run on the cursor that is kept with the connection."""
 
+import os
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import DataError, connection
+from django.db import DataError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from prometheus_client import REGISTRY
 
 from jobs.statements import Statements
 
@@ -67,3 +70,133 @@ def test_statements_are_logged_where_django_logs_them(statements: Statements) ->
         assert typed(statements) == ROW
 
     assert len(captured) == 1
+
+
+# --- the hot path ---------------------------------------------------------------------------------
+
+
+def hot(statements: Statements) -> Any:
+    """Run the statement with an id and a time the short way."""
+    return statements.hot_rows("typed", {"id": ID})
+
+
+def prepared() -> list[str]:
+    """Return the names of the statements that were prepared the short way."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE 'ojs%'")
+        return [name for (name,) in cursor.fetchall()]
+
+
+@pytest.fixture
+def fresh() -> None:
+    """Have a new connection."""
+    connection.close()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_hot_statement_is_prepared_once_and_read_alike(statements: Statements) -> None:
+    assert [hot(statements), hot(statements)] == [ROW, ROW]
+
+    assert prepared() == ["ojs_1"]
+
+
+def test_a_hot_statement_without_a_value_gets_null(statements: Statements) -> None:
+    assert statements.hot_rows("typed", {"id": None})[0][0] is None
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_hot_statement_belongs_to_the_transaction_around_it(statements: Statements) -> None:
+    with transaction.atomic():
+        assert hot(statements) == ROW
+        assert connection.connection.info.transaction_status.name == "INTRANS"
+
+    assert prepared() == []
+
+
+def test_a_hot_statement_is_prepared_anew_when_others_dropped_it(statements: Statements) -> None:
+    hot(statements)
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+
+    assert hot(statements) == ROW
+
+
+def test_a_hot_statement_is_prepared_anew_when_its_table_changed(tmp_path: Path) -> None:
+    (tmp_path / "all.sql").write_text("SELECT * FROM pg_temp.mine WHERE n > %(low)s::int")
+    statements = Statements(tmp_path)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE mine AS SELECT 1 AS n")
+        assert statements.hot_rows("all", {"low": 0}) == [(1,)]
+        cursor.execute("ALTER TABLE mine ADD more text DEFAULT 'x'")
+
+    assert statements.hot_rows("all", {"low": 0}) == [(1, "x")]
+    connection.close()
+
+
+def test_a_hot_statement_that_failed_leaves_the_next_ones_alone(statements: Statements) -> None:
+    with pytest.raises(DataError, match="division by zero"):
+        statements.hot_rows("divide", {"by": 0})
+
+    assert statements.hot_rows("divide", {"by": 1}) == [(1,)]
+
+
+def test_a_hot_statement_on_a_lost_connection_is_an_operational_error(
+    statements: Statements,
+) -> None:
+    hot(statements)
+    with connection.connection.__class__.connect(connection.connection.info.dsn) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid]
+        )
+
+    with pytest.raises(OperationalError):
+        hot(statements)
+    connection.close_if_unusable_or_obsolete()
+
+    assert hot(statements) == ROW
+
+
+def test_a_hot_statement_without_an_answer_is_an_operational_error(statements: Statements) -> None:
+    hot(statements)
+    with socket.socket(fileno=os.dup(connection.connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+    with pytest.raises(OperationalError):
+        hot(statements)
+    connection.close_if_unusable_or_obsolete()
+
+    assert hot(statements) == ROW
+
+
+def test_hot_statements_are_logged_where_django_logs_them(statements: Statements) -> None:
+    hot(statements)
+
+    with CaptureQueriesContext(connection) as captured:
+        assert hot(statements) == ROW
+
+    assert len(captured) == 1
+
+
+def test_hot_statements_pass_the_wrappers_of_their_connection(statements: Statements) -> None:
+    seen: list[str] = []
+
+    def wrapper(execute: Any, sql: str, params: Any, many: Any, context: Any) -> Any:
+        seen.append(sql)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(wrapper):
+        assert hot(statements) == ROW
+
+    assert len(seen) == 1
+
+
+def test_hot_statements_are_counted_as_others_are(statements: Statements) -> None:
+    def counted() -> float:
+        labels = {"alias": "default", "vendor": "postgresql"}
+        return REGISTRY.get_sample_value("django_db_execute_total", labels) or 0.0
+
+    hot(statements)
+    before = counted()
+    hot(statements)
+
+    assert counted() == before + 1

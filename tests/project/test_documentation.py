@@ -26,7 +26,7 @@ def documented() -> dict[str, tuple[bool, str]]:
 
 def read_by_code() -> set[str]:
     """Return every variable that the server's code asks for by name."""
-    asked = re.compile(r"env\.(?:text|flag|integer|names|is_set)\(\s*\"([A-Z_]+)\"")
+    asked = re.compile(r"env\.(?:text|flag|integer|names|is_set|duration_ms)\(\s*\"([A-Z_]+)\"")
     return {
         name
         for path in (ROOT / "ojs_project").rglob("*.py")
@@ -42,8 +42,10 @@ def test_every_variable_is_documented_and_no_other() -> None:
 
 def shown(value: Any) -> str:
     """Return a default as the manual writes it."""
-    if value == ():
+    if value in {(), None}:
         return "none"
+    if isinstance(value, tuple):
+        return f"`{','.join(value)}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
@@ -78,7 +80,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
-    for command in re.findall(r"manage\.py ([a-z]+)", page.read_text()):
+    for command in re.findall(r"manage\.py ([a-z_]+)", page.read_text()):
         assert command in get_commands(), command
 
 

@@ -23,6 +23,7 @@ SECRET_KEY = "x" * 50
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
+    "django.contrib.postgres",
     "rest_framework",
     "jobs.apps.JobsConfig",
     "shop",

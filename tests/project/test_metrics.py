@@ -116,7 +116,7 @@ def test_obs_3_loops_are_observed(servers: list[str], spawn: Spawn, tmp_path: Pa
     assert runner.wait(DEADLINE_S) == 0
 
 
-@pytest.mark.parametrize("path", ["/ojs/v1/health", "/console/login", "/ojs/v1/nowhere"])
+@pytest.mark.parametrize("path", ["/ojs/v1/health", "/console/login/", "/ojs/v1/nowhere"])
 def test_whole_bodies_come_with_their_length(servers: list[str], path: str) -> None:
     answer = get(servers[0] + path)
     head = httpx.head(servers[0] + path, timeout=DEADLINE_S)

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from django.urls import get_resolver
 
 from jobs.domain.errors import OJSError
 from jobs.migrations import _functions
@@ -44,7 +45,7 @@ def statements_used(app: Path) -> Counter[str]:
     used: Counter[str] = Counter()
     for function in ast.parse((app / "queries.py").read_text()).body:
         if isinstance(function, ast.FunctionDef):
-            used.update(set(re.findall(r"\b_rows\('(\w+)'", ast.unparse(function))))
+            used.update(set(re.findall(r"\b_(?:hot_)?rows\('(\w+)'", ast.unparse(function))))
     return used
 
 
@@ -81,6 +82,7 @@ ROW = re.compile(r"^\| `(\w+)` \| (\d{3}) \| (yes|no) \| .+ \|$", re.MULTILINE)
 
 def errors(base: type[OJSError] = OJSError) -> set[tuple[str, str, str]]:
     """Return (code, status, retryable) of every error there is."""
+    assert get_resolver().url_patterns  # whatever can answer is loaded
     found = set()
     for kind in base.__subclasses__():
         if hasattr(kind, "code"):

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.project.conftest import clean_environment
 
@@ -75,6 +77,15 @@ def test_loggers_write_one_json_object_per_line() -> None:
     assert (second["severity"], second["severity_number"]) == ("FATAL", 21)
 
 
+def test_a_command_answers_on_standard_output_and_logs_elsewhere() -> None:
+    code = "import logging; logging.getLogger('ojs.test').info('a line')"
+    done = run("manage.py", "shell", "-v", "0", "-c", f"print('answer'); {code}",
+               OJS_SECRET_KEY="x" * 50)  # fmt: skip
+
+    assert done.stdout == "answer\n"
+    assert done.stderr.endswith("INFO ojs.test a line\n")
+
+
 DATABASES = """
 import django, json
 from django.conf import settings
@@ -97,5 +108,57 @@ def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
     assert pooled["DISABLE_SERVER_SIDE_CURSORS"] is True
     assert (direct["HOST"], direct["OPTIONS"]["prepare_threshold"]) == ("db", 2)
     assert ojs == {
-        "DIRECT_DATABASE": "direct", "MAX_BATCH": 7, "EXTENSIONS": ["a.B", "c.D"],
+        "DIRECT_DATABASE": "direct", "MAX_BATCH": 7,
+        "EXTENSIONS": [
+            "scheduling.extension.Cron", "scheduling.extension.FairScheduling",
+            "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
+            "webhooks.extension.WebhooksExtension", "a.B", "c.D",
+        ],
     }  # fmt: skip
+
+
+ALIASES = [
+    ("OJS_SHUTDOWN_GRACE_PERIOD", "SHUTDOWN_GRACE_MS"),
+    ("OJS_WORKER_STALE_AFTER", "WORKER_SILENCE_MS"),
+]
+
+
+@pytest.mark.parametrize(("variable", "key"), ALIASES)
+@pytest.mark.parametrize(
+    ("value", "ms"), [("PT1M30S", 90_000), ("45s", 45_000), ("2m", 120_000), ("7", 7_000)]
+)
+def test_gs_2_gs_17_durations_are_read_by_the_contracts_names(
+    variable: str, key: str, value: str, ms: int
+) -> None:
+    done = run(
+        "-c", DATABASES, OJS_SECRET_KEY="x" * 50, DJANGO_SETTINGS_MODULE="ojs_project.settings",
+        **{variable: value},
+    )  # fmt: skip
+
+    assert json.loads(done.stdout.splitlines()[1])[key] == ms
+
+
+@pytest.mark.parametrize(("variable", "key"), ALIASES)
+@pytest.mark.parametrize("value", ["soon", "0", "", "-5", "1.5"])
+def test_a_duration_that_is_none_is_refused_by_name(variable: str, key: str, value: str) -> None:
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, **{variable: value})
+
+    assert done.returncode != 0
+    assert f"{variable} is {value!r}: use a duration" in done.stderr
+
+
+@pytest.mark.parametrize(("variable", "key"), ALIASES)
+def test_two_names_of_one_setting_are_refused(variable: str, key: str) -> None:
+    both = {variable: "30s", f"OJS_{key}": "30000"}
+
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, **both)
+
+    assert done.returncode != 0
+    assert f"OJS_{key} is set twice" in done.stderr
+
+
+def test_31_a_protection_that_is_not_there_is_refused_by_name() -> None:
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_REQUIRE_TLS="true")
+
+    assert done.returncode != 0
+    assert "OJS_REQUIRE_TLS is not a setting of this server" in done.stderr

@@ -19,6 +19,7 @@ from jobs.worker import engine as module
 from jobs.worker.engine import Engine, Terms
 from tests.factories import JobFactory
 from tests.processes import DEADLINE_S, until
+from tests.scheduling import pools
 from tests.worker import ojs_jobs as handlers
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -26,9 +27,10 @@ pytestmark = pytest.mark.usefixtures("store")
 
 def run(engine: Engine) -> int:
     """Run a worker in this thread until it ends, with all its threads and connections."""
+    others = set(threading.enumerate())
     code = engine.run()
     engine._listener.stop()
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - others:
         if thread.name.startswith("ojs-"):
             thread.join(DEADLINE_S)
     connection.close()
@@ -92,6 +94,28 @@ def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
     assert claims[:2] == [1, 1]
     done = show(job.id)
     assert (state_of(done.state), done.attempt) == (State.COMPLETED, 1)
+
+
+def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = handlers.echo.enqueue(1)
+    assert job is not None
+    engine = Engine(Terms("w1", (), 1))
+    refused: list[str] = []
+
+    def rest(refusal: str) -> None:
+        refused.append(refusal)
+        pools.put("default", "tests")
+
+    monkeypatch.setattr(engine, "_rest_after", rest)
+    thread = threading.Thread(target=run, args=(engine,))
+    thread.start()
+    until(lambda: state_of(show(job.id).state) is State.COMPLETED, "the job")
+    engine.terminate()
+    thread.join()
+
+    assert refused == ["queues is required, since no pool names any"]
 
 
 @pytest.fixture

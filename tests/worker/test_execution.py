@@ -1,16 +1,15 @@
 """One attempt: what becomes of what a handler returns or raises. Spec: contract 12.2."""
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from jobs import handlers
-from jobs.conf import Conf
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.handlers import Context, Discard, JobTimeout, Retry, job
+from jobs.middleware import Chain, Link
 from jobs.services.ack import Ack
 from jobs.services.nack import Nack
 from jobs.worker import execution
@@ -182,14 +181,83 @@ def inner(context: Context, call: Callable[[Context], Any]) -> Any:
     return ["inner", call(context)]
 
 
-def test_middleware_wraps_the_handler_the_first_outermost(monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = tuple(f"{__name__}.{name}" for name in ("outer", "inner"))
-    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    monkeypatch.setattr(execution, "conf", lambda: Conf(execution_middleware=paths))
-    execution.chain.cache_clear()
+def quiet(context: Context, call: Callable[[Context], Any]) -> Any:
+    """Turn an exception into a result, deliberately."""
+    try:
+        return call(context)
+    except ZeroDivisionError:
+        return "infinite"
+
+
+def wrapped(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Configure middleware of this module for one test."""
+    chain = Chain(Link(name, globals()[name]) for name in names)
+    monkeypatch.setattr(execution, "execution_chain", lambda: chain)
+    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+
+
+def test_12_2_middleware_wraps_the_handler_the_first_outermost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrapped(monkeypatch, "outer", "inner")
 
     outcome = outcome_of(lambda: "handler")
 
-    execution.chain.cache_clear()
     assert isinstance(outcome, Ack)
     assert outcome.result == b'["outer",["inner","handler"]]'
+
+
+def test_12_2_what_the_handler_raises_reaches_the_outermost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+
+    def watching(name: str) -> Callable[[Context, Callable[[Context], Any]], Any]:
+        def watch(context: Context, call: Callable[[Context], Any]) -> Any:
+            try:
+                return call(context)
+            except ZeroDivisionError:
+                seen.append(name)
+                raise
+
+        return watch
+
+    chain = Chain([Link("outer", watching("outer")), Link("inner", watching("inner"))])
+    monkeypatch.setattr(execution, "execution_chain", lambda: chain)
+    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+
+    outcome = outcome_of(lambda: 1 // 0)
+
+    assert seen == ["inner", "outer"]
+    assert isinstance(outcome, Nack)
+    assert outcome.error is not None
+    assert outcome.error["type"] == "ZeroDivisionError"
+
+
+def test_12_2_a_wrapper_may_turn_an_exception_into_a_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrapped(monkeypatch, "quiet")
+
+    outcome = outcome_of(lambda: 1 // 0)
+
+    assert isinstance(outcome, Ack)
+    assert outcome.result == b'"infinite"'
+
+
+def test_12_2_the_context_tells_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+
+    def look(context: Context, call: Callable[[Context], Any]) -> Any:
+        seen.extend([context.attempt, context.queue, context.worker_id, context.workflow_id,
+                     context.parent_results, context.is_cancelled()])  # fmt: skip
+        returned = call(context)
+        seen.append(context.result)
+        return returned
+
+    monkeypatch.setattr(execution, "execution_chain", lambda: Chain([Link("look", look)]))
+    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+
+    outcome_of(lambda: "done")
+
+    assert seen == [2, "default", "w1", None, None, False, "done"]

@@ -216,7 +216,7 @@ def test_execution_middleware_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(context.job.type)
         return call(context)
 
-    monkeypatch.setattr(execution, "chain", lambda: execution._wrap(note, execution._call))
+    monkeypatch.setattr(execution, "chain", lambda: lambda context: note(context, execution._call))
 
     @job("a.one")
     def one() -> None: ...

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import orjson
 import pytest
@@ -144,6 +145,24 @@ def test_gs_4_what_outlasts_the_grace_period_is_given_back_unharmed(
     assert process.wait(DEADLINE_S) == 1
     job = show(job_id)
     assert (state_of(job.state), job.attempt, errors(job)) == (State.AVAILABLE, 0, [])
+
+
+def test_gs_6_the_ready_file_is_there_while_jobs_are_taken(
+    worker: Spawn, meeting: Meeting, tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready"
+    stored(handlers.meet.enqueue(meeting.address))
+    process = worker("--ready-file", str(ready))
+    guest = meeting.next()
+    assert ready.exists()
+    process.send_signal(signal.SIGTSTP)
+    until(lambda: not ready.exists())
+    process.send_signal(signal.SIGCONT)
+    until(ready.exists)
+    process.send_signal(signal.SIGTERM)
+    until(lambda: not ready.exists())
+    guest.let_go()
+    assert process.wait(DEADLINE_S) == 0
 
 
 def test_gs_5_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> None:

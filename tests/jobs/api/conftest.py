@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.conf import conf
 from jobs.models import ApiKey
 from jobs.services import api_keys
 from jobs.services.api_keys import NewKey, create
@@ -24,12 +23,10 @@ def api(store: None) -> Client:
 def with_keys(store: None, settings: Any) -> Iterator[None]:
     """Ask for API keys, which the other tests do without."""
     settings.OJS = {**settings.OJS, "AUTH": "apikey"}
-    conf.cache_clear()
     api_keys.cache.clear()
     yield
     ApiKey.objects.all().delete()
     api_keys.cache.clear()
-    conf.cache_clear()
 
 
 @pytest.fixture

@@ -9,15 +9,17 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from jobs.api.base import OJSView
 
 
-def views(patterns: Iterable[Any] | None = None) -> Iterator[tuple[str, type[OJSView]]]:
+def views(
+    patterns: Iterable[Any] | None = None, prefix: str = ""
+) -> Iterator[tuple[str, type[OJSView]]]:
     """Return the paths, with their parameters in braces, and the views of the API."""
     for pattern in get_resolver().url_patterns if patterns is None else patterns:
         if isinstance(pattern, URLResolver):
-            yield from views(pattern.url_patterns)
+            yield from views(pattern.url_patterns, prefix + _spelled(str(pattern.pattern)))
         elif isinstance(pattern, URLPattern):
             view = getattr(pattern.callback, "cls", None)
             if view is not None and issubclass(view, OJSView):
-                yield _spelled(str(pattern.pattern)), view
+                yield prefix + _spelled(str(pattern.pattern)), view
 
 
 def _spelled(pattern: str) -> str:

@@ -19,31 +19,80 @@ from jobs.conf import Conf, conf
 from jobs.domain import keys
 from jobs.models import ApiKey
 from jobs.services import api_keys
-from tests.jobs.api.refusals import BODIES, OPERATIONS, PATHS, url
+from tests.jobs.api.refusals import BODIES, OPERATIONS, PATHS, STREAMS, url
 from tests.jobs.api.routes import views
 
 Keys = Callable[..., dict[str, str]]
+
+
+def twice(*names: str) -> list[str]:
+    """Name operations that have a second path."""
+    return [*names, *(f"{name}Alias" for name in names)]
+
 
 PUBLIC = {
     "/ojs/manifest", "/ojs/v1/health", "/health", "/healthz", "/livez", "/ready", "/readyz",
 }  # fmt: skip
 # What the contract asks for, by operation
 SCOPES = {
-    "ojs:data:enqueue": {"createJob", "createJobs", "activateJob"},
+    "ojs:data:enqueue": {
+        "createWorkflow", "createJob", "createJobs", "activateJob", "bulkEnqueue",
+        *twice("registerCron", "changeCron", "deleteCron"),
+        *twice("triggerCron", "pauseCron", "resumeCron"),
+    },
     "ojs:data:fetch": {
+        "registerWorker", "deregisterWorker",
         "fetchJobs", "ackJob", "ackJobs", "nackJob", "nackJobs", "heartbeat", "beat",
         "reportProgress", "reportPercentage",
     },
     "ojs:data:read": {
+        "listWorkflows", "getWorkflow", "getWorkflowProgress",
         "getJob", "getProgress", "listQueues", "getQueue", "getQueueStats", "listDeadLetter",
-        "listEvents", "getWorkerHealth", "getOpenAPI", "getDocs",
+        "listEvents", "getWorkerHealth", "getOpenAPI", "getDocs", "listJobs", "getJobResult",
+        "getJobRetries", "getQueuePriorities", "getDeadLetterStats", "getDeadLetterJob",
+        "getJobHistory", "getEventHistory", "streamEvents", "streamJobEvents", "streamQueueEvents",
+        "streamProgress", "listSubscriptions", "getSubscription", "listDeliveries", "getDelivery",
+        "getQueueConfig",
+        "listRateLimits", "getRateLimit", "getRateLimitOverride",
+        *twice("listCrons", "getCron", "getCronHistory", "getCronUpcoming"),
+        "listUniqueJobs", "listMiddleware",
     },
     "ojs:data:cancel": {
+        "cancelWorkflow", "cancelWorkflowByPost",
         "cancelJob", "pauseQueue", "resumeQueue", "retryDeadLetterJob", "deleteDeadLetterJob",
+        "bulkCancel", "bulkRetry",
+        "changeJob", "retryDeadLetter",
     },
-    "ojs:admin:read": {"getMetrics", "getMetricsSummary"},
-    "ojs:admin:write": {"directWorker"},
-    "ojs:admin:purge": {"reset"},
+    "ojs:admin:read": {
+        "getMetrics", "getMetricsSummary", "getSystemStats", "getStatsHistory", "adminListQueues",
+        "adminGetQueue", "adminListJobs", "adminGetJob", "adminTraceJob", "adminExplainJob",
+        "adminListWorkers",
+        "listWorkers", "adminGetWorker", "adminListDeadLetter", "adminGetDeadLetterStats",
+        "adminGetDeadLetterJob", "getReplayRules", "getMaintenance", "getMaintenanceShort",
+        "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
+        "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
+        "listTenants", "getTenant", "getTenantStats", "listTenantJobs",
+    },
+    "ojs:webhooks:write": {
+        "createSubscription", "patchSubscription", "putSubscription", "deleteSubscription",
+        "testSubscription", "rotateSecret", "retryDelivery",
+    },
+    "ojs:admin:write": {
+        "adminBulkCancel", "adminBulkRetry",
+        "directWorker", "directWorkers", "adminDeleteWorker", "adminPauseQueue",
+        "adminResumeQueue", "adminChangeJob", "adminDeleteJob", "adminRetryJob", "adminCancelJob",
+        "adminDeleteDeadLetterJob", "adminRetryDeadLetterJob", "adminRetryDeadLetter",
+        "setReplayRules", "setMaintenance", "setMaintenanceShort", "createQueue",
+        "setQueueConfig", "configureQueue", "setQueueRateLimit", "overrideRateLimit",
+        "setRateLimitOverride", "endRateLimitOverride", "deleteRateLimitOverride",
+        "putPool", "deletePool", "setSchedulingConfig",
+        "putTenant", "putTenantLimits", "deleteTenant", "suspendTenant", "resumeTenant",
+    },
+    "ojs:admin:purge": {
+        "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",
+        "reset", "emptyDeadLetter", "adminEmptyDeadLetter", "purgeDeadLetter",
+        "adminPurgeDeadLetter",
+    },
 }  # fmt: skip
 GUARDED = [item for item in OPERATIONS if item.values[1] not in PUBLIC]
 
@@ -73,7 +122,7 @@ def test_route_without_a_scope_is_closed(api: Client, monkeypatch: pytest.Monkey
 
     assert api.get("/ojs/v1/queues").status_code == 403
     assert api.options("/ojs/v1/queues").status_code == 204
-    assert api.post("/ojs/v1/queues").status_code == 405
+    assert api.delete("/ojs/v1/queues").status_code == 405
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), GUARDED)
@@ -109,7 +158,7 @@ def test_request_with_its_scope_alone_passes(
 
     answer = _call(api, method, path, name, new_key(_scope_of(name)))
 
-    assert answer.status_code in {200, 201, 204, 404}
+    assert answer.status_code in {200, 201, 204, 404} | ({503} if name in STREAMS else set())
     assert operation["x-ojs-scope"] == _scope_of(name)
 
 
@@ -244,7 +293,6 @@ def test_key_that_expires_while_cached_is_refused(
 
 def test_metrics_may_be_public(api: Client, with_keys: None, settings: Any) -> None:
     settings.OJS = {**settings.OJS, "METRICS_PUBLIC": True}
-    conf.cache_clear()
 
     assert api.get("/metrics").status_code == 200
     assert api.get("/ojs/v1/metrics").status_code == 401

@@ -5,8 +5,10 @@ document, so that a new member is tested without a line here.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -22,17 +24,25 @@ from tests.jobs.api.refusals import (
     DOCUMENT,
     EXAMPLES,
     OPERATIONS,
+    PATHS,
+    STREAMS,
     WITH_BODY,
     assert_refused,
+    is_second,
     url,
     validator,
 )
+from tests.scheduling.conftest import registered
 
-ALIASES = {"backoff": "backoff_strategy"}  # reported by the name that counts
+# reported by the name that counts
+ALIASES = {"backoff": "backoff_strategy", "max_size": "max_depth"}
 WITH_QUERY = [
     item
     for item in OPERATIONS
-    if any(p.get("in") == "query" for p in item.values[2]["parameters"])  # type: ignore[index]  # a dict
+    if item.values[0] == "GET"
+    and not is_second(item)
+    and item.id not in STREAMS
+    and any(p.get("in") == "query" for p in item.values[2]["parameters"])  # type: ignore[index]  # a dict
 ]
 
 Place = tuple[str | int, ...]
@@ -100,7 +110,8 @@ VALUES = st.one_of(
 )
 
 
-WITH_MEMBERS = [one for one in WITH_BODY if any(_places(_schema_of(one.values[2])))]  # type: ignore[arg-type]
+GENERATED = [one for one in WITH_BODY if not is_second(one)]
+WITH_MEMBERS = [one for one in GENERATED if any(_places(_schema_of(one.values[2])))]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), WITH_MEMBERS)
@@ -110,6 +121,7 @@ def test_member_with_a_wrong_value_is_named(
     places = [(at, validator(schema)) for at, schema in _places(_schema_of(operation))]
     body = BODIES[operation["operationId"]]
     target = url(path, JobFactory.create(state=State.DISCARDED).id)
+    registered(PATHS["name"])
     stored = Job.objects.count()
 
     @given(st.data())
@@ -122,16 +134,18 @@ def test_member_with_a_wrong_value_is_named(
         error = assert_refused(api.generic(method, target, sent, content_type=OJS_TYPE))
 
         if error["code"] not in {"batch_too_large", "payload_too_large"}:
-            named = error["details"]["field"].split("[")[0].split(".")[-1]
+            named = re.sub(r"\[\d+\]", "", error["details"]["field"]).split(".")[-1]
             expected = [part for part in at if isinstance(part, str)][-1]
             is_inside = isinstance(wrong, list | dict)  # then the fault may be, too
-            assert is_inside or named == ALIASES.get(expected, expected), (at, wrong)
+            # or a part around it does not belong to what the rest of the body is
+            is_around = named in at[:-1]
+            assert is_inside or is_around or named == ALIASES.get(expected, expected), (at, wrong)
 
     check()
     assert Job.objects.count() == stored
 
 
-@pytest.mark.parametrize(("method", "path", "operation"), WITH_BODY)
+@pytest.mark.parametrize(("method", "path", "operation"), GENERATED)
 def test_member_with_any_value_fails_nothing(
     api: Client, method: str, path: str, operation: dict[str, Any]
 ) -> None:
@@ -202,7 +216,8 @@ def test_body_that_is_no_storable_json_object_is_refused_everywhere(
         method, path, operation = item.values
         answer = api.generic(str(method), url(str(path)), raw, content_type=OJS_TYPE)
 
-        if raw.strip() or operation["requestBody"]["required"]:  # type: ignore[index]  # a dict
+        is_nothing = raw.strip() in {b"", b"null"}
+        if not is_nothing or operation["requestBody"]["required"]:  # type: ignore[index]  # a dict
             assert assert_refused(answer, 400)["code"] == "invalid_payload", item.id
 
 
@@ -303,9 +318,9 @@ def test_parameter_with_a_wrong_value_is_named(
     @given(st.sampled_from(sorted(rules)), texts)
     @EXAMPLES
     def check(name: str, value: str) -> None:
-        answer = api.get(url(path), {name: value})
+        answer = api.generic(method, f"{url(path)}?{urlencode({name: value})}")
 
-        if answer.status_code != 200:
+        if answer.status_code not in {200, 404}:
             named = assert_refused(answer, 400)["details"]["field"]
             assert named == name
         else:

@@ -9,22 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.api import codec
-from jobs.api.dead_letter import decode_override
+from jobs.api.override import decode_override
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.claim import FetchRequest
-from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError, ResultTooLarge
+from jobs.domain.errors import (
+    BatchTooLarge,
+    InvalidRequest,
+    OJSError,
+    ResultTooLarge,
+    Unprocessable,
+)
 from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Ready
 from jobs.queries import Completed, Failed, Requeued, ago
 from jobs.services.ack import Ack, ack
-from jobs.services.dead_letter import Override
 from jobs.services.enqueue import enqueue
 from jobs.services.expire import expire
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Answer, Report, Standing
 from jobs.services.nack import Nack, nack
+from jobs.services.revive import Override
 from jobs.services.show import show
 from tests.factories import EnvelopeFactory, JobFactory, error, stored_ids
 
@@ -67,6 +73,7 @@ ENVELOPES = st.fixed_dictionaries(
         "timeout": st.integers(1, 9999),
         "visibility_timeout_ms": st.integers(1000, 10**9),
         "schema": st.just("urn:example:schema"),
+        "result_ttl": st.integers(-1, 9999),
         "x_hint": JSON,
         "Ünknown name": JSON,
     },
@@ -226,11 +233,13 @@ def test_3_4_fetch_is_decoded() -> None:
 
 
 FETCH_BAD: dict[str, list[Any]] = {
-    "queues": [None, [], "a", {}, [1], ["A"], [""], ["a"] * 101],
+    "queues": [[], "a", {}, [1], ["A"], [""], ["a"] * 101],
     "count": [0, -1, 1.5, True, "1", []],
     "worker_id": ["", "w" * 257, 5, []],
     "visibility_timeout_ms": [0, 999, 1.5, True, "1000", 10**18],
-    "pool": [5, []],
+    "pool": [5, [], ["a", "b"], "", "a b", "-a", "p" * 129],
+    "strategy": ["", "fifo", 5, ["strict"]],
+    "weights": [5, ["a"], "a"],
 }
 
 
@@ -238,7 +247,7 @@ FETCH_BAD: dict[str, list[Any]] = {
     ("name", "value"), [(name, value) for name, values in FETCH_BAD.items() for value in values]
 )
 def test_3_4_a_malformed_fetch_is_refused_naming_the_field(name: str, value: Any) -> None:
-    with pytest.raises(InvalidRequest) as refused:
+    with pytest.raises((InvalidRequest, Unprocessable)) as refused:
         codec.decode_fetch({"queues": ["a"], name: value})
 
     assert refused.value.details["field"] == name
@@ -361,7 +370,7 @@ HEARTBEAT_BAD: dict[str, list[Any]] = {
     "concurrency": [-1, 2**31, "3"],
     "labels": ["x", 5],
     "started_at": ["yesterday"],
-    "pool": [5],
+    "pool": [5, ["a", "b"], ""],
 }
 
 
@@ -369,7 +378,8 @@ HEARTBEAT_BAD: dict[str, list[Any]] = {
     ("name", "value"), [(name, value) for name, values in HEARTBEAT_BAD.items() for value in values]
 )
 def test_3_4_a_malformed_heartbeat_is_refused_naming_the_field(name: str, value: Any) -> None:
-    with pytest.raises(InvalidRequest) as refused:
+    kind = Unprocessable if name in {"state", "pool"} else InvalidRequest  # GS-11, FS-6.2-b
+    with pytest.raises(kind) as refused:
         codec.decode_heartbeat({"worker_id": "w", name: value})
 
     assert refused.value.details["field"] in {name, "time"}

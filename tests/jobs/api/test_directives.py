@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jobs.domain.states import State
 from jobs.models import Worker
-from tests.factories import stored
+from tests.factories import JobFactory, stored
 
 OJS = "application/openjobspec+json"
 Keys = Callable[..., dict[str, str]]
@@ -45,8 +46,18 @@ def test_gs_15_a_directive_is_answered_and_told(
     answer = tell(verb)
 
     assert answer.status_code == 200
-    assert answer.json() == {"worker_id": "w1", "id": "w1", "directive": directive}
+    told = {"worker_id": "w1", "id": "w1", "directive": directive}
+    assert answer.json() | told == answer.json()
     assert [beat(), beat(active_jobs=3)] == [directive, directive]  # until obeyed or resumed
+
+
+def test_gs_7_a_failure_for_shutdown_is_retried_as_any_other(api: Client) -> None:
+    job = JobFactory.create(state=State.ACTIVE, retry={"max_attempts": 2})
+    body = {"job_id": job.id, "error": {"type": "ShutdownError", "message": "leaving"}}
+
+    answer = api.post("/ojs/v1/workers/nack", body, content_type="application/json")
+
+    assert (answer.json()["state"], answer.json()["attempt"]) == ("retryable", 1)
 
 
 def test_gs_15_resume_ends_quiet(beat: Beat, tell: Tell) -> None:

@@ -95,7 +95,7 @@ def test_docs_page_sends_a_browser_without_login_to_it(api: Client, with_keys: N
     answer = api.get("/ojs/v1/docs", HTTP_ACCEPT="text/html,*/*")
 
     assert answer.status_code == 302
-    assert answer["Location"] == "/console/login?next=/ojs/v1/docs"
+    assert answer["Location"] == "/console/login/?next=/ojs/v1/docs"
 
 
 def test_docs_page_refuses_other_clients_as_every_endpoint(api: Client, with_keys: None) -> None:

@@ -25,6 +25,7 @@ from schemathesis.specs.openapi import checks
 from jobs.api.codec import MAX_WAIT_MS
 from jobs.api.docs import document
 from jobs.api.media import OJS_TYPE
+from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10
 # What a JSON Schema cannot state
@@ -34,11 +35,47 @@ BEYOND_SCHEMAS = {
     "must not be below initial_interval",
     "must be greater than zero",
     "must be at most 100 years",
+    "must not lead beyond the first 50000 entries",
+    "must be a duration above zero, 30m or PT30M",
+    "must be before until",
+    "leads to more than 1500 points, choose a longer period",
+    "is required",  # one of several names of an expression, a type here or there
+    "differs from the other expression",
+    "differs from the one in job_template",
+    "cannot be true with overlap_policy enqueue, which holds jobs by it",
+    "must be UTC or the IANA name of a zone such as Europe/Berlin",
+    "never occurs",
+    "must be at most 2048 ASCII characters without spaces",
+    "must be a URL",
+    "must be an absolute URL such as https://example.org/hooks",
+    "must use https",
+    "must have neither credentials nor a fragment",
+    "must name a port from 1 to 65535",
+    "reaches 10000 events back at most: use after, since or until",
+    "reaches 10000 deliveries back at most",
+    "must be longer than nothing and at most 100 years",
+    "must be a duration such as PT30S or 30s",
+    "needs args in keys",
+    "is required with meta in keys",
+    "must name what args has",
+    "may not be unbounded both in age and in number",
+    "must name queues of the list only",
+    "differs from the weight in queues",
+    "must be that of the path",
+    "must be from one second to one day",
+    "must name tenants",
+    "must not name a tenant twice",
+    "must be an object beside handlers",
+    "is required, since no pool names any",
+    "adds up to more than 1 over the queues",
 }
+BEYOND_FIELDS = {"expression"}
 OPERATIONS = [
     pytest.param(path, method, id=operation["operationId"])
     for path, methods in orjson.loads(document())["paths"].items()
     for method, operation in methods.items()
+    if not operation["operationId"].endswith("Alias")  # the same view once more
+    and operation["operationId"] not in STREAMS
 ]
 ANSWERS = ("Error", "Pagination", "QueueStats", "Queue", "Progress", "Event", "Health", "Manifest")
 WHOLE = {"getHealth", "createJob"}
@@ -107,8 +144,16 @@ def described() -> Any:
 def accepts_valid_requests(context: CheckContext, response: Any, case: Any) -> None:
     """Let a request that fits the document be refused only for what the document cannot say."""
     refused = response.json()["error"]["details"] if response.status_code >= 400 else {}
-    if refused.get("expected") not in BEYOND_SCHEMAS:
+    is_a_shape = "validation_errors" in refused  # names that belong together, orders of steps
+    is_beyond = refused.get("field") in BEYOND_FIELDS or is_a_shape
+    if refused.get("expected") not in BEYOND_SCHEMAS and not is_beyond:
         checks.positive_data_acceptance(context, response, case)
+
+
+def refuses_invalid_requests(context: CheckContext, response: Any, case: Any) -> None:
+    """Let a request that does not fit be refused, as a whole or item by item."""
+    if not (response.status_code == 207 and response.json()["failed"]):
+        checks.negative_data_rejection(context, response, case)
 
 
 CHECKS: list[Any] = [
@@ -117,7 +162,7 @@ CHECKS: list[Any] = [
     checks.content_type_conformance,
     checks.response_headers_conformance,
     checks.response_schema_conformance,
-    checks.negative_data_rejection,
+    refuses_invalid_requests,
     accepts_valid_requests,
 ]
 PLAIN = settings(

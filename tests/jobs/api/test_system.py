@@ -109,12 +109,12 @@ def test_manifest_tells_what_this_server_can_do(client: Client) -> None:
     assert {type(value) for value in manifest["capabilities"].values()} == {bool}
 
 
-class Cron(Extension):
-    """Declares what level 2 needs."""
+class More(Extension):
+    """Declares a capability."""
 
     def manifest(self) -> Facts | None:
         """Declare a capability."""
-        return Facts("cron", "urn:ojs:ext:cron", "1.0.0", capabilities={"cron_jobs": True})
+        return Facts("more", "urn:ojs:ext:more", "1.0.0", capabilities={"made_up": True})
 
 
 class Silent(Extension):
@@ -129,17 +129,18 @@ def test_manifest_declares_extensions_that_are_on(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = client.get("/ojs/manifest").json()
-    hooks = (Cron().manifest, Silent().manifest)
+    hooks = (*extensions.having("manifest"), More().manifest, Silent().manifest)
     monkeypatch.setattr(extensions, "having", lambda hook: hooks if hook == "manifest" else ())
 
     manifest = client.get("/ojs/manifest").json()
 
-    assert manifest["extensions"] == [*before["extensions"], "cron"]
+    assert manifest["extensions"] == [*before["extensions"], "more"]
     assert manifest["extension_details"]["official"][-1] == {
-        "name": "cron", "uri": "urn:ojs:ext:cron", "version": "1.0.0",
+        "name": "more", "uri": "urn:ojs:ext:more", "version": "1.0.0",
     }  # fmt: skip
-    assert manifest["capabilities"]["cron_jobs"] is True
-    assert (before["conformance_level"], manifest["conformance_level"]) == (1, 2)
+    assert manifest["capabilities"]["made_up"] is True
+    assert before["capabilities"]["cron_jobs"] is True
+    assert before["conformance_level"] == manifest["conformance_level"] == 3
 
 
 def test_reset_forgets_all_jobs(api: Client) -> None:

@@ -16,7 +16,6 @@ from jobs.domain.errors import (
     MetadataTooLarge,
     OJSError,
     PayloadTooLarge,
-    Unsupported,
 )
 from jobs.domain.ids import is_id
 from jobs.domain.retry import RetryPolicy
@@ -81,6 +80,8 @@ GOOD: list[tuple[str, Any, str, Any]] = [
     ("tags", [f"t{n}" for n in range(64)] * 2, "tags", [f"t{n}" for n in range(64)]),
     ("pending", True, "pending", True),
     ("pending", False, "pending", False),
+    *(("result_ttl", v, "result_ttl", v) for v in (-1, 0, 1, 86_400)),
+    ("result_ttl", 60.0, "result_ttl", 60),
 ]
 
 
@@ -120,6 +121,7 @@ BAD: dict[str, list[Any]] = {
     "tags": ["a", [""], [5], ["t" * 129], [f"t{n}" for n in range(65)], {}, [None]],
     "pending": [0, 1, "true", []],
     "options": [[], "x", 5, True],
+    "result_ttl": [-2, 0.5, True, "60", "", [], 10**12, 10**400],
 }  # fmt: skip
 
 
@@ -172,11 +174,12 @@ EITHER: list[tuple[str, Any, str, Any]] = [
     ("tags", ["x"], "tags", ["x"]),
     ("visibility_timeout_ms", 2000, "visibility_ms", 2000),
     ("pending", True, "pending", True),
+    ("result_ttl", 60, "result_ttl", 60),
 ]
 OTHER = {
     "queue": "other", "priority": 99, "timeout_ms": 99, "scheduled_at": "+PT99S",
     "expires_at": "+PT99S", "retry": {"max_attempts": 99}, "tags": ["other"],
-    "visibility_timeout_ms": 99_000, "pending": False,
+    "visibility_timeout_ms": 99_000, "pending": False, "result_ttl": 99,
 }  # fmt: skip
 
 
@@ -267,14 +270,6 @@ def test_d5_seconds_are_returned_when_only_they_were_sent() -> None:
     assert "timeout" not in attributes(parsed(timeout_ms=7000))
     assert attributes(parsed(visibility_timeout=5))["visibility_timeout"] == 5
     assert "visibility_timeout" not in attributes(parsed(visibility_timeout_ms=5000))
-
-
-@pytest.mark.parametrize("policy", [{"unique": {}}, {"rate_limit": {"max_per_second": 1}}])
-def test_what_is_not_offered_is_refused_instead_of_ignored(policy: dict[str, Any]) -> None:
-    with pytest.raises(Unsupported) as caught:
-        parsed(options=policy)
-
-    assert caught.value.status == 422
 
 
 # --- 1.6: limits ----------------------------------------------------------------------------------

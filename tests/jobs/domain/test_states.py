@@ -10,12 +10,12 @@ ACTIVE, COMPLETED, CANCELLED, DISCARDED = (
 )  # fmt: skip
 LEGAL: set[tuple[State | None, State]] = {
     (None, S), (None, P), (None, A),
-    (S, A), (P, A), (P, S), (R, A),
+    (S, A), (P, A), (P, S), (R, A), (A, S),
     (A, ACTIVE),
     (ACTIVE, COMPLETED), (ACTIVE, R), (ACTIVE, DISCARDED), (ACTIVE, A), (ACTIVE, CANCELLED),
     (S, CANCELLED), (P, CANCELLED), (A, CANCELLED), (R, CANCELLED),
     (S, DISCARDED), (P, DISCARDED), (A, DISCARDED), (R, DISCARDED),
-    (DISCARDED, A),
+    (DISCARDED, A), (CANCELLED, A),
 }  # fmt: skip
 
 
@@ -33,8 +33,8 @@ def test_02_1_three_states_are_terminal_and_four_wait() -> None:
     assert set(State) == TERMINAL | WAITING | {ACTIVE}
 
 
-def test_only_a_discarded_job_leaves_its_end() -> None:
-    assert {state for state in TERMINAL if TRANSITIONS[state]} == {DISCARDED}
+def test_a_completed_job_never_leaves_its_end() -> None:
+    assert {state for state in TERMINAL if TRANSITIONS[state]} == {CANCELLED, DISCARDED}
 
 
 def test_storage_codes_are_fixed() -> None:

@@ -87,7 +87,7 @@ def test_retry_runs_a_discarded_job_again(manage: Manage) -> None:
 def test_retry_of_another_job_is_refused(manage: Manage) -> None:
     job = JobFactory.create()
 
-    with pytest.raises(CommandError, match="not_found: "):
+    with pytest.raises(CommandError, match="conflict: "):
         manage("ojs", "retry", job.id)
 
 
@@ -127,7 +127,7 @@ def test_pause_of_an_impossible_queue_is_refused(manage: Manage, verb: str) -> N
 def test_queues_lists_all_with_their_numbers(manage: Manage) -> None:
     stored(3, queue="mail")
     JobFactory.create(queue="billing", state=State.ACTIVE)
-    pause("billing", "test")
+    pause("billing")
 
     table = [line.split() for line in manage("ojs", "queues").splitlines()]
     listed = parsed(manage("ojs", "queues", "--json"))

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.models import Lane, Ready
+from jobs.models import Lane, Lease, Ready
 from jobs.services import lanes
 from jobs.services.ack import Ack, ack
 from jobs.services.cancel import cancel
@@ -76,12 +76,12 @@ def test_10_2_no_fetch_that_begins_after_a_pause_gets_a_job() -> None:
     with threads(8) as start:
         fetchers = [start(work) for _ in range(8)]
         under_way.wait()
-        pause("default", "test")
+        pause("default")
         paused = next(clock)
         while next(clock) < paused + 200:  # the others move it on
             fetch(FetchRequest(("other",)))
         resumed = next(clock)
-        resume("default", "test")
+        resume("default")
         over.set()
         seen = [claim for fetcher in fetchers for claim in fetcher.result()]
 
@@ -136,3 +136,28 @@ def test_fs_3_every_job_of_a_locked_lane_moves_its_virtual_time(cap: int) -> Non
 
     assert sum(at_once([work] * 8)) == len(stored)
     assert Lane.objects.get(tenant="paid").vt == before + len(stored)
+
+
+@pytest.mark.parametrize("queues", [("a",), ("a", "b")])
+def test_fs_5_5_one_worker_in_16_threads_never_holds_more_than_it_runs(
+    queues: tuple[str, ...],
+) -> None:
+    runs, number = 5, 160
+    for queue in queues:
+        stored_ids(number // len(queues), queue=queue)
+    heartbeat(Report("w1", concurrency=runs))
+    first = fetch(FetchRequest(queues, number, worker_id="w1")).jobs
+
+    def work(size: int) -> int:
+        done = 0
+        while Ready.objects.exists():
+            found = fetch(FetchRequest(queues, size, worker_id="w1")).jobs
+            assert Lease.objects.filter(worker_id="w1").count() <= runs
+            ack([Ack(job.id) for job in found])
+            done += len(found)
+        return done
+
+    assert len(first) == runs
+    ack([Ack(job.id) for job in first])
+    assert sum(at_once([lambda n=n: work(1 + n % 4) for n in range(FETCHERS)])) == number - runs  # type: ignore[misc]  # binds
+    assert_store_is_sound()

@@ -5,20 +5,21 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
 from jobs import loops, queries
 from jobs.domain.claim import FetchRequest
+from jobs.domain.periods import SPANS
 from jobs.domain.states import State, state_of
 from jobs.extensions import Loop
 from jobs.loops import LoopRunner
-from jobs.models import Depth, Event, LoopTick, Total
+from jobs.models import Depth, Event, Latency, LoopTick, Period, TenantPeriod, Total
 from jobs.services.ack import Ack, ack
 from jobs.services.fetch import fetch
 from jobs.services.fold import fold
 from jobs.services.nack import Nack, nack
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, recount
-from tests.concurrency import at_once, threads, until, wait_until_settled
+from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_settled
 from tests.factories import error, stored_ids
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -88,6 +89,46 @@ def test_a_leader_that_loses_its_connection_loses_the_lead() -> None:
     connection.close()
 
 
+def test_a_turn_of_many_batches_rests_between_them_and_is_seen_at_work(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "NOTE_S", 0.005)
+    left = [TURNS] * TURNS + [0]  # what each batch changes
+    seen = threading.Event()
+
+    def batch() -> int:
+        if len(left) == TURNS // 2 and LoopTick.objects.filter(name="turns").exists():
+            seen.set()
+        return left.pop(0) if left else 0
+
+    runner = LoopRunner([Loop("turns", batch, 60_000, rest_ms=1)])
+    try:
+        runner.start()
+        until(lambda: not left)
+    finally:
+        runner.stop()
+
+    assert seen.is_set(), "the loop looked as if it had stopped"
+
+
+def test_a_loop_that_rests_for_a_minute_is_seen_to_be_there(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "NOTE_S", 0.01)
+    notes: set[object] = set()
+
+    def is_noted_again() -> bool:
+        notes.update(LoopTick.objects.filter(name="turns").values_list("ticked_at", flat=True))
+        return len(notes) >= TURNS
+
+    runner = LoopRunner([Loop("turns", lambda: 0, 60_000)])
+    try:
+        runner.start()
+        until(is_noted_again)
+    finally:
+        runner.stop()
+
+
 def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
     writing = threading.Event()
 
@@ -143,3 +184,45 @@ def test_depths_read_while_a_fold_runs_are_never_off() -> None:
         return {200}
 
     assert set().union(*at_once([read, read, count])) == {200}
+
+
+@pytest.mark.parametrize("table", ["ojs_total", "ojs_period", "ojs_tenant_period"])
+def test_32_6_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> None:
+    ids = stored_ids(3)
+    fetch(FetchRequest(("default",), count=3))
+    ack([Ack(job_id) for job_id in ids[:1]])
+    fold_everything()
+    ack([Ack(job_id) for job_id in ids[1:]])
+    wait_until_settled()
+
+    with threads(1) as start, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - it stops in there
+        folding = start(fold)
+        wait_until_blocked()
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY ("
+            " SELECT unnest(pg_blocking_pids(pid) || pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock')"
+            " AND pid <> pg_backend_pid()"
+        )
+        with pytest.raises(OperationalError):
+            folding.result()
+    fold_everything()
+
+    for span_s in SPANS:
+        counted = Period.objects.filter(span_s=span_s).values_list("enqueued", "completed")
+        assert [sum(numbers) for numbers in zip(*counted, strict=True)] == [3, 3]
+        of_tenants = TenantPeriod.objects.filter(span_s=span_s).values_list("completed", flat=True)
+        assert sum(of_tenants) == 3
+        buckets = Latency.objects.filter(span_s=span_s).values_list("jobs", flat=True)
+        assert sum(buckets) == 3
+    assert Total.objects.get().completed == 3
+    assert_depths_equal_recount()
+
+
+def fold_everything() -> None:
+    """Fold until nothing is left."""
+    wait_until_settled()
+    fold()  # the first ever only places the start
+    while fold():
+        pass

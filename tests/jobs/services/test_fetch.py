@@ -1,10 +1,12 @@
 """What FETCH hands out, in which order, and to whom not. Spec: contract 9.2, 9.4, 10.1, 10.2."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import transaction
+from django.test import override_settings
 
 from jobs import queries
 from jobs.domain.claim import ClaimPlan, FetchRequest
@@ -12,7 +14,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Lane, Later, Lease, Ready
 from jobs.queries import ago
-from jobs.services import lanes
+from jobs.services import lanes, waiting
 from jobs.services.ack import Ack, ack
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
@@ -36,8 +38,8 @@ def fetched(*queues: str, count: int = 100, **request: Any) -> list[str]:
 
 def claimed(**plan: Any) -> list[str]:
     """Claim by a plan, as extensions shape it, and return the ids in order."""
-    facts: dict[str, Any] = {"queues": ("default",), "quotas": None, "limit": 100, **plan}
-    found = queries.claim(ClaimPlan(**facts), None, None, 60_000, queries.Hints())
+    facts: dict[str, Any] = {"queues": ("default",), "limit": 100, **plan}
+    found = queries.claim(ClaimPlan(**facts), queries.Claimer(), 60_000, queries.Hints())
     return [job.id for job in found.jobs]
 
 
@@ -60,6 +62,14 @@ def test_02_2_fetch_makes_a_job_active_with_attempt_lease_and_holder() -> None:
     assert_store_is_sound()
 
 
+@pytest.fixture
+def strict() -> Iterator[None]:
+    """Let queues come in the order of the request, as the core has it. Spec: D-FS-4."""
+    with override_settings(OJS_SCHEDULING={"DEFAULT_STRATEGY": "strict"}):
+        yield
+
+
+@pytest.mark.usefixtures("strict")
 def test_10_1_jobs_come_by_queue_then_priority_then_age() -> None:
     late = stored_ids(1, queue="b", priority=100)
     low = stored_ids(1, queue="a", priority=-5)
@@ -69,6 +79,7 @@ def test_10_1_jobs_come_by_queue_then_priority_then_age() -> None:
     assert fetched("a", "b") == [*high, first, second, *low, *late]
 
 
+@pytest.mark.usefixtures("strict")
 def test_10_1_a_later_queue_is_read_only_when_earlier_ones_did_not_fill_count() -> None:
     stored_ids(3, queue="a")
     other = stored_ids(2, queue="b")
@@ -104,13 +115,13 @@ def test_fetch_from_an_unknown_or_empty_queue_returns_nothing() -> None:
 def test_10_2_a_paused_queue_hands_out_nothing_and_its_active_jobs_finish() -> None:
     running = JobFactory.create(state=State.ACTIVE)
     waiting = stored_ids(1)
-    pause("default", "test")
+    pause("default")
 
     assert fetched() == []
     ack([Ack(running.id)])
     assert_state(State.COMPLETED, running.id)
 
-    resume("default", "test")
+    resume("default")
     assert fetched() == waiting
 
 
@@ -262,6 +273,48 @@ def test_a_paused_lane_is_passed_by() -> None:
     assert claimed() == held
 
 
+@pytest.mark.parametrize("queues", [("default",), ("default", "other")])
+def test_fs_5_5_a_worker_gets_no_more_than_it_says_it_runs(queues: tuple[str, ...]) -> None:
+    ids = stored_ids(9)
+    heartbeat(Report("w1", concurrency=3))
+
+    first = fetched(*queues, count=2, worker_id="w1")
+
+    assert first == ids[:2]
+    assert fetched(*queues, worker_id="w1") == ids[2:3]
+    assert fetched(*queues, worker_id="w1") == []
+    ack([Ack(ids[0])])
+    assert fetched(*queues, worker_id="w1") == ids[3:4]
+    assert len(fetched(*queues, worker_id="w2")) == 5
+
+
+def test_fs_5_5_the_smallest_of_what_worker_and_pool_may_have_counts() -> None:
+    stored_ids(9)
+    heartbeat(Report("w1", concurrency=3))
+    by = queries.Claimer("w1")
+
+    def number(cap: int) -> int:
+        plan = ClaimPlan(("default",), 9, pool="p", pool_cap=cap)
+        return len(queries.claim(plan, by, 60_000, queries.Hints()).jobs)
+
+    assert [number(2), number(9), number(9)] == [2, 1, 0]
+
+
+@pytest.mark.parametrize("said", [None, 0])
+def test_fs_5_5_a_worker_that_says_nothing_of_it_gets_what_it_asks_for(said: int | None) -> None:
+    stored_ids(9)
+    heartbeat(Report("w1", concurrency=said))
+
+    assert len(fetched(worker_id="w1")) == 9
+
+
+def test_fs_5_5_a_worker_that_prefetches_keeps_count_by_itself() -> None:
+    stored_ids(9)
+    heartbeat(Report("w1", concurrency=3))
+
+    assert len(fetched(worker_id="w1", prefetches=True)) == 9
+
+
 def test_claim_in_a_pool_never_exceeds_its_cap() -> None:
     ids = stored_ids(5)
 
@@ -271,13 +324,6 @@ def test_claim_in_a_pool_never_exceeds_its_cap() -> None:
 
     ack([Ack(ids[0])])
     assert claimed(pool="p", pool_cap=3) == ids[4:]
-
-
-def test_quotas_bound_what_a_position_takes() -> None:
-    a = stored_ids(4, queue="a")
-    b = stored_ids(4, queue="b")
-
-    assert claimed(queues=("a", "b", "a"), quotas=(1, 2, None)) == [a[0], *b[:2], *a[1:]]
 
 
 def test_fs_9_lanes_of_one_priority_share_by_weight() -> None:
@@ -296,3 +342,24 @@ def test_fs_9_lanes_of_one_priority_share_by_weight() -> None:
 def fetched_jobs(count: int) -> list[Job]:
     """Fetch and return the jobs."""
     return fetch(FetchRequest(("default",), count=count)).jobs
+
+
+class Rested(Exception):
+    """Ends a long poll at its first rest."""
+
+
+def test_3_4_a_long_poll_that_finds_nothing_rests_before_it_looks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rests: list[float] = []
+
+    def wait(_seen: int, timeout_s: float) -> None:
+        rests.append(timeout_s)
+        raise Rested
+
+    monkeypatch.setattr(waiting._listener, "rounds", lambda: 0)
+    monkeypatch.setattr(waiting._listener, "wait", wait)
+
+    with pytest.raises(Rested):
+        waiting.fetch_or_wait(FetchRequest(("default",)), wait_ms=60_000)
+    assert rests[0] >= 0.01

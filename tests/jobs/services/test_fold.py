@@ -1,11 +1,15 @@
 """Counts from events, in batches that always get on. Spec: contract 10.3, 32.3."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from jobs import queries
 from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
+from jobs.domain.periods import DAY, HOUR, MINUTE, SPANS
 from jobs.domain.states import State
-from jobs.models import Depth, Event, Minute, Total
+from jobs.models import Depth, Event, FoldPosition, Latency, Period, TenantPeriod, Total
+from jobs.queries import ago, now
 from jobs.services.dead_letter import retry
 from jobs.services.fold import fold
 from tests.asserts import assert_depths_equal_recount
@@ -25,8 +29,22 @@ def fold_all(batch: int = 1000) -> int:
     return total
 
 
+def fold_to_place() -> None:
+    """Place the start of the fold, if it has none; folds nothing."""
+    if not FoldPosition.objects.exists():
+        queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
+
+
 def folded_depth() -> dict[str, int]:
     return dict(Depth.objects.exclude(jobs=0).values_list("queue", "jobs"))
+
+
+def enqueued() -> dict[int, int]:
+    """Return how many jobs were enqueued, as each span has it."""
+    return {
+        span_s: sum(Period.objects.filter(span_s=span_s).values_list("enqueued", flat=True))
+        for span_s in SPANS
+    }
 
 
 def test_fold_adds_every_event_once() -> None:
@@ -38,7 +56,7 @@ def test_fold_adds_every_event_once() -> None:
     assert fold_all() == 0
     assert folded_depth() == {"default": 8}
     assert Total.objects.get().enqueued == 8
-    assert sum(Minute.objects.values_list("enqueued", flat=True)) == 8
+    assert enqueued() == dict.fromkeys(SPANS, 8)
 
 
 @pytest.mark.parametrize("batch", [1, 9, 10, 11])
@@ -86,6 +104,41 @@ def test_32_3_totals_count_what_happened_to_jobs() -> None:
     assert (counted["retryable"].failed, counted["retryable"].retried) == (1, 1)
     assert (counted["discarded"].failed, counted["discarded"].discarded) == (1, 1)
     assert counted["cancelled"].cancelled == 1
+
+
+def test_32_6_minutes_hours_and_days_count_the_same_and_begin_in_utc() -> None:
+    for state in (State.COMPLETED, State.RETRYABLE, State.CANCELLED):
+        JobFactory.create(state=state, queue=state.value)
+    fold_all()
+
+    for model in (Period, TenantPeriod, Latency):
+        told = {
+            span_s: sorted(
+                tuple(value for name, value in row.items() if name not in {"span_s", "at", "pk"})
+                for row in model.objects.filter(span_s=span_s).values()
+            )
+            for span_s in SPANS
+        }
+        assert told[MINUTE]
+        assert told[MINUTE] == told[HOUR] == told[DAY]
+        for row in model.objects.all():
+            assert row.at.timestamp() % row.span_s == 0
+
+
+def test_32_6_what_comes_late_is_added_to_the_hour_and_day_that_it_belongs_to() -> None:
+    at = now() - timedelta(days=30)
+    for _ in range(2):
+        stored(3)
+        fold_to_place()
+        Event.objects.filter(kind=1, at__gt=ago(86_400_000)).update(at=at)
+        fold_all()
+
+    assert enqueued() == dict.fromkeys(SPANS, 6)
+    rows = {row.span_s: row.at for row in Period.objects.filter(at__lte=at)}
+    assert rows == {
+        span_s: datetime.fromtimestamp(int(at.timestamp()) // span_s * span_s, UTC)
+        for span_s in SPANS
+    }
 
 
 def test_02_4_a_manual_retry_moves_the_count_back() -> None:

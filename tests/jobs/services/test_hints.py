@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.services.hints import LANES, SLACK, LowWater
+from jobs.services.hints import LANES, LowWater
 from tests.concurrency import at_once
 
 ROUNDS = 20_000
@@ -27,14 +27,14 @@ def test_a_queue_never_claimed_from_has_no_bounds() -> None:
     assert hints == (None, None, None, None)
 
 
-def test_bounds_are_what_was_learned_less_the_slack() -> None:
+def test_bounds_are_what_was_learned() -> None:
     low = LowWater()
     low.learn([("a", 7, 1000, -3, 2.5), ("a", 8, 50, -3, 2.5)])
 
     hints = low.bounds(["b", "a"])
 
     assert (hints.ranks, hints.vts) == ([None, -3], [None, 2.5])
-    assert (hints.lanes, hints.seqs) == ([7, 8], [1000 - SLACK, 0])
+    assert (hints.lanes, hints.seqs) == ([7, 8], [1000, 50])
 
 
 def test_only_the_lanes_used_last_are_remembered() -> None:

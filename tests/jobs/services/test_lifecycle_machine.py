@@ -6,6 +6,7 @@ counts and events with each other. Spec: contract 2, 5.4, 9, 10.1.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -24,13 +25,12 @@ from hypothesis.stateful import (
 )
 
 from jobs import queries
-from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, Duplicate, NotFound, OJSError
 from jobs.domain.ids import new_id
 from jobs.domain.states import TERMINAL, WAITING, State, state_of
+from jobs.models import Finished, Later, Lease, Ready, Worker
 from jobs.models import Job as Row
-from jobs.models import Later, Lease, Ready, Worker
 from jobs.queries import ago
 from jobs.services import dead_letter
 from jobs.services.ack import Ack, ack
@@ -48,7 +48,9 @@ from jobs.services.promote import promote
 from jobs.services.queues import pause, resume
 from jobs.services.reap import reap, reap_dead_workers
 from jobs.services.reset import reset
+from jobs.services.retain import Retainer
 from tests.asserts import assert_refused, assert_store_is_sound, assert_times_in_order
+from tests.concurrency import wait_until_settled
 from tests.factories import FAR, DraftFactory, error
 
 HOUR_MS = 3_600_000
@@ -424,20 +426,20 @@ class Lifecycle(RuleBasedStateMachine):
     def pause(self, queue: str, paused: bool) -> None:
         """Pause or resume; both are idempotent."""
         if paused:
-            pause(queue, "test")
+            pause(queue)
             self.paused.add(queue)
         else:
-            resume(queue, "test")
+            resume(queue)
             self.paused.discard(queue)
 
     @precondition(lambda self: self.jobs)
     @rule(pick=st.integers(0, 99))
     def retry_by_hand(self, pick: int) -> None:
-        """A discarded job starts anew; its history stays. Others are not found."""
+        """A discarded job starts anew; its history stays. Others are refused."""
         discarded = self.among(State.DISCARDED)
         job = discarded[pick % len(discarded)] if discarded else self.pick(pick, *State)
         if job.state is not State.DISCARDED:
-            with pytest.raises(NotFound):
+            with pytest.raises(Conflict):
                 dead_letter.retry(job.id)
             return
         dead_letter.retry(job.id)
@@ -460,6 +462,21 @@ class Lifecycle(RuleBasedStateMachine):
     def fold(self) -> None:
         """Counting changes nothing."""
         fold()
+
+    @precondition(lambda self: self.among(*TERMINAL))
+    @rule(pick=st.integers(0, 99))
+    def retention_ends(self, pick: int) -> None:
+        """A job that outlived its retention leaves, and no other."""
+        job = self.pick(pick, *TERMINAL)
+        at = queries.now() - timedelta(days=200)  # one time for both
+        for table in (Row, Finished):
+            table.objects.filter(id=job.id).update(finished_at=at)
+        wait_until_settled()
+        fold()
+        while fold():
+            pass
+        Retainer()()
+        del self.jobs[job.id]
 
     # --- what always holds ------------------------------------------------------------------------
 
@@ -492,9 +509,7 @@ class Lifecycle(RuleBasedStateMachine):
 def patient(store: None) -> Iterator[None]:
     """Let only steps pass time: no worker is silent because the test is slow."""
     with override_settings(OJS={**django_settings.OJS, "WORKER_SILENCE_MS": HOUR_MS // 2}):
-        conf.cache_clear()
         yield
-    conf.cache_clear()
 
 
 @pytest.mark.usefixtures("patient")

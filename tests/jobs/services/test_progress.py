@@ -1,17 +1,27 @@
 """Progress of running attempts. Spec: contract 3.3, 29."""
 
+import orjson
 import pytest
 
+from jobs import queries
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.events import Kind
 from jobs.domain.states import State
-from jobs.models import Lease
+from jobs.models import Event, Later, Lease, Worker
+from jobs.models import Progress as Row
+from jobs.queries import ago
 from jobs.services.ack import Ack, ack
 from jobs.services.dead_letter import retry
 from jobs.services.fetch import fetch
+from jobs.services.heartbeat import Report, heartbeat
 from jobs.services.nack import Nack, nack
 from jobs.services.progress import Progress, progress_of, report
+from jobs.services.reap import reap
+from jobs.services.revive import Override
 from jobs.services.show import show
+from jobs.services.stall import stall
+from tests.concurrency import at_once
 from tests.factories import JobFactory, error
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -63,14 +73,18 @@ def test_pr_4_report_for_a_job_that_does_not_run_stores_nothing(state: State) ->
 
 def test_pr_5_report_extends_the_lease_and_never_shortens_it() -> None:
     job = JobFactory.create(state=State.ACTIVE, visibility_timeout_ms=60_000)
-    before = Lease.objects.get().lease_until
+    whole = Lease.objects.get().lease_until
 
     report(job.id, Progress(0.5))
-    extended = Lease.objects.get().lease_until
-    Lease.objects.update(lease_ms=1000)
-    report(job.id, Progress(0.6))
+    assert Lease.objects.get().lease_until == whole  # more than two thirds are left
 
-    assert extended > before
+    Lease.objects.update(lease_until=ago(-30_000))
+    report(job.id, Progress(0.6))
+    extended = Lease.objects.get().lease_until
+    assert extended > whole
+
+    Lease.objects.update(lease_ms=1000)
+    report(job.id, Progress(0.7))
     assert Lease.objects.get().lease_until == extended
 
 
@@ -122,3 +136,162 @@ def test_pr_12_report_by_another_worker_is_refused() -> None:
 def test_pr_10_report_for_an_unknown_job_with_a_worker_is_refused() -> None:
     with pytest.raises(NotFound):
         report("01234567-89ab-7def-8123-456789abcdef", Progress(0.5), worker_id="w1")
+
+
+def test_pr_7_the_last_report_of_an_earlier_attempt_is_kept() -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+    report(job.id, Progress(0.8, "first", {"rows": 1}))
+    nack([Nack(job.id, error())])
+    Later.objects.update(due_at=ago(1000))
+    claimed(job.id)
+
+    before = progress_of(show(job.id)).history
+    report(job.id, Progress(0.1))
+    after = progress_of(show(job.id)).history
+
+    assert [(one["attempt"], one["progress"], one["message"], one["data"]) for one in before] == [
+        (1, 0.8, "first", {"rows": 1})
+    ]
+    assert before == after
+
+
+def test_pr_7_a_requeue_keeps_the_history_of_the_attempts_before() -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+    report(job.id, Progress(0.8))
+    nack([Nack(job.id, error())])
+    for number in (0.3, 0.4):
+        Later.objects.update(due_at=ago(1000))
+        claimed(job.id)
+        report(job.id, Progress(number))
+        nack([Nack(job.id, None, requeue=True)])
+
+    claimed(job.id)
+
+    assert shown(job.id) == (None, None, None)
+    assert [one["progress"] for one in progress_of(show(job.id)).history] == [0.8]
+
+
+def test_pr_8_many_reports_keep_the_newest_and_tell_once_a_second() -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+
+    for n in range(50):
+        report(job.id, Progress(n / 100, str(n)))
+    Row.objects.update(told_at=ago(1000))
+    report(job.id, Progress(0.6))
+
+    assert shown(job.id)[0] == 0.6
+    assert Event.objects.filter(kind=Kind.PROGRESS).count() == 2
+
+
+def test_29_reaching_the_end_is_told_once() -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+
+    for number in (0.5, 1.0, 1.0):
+        report(job.id, Progress(number))
+
+    assert Event.objects.filter(kind=Kind.PROGRESS_COMPLETED).count() == 1
+
+
+@pytest.mark.parametrize("end", ["fail", "requeue", "lease"])
+def test_pr_9_checkpoint_is_in_the_next_fetch(end: str) -> None:
+    job = JobFactory.create(state=State.ACTIVE, x_other=1)
+    report(job.id, Progress(0.5, checkpoint={"row": 5}))
+    report(job.id, Progress(0.6))  # keeps the checkpoint
+    if end == "lease":
+        Lease.objects.update(lease_until=ago(1))
+        reap()
+    else:
+        nack([Nack(job.id, None if end == "requeue" else error(), requeue=end == "requeue")])
+        Later.objects.update(due_at=ago(1000))
+
+    again = fetch(FetchRequest(("default",))).jobs[0]
+
+    attributes = orjson.loads(again.attributes)
+    assert (attributes["last_checkpoint"], attributes["x_other"]) == ({"row": 5}, 1)
+
+
+def test_pr_9_checkpoint_survives_an_attempt_without_one_and_ends_with_completion() -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+    report(job.id, Progress(checkpoint=[1]))
+    for _ in range(2):
+        nack([Nack(job.id, None, requeue=True)])
+        again = fetch(FetchRequest(("default",))).jobs[0]
+        assert orjson.loads(again.attributes)["last_checkpoint"] == [1]
+
+    ack([Ack(job.id)])
+
+    assert "last_checkpoint" not in orjson.loads(show(job.id).attributes)
+
+
+def test_pr_9_retry_by_hand_keeps_the_checkpoint_as_long_as_the_args() -> None:
+    ids = [JobFactory.create(state=State.ACTIVE, retry={"max_attempts": 1}).id for _ in range(2)]
+    for job_id in ids:
+        report(job_id, Progress(checkpoint=7))
+        nack([Nack(job_id, error())])
+
+    same, other = retry(ids[0]), retry(ids[1], Override(args=[2]))
+
+    assert orjson.loads(same.attributes)["last_checkpoint"] == 7
+    assert "last_checkpoint" not in orjson.loads(other.attributes)
+
+
+def test_pr_9_producer_cannot_set_a_checkpoint() -> None:
+    job = JobFactory.create(last_checkpoint={"row": 1}, progress=0.5)
+
+    assert not {"last_checkpoint", "progress"} & orjson.loads(job.attributes).keys()
+
+
+def test_pr_5_report_is_a_sign_of_life_of_a_worker_that_heartbeats() -> None:
+    heartbeat(Report("w1"))
+    job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
+    Worker.objects.update(last_heartbeat_at=ago(20_000))
+
+    report(job.id, Progress(0.5), worker_id="w1")
+
+    assert Worker.objects.filter(last_heartbeat_at__gt=ago(10_000)).exists()
+
+
+def test_pr_5_heartbeats_and_reports_at_once_do_not_wait_for_each_other() -> None:
+    heartbeat(Report("w1"))
+    job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
+
+    def reports() -> None:
+        for n in range(60):
+            Worker.objects.update(last_heartbeat_at=ago(20_000))
+            report(job.id, Progress(n / 100), worker_id="w1")
+
+    def beats() -> None:
+        for _ in range(60):
+            heartbeat(Report("w1", active_ids=(job.id,)))
+
+    at_once([reports, beats, beats])
+
+    assert shown(job.id)[0] == 0.59
+
+
+def test_29_job_that_stops_reporting_is_told_once_until_it_reports_again() -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+    report(job.id, Progress(0.5))
+    assert stall() == 0
+
+    for _ in range(2):
+        Row.objects.update(updated_at=ago(400_000), told_at=ago(400_000))
+        stall()
+        stall()
+
+    assert Event.objects.filter(kind=Kind.PROGRESS_STALLED).count() == 1
+    assert queries.stalled(10) == {"default": 1}
+    report(job.id, Progress(0.6))
+    assert queries.stalled(10) == {}
+
+
+def test_29_job_that_ended_does_not_stall() -> None:
+    job = JobFactory.create(state=State.ACTIVE)
+    report(job.id, Progress(0.5))
+    ack([Ack(job.id)])
+    Row.objects.update(updated_at=ago(400_000), told_at=ago(400_000))
+
+    assert stall() == 1
+    assert stall() == 0  # looked at once
+
+    assert not Event.objects.filter(kind=Kind.PROGRESS_STALLED).exists()

@@ -45,13 +45,25 @@ def job_id(number: int) -> str:
 LANES = """
 INSERT INTO ojs_queue (name) SELECT 'q' || n FROM generate_series(0, %(queues)s - 1) AS n
 ON CONFLICT DO NOTHING;
-INSERT INTO ojs_lane (id, queue, priority, tenant, active, cap, blocked)
-SELECT %(lane)s + n, 'q' || n %% %(queues)s, 0, 't' || n / %(queues)s, true,
-       CASE n / %(queues)s %% 20 WHEN 9 THEN 1000 WHEN 19 THEN 0 END, n / %(queues)s %% 20 = 19
+INSERT INTO ojs_lane_key (id, queue, priority, tenant)
+SELECT %(lane)s + n, 'q' || n %% %(queues)s, 0, 't' || n / %(queues)s
   FROM generate_series(0, %(lanes)s - 1) AS n;
-INSERT INTO ojs_lane (queue, priority, tenant)
-SELECT 'q' || n %% %(queues)s, -1, 't' || n / %(queues)s
-  FROM generate_series(0, %(lanes)s / 10) AS n;
+INSERT INTO ojs_limit (id, kind, tenant, key, policy)
+SELECT 1000000 + t, 2, 't' || t, '',
+       jsonb_build_object('concurrency', CASE t %% 20 WHEN 9 THEN 1000 ELSE 0 END)
+  FROM generate_series(0, %(lanes)s / %(queues)s) AS t WHERE t %% 10 = 9;
+INSERT INTO ojs_lane (id, queue, priority, tenant, active, limits, blocked_by)
+SELECT %(lane)s + n, 'q' || n %% %(queues)s, 0, 't' || n / %(queues)s, true,
+       CASE WHEN n / %(queues)s %% 10 = 9 THEN ARRAY[1000000 + n / %(queues)s] END,
+       CASE WHEN n / %(queues)s %% 20 = 19 THEN 1000000 + n / %(queues)s END
+  FROM generate_series(0, %(lanes)s - 1) AS n;
+WITH key AS (
+    INSERT INTO ojs_lane_key (queue, priority, tenant)
+    SELECT 'q' || n %% %(queues)s, -1, 't' || n / %(queues)s
+      FROM generate_series(0, %(lanes)s / 10) AS n
+    RETURNING id, queue, priority, tenant
+)
+INSERT INTO ojs_lane (id, queue, priority, tenant) SELECT id, queue, priority, tenant FROM key;
 INSERT INTO ojs_worker (id, last_heartbeat_at, dead_at)
 SELECT 'w' || n, now() - interval '1 hour' * (n < 20)::int, CASE WHEN n < 10 THEN now() END
   FROM generate_series(0, %(workers)s - 1) AS n;
@@ -83,13 +95,17 @@ SELECT j.id, j.lane_id, 0, j.enqueued_at,
   FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s ORDER BY j.id;
 """,
     LEASE: """
-INSERT INTO ojs_lease (id, lane_id, tenant, capped, watched, worker_id, attempt, enqueued_at,
+INSERT INTO ojs_lease (id, lane_id, tenant, limits, watched, worker_id, attempt, enqueued_at,
                        started_at, lease_ms, lease_until, timeout_at)
-SELECT j.id, j.lane_id, j.tenant, right(j.tenant, 1) = '9', false,
+SELECT j.id, j.lane_id, j.tenant,
+       (SELECT ARRAY[m.id] FROM ojs_limit AS m WHERE m.kind = 2 AND m.tenant = j.tenant), false,
        'w' || (hashtext(j.id::text) & 511), 1, j.enqueued_at, j.enqueued_at, 60000,
-       now() + CASE WHEN j.id < %(due)s THEN interval '-1 minute' ELSE interval '1 minute' END,
+       now() + CASE WHEN j.id < %(due)s THEN interval '-1 minute' ELSE interval '1 day' END,
        now() + interval '1 day'
   FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
+INSERT INTO ojs_hold (limit_id, job_id)
+SELECT x.limits[1], x.id FROM ojs_lease AS x
+ WHERE x.id BETWEEN %(low)s AND %(high)s AND x.limits IS NOT NULL;
 INSERT INTO ojs_progress (job_id, attempt, progress)
 SELECT j.id, 1, 0.5 FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
 """,
@@ -108,8 +124,23 @@ SELECT j.id, 2, j.lane_id, 0 FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(
 INSERT INTO ojs_finished (queue, kind, finished_at, id)
 SELECT j.queue, CASE WHEN j.dead_letter THEN 9 ELSE j.state END, j.finished_at, j.id
   FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s;
+INSERT INTO ojs_result_expiry (id, due_at)
+SELECT j.id, now() + CASE WHEN hashtext(j.id::text) & 63 = 0 THEN interval '-1 minute'
+                          ELSE interval '1 day' END
+  FROM ojs_job AS j WHERE j.id BETWEEN %(low)s AND %(high)s AND j.state = 6;
 """,
 }
+
+# every job of the first kinds has a fingerprint of its own, apart from a hundredth that shares one
+FINGERPRINTS = """
+INSERT INTO ojs_unique (job_id, fingerprint, created_at, ended)
+SELECT j.id, sha256(k.key::bytea), j.created_at, j.state
+  FROM ojs_job AS j
+ CROSS JOIN LATERAL (
+       SELECT CASE WHEN hashtext(j.id::text) %% 100 = 0 THEN 'shared' ELSE j.id::text END AS key
+       ) AS k
+ WHERE j.id < %(high)s AND hashtext(j.id::text) %% 4 <> 3;
+"""
 
 RECORD = """
 INSERT INTO ojs_event (stamp, kind, job_id, queue, type, tenant, to_state, attempt)
@@ -117,13 +148,39 @@ SELECT (1 + n * %(stamps)s::bigint / %(events)s)::text::xid8, 1,
        ('00000000-0000-7000-8000-' || lpad(to_hex(%(first)s + n %% 20000), 12, '0'))::uuid,
        'q' || n %% %(queues)s, 'volume.type', 't0', 3, 0
   FROM generate_series(0, %(events)s - 1) AS n;
+INSERT INTO ojs_bulk_answer (operation, tenant, key, request_hash, created_at)
+SELECT 'op', '', 'k' || n, '', now() - n * interval '3 seconds' FROM generate_series(0, 20000) AS n;
 INSERT INTO ojs_fold_position (id, stamp) VALUES (1, %(folded)s::text::xid8)
 ON CONFLICT (id) DO UPDATE SET stamp = excluded.stamp;
+INSERT INTO ojs_charge (queue, stamp, jobs, mean_ms) VALUES ('q0', %(folded)s::text::xid8, 0, 0);
 INSERT INTO ojs_depth (queue, state, jobs)
 SELECT 'q' || n, s, 10 FROM generate_series(0, %(queues)s - 1) AS n, generate_series(1, 8) AS s;
-INSERT INTO ojs_minute (minute, queue, type)
-SELECT date_trunc('minute', now()) - m * interval '1 minute', 'q' || m %% %(queues)s, 'type' || t
-  FROM generate_series(0, 1999) AS m, generate_series(0, 4) AS t;
+INSERT INTO ojs_period (span_s, at, queue, type)
+SELECT s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '1 second',
+       'q' || n %% %(queues)s, 'type' || t
+  FROM unnest(ARRAY[60, 3600, 86400]) AS s, generate_series(0, 1999) AS n,
+       generate_series(0, 4) AS t;
+INSERT INTO ojs_latency (span_s, at, queue, bucket, jobs)
+SELECT s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '1 second',
+       'q' || n %% %(queues)s, b, 1
+  FROM unnest(ARRAY[60, 3600, 86400]) AS s, generate_series(0, 1999) AS n,
+       generate_series(0, 4) AS b;
+INSERT INTO ojs_tenant_period (tenant, span_s, at, queue, enqueued, started, completed, failed,
+                               wait_ms, run_ms)
+SELECT 't' || t, s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '1 second',
+       'q' || n %% %(queues)s, 1, 1, 1, 0, 5, 5
+  FROM unnest(ARRAY[60, 3600, 86400]) AS s, generate_series(0, 1999) AS n,
+       generate_series(0, 4) AS t;
+INSERT INTO ojs_dispatch (queue, pool, jobs, last_at)
+SELECT 'q' || n %% %(queues)s, 'p' || n / %(queues)s, 1, now()
+  FROM generate_series(0, 3 * %(queues)s - 1) AS n;
+INSERT INTO ojs_dispatch_period (span_s, at, queue, pool, jobs, wait_ms)
+SELECT s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '1 second',
+       'q' || n %% %(queues)s, 'p' || p, 1, 5
+  FROM unnest(ARRAY[1, 60, 3600]) AS s, generate_series(0, 7199) AS n, generate_series(0, 4) AS p;
+INSERT INTO ojs_audit (actor, action, target, at, data)
+SELECT 'console:u' || n %% 9, 'queue.paused', 'q', now() - n * interval '1 minute', '{}'
+  FROM generate_series(0, 9999) AS n;
 INSERT INTO ojs_duration (queue, type, measure, bucket, jobs, took_ms)
 SELECT 'q' || n %% %(queues)s, 'type' || n / %(queues)s, 0, 1, 1, 1
   FROM generate_series(0, 9999) AS n;
@@ -144,6 +201,7 @@ def load(shape: Shape) -> None:
                 "low": job_id(first), "high": job_id(first + number), "due": job_id(first + DUE),
             }  # fmt: skip
             _run(cursor.execute, WIDE + NARROW[first], facts | more)
+        _run(cursor.execute, FINGERPRINTS, {"high": job_id(FINISHED + 20_000)})
         _run(cursor.execute, RECORD, facts | {"first": FINISHED})
 
 

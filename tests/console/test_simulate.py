@@ -1,0 +1,152 @@
+"""The page that asks for simulations, and the page that shows one."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django_q.models import OrmQ, Task
+from django_q.signing import SignedPackage
+from playwright.sync_api import Page, expect
+
+from console import simulations
+from console.views.simulate import EXAMPLE_CHANGES, EXAMPLE_SCENARIO
+from jobs.models import Audit
+from tests.console.test_pages import text, url
+
+SCENARIO = """
+duration: 20s
+workers: [{pool: p, slots: 2}]
+jobs:
+  - {queue: alpha, arrivals: {burst: 60}, runs: 1s}
+  - {queue: beta, tenant: blue, arrivals: {burst: 60}, runs: 1s}
+pools: {p: {queues: [alpha, beta]}}
+"""
+CHANGES = "pools: {p: {queues: {alpha: 3, beta: 1}, strategy: weighted}}"
+
+
+@pytest.fixture(autouse=True)
+def no_tasks(store: None) -> Any:
+    """Leave no task behind."""
+    yield
+    OrmQ.objects.all().delete()
+    Task.objects.all().delete()
+
+
+def asked(console: Client, **fields: str) -> str:
+    """Ask for a simulation; returns where it is shown."""
+    answer = console.post(url("simulate"), {"minutes": "60", **fields})
+    assert answer.status_code == 302, answer.content
+    return str(answer.headers["Location"])
+
+
+def perform() -> None:
+    """Do what the cluster does with the tasks that wait."""
+    for queued in OrmQ.objects.all():
+        task = SignedPackage.loads(queued.payload)
+        assert task["func"] == "console.simulations.run"
+        Task.objects.create(
+            id=task["id"], name=task["name"], func=task["func"], args=task["args"],
+            kwargs=task["kwargs"], group=task["group"], result=simulations.run(*task["args"]),
+            started=task["started"], stopped=task["started"], success=True,
+        )  # fmt: skip
+        queued.delete()
+
+
+def test_a_scenario_is_simulated_and_compared(console: Client) -> None:
+    page = asked(console, scenario=SCENARIO, changes=CHANGES)
+    assert "waits for the operator tasks" in text(console, page)
+
+    perform()
+
+    shown = text(console, page)
+    assert shown.count("<svg") == 4
+    assert 'class="before"' in shown
+    assert 'class="after"' in shown
+    for name in ("alpha", "beta", "blue", "_default"):
+        assert name in shown
+    assert Audit.objects.get(action="scheduling.simulated").actor == "console:operator"
+    assert page in text(console, url("simulate"))
+    again = text(console, f"{url('simulate')}?like={page.rstrip('/').rpartition('/')[2]}")
+    assert "strategy: weighted" in again
+
+
+def test_without_changes_nothing_is_compared(console: Client) -> None:
+    page = asked(console, scenario=SCENARIO)
+    perform()
+
+    assert 'class="after"' not in text(console, page)
+
+
+def test_what_is_wrong_with_the_form_is_told_and_nothing_is_queued(console: Client) -> None:
+    for fields, problem in (
+        ({"changes": "pools: {p: {queues: [a], strategy: best}}"}, "changes.pools.p.strategy must"),
+        ({"minutes": "soon"}, "minutes must be a number"),
+        ({"scenario": "jobs: ["}, "scenario is not YAML"),
+    ):
+        answer = console.post(url("simulate"), {"minutes": "60", **fields})
+        assert answer.status_code == 400
+        assert problem in answer.content.decode().replace("Minutes", "minutes").replace(
+            "Changes", "changes"
+        ).replace("Scenario is", "scenario is")
+    assert not OrmQ.objects.exists()
+    assert not Audit.objects.exists()
+
+
+def test_what_turns_out_to_be_wrong_later_is_told(console: Client) -> None:
+    page = asked(console, minutes="5")
+    perform()
+
+    assert "Minutes hold no job" in text(console, page)
+
+
+def test_a_simulation_that_failed_says_so(console: Client) -> None:
+    page = asked(console, scenario=SCENARIO)
+    perform()
+    Task.objects.update(success=False, result="Traceback")
+
+    assert "It failed" in text(console, page)
+
+
+def test_only_who_may_change_pools_may_start_one(viewer: User, client: Client) -> None:
+    client.force_login(viewer)
+
+    assert "<textarea" not in text(client, url("simulate"))
+    assert client.post(url("simulate"), {"scenario": SCENARIO}).status_code == 403
+    assert not OrmQ.objects.exists()
+
+
+def test_one_that_is_not_there_is_not_found(console: Client) -> None:
+    for key in ("none", "a" * 200):
+        assert console.get(reverse("ojs_console:simulated", args=[key])).status_code == 404
+
+
+def test_the_examples_of_the_page_work(console: Client) -> None:
+    page = asked(console, scenario=EXAMPLE_SCENARIO, changes=EXAMPLE_CHANGES)
+    perform()
+
+    assert "<svg" in text(console, page)
+
+
+def test_a_simulation_is_asked_for_and_seen_in_a_browser(page: Page) -> None:
+    page.goto("/console/pools/")
+    page.get_by_role("link", name="Simulate changes").click()
+    page.get_by_label("Or a scenario").fill(SCENARIO)
+    page.get_by_label("Changes").fill(CHANGES)
+    page.get_by_role("button", name="Simulate").click()
+    page.wait_for_url(re.compile(r"/console/simulate/.+/"))
+    expect(page.get_by_role("progressbar")).to_be_visible()
+
+    perform()
+
+    expect(page.locator(".bars svg")).to_have_count(4)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        before = page.locator(".bars rect.before").first
+        after = page.locator(".bars rect.after").first
+        assert before.evaluate("bar => getComputedStyle(bar).fill") != after.evaluate(
+            "bar => getComputedStyle(bar).fill"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -1,0 +1,518 @@
+"""Loops killed before each of their steps, and while a statement of theirs runs.
+
+A dead process leaves three things behind: what it committed, a transaction that PostgreSQL rolls
+back, or a statement that PostgreSQL finishes for nobody. After any of them another process goes on.
+"""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Sum
+from django.db.models.functions import Now
+
+from jobs import queries
+from jobs.domain.claim import FetchRequest
+from jobs.domain.events import Kind
+from jobs.domain.states import CODES, State
+from jobs.loops import all_loops
+from jobs.models import (
+    BulkAnswer,
+    Depth,
+    Event,
+    Finished,
+    Job,
+    Lane,
+    Lease,
+    Period,
+    Progress,
+    Queue,
+    Ready,
+    Replay,
+    ReplayRule,
+    Total,
+    Worker,
+)
+from jobs.queries import ago
+from jobs.services.ack import Ack, ack
+from jobs.services.enqueue import enqueue
+from jobs.services.fetch import fetch
+from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.nack import Nack, nack
+from jobs.services.progress import Progress as Reported
+from jobs.services.progress import report
+from scheduling.domain.pool_request import parse_pool
+from scheduling.models import CronTurn, Overload, QueueWatch
+from scheduling.services.cron_fire import fire
+from scheduling.services.pools import put
+from tests.asserts import assert_state, assert_store_is_sound, recount, state
+from tests.concurrency import wait_until_blocked, wait_until_settled
+from tests.conftest import ROOT
+from tests.crash.victim import NAME
+from tests.factories import DraftFactory, error, stored, stored_ids
+from tests.processes import DEADLINE_S, until
+from tests.scheduling.conftest import make_due, registered
+from tests.webhooks.conftest import Receiver, Subscribe, configure, empty, receiver, subscribe
+from tests.workflows import plug
+from tests.workflows.flows import chain, claimed, complete, created, group, job, run, seen
+from webhooks.models import Attempt, Delivery, Status, Subscription
+from workflows.models import Slot, Step, Workflow
+
+__all__ = ["configure", "empty", "receiver", "subscribe"]
+pytestmark = [pytest.mark.usefixtures("store"), pytest.mark.xdist_group("crash")]
+
+OLD_MS = 400_000_000  # longer ago than any loop waits
+SILENT_MS = 3_600_000  # a worker is dead, and not forgotten yet
+HERE = "test_each_loop_kill"
+
+# where each loop is killed; a reason where there is nothing that a kill could break
+PROVEN = {
+    "promote": "test_loops_kill.test_every_due_job_is_promoted_once",
+    "expire": "test_loops_kill.test_every_expired_job_is_discarded_once",
+    "retention": "test_loops_kill.test_every_job_that_outlived_its_retention_is_removed_once",
+    "cron": "test_cron_kill.test_7_3_no_occurrence_is_lost_or_doubled_when_loops_are_killed",
+    "reap": f"{HERE}.test_9_3_every_lost_attempt_is_ended_once",
+    "reap_dead_workers": f"{HERE}.test_9_4_the_jobs_of_dead_workers_come_back_once",
+    "fold": f"{HERE}.test_12_3_every_event_is_counted_once",
+    "heal": f"{HERE}.test_lanes_are_offered_again",
+    "drain": f"{HERE}.test_10_2_a_draining_queue_goes_with_its_last_job",
+    "replay": f"{HERE}.test_28_4_every_dead_job_is_replayed_once_by_one_rule",
+    "stall": f"{HERE}.test_29_every_stalled_job_is_told_once",
+    "forget_answers": f"{HERE}.test_11_2_old_answers_go_and_young_ones_stay",
+    "cron_turns": f"{HERE}.test_7_4_turns_are_passed_on_to_one_run_each",
+    "watch": f"{HERE}.test_fs_11_1_a_what_starves_and_is_overloaded_is_told_once",
+    "charge": f"{HERE}.test_20_4_every_attempt_is_charged_once",
+    "webhooks_relay": f"{HERE}.test_26_every_event_is_delivered_and_logged_right",
+    "webhooks_send": f"{HERE}.test_26_every_event_is_delivered_and_logged_right",
+    "webhooks_forget": f"{HERE}.test_26_old_deliveries_go_with_their_attempts",
+    "workflows": f"{HERE}.test_8_2_every_step_that_waited_begins_once",
+    "prune_workflows": f"{HERE}.test_10_6_workflows_go_whole",
+}
+NEEDS_NONE = {
+    "shares": "one transaction: what is still shared wrongly is found again",
+    "pressure": "one statement: notes the crossing and tells it, or neither",
+    "turns": "one statement: what it did not forget, the next one does",
+    "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
+}
+
+
+def test_every_loop_has_a_test_that_kills_it() -> None:
+    known = {**PROVEN, **NEEDS_NONE}
+
+    assert known.keys() == {loop.name for loop in all_loops()}
+    for place in PROVEN.values():
+        module, _, name = place.partition(".")
+        assert callable(getattr(importlib.import_module(f"tests.crash.{module}"), name))
+
+
+class Victim:
+    """The process whose children die."""
+
+    def __init__(self, url: str) -> None:
+        """Start it on this database."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.victim"],
+            cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={
+                **os.environ, "DATABASE_URL": url, "OJS_LOG_LEVEL": "CRITICAL",
+                "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
+                "OJS_WEBHOOK_ALLOW_HTTP": "true", "OJS_WEBHOOK_ALLOW_PRIVATE": "true",
+            },
+        )  # fmt: skip
+
+    def _say(self, loops: tuple[str, ...], dies_at: int | None) -> int:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"loops": loops, "dies_at": dies_at}) + "\n")
+        self._process.stdin.flush()
+        child = self._heard()
+        assert child > 1  # anything else would name a group of processes
+        return child
+
+    def _heard(self) -> int:
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+    def lives(self, *loops: str, dies_at: int | None = None) -> bool:
+        """Run loops until they find nothing; tells whether they came so far."""
+        self._say(loops, dies_at)
+        code = self._heard()
+        wait_until_gone()
+        assert code in {0, -signal.SIGKILL}
+        return code == 0
+
+    def killed_at_each_step(
+        self, *loops: str, meanwhile: Callable[[], object] = lambda: None
+    ) -> int:
+        """Let loops die before their first step, their second, …; returns how many deaths."""
+        for step in count(1):
+            if self.lives(*loops, dies_at=step):
+                return step - 1
+            meanwhile()
+        raise AssertionError
+
+    def killed_while_blocked(self, loop: str) -> None:
+        """Kill a loop whose statement waits for a lock that the caller holds."""
+        child = self._say((loop,), None)
+        try:
+            wait_until_blocked()
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            code = self._heard()
+        assert code == -signal.SIGKILL
+
+    def end(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(DEADLINE_S)
+        self._process.stdout.close()
+
+
+def wait_until_gone() -> None:
+    """Return when PostgreSQL has ended what dead processes left, with their locks."""
+
+    def is_gone() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = %s",
+                [NAME],
+            )
+            return not cursor.fetchone()[0]
+
+    until(is_gone, "the end of the sessions")
+
+
+@pytest.fixture(scope="module")
+def victim(database_url: str) -> Iterator[Victim]:
+    """Return a process whose children die."""
+    made = Victim(database_url)
+    yield made
+    made.end()
+
+
+def told(kind: Kind) -> Counter[str]:
+    """Count the events of a kind by job."""
+    return Counter(map(str, Event.objects.filter(kind=kind).values_list("job_id", flat=True)))
+
+
+def once(ids: list[str]) -> Counter[str]:
+    """Each of these, one time."""
+    return Counter(ids)
+
+
+def active(number: int, worker_id: str | None = None, **members: Any) -> list[str]:
+    """Return jobs that run."""
+    queue = f"q{worker_id or ''}{members.get('type', '')}"
+    ids = stored_ids(number, queue=queue, **members)
+    assert len(fetch(FetchRequest((queue,), count=number, worker_id=worker_id)).jobs) == number
+    return ids
+
+
+def errors_of(ids: list[str]) -> set[int]:
+    """Return how many errors the jobs have."""
+    return {
+        len(errors or ())
+        for errors in Job.objects.filter(id__in=ids).values_list("errors", flat=True)
+    }
+
+
+def test_9_3_every_lost_attempt_is_ended_once(victim: Victim) -> None:
+    lost = active(20, type="lost")
+    spent = active(20, type="spent", retry={"max_attempts": 1})
+    late = active(20, type="late", timeout=1)
+    Lease.objects.filter(id__in=late).update(timeout_at=ago(1000))
+    Lease.objects.exclude(id__in=late).update(lease_until=ago(1000))
+
+    assert victim.killed_at_each_step("reap") >= 3
+
+    assert_state(State.AVAILABLE, *lost)
+    assert_state(State.DISCARDED, *spent)
+    assert_state(State.RETRYABLE, *late)
+    assert errors_of([*lost, *spent, *late]) == {1}
+    assert_store_is_sound()
+
+
+def test_9_4_the_jobs_of_dead_workers_come_back_once(victim: Victim) -> None:
+    names = [f"w{n}" for n in range(3)]
+    for name in (*names, "gone", "alive"):
+        heartbeat(Report(name))
+    ids = [job_id for name in names for job_id in active(5, name)]
+    kept = active(5, "alive")
+    Worker.objects.filter(id__in=names).update(last_heartbeat_at=ago(SILENT_MS))
+    Worker.objects.filter(id="gone").update(last_heartbeat_at=ago(OLD_MS), stopped_at=ago(OLD_MS))
+
+    assert victim.killed_at_each_step("reap_dead_workers") >= 3
+
+    assert_state(State.AVAILABLE, *ids)
+    assert_state(State.ACTIVE, *kept)
+    assert errors_of(ids) == {1}
+    assert set(Worker.objects.filter(dead_at__isnull=False).values_list("id", flat=True)) == {
+        *names
+    }
+    stopped = Event.objects.filter(kind=Kind.WORKER_STOPPED)
+    assert Counter(stopped.values_list("worker_id", flat=True)) == Counter(names)
+    assert not Worker.objects.filter(id="gone").exists()
+    assert_store_is_sound()
+
+
+def test_12_3_every_event_is_counted_once(victim: Victim) -> None:
+    victim.lives("fold")  # the first time it only finds its place
+    done = stored_ids(30)
+    wait_until_settled()
+    victim.lives("fold")
+    fetch(FetchRequest(("default",), count=30))
+    ack([Ack(job_id) for job_id in done])
+    stored(20, queue="other")
+    wait_until_settled()
+
+    with transaction.atomic():
+        list(Depth.objects.select_for_update())
+        victim.killed_while_blocked("fold")
+    victim.killed_at_each_step("fold")
+
+    stored(5)
+    wait_until_settled()
+    assert victim.killed_at_each_step("fold") >= 1
+    counted = {(one.queue, one.state): one.jobs for one in Depth.objects.exclude(jobs=0)}
+    assert counted == {(queue, CODES[state]): jobs for (queue, state), jobs in recount().items()}
+    totals = Total.objects.values_list("queue", "enqueued", "started", "completed")
+    assert sorted(totals) == [("default", 35, 30, 30), ("other", 20, 0, 0)]
+    spans = Period.objects.values("span_s").annotate(stored=Sum("enqueued"), ended=Sum("completed"))
+    assert {(one["stored"], one["ended"]) for one in spans} == {(55, 30)}
+    assert {one["span_s"] for one in spans} == {60, 3600, 86400}
+
+
+def test_lanes_are_offered_again(victim: Victim) -> None:
+    for queue in ("a", "b", "c"):
+        stored(2, queue=queue)
+    Lane.objects.update(active=False)
+
+    with transaction.atomic():
+        list(Lane.objects.select_for_update().filter(queue="c"))
+        victim.killed_while_blocked("heal")
+    victim.killed_at_each_step("heal")
+
+    assert not Lane.objects.filter(active=False).exists()
+    assert len(fetch(FetchRequest(("a", "b", "c"), count=10)).jobs) == 6
+
+
+def test_10_2_a_draining_queue_goes_with_its_last_job(victim: Victim) -> None:
+    waiting = stored_ids(1200, queue="old") + stored_ids(3, queue="old", scheduled_at="+PT1H")
+    kept = stored_ids(2, queue="new")
+    Queue.objects.filter(name="old").update(draining=True)
+
+    assert victim.killed_at_each_step("drain") >= 8
+
+    assert set(Queue.objects.values_list("name", flat=True)) == {"new"}
+    assert told(Kind.CANCELLED) == once(waiting)
+    assert_state(State.AVAILABLE, *kept)
+    assert_store_is_sound()
+
+
+def test_28_4_every_dead_job_is_replayed_once_by_one_rule(victim: Victim) -> None:
+    ids = []
+    for kind in ("mail.a", "mail.b", "sum.c"):
+        ids += active(20, type=kind, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
+    nack([Nack(job_id, error()) for job_id in ids])
+    for n, (name, matched) in enumerate((("a", "mail.a"), ("mail", "mail.*"), ("all", None))):
+        ReplayRule.objects.create(name=name, position=n, type=matched, delay_ms=0, max_replays=1)
+
+    assert victim.killed_at_each_step("replay") >= 5
+
+    assert_state(State.AVAILABLE, *ids)
+    assert told(Kind.ENQUEUED) == once(ids * 2)  # the first time, and again
+    replays = Counter(Replay.objects.values_list("rule", "replays"))
+    assert replays == {("a", 1): 20, ("mail", 1): 20, ("all", 1): 20}
+    assert errors_of(ids) == {1}
+    assert_store_is_sound()
+
+
+def test_29_every_stalled_job_is_told_once(victim: Victim) -> None:
+    quiet = active(10, type="quiet")
+    loud = active(3, type="loud")
+    for job_id in (*quiet, *loud):
+        report(job_id, Reported(0.5))
+    Progress.objects.filter(job_id__in=quiet).update(updated_at=ago(OLD_MS), told_at=ago(OLD_MS))
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE ojs_event IN SHARE MODE")
+        victim.killed_while_blocked("stall")
+    victim.killed_at_each_step("stall")
+
+    assert told(Kind.PROGRESS_STALLED) == once(quiet)
+    assert queries.stalled(100) == {"qquiet": 10}
+    assert_state(State.ACTIVE, *quiet, *loud)
+
+
+def test_11_2_old_answers_go_and_young_ones_stay(victim: Victim) -> None:
+    for n in range(20):
+        BulkAnswer.objects.create(
+            operation="enqueue", tenant="", key=f"k{n:02}", request_hash=b"x", status=200,
+            answer=b"{}",
+        )  # fmt: skip
+    BulkAnswer.objects.filter(key__lt="k15").update(created_at=ago(OLD_MS))
+
+    with transaction.atomic():
+        list(BulkAnswer.objects.select_for_update().filter(key="k07"))
+        victim.killed_while_blocked("forget_answers")
+    victim.killed_at_each_step("forget_answers")
+
+    left = list(BulkAnswer.objects.order_by("key").values_list("key", flat=True))
+    assert left == [f"k{n}" for n in range(15, 20)]
+
+
+def test_7_4_turns_are_passed_on_to_one_run_each(victim: Victim) -> None:
+    names = ["n1", "n2", "n3"]
+    for name in names:
+        registered(name, overlap_policy="enqueue")
+    for _ in range(3):
+        make_due(*names)
+        fire()
+    for holder in CronTurn.objects.values_list("holder", flat=True):
+        queries.cancel([str(holder)], "test", None, watched=True)  # and nobody is told of it
+
+    assert victim.killed_at_each_step("cron_turns") >= 6
+
+    turns = list(CronTurn.objects.all())
+    assert len(turns) == len(names)
+    for turn in turns:
+        assert state(str(turn.holder)) is State.AVAILABLE
+        assert [state(str(one)) for one in turn.waiting] == [State.PENDING]
+    assert_store_is_sound()
+
+
+def test_fs_11_1_a_what_starves_and_is_overloaded_is_told_once(victim: Victim) -> None:
+    put(parse_pool("p", {"queues": ["a", "b", "c"], "concurrency": 1}))
+    for queue in ("a", "b"):
+        stored_ids(3, queue=queue)
+    assert len(fetch(FetchRequest((), count=2, pool="p")).jobs) == 1
+    assert victim.killed_at_each_step("watch") >= 6  # up to its first commit, which tells of p
+    Overload.objects.update(told_at=ago(OLD_MS))
+    QueueWatch.objects.update(since=ago(OLD_MS))
+    Event.objects.filter(kind=Kind.STARTED).update(at=ago(OLD_MS))
+
+    assert victim.killed_at_each_step("watch") >= 6
+
+    starved = Event.objects.filter(kind=Kind.QUEUE_STARVED).order_by("queue")
+    assert list(starved.values_list("queue", flat=True)) == ["a", "b"]
+    assert Event.objects.filter(kind=Kind.POOL_OVERLOADED).count() == 2
+
+
+def test_20_4_every_attempt_is_charged_once(victim: Victim) -> None:
+    put(parse_pool("p", {"queues": ["q"], "tenant_fairness": {"cost": "duration"}}))
+    victim.lives("charge")  # the first time it only finds its place
+    tenants = {"a": 1000, "b": 3000}
+    enqueue(
+        [replace(DraftFactory.create(queue="q"), tenant=name) for name in tenants for _ in "12345"]
+    )
+    jobs = fetch(FetchRequest((), count=10, pool="p")).jobs
+    ack([Ack(job.id) for job in jobs])
+    wait_until_settled()
+    for name, took_ms in tenants.items():
+        Event.objects.filter(kind=Kind.COMPLETED, tenant=name).update(took_ms=took_ms)
+    before = dict(Lane.objects.values_list("tenant", "vt"))
+
+    assert victim.killed_at_each_step("charge") >= 2
+
+    after = dict(Lane.objects.values_list("tenant", "vt"))
+    assert after["a"] - before["a"] == pytest.approx(5 * (1000.5 / 2000.5 - 1))
+    assert after["b"] - before["b"] == pytest.approx(5 * (3000.5 / 2000.5 - 1))
+
+
+def test_26_every_event_is_delivered_and_logged_right(
+    victim: Victim, receiver: Receiver, subscribe: Subscribe
+) -> None:
+    subscriptions = [subscribe("job.enqueued") for _ in range(2)]
+    ids = stored_ids(3)
+    wait_until_settled()
+
+    def lose_what_was_under_way() -> None:
+        open_ones = Delivery.objects.filter(status__in=[Status.PENDING, Status.FAILED])
+        open_ones.update(next_attempt_at=Now())
+
+    loops = ("webhooks_relay", "webhooks_send")
+    assert victim.killed_at_each_step(*loops, meanwhile=lose_what_was_under_way) >= 10
+
+    deliveries = list(Delivery.objects.all())
+    about = Counter(
+        (one.subscription_id, json.loads(bytes(one.body))["data"]["job_id"]) for one in deliveries
+    )
+    assert about == Counter((one.id, job_id) for one in subscriptions for job_id in ids)
+    assert {one.status for one in deliveries} == {Status.DELIVERED}
+    received = Counter(headers["X-OJS-Delivery-ID"] for _, headers, _ in receiver.requests)
+    assert received.keys() == {one.id for one in deliveries}
+    for one in deliveries:
+        # an attempt that was not heard of any more has no entry, and its number is not used again
+        (attempt,) = Attempt.objects.filter(delivery_id=one.id)
+        assert (attempt.number, attempt.status_code) == (one.attempts, 200)
+        assert 1 <= received[one.id] <= one.attempts
+    assert set(Subscription.objects.values_list("success_count", "failure_count")) == {(3, 0)}
+    delivered = Event.objects.filter(kind=Kind.WEBHOOK_DELIVERED).values_list("data", flat=True)
+    assert Counter(data["delivery_id"] for data in delivered if data) == once(list(received))
+
+
+def test_26_old_deliveries_go_with_their_attempts(victim: Victim, subscribe: Subscribe) -> None:
+    subscribe("job.enqueued")
+    stored(6)
+    wait_until_settled()
+    victim.lives("webhooks_relay", "webhooks_send")
+    young = list(Delivery.objects.order_by("id").values_list("id", flat=True)[:2])
+    Delivery.objects.exclude(id__in=young).update(ended_at=ago(10 * OLD_MS))
+
+    with transaction.atomic():
+        list(Attempt.objects.select_for_update().exclude(delivery_id__in=young)[:1])
+        victim.killed_while_blocked("webhooks_forget")
+    victim.killed_at_each_step("webhooks_forget")
+
+    assert sorted(Delivery.objects.values_list("id", flat=True)) == young
+    assert sorted(Attempt.objects.values_list("delivery_id", flat=True)) == young
+
+
+def test_8_2_every_step_that_waited_begins_once(victim: Victim, settings: Any) -> None:
+    flows = [created(chain(job("a"), job("b"))) for _ in range(4)]
+    settings.OJS = {**settings.OJS, "ENQUEUE_MIDDLEWARE": ("tests.workflows.plug.plug",)}
+    plug.HELD.add("b")
+    complete(*claimed())
+    plug.HELD.clear()
+    assert not Ready.objects.exists()
+    Step.objects.exclude(due_at=None).update(due_at=ago(1))
+
+    assert victim.killed_at_each_step("workflows") >= 8
+
+    assert Counter(Job.objects.values_list("type", flat=True)) == {"a": 4, "b": 4}
+    assert run() == ["b"] * 4
+    assert {seen(flow)["state"] for flow in flows} == {"completed"}
+    assert_store_is_sound()
+
+
+def test_10_6_workflows_go_whole(victim: Victim) -> None:
+    gone = [created(group(job(), chain(job()))) for _ in range(3)]
+    run()
+    Finished.objects.all().delete()
+    Job.objects.all().delete()
+    kept = created(chain(job()))
+    run()
+    Workflow.objects.exclude(prune_at=None).update(prune_at=ago(1))
+
+    with transaction.atomic():
+        list(Step.objects.select_for_update().filter(workflow_id=gone[1]))
+        victim.killed_while_blocked("prune_workflows")
+    victim.killed_at_each_step("prune_workflows")
+
+    assert [str(one) for one in Workflow.objects.values_list("id", flat=True)] == [kept]
+    assert {str(one) for one in Step.objects.values_list("workflow_id", flat=True)} == {kept}
+    assert not Slot.objects.exclude(workflow_id=kept).exists()

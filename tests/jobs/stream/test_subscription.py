@@ -1,0 +1,82 @@
+"""The buffer of one client. Spec: contract 25.3, slow client and rate."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from jobs.domain.events import Kind
+from jobs.domain.place import Place, event_id
+from jobs.services.events import StoredEvent
+from jobs.stream.subscription import Scope, Subscription, Told
+
+AT = datetime(2026, 5, 4, tzinfo=UTC)
+
+
+@pytest.fixture
+def small() -> Iterator[None]:
+    """Let the buffer hold five events and the pace be three a second."""
+    chosen = {**settings.OJS, "STREAM_BUFFER": 5, "STREAM_EVENTS_PER_SECOND": 3}
+    with override_settings(OJS=chosen):
+        yield
+
+
+def event(n: int, kind: Kind = Kind.ENQUEUED) -> StoredEvent:
+    """Return an event of no job."""
+    place = Place(n, n)
+    return StoredEvent(
+        event_id(place, AT), place, AT, kind, None, "q", "t", "_default", None, None, None, None,
+        None, {}, None, None, is_settled=True, unique_key=None,
+    )  # fmt: skip
+
+
+def filled(number: int) -> Subscription:
+    """Return a subscription to which so many events were offered."""
+    member = Subscription(Scope(), lambda _event: True)
+    for n in range(number):
+        member.offer(Told(event(n)))
+    return member
+
+
+@pytest.mark.usefixtures("small")
+def test_25_3_a_full_buffer_drops_the_oldest_and_says_which() -> None:
+    taken, dropped = filled(8).take(0)
+
+    assert dropped is not None
+    assert (dropped.number, dropped.oldest.place.seq, dropped.newest.place.seq) == (3, 0, 2)
+    assert taken[0].event.place.seq == 3
+
+
+@pytest.mark.usefixtures("small")
+def test_25_3_the_pace_holds_back_what_is_too_much() -> None:
+    member = filled(5)
+
+    first, _ = member.take(0)
+    second, _ = member.take(0)
+    third, _ = member.take(10)
+
+    assert len(first) == 3
+    assert second == []
+    assert len(third) == 1
+
+
+def test_25_3_only_what_is_wanted_waits() -> None:
+    member = Subscription(Scope(), lambda one: one.kind == Kind.COMPLETED)
+    member.offer(Told(event(1)))
+    member.offer(Told(event(2, Kind.COMPLETED)))
+
+    taken, _ = member.take(0)
+
+    assert [told.event.place.seq for told in taken] == [2]
+
+
+def test_25_3_the_end_wakes_the_client_and_what_waits_is_still_taken() -> None:
+    member = filled(1)
+    member.end("shutdown")
+
+    taken, _ = member.take(60)
+
+    assert len(taken) == 1
+    assert member.ended == "shutdown"

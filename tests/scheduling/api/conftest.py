@@ -1,0 +1,3 @@
+"""The core's clients of the API, and keys."""
+
+from tests.jobs.api.conftest import api, new_key, with_keys  # noqa: F401 - fixtures

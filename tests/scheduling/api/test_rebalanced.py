@@ -1,0 +1,84 @@
+"""What is told when a pool changes how it hands out. Spec: fair-scheduling 11.1; contract 20 §6."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from jobs.models import Event
+from tests.concurrency import wait_until_settled
+from tests.scheduling.conftest import told
+from tests.scheduling.pools import get, put, send
+
+pytestmark = pytest.mark.usefixtures("store")
+
+REBALANCED = 92
+
+
+def test_fs_11_1_a_a_change_is_told_with_what_was_and_what_is() -> None:
+    put("p", "a", "b")
+    assert not told(REBALANCED)
+
+    put("p", "a", "b", strategy="weighted", weights={"a": 3}, status=200)
+    wait_until_settled()
+
+    (event,) = get("events?type=scheduling.rebalanced")["events"]
+    assert (event["type"], event["subject"]) == ("scheduling.rebalanced", "p")
+    assert event["data"] == {
+        "pool": "p",
+        "previous_strategy": "round-robin",
+        "new_strategy": "weighted",
+        "previous_weights": {"a": 1, "b": 1},
+        "new_weights": {"a": 3, "b": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("queues", "body"),
+    [
+        ("ab", {"strategy": "weighted", "weights": {"a": 4}}),
+        ("ab", {"strategy": "least-loaded", "weights": {"a": 3}}),
+        ("abc", {"strategy": "weighted", "weights": {"a": 3}}),
+        ("a", {"strategy": "weighted", "weights": {"a": 3}}),
+        ("ba", {"strategy": "weighted", "weights": {"a": 3}}),  # the order decides about ties
+    ],
+)
+def test_a_change_of_strategy_weights_or_queues_is_told(queues: str, body: dict[str, Any]) -> None:
+    put("p", "a", "b", strategy="weighted", weights={"a": 3})
+
+    put("p", *queues, status=200, **body)
+
+    (event,) = told(REBALANCED)
+    assert event["previous_weights"] == {"a": 3, "b": 1}
+    assert [*event["new_weights"]] == [*sorted(queues)]
+
+
+def test_other_changes_new_pools_and_their_ends_are_not_told() -> None:
+    put("p", "a", "b")
+    for body in ({}, {"concurrency": 5}, {"isolated": True},
+                 {"starvation_prevention": {"min_dispatch_ratio": 0.1}}):  # fmt: skip
+        put("p", "a", "b", status=200, **body)
+    send("DELETE", "admin/pools/p")
+
+    assert not told(REBALANCED)
+
+
+def test_a_refused_change_is_not_told() -> None:
+    put("q", "b", tenant_fairness={"weights": {"t": 2}})
+    put("p", "a")
+
+    answer = send("PUT", "admin/pools/p", {"queues": ["b"], "tenant_fairness": {}})
+
+    assert answer.status_code == 409
+    assert not told(REBALANCED)
+
+
+def test_who_wants_no_such_events_sees_none() -> None:
+    put("p", "a")
+    put("p", "b", status=200)
+    with override_settings(OJS={**settings.OJS, "EVENTS_EXCLUDE": ("scheduling.*",)}):
+        wait_until_settled()
+
+        assert get("events")["events"] == []
+    assert Event.objects.filter(kind=REBALANCED).count() == 1

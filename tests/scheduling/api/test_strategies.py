@@ -1,0 +1,361 @@
+"""How queues and tenants take turns. Spec: contract 20 §4; fair-scheduling 7 to 9."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from jobs.models import Lane, Ready, Turn
+from jobs.queries import ago
+from jobs.services import turns as turns_service
+from jobs.services.queues import pause, resume
+from tests.scheduling.pools import (
+    PREVENTED,
+    counts,
+    fill,
+    get,
+    of_tenant,
+    one_by_one,
+    put,
+    refused,
+    send,
+    taken,
+    turns,
+)
+
+pytestmark = pytest.mark.usefixtures("store")
+
+AS_ONE: Callable[..., str] = turns
+Way = Callable[..., str]
+both_ways = pytest.mark.parametrize("way", [turns, one_by_one], ids=["batch", "one by one"])
+
+
+@both_ways
+def test_fs_7_1_a_round_robin_takes_one_job_of_each_queue_per_cycle(way: Way) -> None:
+    fill(a=3, b=3, c=1)
+
+    assert way(7, queues=["a", "b", "c"]) == "abcabab"
+
+
+def test_fs_7_1_a_the_cycle_goes_on_where_the_last_fetch_of_any_worker_ended() -> None:
+    fill(a=9, b=9, c=9)
+    put("p", "a", "b", "c")
+
+    assert [turns(n, pool="p") for n in (2, 2, 1, 4)] == ["ab", "ca", "b", "cabc"]
+
+
+def test_fs_7_1_b_round_robin_is_the_default() -> None:
+    fill(a=2, b=2)
+    put("p", "a", "b")
+
+    assert turns(4, pool="p") == "abab"
+
+
+def test_fs_5_2_a_a_queue_never_served_comes_first() -> None:
+    fill(a=5)
+    assert turns(3, queues=["a", "b"]) == "aaa"
+    fill(b=3)
+
+    assert turns(3, queues=["a", "b"]) == "bab"
+
+
+@both_ways
+def test_fs_7_2_b_least_loaded_takes_from_the_deepest_queue(way: Way) -> None:
+    fill(a=10, b=3)
+    put("p", "a", "b", strategy="least-loaded")
+
+    assert way(13, pool="p") == "aaaaaaaabab" + "ab"
+
+
+def test_fs_7_2_a_least_loaded_gives_a_worker_no_more_than_it_can_run() -> None:
+    fill(a=9)
+    put("p", "a", strategy="least-loaded")
+    send("POST", "workers/heartbeat", {"worker_id": "w1", "pool": "p", "concurrency": 2})
+
+    first = taken(5, worker_id="w1")
+
+    assert len(first) == 2
+    assert taken(5, worker_id="w1") == []
+    assert len(taken(5, pool="p")) == 5
+    send("POST", "workers/ack", {"job_id": first[0]["id"], "worker_id": "w1"})
+    assert len(taken(5, worker_id="w1")) == 1
+
+
+@both_ways
+def test_fs_7_3_a_weighted_shares_are_proportional_at_any_moment(way: Way) -> None:
+    fill(a=40, b=40, c=40)
+    put("p", strategy="weighted", queues={"a": 3, "b": 2, "c": 1})
+
+    order = way(60, pool="p")
+
+    assert counts(order) == {"a": 30, "b": 20, "c": 10}
+    for n in range(0, 60, 6):
+        assert counts(order[n : n + 6]) == {"a": 3, "b": 2, "c": 1}
+
+
+def test_fs_7_3_b_a_queue_of_any_weight_is_served_within_a_bound() -> None:
+    fill(a=1002, b=1)
+    put("p", strategy="weighted", queues={"a": 1000, "b": 1})
+
+    order = "".join(turns(100, pool="p") for _ in range(11))
+
+    assert order.index("b") <= 1002
+
+
+def test_fs_7_3_a_queue_that_was_empty_does_not_catch_up() -> None:
+    fill(a=60)
+    put("p", "a", "b", strategy="weighted")
+    turns(20, pool="p")
+    fill(b=60)
+
+    assert counts(turns(20, pool="p")) == {"a": 10, "b": 10}
+
+
+def test_fs_7_3_nor_one_that_comes_when_all_were_empty() -> None:
+    fill(a=20)
+    put("p", "a", "b", "c", strategy="weighted")
+    turns(20, pool="p")
+    assert turns(1, pool="p") == ""
+    fill(b=20, c=20)
+    turns(10, pool="p")
+    fill(a=20)
+
+    assert counts(turns(12, pool="p")) == {"a": 4, "b": 4, "c": 4}
+
+
+def test_fs_5_2_b_a_worker_without_a_pool_may_say_how() -> None:
+    fill(a=20, b=20)
+
+    both = ["a", "b"]
+    assert turns(4, queues=both, strategy="strict") == "aaaa"
+    weighted = turns(8, queues=both, strategy="weighted", weights={"a": 3, "b": 1})
+    assert counts(weighted) == {"a": 6, "b": 2}
+    assert counts(turns(8, queues=both, weights={"b": 3})) == {"a": 2, "b": 6}
+    details = refused(send("POST", "workers/fetch", {"queues": both, "weights": {"c": 3}}), 422)
+    assert details["field"] == "weights"
+
+
+def test_d_fs_4_the_default_strategy_is_configured() -> None:
+    fill(a=4, b=4)
+    assert get("admin/scheduling/config")["default_strategy"] == "round-robin"
+
+    answer = send("PUT", "admin/scheduling/config", {"default_strategy": "strict"})
+
+    assert answer.status_code == 200
+    assert get("admin/scheduling/config")["default_strategy"] == "strict"
+    assert turns(5, queues=["a", "b"]) == "aaaab"
+    send("PUT", "admin/scheduling/config", {})
+    assert turns(2, queues=["b", "a"]) == "bb"
+
+
+def test_the_configuration_is_checked() -> None:
+    for body, field, code in (
+        ({"default_strategy": "x"}, "default_strategy", "invalid_request"),
+        ({"priority_scope": "pool"}, "priority_scope", "invalid_request"),
+        ({"priority_scope": 1}, "priority_scope", "invalid_request"),
+        ({"tenant_fairness": {"default_weight": 0}}, "tenant_fairness.default_weight",
+         "invalid_request"),
+    ):  # fmt: skip
+        assert refused(send("PUT", "admin/scheduling/config", body), 422, code)["field"] == field
+
+
+def test_a_paused_queue_is_passed_over_without_losing_its_turn() -> None:
+    fill(a=9, b=9)
+    put("p", "a", "b")
+    pause("a")
+    assert turns(3, pool="p") == "bbb"
+
+    resume("a")
+    assert turns(4, pool="p") == "abab"
+
+
+def test_strict_and_single_queues_leave_no_trace_of_turns() -> None:
+    fill(a=4, b=4)
+    put("s", "a", "b", strategy="strict")
+    put("p", "a", "b")
+
+    turns(1, pool="s")
+    turns(1, queues=["a"])
+    turns(1, queues=["a"], pool="p")
+    assert not Turn.objects.exists()
+
+    turns(1, pool="p")
+    turns(1, pool="p")
+    assert Turn.objects.count() == 1
+
+
+def test_turns_that_nobody_took_for_a_day_are_forgotten() -> None:
+    fill(a=4, b=4)
+    turns(1, queues=["a", "b"])
+    turns(1, queues=["b", "a"])
+    day = 86_400_000
+    assert turns_service.prune(day) == 0
+
+    old = Turn.objects.order_by("key").first()
+    assert old is not None
+    Turn.objects.filter(key=old.key).update(at=ago(day + 1000))
+
+    assert turns_service.prune(day) == 1
+    assert Turn.objects.count() == 1
+
+
+# --- starvation -----------------------------------------------------------------------------------
+
+
+@both_ways
+def test_fs_8_2_a_each_backlogged_queue_has_its_share_of_any_ten_turns(way: Way) -> None:
+    fill(c=200, l=200)
+    put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
+
+    order = "".join(way(50, pool="p") for _ in range(4))
+
+    assert all("l" in order[n : n + 10] for n in range(191))
+    assert 20 <= order.count("l") <= 24 + 1  # FS-8.2-b: the rest is strict
+
+
+def test_fs_8_2_a_ten_queues_of_a_tenth_rotate() -> None:
+    names = "abcdefghij"
+    fill(**dict.fromkeys(names, 10))
+    put("p", *names, strategy="strict", starvation_prevention=PREVENTED)
+
+    order = turns(100, pool="p")
+
+    assert all(set(order[n : n + 10]) == set(names) for n in range(91))
+
+
+def test_d_fs_9_an_empty_queue_collects_no_credit() -> None:
+    fill(c=60)
+    put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
+    turns(40, pool="p")
+    fill(l=30)
+
+    order = turns(20, pool="p")
+
+    assert order[:7] == "c" * 7
+    assert order.count("l") in {2, 3}
+
+
+@pytest.mark.parametrize("strategy", ["strict", "weighted"])
+def test_fs_8_1_a_a_queue_that_waited_for_the_interval_is_next(strategy: str) -> None:
+    fill(c=60, l=30)
+    put("p", strategy=strategy, queues={"c": 1000, "l": 1}, starvation_prevention={
+        "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT30S",
+    })  # fmt: skip
+    assert turns(1, pool="p") == "c"
+    if strategy == "strict":
+        assert turns(5, pool="p") == "ccccc"
+
+    make_older(timedelta(seconds=31))
+
+    assert turns(3, pool="p") == "lcc"
+
+
+def make_older(by: timedelta) -> None:
+    """Let the last turn of all queues but the first, and all waiting jobs, be that old."""
+    row = Turn.objects.get()
+    Turn.objects.update(since=[row.since[0], *(at - by for at in row.since[1:])])
+    Ready.objects.update(enqueued_at=ago(int(by.total_seconds() * 1000)))
+
+
+def test_fs_8_1_a_a_queue_nobody_looked_at_while_it_was_empty_did_not_starve() -> None:
+    fill(c=9, l=1)
+    put("p", "c", "l", strategy="strict", starvation_prevention={
+        "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT30S",
+    })  # fmt: skip
+    turns(1, pool="p")
+    make_older(timedelta(seconds=31))
+    Ready.objects.update(enqueued_at=ago(0))
+
+    assert turns(3, pool="p") == "ccc"
+
+
+# --- tenants --------------------------------------------------------------------------------------
+
+
+def tenants(count: int, **body: Any) -> list[str]:
+    """Fetch and return the tenants of the jobs."""
+    return [job["meta"]["tenant_id"] for job in taken(count, **body)]
+
+
+def test_fs_9_1_a_a_burst_of_one_tenant_does_not_hold_up_another() -> None:
+    of_tenant("A", 1000)
+    of_tenant("B", 10)
+
+    assert Counter(tenants(20, queues=["q"])) == {"A": 10, "B": 10}
+
+
+def test_fs_9_1_b_jobs_that_name_no_tenant_are_one() -> None:
+    of_tenant("A", 40)
+    fill(q=40)
+
+    found = Counter(job["meta"].get("tenant_id") for job in taken(20, queues=["q"]))
+
+    assert found == {"A": 10, None: 10}
+    assert set(Lane.objects.values_list("tenant", flat=True)) == {"A", "_default"}
+
+
+def test_fs_9_2_a_tenants_of_a_pool_share_by_weight() -> None:
+    of_tenant("A", 60)
+    of_tenant("B", 60)
+    put("p", "q", tenant_fairness={"enabled": True, "weights": {"tenant:A": 5, "B": 1}})
+
+    found = Counter(t for _ in range(6) for t in tenants(10, pool="p"))
+
+    assert found["A"] in {49, 50, 51}
+    assert found["A"] + found["B"] == 60
+
+
+def test_fs_9_2_a_weights_count_for_tenants_that_come_later_and_go_with_the_pool() -> None:
+    put("p", "q", tenant_fairness={"weights": {"A": 5}, "default_weight": 2})
+    for tenant in "AB":
+        of_tenant(tenant, 1)
+    weights = {lane.tenant: lane.weight for lane in Lane.objects.all()}
+    assert weights == {"A": 5, "B": 2}
+
+    put("p", "q", status=200)
+    assert {lane.weight for lane in Lane.objects.all()} == {1}
+
+
+def test_fs_9_2_a_the_configuration_holds_where_no_pool_says_anything() -> None:
+    of_tenant("A", 1, queue="q")
+    put("p", "r", tenant_fairness={"weights": {"A": 3}})
+    of_tenant("A", 1, queue="r")
+
+    body = {"tenant_fairness": {"weights": {"tenant:A": 7}}}
+    assert send("PUT", "admin/scheduling/config", body).status_code == 200
+
+    assert {lane.queue: lane.weight for lane in Lane.objects.all()} == {"q": 7, "r": 3}
+    of_tenant("A", 1, queue="s")
+    assert Lane.objects.get(queue="s").weight == 7
+
+
+def test_fs_9_2_a_two_pools_cannot_share_a_queue_by_different_weights() -> None:
+    put("p", "q", tenant_fairness={"weights": {"A": 3}})
+    put("same", "q", tenant_fairness={"weights": {"A": 3}})
+    put("silent", "q")
+
+    answer = send("PUT", "admin/pools/other", {"queues": ["q"], "tenant_fairness": {}})
+
+    assert refused(answer, 409, "conflict")["queue"] == "q"
+
+
+def test_fs_9_2_b_fs_14_4_without_weights_tenants_are_equal() -> None:
+    of_tenant("A", 100)
+    of_tenant("B", 100)
+    put("p", "q", tenant_fairness={
+        "enabled": True, "strategy": "fair-share", "default_weight": 1,
+    })  # fmt: skip
+
+    found = Counter(t for _ in range(6) for t in tenants(10, pool="p"))
+
+    assert abs(found["A"] - 30) <= 1
+
+
+def test_fs_9_3_a_tenants_are_equal_inside_a_priority_alone() -> None:
+    of_tenant("A", 20, priority=10)
+    of_tenant("B", 20)
+    put("p", "q", tenant_fairness={"weights": {"B": 100}})
+
+    assert tenants(30, pool="p") == ["A"] * 20 + ["B"] * 10

@@ -1,0 +1,199 @@
+"""How tenants share a queue, or do not. Spec: contract 20 §4 (tenant fairness), FS-9, MT-7."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from jobs.models import Lane, Ready
+from jobs.services import lanes
+from jobs.services.enqueue import enqueue
+from jobs.services.fetch import low_water
+from scheduling.services.orders import reconcile
+from tests.factories import DraftFactory
+from tests.scheduling.pools import get, put, refused, send, taken
+
+pytestmark = pytest.mark.usefixtures("store")
+
+IN_ORDER = {"enabled": False}
+
+
+def of_tenant(*tenants: str, queue: str = "q", **more: Any) -> list[str]:
+    """Store a job of each tenant, in this order; returns their ids."""
+    drafts = [
+        replace(DraftFactory.create(queue=queue, meta={"tenant_id": tenant}, **more), tenant=tenant)
+        for tenant in tenants
+    ]
+    return [job.id for job in enqueue(drafts) if job is not None]
+
+
+def tenants(count: int, **body: Any) -> str:
+    """Fetch and return the tenants of the jobs."""
+    return "".join(job["meta"]["tenant_id"] for job in taken(count, **body))
+
+
+def waiting() -> list[str]:
+    """The jobs that wait, oldest first."""
+    return [str(job_id) for job_id in Ready.objects.order_by("seq").values_list("id", flat=True)]
+
+
+def ids(count: int, **body: Any) -> list[str]:
+    return [job["id"] for job in taken(count, **body)]
+
+
+# --- shares ---------------------------------------------------------------------------------------
+
+
+def test_mt_7_1_a_tenants_take_turns() -> None:
+    of_tenant(*"AAAAABBBBBCCCCC")
+
+    one_by_one = "".join(tenants(1, queues=["q"]) for _ in range(9))
+
+    assert Counter(one_by_one[:3]) == Counter(one_by_one[3:6]) == Counter("ABC")
+    assert one_by_one == one_by_one[:3] * 3
+    assert Counter(tenants(6, queues=["q"])) == {"A": 2, "B": 2, "C": 2}
+
+
+def test_mt_7_2_a_weights_10_5_1() -> None:
+    of_tenant(*"ABC" * 160)
+    put("p", "q", tenant_fairness={"weights": {"A": 10, "B": 5, "C": 1}})
+
+    found = Counter("".join(tenants(1, pool="p") for _ in range(160)))
+
+    assert all(abs(found[t] - n) <= 1 for t, n in (("A", 100), ("B", 50), ("C", 10)))
+
+
+# --- in order -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+def test_fs_9_1_a_switched_off_the_oldest_job_is_next_whosever_it_is(size: int) -> None:
+    order = "AAABABBCADAABBBCCDDDAB"
+    of_tenant(*order)
+    put("p", "q", tenant_fairness=IN_ORDER)
+
+    found = "".join(tenants(size, pool="p") for _ in range(-(-len(order) // size)))
+
+    assert found == order
+    assert not Ready.objects.exists()
+
+
+def test_fs_9_1_a_switching_counts_at_once_for_jobs_that_wait_and_loses_none() -> None:
+    of_tenant(*"A" * 30 + "B" * 30)
+    assert Counter(tenants(20, queues=["q"])) == {"A": 10, "B": 10}
+    left = waiting()
+
+    put("p", "q", tenant_fairness=IN_ORDER)
+    assert ids(10, pool="p") == left[:10]
+    assert ids(1, pool="p") == left[10:11]
+    of_tenant("C")
+
+    put("p", "q", tenant_fairness={}, status=200)
+    assert Counter(tenants(7, pool="p")) == {"A": 3, "B": 3, "C": 1}
+    put("p", "q", tenant_fairness=IN_ORDER, status=200)
+    left = waiting()
+    assert [*ids(5, pool="p"), *ids(100, pool="p")] == left
+
+
+def test_fs_9_1_a_many_tenants_in_order() -> None:
+    put("p", "q", tenant_fairness=IN_ORDER)
+    of_tenant(*[f"t{n}" for n in range(150)])
+    of_tenant(*[f"t{n}" for n in reversed(range(150))])
+    left = waiting()
+
+    found = ids(1, pool="p") + ids(40, pool="p") + ids(7, pool="p")
+    while got := ids(50, pool="p"):
+        found += got
+
+    assert found == left
+
+
+def test_fs_9_1_a_a_lane_whose_first_jobs_are_gone_does_not_go_before_its_turn() -> None:
+    put("p", "q", tenant_fairness=IN_ORDER)
+    first = of_tenant(*"ABCDEFGHIJKLMNOPQRSTUVWXY")
+    of_tenant(*"ZZZ")
+    of_tenant(*"ABCDEFGHIJKLMNOPQRSTUVWXY")
+    for job_id in first:
+        assert send("DELETE", f"jobs/{job_id}").status_code == 200
+    left = waiting()
+
+    assert ids(1, pool="p") == left[:1]
+    assert ids(20, pool="p") == left[1:21]
+    assert ids(50, pool="p") == left[21:]
+
+
+def test_fs_9_1_a_an_order_inside_one_priority() -> None:
+    put("p", "q", tenant_fairness=IN_ORDER)
+    of_tenant(*"AB")
+    of_tenant(*"BA", priority=5)
+    of_tenant(*"BA")
+
+    assert tenants(6, pool="p") == "BAABBA"
+
+
+def test_fs_9_1_a_a_limited_tenant_is_passed_over_and_its_jobs_keep_their_place() -> None:
+    put("p", "q", tenant_fairness=IN_ORDER)
+    jobs = of_tenant(*"AAAABBCACC")
+    lanes.set_terms("A", weight=1, cap=2)
+
+    assert ids(5, pool="p") == [jobs[0], jobs[1], jobs[4], jobs[5], jobs[6]]
+    for n in (0, 1):
+        send("POST", "workers/ack", {"job_id": jobs[n]})
+    assert ids(2, pool="p") == jobs[2:4]
+    assert ids(9, pool="p") == jobs[8:]
+    for n in (2, 3):
+        send("POST", "workers/ack", {"job_id": jobs[n]})
+    assert ids(9, pool="p") == [jobs[7]]
+
+
+def test_fs_9_1_a_bounds_of_shares_do_not_hide_jobs_after_the_switch() -> None:
+    put("p", "q", tenant_fairness=IN_ORDER)
+    of_tenant(*"ABABAB")
+    assert tenants(2, pool="p") == "AB"
+
+    put("p", "q", tenant_fairness={"weights": {"B": 2}}, status=200)
+    of_tenant(*"CCC")
+
+    assert Counter(tenants(4, pool="p")) == {"A": 1, "B": 2, "C": 1}
+    assert low_water.bounds(["q"]).vts is None
+
+
+def test_fs_9_lanes_made_later_follow_and_the_configuration_holds_elsewhere() -> None:
+    body = {"tenant_fairness": {"enabled": False, "weights": {"A": 3}}}
+    assert send("PUT", "admin/scheduling/config", body).status_code == 200
+    assert get("admin/scheduling/config")["tenant_fairness"] == {
+        "enabled": False, "strategy": "fair-share", "weights": {"A": 3}, "default_weight": 1,
+        "scope": "queue", "cost": "dispatch",
+    }  # fmt: skip
+    put("p", "r", tenant_fairness={"enabled": True})
+    of_tenant("A", queue="q")
+    of_tenant("A", queue="r")
+
+    assert dict(Lane.objects.values_list("queue", "ordered")) == {"q": True, "r": False}
+    send("PUT", "admin/scheduling/config", {})
+    assert not Lane.objects.filter(ordered=True).exists()
+
+
+@override_settings(
+    OJS_SCHEDULING={"POOLS": [{"name": "s", "queues": ["q"], "tenant_fairness": IN_ORDER}]}
+)
+def test_fs_9_a_pool_of_the_settings_counts_for_lanes_from_before() -> None:
+    of_tenant(*"AABBA")
+    Lane.objects.update(ordered=False, vt=7)
+    of_tenant(*"CBA")
+    assert Lane.objects.get(tenant="C").ordered
+
+    assert reconcile() == 1
+    assert reconcile() == 0
+
+    assert tenants(8, pool="s") == "AABBACBA"
+
+
+def test_fs_9_two_pools_of_a_queue_cannot_differ_in_it() -> None:
+    put("p", "q", tenant_fairness=IN_ORDER)
+
+    answer = send("PUT", "admin/pools/o", {"queues": ["q"], "tenant_fairness": {"enabled": True}})
+
+    assert refused(answer, 409, "conflict")["queue"] == "q"

@@ -1,0 +1,210 @@
+"""What is said of pools against what their claims do, in random stores. Spec: contract 20.5.
+
+The core's own gates are compared in tests/jobs/services/test_explain_agrees.py, whose steps are
+mixed with those of pools here.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from jobs.domain.claim import STRATEGIES, FetchRequest
+from jobs.domain.explanation import Explanation
+from jobs.domain.gates import Gate
+from jobs.models import Job
+from jobs.services.fetch import fetch, low_water
+from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.queues import pause
+from jobs.services.reset import reset
+from jobs.services.show import show
+from scheduling.domain.pool_request import parse_pool
+from scheduling.services import pools
+from tests.factories import stored_ids
+from tests.jobs.services.test_explain_agrees import QUEUE, STEPS, end_some, explained
+
+pytestmark = pytest.mark.usefixtures("store")
+
+NAMES = ("p", "q", "r", "default")
+QUEUES = (QUEUE, "x", "y", "z")
+SETTINGS = settings(
+    max_examples=15,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+seen: Counter[str] = Counter()
+
+
+def define(name: str, **body: Any) -> None:
+    """Store a pool."""
+    pools.put(parse_pool(name, body))
+
+
+def claim(pool: str | None, count: int = 1, *queues: str) -> list[str]:
+    """Claim as a worker of a pool, without the bounds that earlier claims left."""
+    low_water.forget()
+    request = FetchRequest(queues, count=count, pool=pool)
+    return [job.id for job in fetch(request).jobs]
+
+
+def live(pool: str | None) -> None:
+    heartbeat(Report(f"of {pool}", pool=pool))
+
+
+def crowd(name: str, cap: int, isolated: bool, lives: bool) -> None:
+    """Let a pool be as full as it may, with a worker that lives or none, and more jobs wait."""
+    define(name, concurrency=cap, isolated=isolated, queues=[QUEUE, "x"])
+    if lives:
+        live(name)
+    stored_ids(cap + 2, queue=QUEUE)
+    claim(name, cap, QUEUE)
+
+
+few = st.integers(0, 3)
+POOL_STEPS: st.SearchStrategy[tuple[Any, ...]] = st.one_of(
+    st.tuples(st.just(lambda name, cap, isolated, has: define(
+        name, concurrency=cap, isolated=isolated, queues=[QUEUE] * has + ["x"])),
+        st.sampled_from(NAMES), st.sampled_from([None, 1, 1, 2]), st.booleans(),
+        st.sampled_from([0, 1, 1, 1])),
+    st.tuples(st.just(lambda name, count: claim(name, count, QUEUE)),
+        st.sampled_from(NAMES), st.integers(1, 3)),
+    st.tuples(st.just(live), st.sampled_from([*NAMES, None, "nowhere"])),
+    st.tuples(st.just(end_some), few),
+    *[st.tuples(st.just(crowd), st.sampled_from(NAMES), st.integers(1, 2), st.booleans(),
+        st.booleans())] * 2,
+)  # fmt: skip
+
+
+def pool_gates(found: Explanation) -> dict[str | None, Gate]:
+    return {gate.name: gate for gate in found.gates if gate.gate == "pool"}
+
+
+def may(found: Explanation, pool: str) -> bool:
+    """Tell by the explanation whether workers of a pool may be given the job."""
+    gates = pool_gates(found)
+    if pool in gates:
+        return gates[pool].numbers["active"] < gates[pool].numbers.get("concurrency", 2**31)
+    return False
+
+
+def agree() -> bool:
+    """Compare what is said with what claims of every pool do; returns whether one took a job."""
+    for name in (*NAMES, "nowhere"):
+        said = explained()
+        certain = {i for i, one in said.items() if one.standing and one.standing.is_next}
+        equals = {i for i, one in said.items() if one.standing and one.standing.is_next is None}
+        held = {i for i, one in said.items() if not one.is_eligible}
+        is_governed = name in known()
+        is_isolated = any(g.gate == "isolation" for one in said.values() for g in one.gates)
+        allowed = {
+            i for i, one in said.items()
+            if (may(one, name) if is_governed else not is_isolated)
+        }  # fmt: skip
+        for one in said.values():
+            seen.update(f"{gate.gate} {gate.state}" for gate in one.gates)
+            seen.update(f"enforced {g.gate}" for g in one.gates if g.is_closed and g.is_enforced)
+
+        taken = set(claim(name, 1, QUEUE))
+
+        assert not held & taken
+        assert taken <= allowed
+        if certain & allowed:
+            assert taken == certain
+        elif equals & allowed:
+            assert taken
+            assert taken <= equals
+        else:
+            assert not taken
+        if taken:
+            return True
+    return False
+
+
+def known() -> set[str]:
+    return {state.pool.name for state in pools.page(limit=10, offset=0)[0]}
+
+
+def test_20_5_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next() -> None:
+    seen.clear()
+
+    @SETTINGS
+    @example([(crowd, "p", 1, False, True), (live, None)])
+    @example([(crowd, "p", 1, True, True)])
+    @example([(crowd, "p", 1, True, False)])
+    @example([(crowd, "p", 1, False, False)])
+    @given(st.lists(st.one_of(STEPS, POOL_STEPS, POOL_STEPS), min_size=4, max_size=14))
+    def in_store(steps: list[tuple[Any, ...]]) -> None:
+        reset()
+        for run, *arguments in steps:
+            run(*arguments)
+        for _ in range(3):
+            if not agree():
+                break
+
+    in_store()
+    assert {
+        "pool open", "pool closed", "pool unknown", "isolation open", "isolation closed",
+        "pools closed", "enforced pool",
+    } <= seen.keys()  # fmt: skip
+
+
+POOLS = st.fixed_dictionaries(
+    {
+        "strategy": st.sampled_from(sorted(STRATEGIES)),
+        "weights": st.fixed_dictionaries({name: st.integers(1, 5) for name in QUEUES}),
+        "starvation_prevention": st.sampled_from(
+            [{}, {"min_dispatch_ratio": 0.05}, {"min_dispatch_ratio": 0.2},
+             {"min_dispatch_ratio": 0.25}]
+        ),
+    }
+)  # fmt: skip
+MOVES = st.lists(
+    st.one_of(
+        st.tuples(st.just("fill"), st.sampled_from(QUEUES), st.integers(1, 9)),
+        st.tuples(st.just("claim"), st.just(""), st.integers(1, 6)),
+        st.tuples(st.just("pause"), st.sampled_from(QUEUES), st.just(0)),
+    ),
+    min_size=3,
+    max_size=14,
+)
+
+
+def test_fs_7_turns_that_are_told_are_those_that_claims_take() -> None:
+    places: Counter[int] = Counter()
+
+    @SETTINGS
+    @given(POOLS, st.lists(st.integers(0, 7), min_size=4, max_size=4), MOVES)
+    def in_store(
+        body: dict[str, Any], numbers: list[int], moves: list[tuple[str, str, int]]
+    ) -> None:
+        reset()
+        define("p", queues=list(QUEUES), **body)
+        for queue, number in zip(QUEUES, numbers, strict=True):
+            stored_ids(number, queue=queue)
+        for verb, queue, number in moves:
+            if verb == "fill":
+                stored_ids(number, queue=queue)
+            elif verb == "claim":
+                claim("p", number)
+            else:
+                pause(queue)
+        told = {}
+        for job_id, found in explained().items():
+            (turn,) = (gate for gate in found.gates if gate.gate == "turns")
+            told[show(job_id).queue] = turn.numbers
+        owed = {queue for queue, numbers in told.items() if numbers["owed"]}
+
+        order = [Job.objects.get(id=claimed[0]).queue for claimed in iter(lambda: claim("p"), [])]
+
+        assert {q: numbers["place"] for q, numbers in told.items() if "place" in numbers} == {
+            q: order.index(q) for q in order
+        }
+        assert not owed or order[0] in owed
+        places.update(map(order.index, order))
+
+    in_store()
+    assert {0, 1, 2, 3} <= places.keys()

@@ -1,0 +1,278 @@
+"""Turns as the claim takes them, against a model that decides slot by slot. Spec: FS 7, 8."""
+
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from typing import Any
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django.plugin import DjangoDbBlocker
+
+from jobs import queries
+from jobs.domain.claim import ClaimPlan, Strategy, Turns
+from jobs.services.queues import pause, resume
+from jobs.services.reset import forget
+from tests.factories import stored_ids
+
+QUEUES = ("a", "b", "c", "d")
+EXAMPLES = settings(
+    max_examples=12,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+Place = tuple[str, int]  # the queue and the priority of a job
+
+
+@dataclass
+class Model:
+    """Decides as contract 20 §4 and §5 word it.
+
+    `active` are the queues that are thought to have jobs, and `jobs` the priorities: from the first
+    job that is stored until a turn finds none.
+    """
+
+    strategy: Strategy
+    weights: tuple[int, ...]
+    is_global: bool = False
+    seq: int = 0
+    floor: float = 0.0
+    jobs: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in QUEUES])
+    paused: set[int] = field(default_factory=set)
+    served: list[int] = field(default_factory=lambda: [0] * len(QUEUES))
+    vts: list[float] = field(default_factory=lambda: [0.0] * len(QUEUES))
+    active: set[int] = field(default_factory=set)
+    was_open: set[int] = field(default_factory=set)
+
+    def fill(self, q: int, number: int, priority: int) -> None:
+        self.jobs[q][priority] = self.jobs[q].get(priority, 0) + number
+        self.active.add(q)
+
+    def take(self, count: int) -> list[Place]:
+        asked = self.active - self.paused
+        stayed = [self.vts[q] for q in asked & self.was_open]
+        for q in asked - self.was_open:
+            self.vts[q] = max(self.vts[q], min(stayed, default=self.floor))
+        order: list[Place] = []
+        while asked and len(order) < count:
+            q = min(self.rivals(asked), key=lambda q: (self.key(q), q))
+            priority = max(self.jobs[q])
+            if not self.jobs[q][priority]:
+                del self.jobs[q][priority]
+                if not self.jobs[q]:
+                    asked.remove(q)
+                    self.active.remove(q)
+                continue
+            self.serve(q, priority)
+            order.append((QUEUES[q], priority))
+        if order:
+            self.was_open = asked
+        return order
+
+    def rivals(self, asked: set[int]) -> set[int]:
+        best = max(max(self.jobs[q]) for q in asked)
+        return {q for q in asked if not self.is_global or max(self.jobs[q]) == best}
+
+    def key(self, q: int) -> float:
+        return {
+            Strategy.STRICT: 0,
+            Strategy.ROUND_ROBIN: self.served[q],
+            Strategy.WEIGHTED: self.vts[q],
+            Strategy.LEAST_LOADED: -sum(self.jobs[q].values()),
+        }[self.strategy]
+
+    def serve(self, q: int, priority: int) -> None:
+        self.seq += 1
+        self.jobs[q][priority] -= 1
+        self.served[q] = self.seq
+        self.floor = max(self.floor, self.vts[q])
+        self.vts[q] += 1 / self.weights[q]
+
+
+names = count(1)
+
+
+def fresh(strategy: Strategy, weights: tuple[float, ...], **more: Any) -> Turns:
+    """Return turns that nobody has taken, of queues that nobody has used: named by their key."""
+    return Turns(f"p{next(names)}", strategy, weights, **more)
+
+
+def named(turns: Turns, q: int) -> str:
+    return f"{turns.key}.{QUEUES[q]}"
+
+
+def places(turns: Turns, count: int, **plan: Any) -> list[Place]:
+    queues = tuple(named(turns, q) for q in range(len(QUEUES)))
+    claim = ClaimPlan(queues, count, turns=turns, **plan)
+    found = queries.claim(claim, queries.Claimer(), 60_000, queries.Hints())
+    return [(job.queue[-1], job.priority) for job in found.jobs]
+
+
+def taken(turns: Turns, count: int) -> str:
+    return "".join(queue for queue, _ in places(turns, count))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("fill"), st.integers(0, 3), st.integers(1, 12), st.sampled_from([-1, 0, 0, 5])
+        ),
+        st.tuples(st.just("take"), st.integers(1, 15)),
+        st.tuples(st.just("switch"), st.integers(0, 3)),
+    ),
+    min_size=4,
+    max_size=16,
+)
+
+
+@pytest.mark.parametrize("tenant", [None, "_default"], ids=["any", "of a tenant"])
+@pytest.mark.parametrize("is_global", [False, True], ids=["queue", "global"])
+@pytest.mark.parametrize("strategy", Strategy)
+def test_fs_7_d_fs_5_any_sequence_of_fetches_takes_the_turns_of_the_model(
+    strategy: Strategy, tenant: str | None, store: None, *, is_global: bool
+) -> None:
+    @EXAMPLES
+    @given(
+        steps=STEPS,
+        weights=st.tuples(*[st.sampled_from([1, 2, 3, 7, 64]) for _ in QUEUES]),
+    )
+    def check(steps: list[Any], weights: tuple[int, ...]) -> None:
+        model = Model(strategy, weights, is_global)
+        turns = fresh(strategy, tuple(map(float, weights)), is_global=is_global)
+        for step in [*steps, ("take", 60)]:
+            if step[0] == "fill":
+                stored_ids(step[2], queue=named(turns, step[1]), priority=step[3])
+                model.fill(*step[1:])
+            elif step[0] == "switch":
+                (resume if step[1] in model.paused else pause)(named(turns, step[1]))
+                model.paused ^= {step[1]}
+            else:
+                assert places(turns, step[1], tenant=tenant) == model.take(step[1])
+
+    check()
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.1, 0.25])
+@pytest.mark.parametrize("strategy", [Strategy.STRICT, Strategy.WEIGHTED])
+def test_fs_8_2_a_whatever_happens_a_backlogged_queue_has_its_share(
+    strategy: Strategy, ratio: float, store: None
+) -> None:
+    period = round(1 / ratio)
+
+    @settings(EXAMPLES, max_examples=6)
+    @given(
+        steps=st.lists(
+            st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(1, 25)),
+            min_size=3,
+            max_size=12,
+        )
+    )
+    def check(steps: list[tuple[int, int, int]]) -> None:
+        turns = fresh(strategy, (1000.0, 10.0, 1.0, 1.0), ratio=ratio, rotation_ms=3_600_000)
+        waits = [0] * len(QUEUES)  # turns that went to others while it had jobs
+        jobs = [0] * len(QUEUES)
+        for q, number, size in [(0, 60, 1), (1, 60, 1), *steps]:
+            if number:
+                stored_ids(number, queue=named(turns, q))
+                jobs[q] += number
+            names = taken(turns, size)
+            assert len(names) == min(size, sum(jobs))
+            for name in names:
+                for other in range(len(QUEUES)):
+                    is_its = QUEUES[other] == name
+                    waits[other] = 0 if is_its or not jobs[other] else waits[other] + 1
+                    assert waits[other] < period
+                jobs[QUEUES.index(name)] -= 1
+
+    check()
+
+
+def order(strategy: Strategy, limit: int, keys: list[float], **more: Any) -> list[int]:
+    """Call the function itself."""
+    facts: dict[str, Any] = {
+        "rooms": [None] * len(keys), "weights": [1.0] * len(keys), "ratio": None,
+        "since": [0] * len(keys), "overdue": [False] * len(keys), "seq": 0,
+        "level_queues": None, "level_ends": None, "level_ranks": None, **more,
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT ojs_turns(%s::smallint, %s::int, %s::int[], %s::float8[], %s::float8[],"
+            " %s::float8, %s::bigint[], %s::boolean[], %s::bigint, %s::int[], %s::int[],"
+            " %s::smallint[])",
+            [int(strategy), limit, facts["rooms"], keys, facts["weights"], facts["ratio"],
+             facts["since"], facts["overdue"], facts["seq"],
+             facts["level_queues"], facts["level_ends"], facts["level_ranks"]],
+        )  # fmt: skip
+        found: list[int] = cursor.fetchone()[0]
+    return found
+
+
+@pytest.fixture(autouse=True)
+def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> object:
+    """Let the tests call functions."""
+    with django_db_blocker.unblock():
+        yield
+    forget()
+
+
+@pytest.mark.parametrize(
+    ("queues", "ratio"), [(2, 0.5), (2, 0.1), (3, 0.05), (3, 1 / 3), (10, 0.1), (20, 0.05)]
+)
+@pytest.mark.parametrize("strategy", [Strategy.STRICT, Strategy.WEIGHTED])
+def test_fs_8_2_a_the_guarantee_holds_over_thousands_of_turns(
+    strategy: Strategy, queues: int, ratio: float
+) -> None:
+    weights = [1000.0, *[1.0] * (queues - 1)]
+    keys = [float(n) for n in range(queues)] if strategy is Strategy.STRICT else [0.0] * queues
+
+    found = order(strategy, 4000, keys, weights=weights, ratio=ratio)
+
+    assert len(found) == 4000
+    for queue in range(1, queues + 1):
+        places = [n for n, one in enumerate(found) if one == queue]
+        assert all(later - before <= 1 / ratio + 1e-9 for before, later in pairwise(places))
+
+
+def test_fs_8_2_ten_times_a_tenth_counts_as_one() -> None:
+    found = order(Strategy.STRICT, 30, [1.0, 2.0], ratio=0.1, since=[0, 0])
+
+    assert [n for n, one in enumerate(found) if one == 2] == [8, 17, 26]
+
+
+def test_fs_8_1_overdue_queues_come_first_the_longest_waiting_before_others() -> None:
+    found = order(
+        Strategy.STRICT, 4, [1.0, 2.0, 3.0], ratio=0.0, since=[9, 3, 5],
+        overdue=[False, True, True], seq=10,
+    )  # fmt: skip
+
+    assert found == [2, 3, 1, 1]
+
+
+def levels(*found: tuple[int, int | None, int]) -> dict[str, list[int | None]]:
+    """Name levels: of a queue, up to so many jobs, with this rank."""
+    queues, ends, ranks = zip(*found, strict=True)
+    return {"level_queues": [*queues], "level_ends": [*ends], "level_ranks": [*ranks]}
+
+
+def test_d_fs_5_the_smallest_rank_of_all_comes_first_and_equals_take_turns() -> None:
+    known = levels((1, 2, -5), (2, None, 0), (3, 1, -5), (1, None, 0), (3, None, -1))
+
+    found = order(Strategy.ROUND_ROBIN, 8, [0.0] * 3, rooms=[None, None, 3], **known)
+
+    assert found == [1, 3, 1, 3, 3, 2, 1, 2]
+
+
+def test_d_fs_5_an_owed_queue_comes_before_a_better_priority() -> None:
+    known = levels((1, None, -5), (2, None, 0))
+
+    assert order(Strategy.STRICT, 9, [1.0, 2.0], ratio=0.25, **known) == [1, 1, 2] * 3
+
+
+def test_turns_end_when_all_queues_are_empty() -> None:
+    assert order(Strategy.WEIGHTED, 9, [0.0, 0.0], rooms=[2, 1]) == [1, 2, 1]
+    assert order(Strategy.ROUND_ROBIN, 9, [0.0, 0.0], rooms=[0, 0]) == []

@@ -1,0 +1,232 @@
+"""Whose a job is. Spec: MT 5, contract 21 §3, §4."""
+
+from typing import Any
+
+import pytest
+
+from jobs.domain.events import Kind
+from jobs.domain.keys import SCOPES
+from jobs.models import Job
+from jobs.services.reset import forget
+from tenancy.models import Tenant
+from tests.tenancy.wire import answer, push, send, told
+
+pytestmark = pytest.mark.usefixtures("store")
+
+JOB = {"type": "tests.noop", "args": []}
+BAD_IDS = ["", "-a", "a b", "é", "x" * 256, "_other", "_mine", 7, ["a"]]
+
+
+def tenants() -> list[str]:
+    """Return whose the stored jobs are."""
+    return list(Job.objects.order_by("id").values_list("tenant", flat=True))
+
+
+@pytest.fixture
+def rules(settings: Any) -> Any:
+    """Change settings of tenants for a test."""
+
+    def change(**chosen: Any) -> None:
+        settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}
+
+    return change
+
+
+def test_mt_5_1_a_tenant_lives_in_meta() -> None:
+    job = push("acme", meta={"more": 1})
+
+    assert job["meta"] == {"more": 1, "tenant_id": "acme"}
+    assert answer(send("GET", f"jobs/{job['id']}"))["job"]["meta"] == job["meta"]
+    assert tenants() == ["acme"]
+
+
+def test_mt_5_1_b_job_without_a_tenant_is_refused_where_it_must_have_one(rules: Any) -> None:
+    rules(MISSING="reject")
+
+    error = push(status=422)
+
+    assert (error["code"], error["details"]["field"]) == ("tenant_required", "meta.tenant_id")
+    assert tenants() == []
+    push("acme")
+
+
+@pytest.mark.parametrize("bad", BAD_IDS)
+def test_mt_5_2_a_what_is_no_tenant_id_is_refused(bad: Any) -> None:
+    error = answer(send("POST", "jobs", {**JOB, "meta": {"tenant_id": bad}}), 400)["error"]
+
+    assert (error["code"], error["details"]["field"]) == ("invalid_request", "meta.tenant_id")
+    assert tenants() == []
+
+
+@pytest.mark.parametrize("bad", ["", "-a", "a b", "x" * 256, "_other"])
+@pytest.mark.parametrize("header", ["X-OJS-Tenant", "X-OJS-Tenant-ID"])
+def test_mt_5_2_a_what_is_no_tenant_id_is_refused_in_a_header(header: str, bad: str) -> None:
+    error = answer(send("GET", "jobs", **{header.replace("-", "_"): bad}), 400)["error"]
+
+    assert (error["code"], error["details"]["field"]) == ("invalid_request", header)
+
+
+@pytest.mark.parametrize("good", ["a:b.c_d-1", "7", "x" * 255, "_default"])
+def test_mt_5_2_a_what_the_pattern_allows_is_taken(good: str) -> None:
+    push(good)
+
+    assert tenants() == [good]
+
+
+def test_mt_5_2_b_each_source_alone_names_the_tenant(new_key: Any) -> None:
+    anybody, bound = new_key(*SCOPES), new_key(*SCOPES, tenant="from-key")
+    sent = {**JOB, "meta": {"tenant_id": "from-meta"}}
+
+    answer(send("POST", "jobs", sent, **anybody), 201)
+    answer(send("POST", "jobs", JOB, X_OJS_Tenant="from-header", **anybody), 201)
+    answer(send("POST", "jobs", JOB, **bound), 201)
+
+    assert sorted(tenants()) == ["from-header", "from-key", "from-meta"]
+    stamped = Job.objects.values_list("meta__tenant_id", flat=True)
+    assert sorted(stamped) == sorted(tenants())
+
+
+def test_mt_5_2_b_source_that_is_not_read_names_no_tenant(rules: Any) -> None:
+    rules(SOURCES=("key", "meta"))
+    answer(send("POST", "jobs", JOB, X_OJS_Tenant="acme"), 201)
+    rules(SOURCES=("key", "header"))
+    error = push("acme", status=400)
+
+    assert error["code"] == "tenant_conflict"
+    assert tenants() == ["_default"]
+
+
+def test_mt_5_3_a_header_names_the_tenant() -> None:
+    job = answer(send("POST", "jobs", JOB, X_OJS_Tenant="acme"), 201)["job"]
+
+    assert job["meta"]["tenant_id"] == "acme"
+    assert tenants() == ["acme"]
+
+
+def test_mt_5_3_b_header_is_put_into_every_job_of_a_batch() -> None:
+    sent = {"jobs": [JOB, {**JOB, "meta": {"tenant_id": "acme", "n": 1}}, JOB]}
+
+    found = answer(send("POST", "jobs/batch", sent, X_OJS_Tenant="acme"), 201)
+
+    assert [job["meta"]["tenant_id"] for job in found["jobs"]] == ["acme"] * 3
+    assert found["jobs"][1]["meta"]["n"] == 1
+
+
+def test_mt_5_3_c_header_and_body_that_differ_are_refused() -> None:
+    sent = {**JOB, "meta": {"tenant_id": "beta"}}
+
+    error = answer(send("POST", "jobs", sent, X_OJS_Tenant="acme"), 400)["error"]
+    batch = {"jobs": [JOB, sent]}
+    of_batch = answer(send("POST", "jobs/batch", batch, X_OJS_Tenant="acme"), 400)["error"]
+
+    assert error["code"] == of_batch["code"] == "tenant_conflict"
+    assert of_batch["details"]["index"] == 1
+    assert tenants() == []
+    assert not Tenant.objects.exists()
+
+
+def test_mt_15_3_a_job_without_a_tenant_is_the_default_ones_and_its_meta_stays(rules: Any) -> None:
+    plain = push(meta={"a": 1})
+    rules(DEFAULT="house")
+    housed = push()
+    rules(DEFAULT="house", STAMP_DEFAULT=True)
+    stamped = push()
+
+    assert (plain["meta"], housed["meta"]) == ({"a": 1}, {})
+    assert stamped["meta"] == {"tenant_id": "house"}
+    assert tenants() == ["_default", "house", "house"]
+
+
+def test_d_mt_4_switched_off_nobody_names_a_tenant(rules: Any) -> None:
+    rules(ENABLED=False)
+
+    job = push("not an id")
+    answer(send("POST", "jobs", JOB, X_OJS_Tenant="-"), 201)
+
+    assert job["meta"] == {"tenant_id": "not an id"}
+    assert tenants() == ["_default"] * 2
+    assert len(answer(send("GET", "jobs", X_OJS_Tenant="acme"))["jobs"]) == 2
+
+
+def test_d_mt_5_unknown_tenant_is_made_once_and_told() -> None:
+    push("acme")
+    forget()
+    push("acme")
+
+    assert list(Tenant.objects.values_list("id", "source")) == [("acme", "auto")]
+    assert told(Kind.TENANT_CREATED) == [{"tenant_id": "acme", "source": "auto"}]
+
+
+def test_d_mt_5_tenant_whose_job_was_not_stored_is_not_made() -> None:
+    job = push()
+
+    answer(send("POST", "jobs", {**JOB, "id": job["id"], "meta": {"tenant_id": "acme"}}), 409)
+
+    assert not Tenant.objects.exists()
+
+
+def test_d_mt_5_unknown_tenant_is_refused_where_they_are_configured(rules: Any) -> None:
+    Tenant.objects.create(id="acme")
+    rules(UNKNOWN="reject")
+
+    error = push("beta", status=403)
+
+    assert (error["code"], error["details"]["tenant_id"]) == ("unknown_tenant", "beta")
+    push("acme")
+    push()
+    assert sorted(tenants()) == ["_default", "acme"]
+
+
+def test_d_mt_10_other_header_is_an_alias_and_must_not_differ() -> None:
+    answer(send("POST", "jobs", JOB, X_OJS_Tenant_ID="acme"), 201)
+    both = {"X_OJS_Tenant": "acme", "X_OJS_Tenant_ID": "acme"}
+    answer(send("POST", "jobs", JOB, **both), 201)
+
+    error = answer(send("POST", "jobs", JOB, **{**both, "X_OJS_Tenant_ID": "beta"}), 400)["error"]
+
+    assert error["code"] == "tenant_conflict"
+    assert tenants() == ["acme", "acme"]
+
+
+def test_d_mt_11_key_bound_to_a_tenant_constrains_header_and_body(new_key: Any) -> None:
+    acme = new_key(*SCOPES, tenant="acme")
+    sent = {**JOB, "meta": {"tenant_id": "beta"}}
+
+    for response in (
+        send("POST", "jobs", sent, **acme),
+        send("POST", "jobs", JOB, X_OJS_Tenant="beta", **acme),
+        send("GET", "jobs", X_OJS_Tenant="beta", **acme),
+    ):
+        assert answer(response, 403)["error"]["code"] == "tenant_mismatch"
+    answer(send("POST", "jobs", JOB, X_OJS_Tenant="acme", **acme), 201)
+    assert tenants() == ["acme"]
+
+
+def test_4_request_with_a_header_sees_and_touches_that_tenant_alone() -> None:
+    mine, others = push("acme", queue="q"), push("beta", queue="q")
+    acme = {"X_OJS_Tenant": "acme"}
+
+    shown = [job["id"] for job in answer(send("GET", "jobs", **acme))["jobs"]]
+    counts = answer(send("GET", "queues/q", **acme))["queue"]
+    for method, path in (
+        ("GET", f"jobs/{others['id']}"), ("DELETE", f"jobs/{others['id']}"),
+        ("GET", f"jobs/{others['id']}/result"),
+    ):  # fmt: skip
+        answer(send(method, path, {}, **acme), 404)
+    fetched = answer(send("POST", "workers/fetch", {"queues": ["q"], "count": 9}, **acme))["jobs"]
+
+    assert shown == [mine["id"]] == [job["id"] for job in fetched]
+    assert (counts["name"], counts["available"]) == ("q", 1)
+    ack = {"job_id": mine["id"]}
+    answer(send("POST", "workers/ack", ack, X_OJS_Tenant="beta"), 404)
+    answer(send("POST", "workers/ack", ack, **acme))
+
+
+def test_mt_15_2_a_jobs_of_a_workflow_are_of_the_tenant_in_the_header() -> None:
+    steps = [{"type": "tests.noop", "args": []}] * 2
+    sent = {"type": "chain", "steps": steps}
+
+    answer(send("POST", "workflows", sent, X_OJS_Tenant="acme"), 201)
+
+    assert tenants() == ["acme"]
+    assert list(Job.objects.values_list("meta__tenant_id", flat=True)) == ["acme"]

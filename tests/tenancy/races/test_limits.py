@@ -1,0 +1,130 @@
+"""Limits of tenants with many clients: exceeded by none. Spec: MT 8, contract 21 §2."""
+
+from collections import Counter
+
+import pytest
+
+from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import OJSError
+from jobs.domain.events import Kind
+from jobs.models import Event, Job, Ready
+from jobs.services.ack import Ack, ack
+from jobs.services.enqueue import enqueue
+from jobs.services.fetch import fetch
+from tenancy.domain.tenant import Definition, Rate, TenantLimits
+from tenancy.models import Enqueued, Tenant
+from tenancy.services.tenants import put
+from tests.concurrency import at_once
+from tests.factories import FAR, DraftFactory
+from tests.tenancy.wire import told
+
+pytestmark = pytest.mark.usefixtures("store")
+
+CLIENTS, EACH, MOST = 32, 3, 40
+STARTED, LEFT_ACTIVE = 3, 4  # Event.kind, Event.from_state
+
+
+def send_all(tenants: tuple[str, ...] = ("blue",), **envelope: object) -> Counter[str]:
+    """Enqueue from many clients at once; returns how many jobs were taken and refused by code."""
+
+    def work() -> Counter[str]:
+        found: Counter[str] = Counter()
+        for _ in range(EACH):
+            drafts = [DraftFactory.create(meta={"tenant_id": one}, **envelope) for one in tenants]
+            try:
+                enqueue(drafts)
+            except OJSError as problem:
+                found[problem.code] += 1
+            else:
+                found["taken"] += len(drafts)
+        return found
+
+    return sum(at_once([work] * CLIENTS), Counter())
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        TenantLimits(max_queue_depth=MOST),
+        TenantLimits(max_scheduled=MOST),
+        TenantLimits(max_enqueue_rate=Rate(MOST, 3_600_000)),
+    ],
+    ids=["depth", "scheduled", "rate"],
+)
+def test_mt_8_2_a_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
+    put("blue", Definition(limits=limits))
+
+    found = send_all(scheduled_at=FAR)
+
+    assert found == {"taken": MOST, "TENANT_LIMIT_EXCEEDED": CLIENTS * EACH - MOST}
+    assert Job.objects.count() == MOST
+    assert sum(Enqueued.objects.values_list("jobs", flat=True)) in {0, MOST}
+
+
+def test_mt_8_2_a_batches_of_several_tenants_neither_exceed_nor_deadlock() -> None:
+    for tenant in ("blue", "red", "green"):
+        put(tenant, Definition(limits=TenantLimits(max_queue_depth=MOST)))
+
+    found = send_all(("green", "blue", "red", "blue"))
+
+    by_tenant = Counter(Job.objects.values_list("tenant", flat=True))
+    assert by_tenant == {"blue": MOST, "red": MOST // 2, "green": MOST // 2}
+    assert set(found) == {"taken", "TENANT_LIMIT_EXCEEDED"}
+
+
+def test_mt_8_1_b_active_jobs_never_exceed_the_concurrency() -> None:
+    put("blue", Definition(limits=TenantLimits(max_concurrency=3)))
+    for n in range(4):
+        drafts = [
+            DraftFactory.create(queue=f"q{n % 2}", priority=n, meta={"tenant_id": "blue"})
+            for _ in range(25)
+        ]
+        enqueue(drafts)
+
+    def work() -> None:
+        while Ready.objects.exists():
+            jobs = fetch(FetchRequest(("q0", "q1"), count=2)).jobs
+            ack([Ack(job.id) for job in jobs])
+
+    at_once([work] * CLIENTS)
+
+    active = most = 0
+    for kind, before in Event.objects.order_by("stamp", "seq").values_list("kind", "from_state"):
+        active += (kind == STARTED) - (before == LEFT_ACTIVE)
+        most = max(most, active)
+    assert most <= 3
+
+
+def test_d_mt_5_tenant_that_many_bring_at_once_is_made_once() -> None:
+    found = send_all(("new",))
+
+    assert found == {"taken": CLIENTS * EACH}
+    assert Tenant.objects.get().source == "auto"
+    assert told(Kind.TENANT_CREATED) == [{"tenant_id": "new", "source": "auto"}]
+
+
+def test_mt_15_1_c_limit_that_is_set_meanwhile_holds_from_its_commit_on() -> None:
+    def limit() -> Counter[str]:
+        put("blue", Definition(limits=TenantLimits(max_queue_depth=0)))
+        stored = Job.objects.count()
+        return Counter({"before": stored})
+
+    def work() -> Counter[str]:
+        return send_all_here()
+
+    found = sum(at_once([limit, *[work] * 15]), Counter())
+
+    assert Job.objects.count() == found["taken"] <= found["before"] + 15
+
+
+def send_all_here() -> Counter[str]:
+    """Enqueue from this thread until a job is refused, a hundred at most."""
+    found: Counter[str] = Counter()
+    for _ in range(100):
+        try:
+            enqueue([DraftFactory.create(meta={"tenant_id": "blue"})])
+        except OJSError as problem:
+            found[problem.code] += 1
+            break
+        found["taken"] += 1
+    return found

@@ -1,0 +1,92 @@
+"""A change counts in every process from its commit on. Spec: MT 15.1."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db.models.functions import Now
+
+from jobs.domain.errors import OJSError
+from jobs.services import terms
+from jobs.services.enqueue import enqueue
+from jobs.services.reset import forget
+from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended
+from tenancy.domain.tenant import Definition, Standing, TenantLimits
+from tenancy.models import Tenant
+from tenancy.services import tenant_cache
+from tenancy.services.tenants import delete, put, set_standing
+from tests.factories import DraftFactory
+from tests.tenancy.wire import answer, send
+from workflows.models import Step
+from workflows.services.resume import resume
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def elsewhere(change: Callable[[], object]) -> None:
+    """Change something in another process: this one remembers what it knew."""
+    known = terms._Memory.latest, tenant_cache._Memory.latest
+    change()
+    forget()
+    terms._Memory.latest, tenant_cache._Memory.latest = known
+
+
+def send_one() -> None:
+    """Enqueue a job of the tenant."""
+    enqueue([DraftFactory.create(meta={"tenant_id": "blue"})])
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda: put("blue", Definition(limits=TenantLimits(max_queue_depth=1))),
+            TenantLimitExceeded,
+        ),
+        (lambda: set_standing("blue", Standing.SUSPENDED), TenantSuspended),
+    ],
+)
+def test_mt_15_1_c_change_elsewhere_counts_for_the_next_job(
+    change: Callable[[], object], problem: type[OJSError]
+) -> None:
+    send_one()
+    elsewhere(change)
+
+    with pytest.raises(problem):
+        send_one()
+
+
+def test_mt_15_1_c_tenant_that_was_deleted_elsewhere_is_made_again() -> None:
+    put("blue", Definition())
+    tenant_cache.known(["blue"], terms.version())
+    elsewhere(lambda: delete("blue"))
+
+    send_one()
+
+    assert Tenant.objects.get().source == "auto"
+
+
+def test_d_mt_14_step_of_a_workflow_waits_while_its_tenant_is_suspended() -> None:
+    step = {"type": "tests.noop", "args": []}
+    sent = {"type": "chain", "steps": [step, step]}
+    flow = answer(send("POST", "workflows", sent, X_OJS_Tenant="blue"), 201)
+    (job,) = answer(send("POST", "workers/fetch", {"queues": ["default"]}))["jobs"]
+    set_standing("blue", Standing.SUSPENDED)
+    answer(send("POST", "workers/ack", {"job_id": job["id"]}))
+    _try_again()
+
+    assert "failed" not in _steps(flow)
+    set_standing("blue", Standing.ACTIVE)
+    _try_again()
+    assert len(answer(send("POST", "workers/fetch", {"queues": ["default"]}))["jobs"]) == 1
+
+
+def _try_again() -> None:
+    assert Step.objects.filter(job_id=None).update(due_at=Now()) == 1
+    assert resume() == 1
+
+
+def _steps(flow: dict[str, object]) -> list[str]:
+    identity = flow.get("id") or flow["workflow"]["id"]  # type: ignore[index]  # either form
+    found = answer(send("GET", f"workflows/{identity}"))
+    shown = found.get("workflow", found)
+    return [step["state"] for step in shown["steps"]]

@@ -1,0 +1,50 @@
+"""Tenants of the settings. Spec: MT 15.1."""
+
+from typing import Any
+
+import pytest
+
+from jobs.services.lanes import forget
+from tenancy.extension import Tenancy
+from tenancy.models import Tenant
+from tenancy.services.tenants import apply_settings
+from tests.tenancy.wire import answer, push, put, send
+
+pytestmark = pytest.mark.usefixtures("store")
+
+BLUE: dict[str, Any] = {"tenant_id": "blue", "limits": {"max_queue_depth": 1}, "fairness_weight": 2}
+
+
+def configure(settings: Any, *tenants: dict[str, Any]) -> None:
+    """Change the settings and apply them, as `runworker` does at its start."""
+    settings.OJS_TENANCY = {**settings.OJS_TENANCY, "TENANTS": tenants}
+    forget()
+    apply_settings()
+
+
+def test_mt_15_1_a_tenants_of_the_settings_are_there_and_count(settings: Any) -> None:
+    push("blue")
+    configure(settings, BLUE)
+
+    shown = answer(send("GET", "admin/tenants/blue"))
+
+    assert (shown["source"], shown["fairness_weight"]) == ("static", 2)
+    push("blue", status=429)
+    assert [loop.name for loop in Tenancy().loops()] == ["tenants"]
+
+
+def test_mt_9_3_a_what_operators_change_stays_until_the_settings_change(settings: Any) -> None:
+    configure(settings, BLUE)
+    answer(send("PUT", "admin/tenants/blue/limits", {"max_queue_depth": 7}))
+
+    assert apply_settings() == 0
+    assert Tenant.objects.get().max_queue_depth == 7
+    configure(settings, {**BLUE, "limits": {"max_queue_depth": 3}})
+    assert Tenant.objects.get().max_queue_depth == 3
+    put("blue", status=200)
+    assert Tenant.objects.get().source == "static"
+
+
+def test_mt_15_1_a_without_any_there_is_nothing_to_do() -> None:
+    assert list(Tenancy().loops()) == []
+    assert apply_settings() == 0

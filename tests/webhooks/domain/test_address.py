@@ -1,0 +1,51 @@
+"""Which URLs and addresses are refused. Spec: contract 26.2, URL policy."""
+
+from ipaddress import ip_address
+
+import pytest
+
+from webhooks.domain.address import is_local_name, is_private, read_target
+
+PRIVATE = [
+    "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",  # noqa: S104
+    "100.64.0.1",
+    "224.0.0.1", "255.255.255.255", "198.18.0.1", "::1", "::", "fe80::1", "fc00::1", "ff02::1",
+    "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1::",
+    "2002:a00:1::", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "fec0::1", "2001:db8::1",
+]  # fmt: skip
+PUBLIC = ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_26_2_an_address_inside_a_network_is_private(address: str) -> None:
+    assert is_private(ip_address(address))
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_26_2_an_address_of_the_internet_is_not_private(address: str) -> None:
+    assert not is_private(ip_address(address))
+
+
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST.", "a.localhost", "localhost."])
+def test_26_2_local_names_are_known(name: str) -> None:
+    assert is_local_name(name)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "example.org", "ftp://example.org", "https://", "http://example.org", "https://a b/",
+        "https://user@example.org/", "https://user:pw@example.org/", "https://example.org/#x",
+        "https://example.org:0/", "https://example.org:99999/", "https://[::1/", "https://é.example/",
+        "https://example.org/" + "x" * 2048, "https:///x", "//example.org", "https://a\n.example",
+    ],
+)  # fmt: skip
+def test_26_2_what_is_no_https_url_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="must"):
+        read_target(url, allow_http=False)
+
+
+def test_26_2_http_is_taken_where_it_is_allowed() -> None:
+    target = read_target("http://example.org:8080/x?y", allow_http=True)
+
+    assert (target.scheme, target.host, target.port) == ("http", "example.org", 8080)

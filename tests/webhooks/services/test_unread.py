@@ -1,0 +1,141 @@
+"""Retention leaves what the relay has yet to read, up to a bound. Spec: contract 25.2, 26 WH-10."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from prometheus_client import REGISTRY
+
+from jobs import queries
+from jobs.models import Event
+from jobs.services.fold import fold
+from jobs.services.retain import Retainer
+from jobs.services.unread import fullness, unread
+from tests.concurrency import wait_until_settled
+from tests.factories import stored_ids
+from tests.webhooks.conftest import Subscribe
+from webhooks.models import Delivery, Subscription
+from webhooks.services import subscriptions
+from webhooks.services.relay import relay
+
+LONG_AGO = 8 * 86_400_000  # longer than events are kept
+
+
+@pytest.fixture
+def set_to(settings: Any) -> Callable[..., None]:
+    """Return a function that changes settings of the core."""
+
+    def change(**ojs: Any) -> None:
+        settings.OJS = {**settings.OJS, **ojs}
+
+    return change
+
+
+def old_events(number: int) -> None:
+    """Record events, each in a transaction of its own, that have outlived their retention."""
+    for _ in range(number):
+        stored_ids(1)
+    wait_until_settled()
+    fold()  # the first ever only places the start
+    while fold():
+        pass
+    Event.objects.update(at=queries.ago(LONG_AGO))
+    Subscription.objects.update(active_since=queries.ago(2 * LONG_AGO))
+
+
+def retain_all() -> int:
+    """Let everything go that has to; returns how many rows went."""
+    retain, total = Retainer(), 0
+    while removed := retain():
+        total += removed
+    return total
+
+
+def lost() -> float:
+    """Return how many events were lost so far."""
+    return REGISTRY.get_sample_value("ojs_events_lost_total") or 0
+
+
+def test_wh_10_events_stay_until_they_are_relayed(subscribe: Subscribe) -> None:
+    subscribe("job.enqueued")
+    old_events(6)
+
+    assert retain_all() == 0
+    assert unread() >= 6
+
+    while relay():
+        pass
+    assert Delivery.objects.count() == 6
+    assert unread() <= 1  # the last transaction counts as unread: it may go on
+    Event.objects.update(at=queries.ago(LONG_AGO))
+    removed = retain_all()
+    assert removed >= 5
+    assert Event.objects.count() <= 1
+
+
+@pytest.mark.parametrize("ended", ["switched off", "deleted", "never made"])
+def test_wh_10_nothing_is_kept_for_nobody(subscribe: Subscribe, ended: str) -> None:
+    if ended != "never made":
+        one = subscribe("job.enqueued")
+        if ended == "deleted":
+            subscriptions.delete(one.id)
+        else:
+            subscriptions.change(one.id, None, {"active": False})
+    old_events(4)
+
+    assert retain_all() >= 4
+    assert not Event.objects.exists()
+    assert fullness() == 0
+
+
+def test_25_2_beyond_the_bound_unread_events_leave_and_operators_are_told(
+    subscribe: Subscribe, set_to: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    subscribe("job.enqueued")
+    set_to(RETENTION_UNREAD_EVENTS=5)
+    old_events(12)
+    before = lost()
+    assert fullness() > 1
+
+    with caplog.at_level(logging.ERROR, "ojs.retain"):
+        removed = retain_all()
+
+    assert Event.objects.count() == 5
+    assert lost() - before == removed > 0
+    assert "events.lost" in caplog.text
+    while relay():
+        pass
+    assert Delivery.objects.count() == 5
+
+
+def test_25_2_the_number_of_events_yields_to_a_reader_too(
+    subscribe: Subscribe, set_to: Callable[..., None]
+) -> None:
+    subscribe("job.enqueued")
+    set_to(RETENTION_EVENT_ROWS=3, RETENTION_EVENTS="0")
+    old_events(10)
+
+    assert retain_all() == 0
+
+    while relay():
+        pass
+    assert retain_all() >= 7
+    assert Event.objects.count() <= 3
+
+
+def test_32_3_operators_see_how_much_waits_before_any_is_lost(
+    subscribe: Subscribe, set_to: Callable[..., None]
+) -> None:
+    subscribe("job.enqueued")
+    old_events(8)
+    set_to(RETENTION_UNREAD_EVENTS=12)
+
+    found = Client().get("/ojs/v1/admin/observability/health").json()
+    text = Client().get("/metrics").content.decode()
+
+    (check,) = [one for one in found["checks"] if one["name"] == "events_unread_ratio"]
+    assert (check["status"], check["limit"]) == ("failed", 0.5)
+    assert "events_unread_ratio" in found["slo_violations"]
+    assert "ojs_events_unread " in text

@@ -1,0 +1,70 @@
+"""What may be removed when. Spec: contract 10.6, 28.3."""
+
+import pytest
+
+from jobs import extensions
+from jobs.loops import run_once
+from jobs.models import Finished, Job
+from jobs.queries import ago
+from tests.workflows.flows import chain, claimed, complete, created, group, job, run
+from workflows.models import Slot, Step, Workflow
+from workflows.services.cancel import cancel
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def retained(*job_ids: str) -> set[str]:
+    """Ask as retention does."""
+    return {kept for hook in extensions.having("retains") for kept in hook(job_ids)}
+
+
+def forget_jobs() -> None:
+    """Remove ended jobs as retention does."""
+    ended = list(Finished.objects.values_list("id", flat=True))
+    Job.objects.filter(id__in=ended).delete()
+    Finished.objects.all().delete()
+
+
+def test_10_6_members_of_a_running_workflow_are_kept() -> None:
+    created(chain(group(job("a")), job("b")))
+    other = created(chain(job("x")))
+    jobs = {one.type: one for one in claimed()}
+    complete(*jobs.values())
+
+    assert retained(jobs["a"].id, jobs["x"].id) == {jobs["a"].id}
+    run()
+    assert retained(jobs["a"].id, jobs["x"].id) == set()
+    assert Workflow.objects.get(id=other).state == 2
+
+
+def test_10_6_a_workflow_goes_with_its_last_member_after_its_time() -> None:
+    flow = created(group(*[job() for _ in range(70)], chain(job())))
+    run()
+
+    forget_jobs()
+    run_once(["prune_workflows"])
+    assert Workflow.objects.filter(id=flow).exists()
+
+    Workflow.objects.exclude(prune_at=None).update(prune_at=ago(1))
+    run_once(["prune_workflows"])
+    assert not any(model.objects.exists() for model in (Workflow, Step, Slot))
+
+
+def test_10_6_a_workflow_whose_members_are_kept_stays() -> None:
+    flow = created(chain(job()))
+    run()
+    Workflow.objects.update(prune_at=ago(1))
+
+    run_once(["prune_workflows"])
+
+    assert Workflow.objects.get(id=flow).prune_at is not None
+    assert not Workflow.objects.filter(prune_at__lt=ago(0)).exists()
+
+
+def test_10_6_a_running_workflow_is_never_removed() -> None:
+    flow = created(chain(job(), job()))
+    assert Workflow.objects.get(id=flow).prune_at is None
+
+    cancel(flow)
+
+    assert Workflow.objects.get(id=flow).prune_at is not None

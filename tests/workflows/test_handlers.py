@@ -1,0 +1,25 @@
+"""What Python handlers know of their workflow. Spec: contract 12.2."""
+
+from typing import Any
+
+import pytest
+
+from jobs.handlers import Context
+from tests.workflows.flows import chain, claimed, complete, created, job
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def known() -> tuple[str | None, Any]:
+    """Return what a handler of the next job is told."""
+    (one,) = claimed()
+    context = Context(one, "w1")
+    complete(one, result={"of": one.type})
+    return context.workflow_id, context.parent_results
+
+
+def test_12_2_a_handler_knows_its_workflow_and_the_results_before() -> None:
+    flow = created(chain(job("a"), job("b")))
+
+    assert known() == (flow, None)
+    assert known() == (flow, [{"of": "a"}])
