@@ -92,7 +92,11 @@ DECLARE
     v_vt float8;
     v_upto float8;
     v_lanes int;
+    v_alone boolean;  -- no other lane of its priority is known to have jobs
     v_locked boolean;
+    v_rest bigint[];  -- lanes beside those locked that others hold
+    v_level float8;
+    v_paid int[];  -- positions of lanes that were owed something
     v_owes boolean;  -- jobs are taken of lanes that others hold: what they cost is noted beside them
     v_held boolean := false;  -- a lane or a limit may be locked, also one that was passed by
     v_opens timestamptz;  -- the earliest of limits that opens by itself
@@ -435,8 +439,9 @@ BEGIN
                         EXIT;
                     END IF;
 
+                    v_alone := v_lanes = 1;
                     v_locked := false;
-                    v_owes := false;
+                    v_rest := NULL;
                     IF v_ordered THEN
                         SELECT o.lanes, o.takes, o.empty, o.behind
                           INTO v_near, v_gives, v_empty, v_behind
@@ -516,34 +521,38 @@ BEGIN
                                        FOR NO KEY UPDATE SKIP LOCKED) AS s;
                         END IF;
                         v_locked := v_lanes > 0;
-                        IF NOT v_locked AND p_tenant IS NULL THEN
-                            SELECT array_agg(c.id) INTO v_near
-                              FROM (SELECT l.id FROM ojs_lane AS l
+                        IF p_tenant IS NULL AND v_lanes < v_quota AND NOT v_alone THEN
+                            SELECT array_agg(c.id), max(c.vt) INTO v_rest, v_level
+                              FROM (SELECT l.id, l.vt FROM ojs_lane AS l
                                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
                                        AND l.rank = v_rank AND l.vt >= v_vt
                                        AND l.id <> ALL (v_barren)
+                                       AND (v_ids IS NULL OR l.id <> ALL (v_ids))
                                        AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
                                        AND (p_routes IS NULL OR l.route = ANY (p_routes))
                                      ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
-                            CONTINUE WHEN v_near IS NULL;  -- another claim has just marked them all
+                            IF NOT v_locked THEN
+                                v_near := v_rest;
+                                CONTINUE WHEN v_near IS NULL;  -- another claim has just marked them all
+                            END IF;
                         END IF;
                     END IF;
                     IF NOT v_locked AND NOT v_ordered THEN
                         -- A lane alone, or all of them held by other fetchers: take heads under row
-                        -- locks only, lanes drawn by weight. Only at the head's priority, and only lanes
+                        -- locks only. Only at the head's priority, and only lanes
                         -- without limits: those are told by blocking the lane, which takes its lock. Nor
                         -- one alone whose jobs cost by duration: what short ones cost less would be
                         -- given back though nothing was charged.
                         SELECT array_agg(s.id), array_agg(s.tenant), array_agg(false), array_agg(s.vt),
-                               array_agg(s.weight), array_agg(s.low), count(*), false
-                          INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_lanes, v_capped
+                               array_agg(s.weight), array_agg(s.low), count(*), NULL, false
+                          INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_lanes, v_places,
+                               v_capped
                           FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.low FROM ojs_lane AS l
                                  WHERE l.id = ANY (v_near)
                                    AND ojs_offered(l.active, l.blocked_by, l.paused)
                                    AND l.limits IS NULL
                                    AND (NOT l.timed OR p_tenant IS NULL AND cardinality(v_near) > 1)
-                                 ORDER BY -ln(1 - random()) / l.weight LIMIT v_quota) AS s;
-                        v_owes := cardinality(v_near) > 1;
+                               ) AS s;
                         IF v_lanes = 0 THEN
                             -- Limited lanes alone: wait for the first, unless one may be held already
                             -- (two fetchers could then wait for each other).
@@ -565,9 +574,37 @@ BEGIN
                                        AND ojs_offered(l.active, l.blocked_by, l.paused)
                                        FOR NO KEY UPDATE) AS s;
                             v_locked := true;
-                            v_owes := false;
                             v_held := true;
                             CONTINUE WHEN v_lanes = 0;
+                        END IF;
+                    END IF;
+
+                    v_owes := NOT v_ordered AND (NOT v_locked AND cardinality(v_near) > 1
+                                                 OR v_rest IS NOT NULL);
+                    v_paid := '{}';
+                    IF v_locked AND NOT v_alone THEN
+                        FOR r IN DELETE FROM ojs_debt AS t WHERE t.lane_id = ANY (v_ids)
+                              RETURNING t.lane_id, t.cost
+                        LOOP
+                            v_at := array_position(v_ids, r.lane_id);
+                            v_vts[v_at] := v_vts[v_at] + r.cost;
+                            v_paid := v_paid || v_at;
+                        END LOOP;
+                        IF v_rest IS NOT NULL THEN
+                            -- Others hold the rest of the lanes and may be serving them. As if those
+                            -- were served as far as any, they get what lies beyond; each from a place
+                            -- of its own between two jobs, or those of large weight came first always.
+                            SELECT greatest(v_level, max(t.vt)) INTO v_level FROM unnest(v_vts) AS t (vt);
+                            SELECT v_ids || array_agg(l.id), v_tenants || array_agg(l.tenant),
+                                   v_limited || array_agg(false),
+                                   v_vts || array_agg(v_level - random() / l.weight),
+                                   v_weights || array_agg(l.weight), v_lows || array_agg(l.low),
+                                   v_places || array_agg(NULL::tid), v_lanes + count(*)
+                              INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places,
+                                   v_lanes
+                              FROM ojs_lane AS l
+                             WHERE l.id = ANY (v_rest) AND l.limits IS NULL
+                               AND ojs_offered(l.active, l.blocked_by, l.paused);
                         END IF;
                     END IF;
 
@@ -576,6 +613,17 @@ BEGIN
                         NULL;  -- counted already
                     ELSIF v_lanes = 1 THEN
                         v_takes := ARRAY[v_quota];
+                    ELSIF NOT v_locked THEN
+                        -- How far each is served is known to those who hold them: by weight alone then,
+                        -- as many as lie on a ruler with v_quota marks that begins anywhere. Short of 1,
+                        -- no rounding makes one mark too many.
+                        v_level := 0.999999 * random();
+                        SELECT array_agg((floor(y.upto + v_level) - floor(y.since + v_level))::int
+                                         ORDER BY y.i) INTO v_takes
+                          FROM (SELECT x.i, x.upto, coalesce(lag(x.upto) OVER (ORDER BY x.i), 0) AS since
+                                  FROM (SELECT t.i, v_quota * sum(t.w) OVER (ORDER BY t.i)
+                                                    / sum(t.w) OVER () AS upto
+                                          FROM unnest(v_weights) WITH ORDINALITY AS t (w, i)) AS x) AS y;
                     ELSIF v_quota = 1 THEN
                         v_takes := array_fill(0, ARRAY[v_lanes]);
                         v_takes[1] := 1;
@@ -739,21 +787,19 @@ BEGIN
                         -- no lock lets us charge the lanes: whoever has theirs next does
                         INSERT INTO ojs_debt (lane_id, cost)
                         SELECT d.lane, count(*) / v_weights[d.position] FROM d
-                         WHERE v_owes GROUP BY d.lane, d.position
-                    ), paid AS (
-                        DELETE FROM ojs_debt AS t
-                         WHERE v_locked AND t.lane_id = ANY (ARRAY(SELECT d.lane FROM d))
-                        RETURNING t.lane_id, t.cost
+                         WHERE v_owes AND v_places[d.position] IS NULL GROUP BY d.lane, d.position
                     ), u AS (
                         UPDATE ojs_lane AS l
-                           SET vt = CASE WHEN l.ordered THEN l.vt
-                                         ELSE l.vt + n.jobs / l.weight + coalesce(
-                                              (SELECT sum(t.cost) FROM paid AS t
-                                                WHERE t.lane_id = l.id), 0) END,
+                           SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
                                low = greatest(l.low, n.low)
-                          FROM (SELECT count(*) AS jobs, max(d.seq) AS low,
-                                       v_places[d.position] AS place
-                                  FROM d WHERE v_locked GROUP BY d.position) AS n
+                          FROM (SELECT count(d.seq) AS jobs, max(d.seq) AS low,
+                                       v_places[d.position] AS place, v_vts[d.position] AS vt
+                                  FROM d WHERE v_locked GROUP BY d.position
+                                 UNION ALL
+                                SELECT 0, 0, v_places[t.position], v_vts[t.position]
+                                  FROM unnest(v_paid) AS t (position)
+                                 WHERE v_locked AND t.position <> ALL (ARRAY(SELECT d.position FROM d))
+                               ) AS n
                          WHERE l.ctid = n.place
                     )
                     SELECT b.id, b.type, b.queue, b.tenant, b.lane, b.seq, b.priority, b.version,

@@ -1,5 +1,8 @@
 """Jobs that are taken of lanes while another claim holds those. Spec: contract 20 §4."""
 
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -26,11 +29,24 @@ def taken(number: int) -> int:
     return len(fetch(FetchRequest(("default",), count=number)).jobs)
 
 
-def taken_past_held_lanes(number: int) -> int:
-    """Claim in another session while this one holds all lanes, as a claim does."""
+def of_tenants(number: int) -> Counter[str]:
+    """Claim; returns how many there were of each tenant."""
+    return Counter(job.tenant for job in fetch(FetchRequest(("default",), count=number)).jobs)
+
+
+@contextmanager
+def held(*tenants: str) -> Iterator[Callable[[int], Counter[str]]]:
+    """Hold lanes as a claim does, all or those of tenants; gives a claim in another session."""
+    lanes_ = Lane.objects.select_for_update()
     with transaction.atomic(), threads(1) as start:
-        list(Lane.objects.select_for_update())
-        return start(lambda: taken(number)).result()
+        list(lanes_.filter(tenant__in=tenants) if tenants else lanes_)
+        yield lambda number: start(lambda: of_tenants(number)).result()
+
+
+def taken_past_held_lanes(number: int) -> int:
+    """Claim in another session while this one holds all lanes."""
+    with held() as claim:
+        return claim(number).total()
 
 
 def charged() -> float:
@@ -55,6 +71,36 @@ def test_9_2_a_what_is_taken_past_a_held_lane_is_charged_by_the_next_claim() -> 
     assert taken(30) == 30
     assert charged() == pytest.approx(37)
     assert not Debt.objects.exists()
+
+
+def test_9_2_a_what_is_taken_past_held_lanes_is_shared_by_weight() -> None:
+    store(30, "a", "b", "c", "d")
+    lanes.set_terms("a", weight=5, cap=None)
+    lanes.set_terms("b", weight=3, cap=None)
+
+    with held() as claim:
+        assert claim(20) == {"a": 10, "b": 6, "c": 2, "d": 2}
+        assert claim(10) == {"a": 5, "b": 3, "c": 1, "d": 1}
+
+
+def test_9_2_a_a_claim_that_gets_some_of_the_lanes_does_not_serve_those_alone() -> None:
+    store(30, "a", "b", "c", "d")
+
+    with held("a", "b", "c") as claim:
+        found = claim(20)
+
+    assert set(found.values()) <= {4, 5, 6}, found
+    assert charged() == found["d"]
+    assert owed() == 20 - found["d"]
+
+
+def test_9_2_a_what_is_owed_counts_before_the_next_claim_chooses() -> None:
+    store(30, "a", "b")
+    Debt.objects.create(lane_id=Lane.objects.get(tenant="a").id, cost=10)
+
+    assert of_tenants(8) == {"b": 8}
+    assert not Debt.objects.exists()
+    assert of_tenants(12) == {"a": 5, "b": 7}
 
 
 def test_9_2_a_a_lane_that_is_empty_owes_nothing_when_it_comes_back() -> None:
