@@ -47,6 +47,7 @@ class Placed(NamedTuple):
     hit: str | None
     hit_state: int | None
     woken: int | None
+    known: bool | None
 
 
 class Checking(IntEnum):

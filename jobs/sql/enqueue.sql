@@ -53,5 +53,7 @@ WITH placed AS MATERIALIZED (
 )
 SELECT n, state, now() AS created_at, run_at, dies_at, hit, hit_state,
        CASE WHEN %(wake)s::boolean THEN
-            (SELECT ojs_wake(array_agg(DISTINCT lane_id)) FROM placed WHERE state = 3) END AS woken
+            (SELECT ojs_wake(array_agg(DISTINCT lane_id)) FROM placed WHERE state = 3) END AS woken,
+       (SELECT ojs_known(array_agg(DISTINCT lane_id)) FROM placed
+         WHERE state IN (1, 2) OR state = 3 AND NOT %(wake)s::boolean) AS known
   FROM placed ORDER BY n

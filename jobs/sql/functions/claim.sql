@@ -594,7 +594,7 @@ BEGIN
                             -- Others hold the rest of the lanes and may be serving them. As if those
                             -- were served as far as any, they get what lies beyond; each from a place
                             -- of its own between two jobs, or those of large weight came first always.
-                            SELECT greatest(v_level, max(t.vt)) INTO v_level FROM unnest(v_vts) AS t (vt);
+                            SELECT greatest(v_level, max(t)) INTO v_level FROM unnest(v_vts) AS t;
                             SELECT v_ids || array_agg(l.id), v_tenants || array_agg(l.tenant),
                                    v_limited || array_agg(false),
                                    v_vts || array_agg(v_level - random() / l.weight),

@@ -1,13 +1,19 @@
 """Lanes by key. Design: lanes are interned, made on first use by whoever comes first."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from django.db import transaction
 
 from jobs import queries
 from jobs.domain.claim import LaneKey
-from jobs.models import Lane
+from jobs.models import Job, Lane
 from jobs.services import lanes
+from jobs.services.enqueue import enqueue
 from tests.concurrency import threads, wait_until_blocked
+from tests.factories import DraftFactory
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -47,3 +53,20 @@ def test_resolve_in_a_transaction_that_rolls_back_keeps_nothing() -> None:
         transaction.set_rollback(True)
 
     assert_true_to_table(lanes.resolve([FIRST]))
+
+
+@pytest.mark.parametrize("fields", [{}, {"scheduled_in_ms": 60_000}, {"pending": True}])
+@pytest.mark.parametrize("is_hosted", [False, True])
+def test_a_job_is_never_stored_in_a_lane_that_is_gone(
+    fields: dict[str, Any],
+    is_hosted: bool,
+) -> None:
+    enqueue([DraftFactory.create()])
+    lane = Lane.objects.get()
+    queries.reset(())  # by another process: this one remembers the lane
+
+    with transaction.atomic() if is_hosted else nullcontext():
+        enqueue([replace(DraftFactory.create(), **fields)])
+
+    assert list(Lane.objects.values_list("id", flat=True)) == [Job.objects.get().lane_id]
+    assert Job.objects.get().lane_id != lane.id

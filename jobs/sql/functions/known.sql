@@ -1,0 +1,11 @@
+-- ojs_known: tell whether lanes that receive jobs are there; for those that are not woken at once.
+-- Raises OJS01 when a lane is gone: the caller's cache is stale and nothing may be stored.
+CREATE OR REPLACE FUNCTION ojs_known(p_lanes bigint[]) RETURNS boolean
+LANGUAGE plpgsql STRICT AS $$
+BEGIN
+    IF (SELECT count(*) FROM ojs_lane AS l WHERE l.id = ANY (p_lanes)) < cardinality(p_lanes) THEN
+        RAISE EXCEPTION 'a lane is gone' USING ERRCODE = 'OJS01';
+    END IF;
+    RETURN true;
+END $$
+SET enable_seqscan = off
