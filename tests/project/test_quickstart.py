@@ -247,6 +247,7 @@ def test_kill_9_takes_everything_along_and_the_second_signal_has_no_patience(
     stored = run_curl(first).json()["job"]["id"]
 
     first.process.kill()
+    first.process.wait(DEADLINE_S)  # or it may still be there, as the instance that has the folder
     second = start(folder).wait_for_greeting()  # waits for the old PostgreSQL to leave
 
     assert get(f"{second.url}/ojs/v1/jobs/{stored}").status_code == 200
