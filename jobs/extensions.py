@@ -56,6 +56,7 @@ class Weighed(NamedTuple):
     version: int
     named: Mapping[LaneKey, float]
     otherwise: Mapping[LaneKey, float] = {}  # where no extension names one
+    factors: Mapping[LaneKey, float] = {}  # what is left of a weight, whoever named it
 
 
 class Extension:

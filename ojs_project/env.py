@@ -2,6 +2,7 @@
 
 import json
 import os
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -43,6 +44,18 @@ def integer(name: str, default: int = 0) -> int:
         return default if raw is None else int(raw)
     except ValueError:
         raise ImproperlyConfigured(f"{name} is {raw!r}: use a whole number") from None
+
+
+def decimal(name: str, default: float) -> float:
+    """Return a finite number. Raises ImproperlyConfigured."""
+    raw = text(name)
+    try:
+        found = default if raw is None else float(raw)
+    except ValueError:
+        found = inf
+    if not isfinite(found):
+        raise ImproperlyConfigured(f"{name} is {raw!r}: use a number")
+    return found
 
 
 def duration_ms(name: str) -> int | None:

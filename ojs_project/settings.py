@@ -223,6 +223,27 @@ OJS_TENANCY = {
     "ISOLATION": env.text("OJS_TENANCY_ISOLATION", _TENANCY.isolation),
     "TENANTS": env.objects("OJS_TENANTS"),
     "FULL_RETRY_S": env.integer("OJS_TENANCY_FULL_RETRY_S", _TENANCY.full_retry_s),
+    "AUTO_THROTTLE": env.text("OJS_TENANCY_AUTO_THROTTLE", _TENANCY.auto_throttle),
+    "THROTTLE_DRY_RUN": env.flag("OJS_TENANCY_THROTTLE_DRY_RUN"),
+    "THROTTLE_FACTOR": env.decimal("OJS_TENANCY_THROTTLE_FACTOR", _TENANCY.throttle_factor),
+    "THROTTLE_MS": env.integer("OJS_TENANCY_THROTTLE_MS", _TENANCY.throttle_ms),
+    "NOISE_INTERVAL_MS": env.integer("OJS_TENANCY_NOISE_INTERVAL_MS", _TENANCY.noise_interval_ms),
+    "NOISE_DEPTH_RATIO": env.decimal("OJS_TENANCY_NOISE_DEPTH_RATIO", _TENANCY.noise_depth_ratio),
+    "NOISE_ENQUEUE_RATIO": env.decimal(
+        "OJS_TENANCY_NOISE_ENQUEUE_RATIO", _TENANCY.noise_enqueue_ratio
+    ),
+    "NOISE_ACTIVE_RATIO": env.decimal(
+        "OJS_TENANCY_NOISE_ACTIVE_RATIO", _TENANCY.noise_active_ratio
+    ),
+    "NOISE_ERROR_RATIO": env.decimal("OJS_TENANCY_NOISE_ERROR_RATIO", _TENANCY.noise_error_ratio),
+    "NOISE_MIN_QUEUED": env.integer("OJS_TENANCY_NOISE_MIN_QUEUED", _TENANCY.noise_min_queued),
+    "NOISE_MIN_PER_SECOND": env.decimal(
+        "OJS_TENANCY_NOISE_MIN_PER_SECOND", _TENANCY.noise_min_per_second
+    ),
+    "NOISE_MIN_ACTIVE": env.integer("OJS_TENANCY_NOISE_MIN_ACTIVE", _TENANCY.noise_min_active),
+    "NOISE_MIN_OUTCOMES": env.integer(
+        "OJS_TENANCY_NOISE_MIN_OUTCOMES", _TENANCY.noise_min_outcomes
+    ),
 }
 _HOOKS = WebhooksConf()
 OJS_WEBHOOKS = {

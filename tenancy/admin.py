@@ -6,6 +6,15 @@ from jobs.admin import ReadOnly
 from tenancy import models
 
 
+@admin.register(models.Throttle)
+class ThrottleAdmin(ReadOnly):
+    """What is taken from noisy tenants."""
+
+    list_display = ("tenant_id", "hold", "action", "factor", "had", "reasons", "since", "until")
+    list_filter = ("hold", "action")
+    ordering = ("tenant",)
+
+
 @admin.register(models.Tenant)
 class TenantAdmin(ReadOnly):
     """Tenants, their limits and weights."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
+from math import isfinite
 from typing import Any
 
 from django.conf import settings
@@ -9,15 +10,20 @@ from django.core.checks import CheckMessage, Error, register
 
 from jobs.domain.errors import OJSError
 from tenancy.conf import Conf, conf
+from tenancy.domain.noise import Rules
 from tenancy.domain.tenant import ISOLATIONS
 from tenancy.domain.tenant_id import RULE, is_tenant_id, may_be_default
 from tenancy.domain.tenant_request import parse_tenant
+from tenancy.domain.throttle import OFF, Action
 
 CHOICES = {
     "missing": ("default", "reject"),
     "unknown": ("auto_create", "reject"),
     "isolation": ISOLATIONS,
+    "auto_throttle": (OFF, *(str(one) for one in Action)),
 }
+POSITIVE = ("full_retry_s", "throttle_ms", "noise_interval_ms")
+LONGEST_MS = 366 * 86_400_000
 SOURCES = {"key", "header", "meta"}
 
 
@@ -41,9 +47,26 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         )
     if not may_be_default(conf().default):
         found.append(_error("E004", "default", f"{RULE}; it may begin with '_'"))
-    if type(conf().full_retry_s) is not int or conf().full_retry_s < 1:
-        found.append(_error("E005", "full_retry_s", "must be a positive number"))
-    return [*found, *_tenants()]
+    found += [
+        _error("E005", name, "must be a positive number")
+        for name in POSITIVE
+        if type(getattr(conf(), name)) is not int or not 1 <= getattr(conf(), name) <= LONGEST_MS
+    ]
+    return [*found, *_noise(), *_tenants()]
+
+
+def _noise() -> Iterator[CheckMessage]:
+    factor = conf().throttle_factor
+    if not _is_number(factor) or not 0 < factor < 1:
+        yield _error("E008", "throttle_factor", "must be a number between 0 and 1")
+    for rule in fields(Rules):
+        value = getattr(conf(), f"noise_{rule.name}")
+        if not _is_number(value) or value < 0:
+            yield _error("E009", f"noise_{rule.name}", "must be a number from 0 on")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _tenants() -> Iterator[CheckMessage]:

@@ -25,6 +25,21 @@ class Conf:
     isolation: str = "hybrid"  # or "shared"
     tenants: tuple[Mapping[str, Any], ...] = ()  # as PUT takes them, with `tenant_id`
     full_retry_s: int = 30  # Retry-After where a tenant holds too many jobs
+    # what is reduced of noisy tenants: "weight" or "concurrency"
+    auto_throttle: str = "off"
+    throttle_dry_run: bool = False  # tell and audit it, change nothing
+    throttle_factor: float = 0.2  # what is left
+    throttle_ms: int = 300_000  # for how long after the last signal
+    noise_interval_ms: int = 15_000
+    # when they are noisy: thresholds, and what has to be there at least; see domain/noise.py
+    noise_depth_ratio: float = 10
+    noise_enqueue_ratio: float = 5
+    noise_active_ratio: float = 0.5
+    noise_error_ratio: float = 3
+    noise_min_queued: int = 100
+    noise_min_per_second: float = 1
+    noise_min_active: int = 10
+    noise_min_outcomes: int = 20
 
 
 @cache

@@ -15,6 +15,8 @@ from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, identified, named_in
 from tenancy.services import admission, suspension, tenant_cache
 from tenancy.services.tenants import apply_settings
+from tenancy.services.throttles import expire
+from tenancy.services.watch import watch
 
 
 class Tenancy(Extension):
@@ -51,9 +53,13 @@ class Tenancy(Extension):
             admission.tell_refused(problem)
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
-        """Return the tenants' own weights."""
-        version, weights = tenant_cache.weights(key.tenant for key in keys)
-        return Weighed(version, {k: weights[k.tenant] for k in keys if k.tenant in weights})
+        """Return the tenants' own weights, and what is left of those of throttled ones."""
+        version, weights, factors = tenant_cache.shares(key.tenant for key in keys)
+        return Weighed(
+            version,
+            {k: weights[k.tenant] for k in keys if k.tenant in weights},
+            factors={k: factors[k.tenant] for k in keys if k.tenant in factors},
+        )
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Tell whether the job's tenant is suspended."""
@@ -65,15 +71,20 @@ class Tenancy(Extension):
 
     def tables(self) -> Sequence[str]:
         """Name the tables of tenants."""
-        return ("ojs_tenant_enqueued", "ojs_tenant")
+        return ("ojs_tenant_enqueued", "ojs_tenant_noise", "ojs_tenant_throttle", "ojs_tenant")
 
     def configuration(self) -> Sequence[str]:
-        """Name the table that weights are read from."""
-        return ("ojs_tenant",)
+        """Name the tables that weights are read from."""
+        return ("ojs_tenant", "ojs_tenant_throttle")
 
     def loops(self) -> Iterable[Loop]:
-        """Configure the tenants of the settings, where there are some."""
-        return (Loop("tenants", apply_settings, 60_000),) if conf().tenants else ()
+        """Configure the tenants of the settings; look for noisy ones, and end throttles in time."""
+        known = conf()
+        yield Loop("throttles", expire, 1000)
+        if known.enabled:
+            yield Loop("noise", watch, known.noise_interval_ms)
+        if known.tenants:
+            yield Loop("tenants", apply_settings, 60_000)
 
     def manifest(self) -> Facts | None:
         """Declare what is there."""

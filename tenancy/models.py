@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 
 from jobs.models import NameField
 from tenancy.domain.tenant import ISOLATIONS, QuotaMode, Source, Standing
+from tenancy.domain.throttle import Action, Hold
 
 
 def _choices(names: object) -> list[tuple[str, str]]:
@@ -79,3 +80,51 @@ class Enqueued(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tenant} {self.slot} {self.jobs}"
+
+
+class Noise(models.Model):
+    """A tenant that was found to be a noisy neighbour; one that no longer is has no row."""
+
+    tenant = NameField(primary_key=True)
+    signals = models.JSONField()  # as domain/noise.py: reason, value, compared_with, threshold
+    since = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField()  # when it was last found to be
+
+    class Meta:
+        db_table = "ojs_tenant_noise"
+        verbose_name = verbose_name_plural = "noisy tenants"
+
+    def __str__(self) -> str:
+        return str(self.tenant)
+
+
+class Throttle(models.Model):
+    """What is taken from a noisy tenant until a time; `hold` says whether it counts."""
+
+    tenant = models.OneToOneField(Tenant, models.CASCADE, primary_key=True, related_name="throttle")
+    hold = models.TextField(choices=_choices(Hold))
+    action = models.TextField(choices=_choices(Action))
+    factor = models.FloatField()
+    had = models.FloatField()  # the weight, or the concurrency, when it began
+    reasons = models.JSONField()  # codes of domain/noise.py, when it began
+    since = models.DateTimeField(db_default=Now())
+    until = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_tenant_throttle"
+        constraints = [
+            models.CheckConstraint(
+                name="ojs_tenant_throttle_hold",
+                condition=Q(hold__in=[str(one) for one in Hold]),
+            ),
+            models.CheckConstraint(
+                name="ojs_tenant_throttle_action",
+                condition=Q(action__in=[str(one) for one in Action]),
+            ),
+            models.CheckConstraint(
+                name="ojs_tenant_throttle_factor", condition=Q(factor__gt=0, factor__lt=1)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id} {self.action}"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jobs.domain import jsonio
 from jobs.statements import Statements
+from tenancy.domain.noise import Sample
 
 _rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
@@ -61,6 +62,16 @@ def summaries(tenants: Iterable[str]) -> dict[str, Summary]:
         summary = found.setdefault(tenant, Summary({}, queues, workers))
         summary.jobs[state] = jobs
     return found
+
+
+def alone() -> bool:
+    """Take the turn to look for noisy neighbours, in the caller's transaction; false: not now."""
+    return bool(_rows("alone", {})[0][0])
+
+
+def samples() -> list[Sample]:
+    """Return what each tenant with traffic does, for domain/noise.py."""
+    return [Sample(*row) for row in _rows("samples", {})]
 
 
 class Shares(NamedTuple):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from math import floor
 from typing import Final, NamedTuple
 
 MAX_WEIGHT: Final = 1_000_000  # of a queue
@@ -102,3 +103,8 @@ class LaneKey(NamedTuple):
     tenant: str
     route: int = 0
     limits: tuple[int, ...] = ()  # ids of the limits that the jobs name, ascending
+
+
+def reduced(configured: float, factor: float) -> float:
+    """Return what a throttle leaves of a weight or a concurrency: at least 1, and never more."""
+    return min(configured, max(1, floor(configured * factor)))

@@ -64,6 +64,8 @@ class Kind(IntEnum):
     REBALANCED = 92
     TENANT_CREATED = 86
     TENANT_LIMIT_EXCEEDED = 87
+    TENANT_THROTTLED = 88
+    TENANT_THROTTLE_RELEASED = 89
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -122,6 +124,8 @@ NAMES: Final = {
     Kind.REBALANCED: "scheduling.rebalanced",
     Kind.TENANT_CREATED: "tenant.created",
     Kind.TENANT_LIMIT_EXCEEDED: "tenant.limit_exceeded",
+    Kind.TENANT_THROTTLED: "tenant.throttled",
+    Kind.TENANT_THROTTLE_RELEASED: "tenant.throttle_released",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
 

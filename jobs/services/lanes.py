@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.db import DatabaseError, connection, transaction
 
 from jobs import extensions, queries
-from jobs.domain.claim import LaneKey, Way
+from jobs.domain.claim import LaneKey, Way, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
 from jobs.models import Lane
@@ -95,6 +95,8 @@ def _shares(
         weights |= said.otherwise
     for said in found:
         weights |= said.named
+    for said in found:
+        weights |= {k: reduced(weights.get(k, 1.0), factor) for k, factor in said.factors.items()}
     ways: dict[str, Way] = {}
     for hook in extensions.having("ways"):
         version, named = hook({key.queue for key in keys})

@@ -5,10 +5,12 @@ from typing import Any
 
 from jobs.api.admin.base import MAX_REASON, REASON
 from jobs.api.schemas import (
+    BOOLEAN,
     DURATION,
     NUMBER,
     TIME,
     Schema,
+    array,
     component,
     integer,
     maybe,
@@ -18,7 +20,9 @@ from jobs.api.schemas import (
 )
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
+from jobs.domain.times import format_time
 from tenancy.conf import conf
+from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import (
     ISOLATIONS,
     MAX_WEIGHT,
@@ -29,9 +33,10 @@ from tenancy.domain.tenant import (
     TenantLimits,
 )
 from tenancy.domain.tenant_request import LIMITS, MAX_NAME, MIRRORS, MOST, SHOWN, parse_limits
+from tenancy.domain.throttle import Action, Throttled
 from tenancy.models import Tenant
 from tenancy.services.stats import Stats, Summary
-from tenancy.services.tenant_cache import limits_of
+from tenancy.services.tenant_cache import limits_of, terms_of
 
 TENANT_ID: Schema = {
     "anyOf": [
@@ -59,6 +64,33 @@ SHOWN_LIMITS = obj(
 )
 JOBS = obj({state.value: integer(0) for state in State})
 STATE: Schema = {"type": "string", "enum": [str(one) for one in Standing]}
+REASON_CODE: Schema = {"type": "string", "enum": [str(one) for one in Reason]}
+SIGNAL = component(
+    "NoiseSignal",
+    obj(
+        {
+            "reason": REASON_CODE,
+            "value": NUMBER,
+            "compared_with": {
+                **NUMBER,
+                "description": "Of the others: the median or the mean; for active jobs all of them",
+            },
+            "threshold": {**NUMBER, "description": "The value exceeds it times compared_with"},
+        }
+    ),
+)
+THROTTLE = component(
+    "TenantThrottle",
+    obj(
+        {
+            "action": {"type": "string", "enum": [f"{one}_reduced" for one in Action]},
+            "reasons": array(REASON_CODE),
+            "since": TIME,
+            "until": TIME,
+        },
+        {f"{which}_{one}": NUMBER for one in Action for which in ("original", "effective")},
+    ),
+)
 MEMBERS: Schema = {
     "tenant_id": text(1),
     "id": text(1),
@@ -74,7 +106,10 @@ MEMBERS: Schema = {
     "stats": obj({"queues": integer(0), "jobs": JOBS, "workers": integer(0)}),
     "created_at": maybe(TIME),
     "updated_at": maybe(TIME),
-    "throttle": {"type": "null"},
+    "noisy": BOOLEAN,
+    "noisy_reasons": array(REASON_CODE),
+    "noisy_signals": array(SIGNAL),
+    "throttle": maybe(THROTTLE),
 }
 TENANT = component("Tenant", obj(MEMBERS))
 DETAIL = component("TenantDetail", obj({**MEMBERS, "tenant": TENANT}))
@@ -142,9 +177,8 @@ STATS = component(
 )
 
 
-def encode_tenant(row: Tenant, summary: Summary) -> dict[str, Any]:
-    """Encode a tenant with what it has now."""
-    weight = row.fairness_weight or 1
+def encode_tenant(row: Tenant, summary: Summary, *, is_own: bool = False) -> dict[str, Any]:
+    """Encode a tenant with what it has now; `is_own` for itself, which sees no others' numbers."""
     return {
         "tenant_id": row.id,
         "id": row.id,
@@ -152,8 +186,8 @@ def encode_tenant(row: Tenant, summary: Summary) -> dict[str, Any]:
         "state": row.state,
         "source": row.source,
         "limits": limits_of(row).to_wire(),
-        "fairness_weight": weight,
-        "effective_weight": weight,
+        "fairness_weight": row.fairness_weight or 1,
+        "effective_weight": terms_of(row).effective_weight,
         "priority_boost": 0,
         "quota_mode": row.quota_mode,
         "isolation": row.isolation or conf().isolation,
@@ -164,19 +198,34 @@ def encode_tenant(row: Tenant, summary: Summary) -> dict[str, Any]:
         },
         "created_at": row.created_at if not row._state.adding else None,
         "updated_at": row.updated_at if not row._state.adding else None,
-        "throttle": None,
+        "noisy": summary.noisy,
+        "noisy_reasons": list(summary.noisy_reasons),
+        "noisy_signals": [] if is_own else [_signal(one) for one in summary.signals],
+        "throttle": summary.throttle and _throttle(summary.throttle),
     }
 
 
-def both(row: Tenant, summary: Summary) -> dict[str, Any]:
+def _signal(one: Signal) -> dict[str, Any]:
+    return {
+        "reason": str(one.reason),
+        "value": one.value,
+        "compared_with": one.compared_with,
+        "threshold": one.threshold,
+    }
+
+
+def _throttle(found: Throttled) -> dict[str, Any]:
+    return {**found.to_wire(), "reasons": list(found.reasons), "since": format_time(found.since)}
+
+
+def both(row: Tenant, summary: Summary, *, is_own: bool = False) -> dict[str, Any]:
     """Encode a tenant at top level and under `tenant`: clients read either."""
-    shown = encode_tenant(row, summary)
+    shown = encode_tenant(row, summary, is_own=is_own)
     return {**shown, "tenant": shown}
 
 
 def encode_stats(found: Stats) -> dict[str, Any]:
     """Encode the numbers of a tenant."""
-    weight = found.tenant.fairness_weight or 1
     jobs = _jobs(found.summary)
     return {
         "tenant_id": found.tenant.id,
@@ -192,8 +241,8 @@ def encode_stats(found: Stats) -> dict[str, Any]:
             name: {"limit": most, "current": held} for name, (most, held) in found.used.items()
         },
         "fairness": {
-            "weight": weight,
-            "effective_weight": weight,
+            "weight": found.tenant.fairness_weight or 1,
+            "effective_weight": terms_of(found.tenant).effective_weight,
             "effective_share": found.effective_share,
             "actual_share": found.actual_share,
         },

@@ -21,11 +21,11 @@ from tenancy.domain.tenant import TenantLimits as Limits
 from tenancy.domain.tenant_id import is_tenant_id
 from tenancy.domain.tenant_request import parse_tenant
 from tenancy.models import Tenant
-from tenancy.services import stats, tenants
+from tenancy.services import stats, tenants, throttles
 from tenancy.services.tenant_cache import limits_of
 
 STATES = [one.value for one in State]
-FORCE = ("true", "false")
+FLAGS = ("true", "false")
 PATH: dict[str, Any] = {"tenant_id": codec.TENANT_ID}
 
 
@@ -45,9 +45,11 @@ class TenantView(OJSView):
         self.principal.require_any_tenant("change tenants")
         return self.known_id(tenant_id)
 
-
-def _shown(row: Tenant, status: int = 200) -> Answer:
-    return Answer(codec.both(row, stats.summaries([row])[row.id]), status=status)
+    def shown(self, row: Tenant, status: int = 200) -> Answer:
+        """Answer with a tenant and what it has."""
+        is_own = self.principal.tenant is not None
+        summary = stats.summaries([row])[row.id]
+        return Answer(codec.both(row, summary, is_own=is_own), status=status)
 
 
 class TenantCollection(TenantView):
@@ -62,20 +64,23 @@ class TenantCollection(TenantView):
             **NUMBERED,
             "state": {"type": "string", "enum": [*Standing, ""]},
             "q": {**text(), "description": "Part of the id or the name"},
+            "noisy": {"type": "string", "enum": [*FLAGS, ""]},
         },
     )
     def get(self, request: Request) -> Answer:
         """List tenants by id, with what they have; the default one once it was configured."""
-        window = admin_page(request)
+        window, noisy = admin_page(request), chosen(request, "noisy", FLAGS)
         found, total = tenants.page(
             standing=chosen(request, "state", tuple(Standing)) or None,
             containing=plain(request, "q") or "",
+            is_noisy=noisy == "true" if noisy else None,
             only=self.principal.tenant,
             limit=window.limit,
             offset=window.offset,
         )
         counted = stats.summaries(found)
-        items = [codec.encode_tenant(row, counted[row.id]) for row in found]
+        is_own = self.principal.tenant is not None
+        items = [codec.encode_tenant(row, counted[row.id], is_own=is_own) for row in found]
         return Answer(listed(items, total, window, "tenants"))
 
 
@@ -87,7 +92,7 @@ class TenantDetail(TenantView):
     @operation("getTenant", {200: codec.DETAIL}, path=PATH, refusals=(404,))
     def get(self, request: Request, tenant_id: str) -> Answer:
         """Show a tenant, its limits and what it has."""
-        return _shown(tenants.find(self.known_id(tenant_id)))
+        return self.shown(tenants.find(self.known_id(tenant_id)))
 
     @operation(
         "putTenant",
@@ -103,13 +108,13 @@ class TenantDetail(TenantView):
         """
         wanted = parse_tenant(self.changed_id(tenant_id), self.body())
         row, is_new = tenants.put(tenant_id, wanted, self.caller)
-        return _shown(row, 201 if is_new else 200)
+        return self.shown(row, 201 if is_new else 200)
 
     @operation(
         "deleteTenant",
         {204: None},
         path=PATH,
-        query={"force": {"type": "string", "enum": [*FORCE, ""]}},
+        query={"force": {"type": "string", "enum": [*FLAGS, ""]}},
         refusals=(404, 409),
     )
     def delete(self, request: Request, tenant_id: str) -> Answer:
@@ -117,7 +122,7 @@ class TenantDetail(TenantView):
 
         Those are cancelled then, which needs the scope `ojs:admin:purge`.
         """
-        force = chosen(request, "force", FORCE) == "true"
+        force = chosen(request, "force", FLAGS) == "true"
         if force:
             self.principal.require_scope("ojs:admin:purge")
         tenants.delete(self.changed_id(tenant_id), self.caller, force=force)
@@ -139,7 +144,7 @@ class TenantLimits(TenantView):
         codec.decode_limits(body, Limits())  # what cannot be read is refused for any tenant
         row = tenants.find(self.changed_id(tenant_id))
         wanted = codec.decode_limits(body, limits_of(row))
-        return _shown(tenants.put_limits(tenant_id, wanted, self.caller, reason=reason))
+        return self.shown(tenants.put_limits(tenant_id, wanted, self.caller, reason=reason))
 
 
 class TenantSuspension(TenantView):
@@ -166,7 +171,9 @@ class TenantSuspension(TenantView):
         body = self.optional_body()
         codec.require_only(body, "reason")
         reason = codec.decode_reason(body)
-        return _shown(tenants.set_standing(tenant_id, self.standing, self.caller, reason=reason))
+        return self.shown(
+            tenants.set_standing(tenant_id, self.standing, self.caller, reason=reason)
+        )
 
 
 class TenantResumption(TenantSuspension):
@@ -185,6 +192,31 @@ class TenantResumption(TenantSuspension):
     def post(self, request: Request, tenant_id: str) -> Answer:
         """Let a suspended tenant go on; harmless when it is not suspended."""
         return self.set(tenant_id)
+
+
+class TenantThrottle(TenantView):
+    """What is taken from a noisy tenant for a while."""
+
+    scopes = {"DELETE": "ojs:admin:write"}
+
+    @operation(
+        "releaseTenant",
+        {200: codec.DETAIL},
+        body=codec.WITH_REASON,
+        needs_body=False,
+        path=PATH,
+        refusals=(404,),
+    )
+    def delete(self, request: Request, tenant_id: str) -> Answer:
+        """Give a tenant back what was taken from it; harmless when it is not throttled.
+
+        It is not throttled again by itself for as long as a throttle lasts.
+        """
+        self.changed_id(tenant_id)
+        body = self.optional_body()
+        codec.require_only(body, "reason")
+        reason = codec.decode_reason(body)
+        return self.shown(throttles.release(tenant_id, actor=self.caller, reason=reason))
 
 
 class TenantStats(TenantView):

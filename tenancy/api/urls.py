@@ -10,6 +10,7 @@ from tenancy.api.tenants import (
     TenantResumption,
     TenantStats,
     TenantSuspension,
+    TenantThrottle,
 )
 
 ROOT = "ojs/v1/admin/tenants"
@@ -23,4 +24,5 @@ urlpatterns = [
     path(f"{ONE}/jobs", TenantJobs.as_view(), name="ojs-tenant-jobs"),
     path(f"{ONE}/suspend", TenantSuspension.as_view(), name="ojs-tenant-suspend"),
     path(f"{ONE}/resume", TenantResumption.as_view(), name="ojs-tenant-resume"),
+    path(f"{ONE}/throttle", TenantThrottle.as_view(), name="ojs-tenant-throttle"),
 ]

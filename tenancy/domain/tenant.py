@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from jobs.domain.claim import reduced
 from jobs.domain.durations import format_duration
+from tenancy.domain.throttle import Action, Reduction
 
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1_000_000
 ISOLATIONS: Final = ("hybrid", "shared")  # that this server has
@@ -90,6 +92,29 @@ class Terms:
     is_soft: bool = False
     weight: float | None = None
     limits: TenantLimits = TenantLimits()
+    reduction: Reduction | None = None  # of a tenant that is throttled
+
+    @property
+    def weight_factor(self) -> float | None:
+        """What is left of its weights, whoever names them; null: all."""
+        throttled = self.reduction
+        return throttled.factor if throttled and throttled.action is Action.WEIGHT else None
+
+    @property
+    def effective_weight(self) -> float:
+        """What it weighs where no pool says anything."""
+        weight = self.weight or 1
+        return reduced(weight, self.weight_factor) if self.weight_factor else weight
+
+    @property
+    def cap(self) -> int | None:
+        """How many active jobs it may have over all queues; null: any number."""
+        if self.is_suspended:
+            return 0
+        most = self.limits.max_concurrency
+        if self.reduction and self.reduction.action is Action.CONCURRENCY:
+            return int(self.reduction.effective(most))
+        return most
 
     @property
     def gates(self) -> bool:

@@ -31,6 +31,7 @@ MEMBERS: Final = frozenset(
 SHOWN: Final = frozenset(
     {
         "tenant", "source", "effective_weight", "stats", "created_at", "updated_at", "throttle",
+        "noisy", "noisy_reasons", "noisy_signals",
     }
 )  # fmt: skip
 LIMITS: Final = ("max_concurrency", "max_enqueue_rate", "max_queue_depth", "max_scheduled")

@@ -13,10 +13,14 @@ from jobs.domain.states import CODES, State
 from jobs.services.clock import now
 from jobs.services.rates import Rates, Spell, history, rates
 from tenancy import queries
+from tenancy.domain.noise import Signal
 from tenancy.domain.tenant import Rate
+from tenancy.domain.throttle import Throttled
 from tenancy.models import Tenant
 from tenancy.queries import Usage
-from tenancy.services.tenant_cache import limits_of
+from tenancy.services import noise
+from tenancy.services.reductions import throttled
+from tenancy.services.tenant_cache import limits_of, terms_of
 from tenancy.services.tenants import find
 
 SHARE_MINUTES = 5  # that dispatches are compared over
@@ -29,6 +33,18 @@ class Summary:
     jobs: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
     queues: int = 0
     workers: int = 0
+    signals: tuple[Signal, ...] = ()  # that it is noisy by
+    throttle: Throttled | None = None  # what is taken from it
+
+    @property
+    def noisy(self) -> bool:
+        """Whether it is a noisy neighbour."""
+        return bool(self.signals)
+
+    @property
+    def noisy_reasons(self) -> tuple[str, ...]:
+        """Codes of the thresholds that it exceeds."""
+        return tuple(str(one.reason) for one in self.signals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +62,20 @@ class Stats:
 
 
 def summaries(tenants: Sequence[Tenant]) -> dict[str, Summary]:
-    """Count what tenants have; one statement."""
+    """Count what tenants have, and tell which are noisy; two statements."""
     found = queries.summaries([row.id for row in tenants])
+    signals = noise.signals([row.id for row in tenants])
+    none = queries.Summary({})
     return {
         row.id: Summary(
-            {state: one.jobs.get(code, 0) for state, code in CODES.items()}, one.queues, one.workers
+            {state: one.jobs.get(code, 0) for state, code in CODES.items()},
+            one.queues,
+            one.workers,
+            signals.get(row.id, ()),
+            throttled(row),
         )
-        if (one := found.get(row.id))
-        else Summary()
         for row in tenants
+        for one in (found.get(row.id, none),)
     }
 
 
@@ -68,7 +89,7 @@ def stats(tenant_id: str) -> Stats:
             raise
     summary = summaries([row])[tenant_id]
     lately = history(_day(), tenant=tenant_id)
-    weight = row.fairness_weight or 1.0
+    weight = terms_of(row).effective_weight
     shares = queries.shares(tenant_id, SHARE_MINUTES)
     return Stats(
         row,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from django.db import connection, transaction
 
@@ -17,6 +18,7 @@ from jobs.conf import read_anew
 from jobs.services import terms
 from tenancy.conf import conf
 from tenancy.domain.tenant import QuotaMode, Rate, Standing, TenantLimits, Terms
+from tenancy.domain.throttle import Action, Hold, Reduction
 from tenancy.models import Tenant
 
 NOTHING = Terms()  # of tenants that nobody said anything about
@@ -59,7 +61,8 @@ def known(ids: Iterable[str], version: int | None = None) -> Known:
     missing = [one for one in set(ids) if one not in found.by_id]
     if missing:
         # read after the version: they may be later than it says, never earlier
-        read = {row.id: terms_of(row) for row in Tenant.objects.filter(id__in=missing)}
+        rows = Tenant.objects.select_related("throttle").filter(id__in=missing)
+        read = {row.id: terms_of(row) for row in rows}
         if conf().default in missing:
             read.setdefault(conf().default, NOTHING)
         if not connection.in_atomic_block:
@@ -71,18 +74,30 @@ def known(ids: Iterable[str], version: int | None = None) -> Known:
     return found
 
 
-def weights(ids: Iterable[str]) -> tuple[int, dict[str, float]]:
-    """Return the version of the terms, and the weights of tenants that have one by it."""
+class Shares(NamedTuple):
+    """What tenants weigh by a version of the terms; those that nothing is said of are absent."""
+
+    version: int
+    weights: Mapping[str, float]
+    factors: Mapping[str, float]  # what is left of the weights of throttled ones
+
+
+def shares(ids: Iterable[str]) -> Shares:
+    """Return what tenants weigh."""
     wanted = set(ids)
     found = known(wanted)
     by_id = {**found.by_id, **_changing.get()}
-    own = {one: by_id[one].weight for one in wanted if one in by_id}
-    return found.version, {one: weight for one, weight in own.items() if weight is not None}
+    terms = {one: by_id[one] for one in wanted if one in by_id}
+    return Shares(
+        found.version,
+        {one: t.weight for one, t in terms.items() if t.weight is not None},
+        {one: t.weight_factor for one, t in terms.items() if t.weight_factor is not None},
+    )
 
 
 @contextmanager
 def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
-    """Let `weights` go by what the transaction of this context has changed."""
+    """Let `shares` go by what the transaction of this context has changed."""
     token = _changing.set(changed)
     try:
         yield
@@ -102,8 +117,17 @@ def terms_of(row: Tenant) -> Terms:
         is_soft=row.quota_mode == QuotaMode.SOFT,
         weight=row.fairness_weight,
         limits=limits_of(row),
+        reduction=_reduction(row),
     )
     return NOTHING if found == NOTHING else found
+
+
+def _reduction(row: Tenant) -> Reduction | None:
+    """Return what is taken from a row; it is read with its throttle."""
+    throttle = getattr(row, "throttle", None)
+    if throttle is None or throttle.hold != Hold.APPLIED:
+        return None
+    return Reduction(Action(throttle.action), throttle.factor, throttle.had)
 
 
 def limits_of(row: Tenant) -> TenantLimits:

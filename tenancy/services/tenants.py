@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from jobs.domain.bulk import ALLOWED, JobFilter, Verb
@@ -21,9 +21,11 @@ from tenancy.conf import conf
 from tenancy.domain.errors import TenantKept, TenantNotEmpty
 from tenancy.domain.tenant import Definition, Source, Standing, TenantLimits, Terms
 from tenancy.domain.tenant_request import parse_tenant
-from tenancy.models import Enqueued, Tenant
-from tenancy.services import tenant_cache
+from tenancy.domain.throttle import Hold
+from tenancy.models import Enqueued, Noise, Tenant, Throttle
+from tenancy.services import noise, tenant_cache
 from tenancy.services.admission import created
+from tenancy.services.reductions import released, throttle_of
 from tenancy.services.tenant_cache import limits_of, terms_of
 
 FORCED = 1_000_000  # jobs that a deletion cancels at most
@@ -31,7 +33,7 @@ FORCED = 1_000_000  # jobs that a deletion cancels at most
 
 def find(tenant_id: str) -> Tenant:
     """Return a tenant; the default one is always there. Raises NotFound."""
-    found = Tenant.objects.filter(id=tenant_id).first()
+    found = _rows().filter(id=tenant_id).first()
     if found is None and tenant_id == conf().default:
         return Tenant(id=tenant_id, source=Source.AUTO)
     if found is None:
@@ -39,15 +41,42 @@ def find(tenant_id: str) -> Tenant:
     return found
 
 
+def _rows() -> QuerySet[Tenant]:
+    """Return tenants with their throttles, which their terms follow from."""
+    return Tenant.objects.select_related("throttle")
+
+
+def locked(tenant_id: str) -> Tenant | None:
+    """Return a stored tenant, locked.
+
+    Call it in the transaction of a change, after `terms.change`: the throttle next to it is then
+    the latest, too.
+    """
+    return _locking().filter(id=tenant_id).first()
+
+
+def _locking() -> QuerySet[Tenant]:
+    return _rows().select_for_update(of=("self",))
+
+
 def page(
-    *, standing: str | None, containing: str, only: str | None, limit: int, offset: int
+    *,
+    standing: str | None,
+    containing: str,
+    only: str | None,
+    limit: int,
+    offset: int,
+    is_noisy: bool | None = None,
 ) -> tuple[list[Tenant], int]:
     """List tenants by id; returns a page and the total. `only`: that one alone, if it matches."""
-    found = Tenant.objects.all()
+    found = _rows()
     if standing is not None:
         found = found.filter(state=standing)
     if containing:
         found = found.filter(Q(id__contains=containing) | Q(name__icontains=containing))
+    if is_noisy is not None:
+        noisy = Q(id__in=noise.fresh().values("tenant"))
+        found = found.filter(noisy if is_noisy else ~noisy)
     if only is not None:
         found = found.filter(id=only)
     return list(found[offset : offset + limit]), found.count()
@@ -107,7 +136,7 @@ def _changing(
     with audited(caller, action, tenant_id, reason=reason) as data:
         terms.change()
         is_new = bool(queries.create([tenant_id]))  # its first job may make it meanwhile
-        row = Tenant.objects.select_for_update().get(id=tenant_id)
+        row = _locking().get(id=tenant_id)
         if is_new:
             row.source = Source.DYNAMIC
         before = terms_of(row)
@@ -115,7 +144,7 @@ def _changing(
         yield row, data
         row.updated_at = Now()
         row.save()
-        _enforce(row, before)
+        enforce(tenant_id, before, terms_of(row))
         if is_new:
             tell([created(tenant_id, Source(row.source))])
     tenant_cache.forget()
@@ -130,18 +159,16 @@ def _limit(row: Tenant, limits: TenantLimits) -> None:
     row.max_scheduled = limits.max_scheduled
 
 
-def _enforce(row: Tenant, before: Terms) -> None:
-    """Let lanes know what claims go by; a suspended tenant is one that may have no active job."""
-    after = terms_of(row)
-    if _cap(after) != _cap(before):
-        lanes.set_cap(row.id, _cap(after))
-    if after.weight != before.weight:
-        with tenant_cache.as_if({row.id: after}):
-            lanes.reweigh(tenant=row.id)
+def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
+    """Let lanes know what claims go by; a suspended tenant is one that may have no active job.
 
-
-def _cap(known: Terms) -> int | None:
-    return 0 if known.is_suspended else known.limits.max_concurrency
+    Call it in the transaction of the change, after `terms.change`.
+    """
+    if after.cap != before.cap:
+        lanes.set_cap(tenant_id, after.cap)
+    if (after.weight, after.weight_factor) != (before.weight, before.weight_factor):
+        with tenant_cache.as_if({tenant_id: after}):
+            lanes.reweigh(tenant=tenant_id)
 
 
 # --- deletion -------------------------------------------------------------------------------------
@@ -169,8 +196,13 @@ def delete(tenant_id: str, caller: Caller = SYSTEM, *, force: bool = False) -> N
                 details={"tenant_id": tenant_id, "jobs": live},
             )
         data["force"] = force
-        _enforce(Tenant(id=tenant_id), terms_of(find(tenant_id)))
+        row = find(tenant_id)
+        enforce(tenant_id, terms_of(row), tenant_cache.NOTHING)
+        if (throttle := throttle_of(row)) and throttle.hold != Hold.LIFTED:
+            tell([released(row, throttle, "deleted")])
+        Throttle.objects.filter(tenant=tenant_id).delete()
         Enqueued.objects.filter(tenant=tenant_id).delete()
+        Noise.objects.filter(tenant=tenant_id).delete()
         Tenant.objects.filter(id=tenant_id).delete()
     tenant_cache.forget()
 

@@ -102,6 +102,8 @@ PROVEN = {
 NEEDS_NONE = {
     "shares": "one transaction: what is still shared wrongly is found again",
     "pressure": "one statement: notes the crossing and tells it, or neither",
+    "throttles": "one transaction for each tenant: gives back and tells it, or neither",
+    "noise": "one transaction for each step: the next look does what one did not come to",
     "turns": "one statement: what it did not forget, the next one does",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }

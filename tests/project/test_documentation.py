@@ -26,7 +26,8 @@ def documented() -> dict[str, tuple[bool, str]]:
 
 def read_by_code() -> set[str]:
     """Return every variable that the server's code asks for by name."""
-    asked = re.compile(r"env\.(?:text|flag|integer|names|is_set|duration_ms)\(\s*\"([A-Z_]+)\"")
+    readers = "text|flag|integer|decimal|names|is_set|duration_ms"
+    asked = re.compile(rf"env\.(?:{readers})\(\s*\"([A-Z_]+)\"")
     return {
         name
         for path in (ROOT / "ojs_project").rglob("*.py")

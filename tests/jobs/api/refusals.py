@@ -92,6 +92,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "putTenantLimits": {"max_concurrency": 3, "max_enqueue_rate": {"limit": 3, "period": "PT1M"}},
     "suspendTenant": {},
     "resumeTenant": {},
+    "releaseTenant": {},
 }
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,

@@ -87,6 +87,7 @@ SCOPES = {
         "setRateLimitOverride", "endRateLimitOverride", "deleteRateLimitOverride",
         "putPool", "deletePool", "setSchedulingConfig",
         "putTenant", "putTenantLimits", "deleteTenant", "suspendTenant", "resumeTenant",
+        "releaseTenant",
     },
     "ojs:admin:purge": {
         "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",

@@ -30,7 +30,7 @@ def test_mt_15_1_a_tenants_of_the_settings_are_there_and_count(settings: Any) ->
 
     assert (shown["source"], shown["fairness_weight"]) == ("static", 2)
     push("blue", status=429)
-    assert [loop.name for loop in Tenancy().loops()] == ["tenants"]
+    assert "tenants" in {loop.name for loop in Tenancy().loops()}
 
 
 def test_mt_9_3_a_what_operators_change_stays_until_the_settings_change(settings: Any) -> None:
@@ -46,5 +46,5 @@ def test_mt_9_3_a_what_operators_change_stays_until_the_settings_change(settings
 
 
 def test_mt_15_1_a_without_any_there_is_nothing_to_do() -> None:
-    assert list(Tenancy().loops()) == []
+    assert "tenants" not in {loop.name for loop in Tenancy().loops()}
     assert apply_settings() == 0

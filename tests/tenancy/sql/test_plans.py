@@ -30,19 +30,29 @@ SELECT 't' || n, 'q' || q, s, 1
 INSERT INTO ojs_tenant_period (tenant, span_s, at, queue, enqueued, started, completed, failed,
                                wait_ms, run_ms)
 SELECT 't' || n, 60, now() - s * interval '1 minute', 'q0', 1, 1, 1, 0, 1, 1
-  FROM generate_series(1000, 1099) AS n, generate_series(10, 300) AS s
+  FROM generate_series(1000, 1099) AS n, generate_series(10, 300) AS s;
+INSERT INTO ojs_tenant_period (tenant, span_s, at, queue, enqueued, started, completed, failed,
+                               wait_ms, run_ms)
+SELECT 't' || n, 60, date_trunc('minute', now()) + s * interval '1 minute', 'q1', 1, 1, 1, 0, 1, 1
+  FROM generate_series(1000, 1099) AS n, generate_series(-1, 0) AS s
 """
 FEW = 1_500  # rows of a tenant in a hundred queues, and events that are not folded yet
 CALLS: dict[str, tuple[Callable[[], object], int]] = {
+    "alone": (queries.alone, 0),
     "count": (lambda: queries.count([{"tenant": "t5", "period_ms": 60_000, "jobs": 3}]), FEW),
     "create": (lambda: queries.create(["t5", "t-new"]), FEW),
     "lock": (lambda: queries.lock(["t5", "t6"]), FEW),
+    "samples": (queries.samples, FEW * 2),
     "shares": (lambda: queries.shares("t5", 5), 25_000),  # lanes that have jobs, once
     "summaries": (lambda: queries.summaries(["t5", "t1005"]), FEW * 2),
     "usage": (lambda: queries.usage({"t5": 60_000, "t1005": None}), FEW * 2),
 }
 # as much as there is active, or has jobs
-SCANS = {"summaries": {"ojs_lease"}, "shares": {"ojs_lane", "ojs_tenant"}}
+SCANS = {
+    "samples": {"ojs_lease"},
+    "summaries": {"ojs_lease"},
+    "shares": {"ojs_lane", "ojs_tenant"},
+}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,60 @@
+"""Stored throttles as they count now, and as they are told. Spec: MT 9.2, contract 21 §5."""
+
+from typing import Any
+
+from jobs.domain.events import Kind
+from jobs.services.tell import Told
+from tenancy.domain.throttle import Action, Hold, Reduction, Throttled
+from tenancy.models import Tenant, Throttle
+
+
+def throttle_of(row: Tenant) -> Throttle | None:
+    """Return what is stored for a row; it is best read with it."""
+    return getattr(row, "throttle", None)
+
+
+def throttled(row: Tenant) -> Throttled | None:
+    """Return what is taken from a tenant now."""
+    throttle = throttle_of(row)
+    if throttle is None or throttle.hold != Hold.APPLIED:
+        return None
+    return seen(row, throttle)
+
+
+def seen(row: Tenant, throttle: Throttle) -> Throttled:
+    """Return a throttle next to what is configured now: that may have changed since it began."""
+    action = Action(throttle.action)
+    configured = configured_of(row, action)
+    return Throttled(
+        action,
+        tuple(throttle.reasons),
+        throttle.had if configured is None else configured,
+        Reduction(action, throttle.factor, throttle.had).effective(configured),
+        throttle.since,
+        throttle.until,
+    )
+
+
+def configured_of(row: Tenant, action: Action) -> float | None:
+    """Return what an action reduces; null: any number of active jobs."""
+    return (row.fairness_weight or 1) if action is Action.WEIGHT else row.max_concurrency
+
+
+def told(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> Told:
+    """Return the event of a throttle that begins or ends."""
+    found = seen(row, throttle)
+    data: dict[str, Any] = {
+        "tenant_id": row.id,
+        "reason": found.reasons[0],
+        "reasons": list(found.reasons),
+        **found.to_wire(),
+        **more,
+    }
+    if throttle.hold == Hold.DRY_RUN:
+        data["dry_run"] = True
+    return Told(kind, tenant=row.id, data=data)
+
+
+def released(row: Tenant, throttle: Throttle, how: str) -> Told:
+    """Return the event of a throttle that ends: `expired`, `manual`, or the tenant is `deleted`."""
+    return told(Kind.TENANT_THROTTLE_RELEASED, row, throttle, released=how)

@@ -1,0 +1,168 @@
+"""Throttles of noisy tenants: begun and extended by the loop `noise`, ended by time or an operator.
+
+Spec: MT 9.2, contract 21 §5. Each change is one transaction that raises the version of the terms
+first, as every change of a tenant does: throttles, PUTs, deletions and other leaders follow one
+another by its lock, and each looks at what the one before it left. Locks: the terms, the tenant,
+lanes.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.events import Kind
+from jobs.services import terms
+from jobs.services.audit import record
+from jobs.services.clock import now
+from jobs.services.tell import tell
+from tenancy import queries
+from tenancy.conf import conf
+from tenancy.domain.tenant import Source, Standing
+from tenancy.domain.throttle import Action, Hold, Reduction
+from tenancy.models import Tenant, Throttle
+from tenancy.services import tenant_cache
+from tenancy.services.admission import created
+from tenancy.services.reductions import configured_of, released, throttle_of, told
+from tenancy.services.tenant_cache import terms_of
+from tenancy.services.tenants import enforce, find, locked
+
+
+def release(tenant_id: str, *, actor: Caller = SYSTEM, reason: str | None = None) -> Tenant:
+    """Give a tenant back what was taken from it; harmless where nothing was.
+
+    It is not throttled again for as long as a throttle lasts; `reason` goes into the audit log.
+    Raises NotFound.
+    """
+    throttle = throttle_of(find(tenant_id))
+    if throttle is not None and throttle.hold != Hold.LIFTED:
+        _lift(tenant_id, actor, reason)
+        tenant_cache.forget()
+    return find(tenant_id)
+
+
+def _lift(tenant_id: str, actor: Caller, reason: str | None) -> None:
+    with transaction.atomic():
+        terms.change()
+        row = locked(tenant_id)
+        throttle = None if row is None else throttle_of(row)
+        if row is None or throttle is None or throttle.hold == Hold.LIFTED:
+            return
+        event = released(row, throttle, "manual")
+        Throttle.objects.filter(tenant=row).update(hold=Hold.LIFTED, until=Now() + _lasts())
+        _give_back(row)
+        tell([event])
+        record(actor, "tenant.throttle_released", tenant_id, reason=reason, data=event.data)
+
+
+def _lasts() -> timedelta:
+    return timedelta(milliseconds=conf().throttle_ms)
+
+
+def _give_back(row: Tenant) -> None:
+    before = terms_of(row)
+    enforce(row.id, before, replace(before, reduction=None))
+
+
+# --- by time --------------------------------------------------------------------------------------
+
+
+def expire() -> int:
+    """End the throttles whose time has passed; returns how many."""
+    due = Throttle.objects.filter(until__lte=Now()).order_by("tenant").values_list("tenant")
+    ended = [one for (one,) in due if _expire(one)]
+    if ended:
+        tenant_cache.forget()
+    return len(ended)
+
+
+def _expire(tenant_id: str) -> bool:
+    with transaction.atomic():
+        terms.change()
+        row = locked(tenant_id)
+        throttle = None if row is None else throttle_of(row)
+        # it may have been extended meanwhile
+        gone, _ = Throttle.objects.filter(tenant=tenant_id, until__lte=Now()).delete()
+        if row is None or throttle is None or not gone:
+            return False
+        if throttle.hold != Hold.LIFTED:
+            event = released(row, throttle, "expired")
+            _give_back(row)
+            tell([event])
+            record(SYSTEM, "tenant.throttle_released", tenant_id, data=event.data)
+    return True
+
+
+# --- by signals -----------------------------------------------------------------------------------
+
+
+def extend(tenants: Collection[str]) -> None:
+    """Let throttles of the kind that the settings ask for last on."""
+    if tenants:
+        found = Throttle.objects.filter(tenant__in=tenants, hold=_wanted())
+        found.update(until=Now() + _lasts())
+
+
+def begin(tenant_id: str, reasons: Sequence[str], *, active: int) -> bool:
+    """Throttle a noisy tenant with `active` jobs as the settings say; tells whether that began.
+
+    Nothing begins where nothing can be reduced, where one is in force, shortly after an operator
+    has released the tenant, and for one that is suspended or gone.
+    """
+    row = Tenant.objects.select_related("throttle").filter(id=tenant_id).first()
+    is_default = row is None and tenant_id == conf().default
+    if not _may_begin(row or (Tenant(id=tenant_id) if is_default else None), active):
+        return False
+    with transaction.atomic():
+        terms.change()
+        if is_default and queries.create([tenant_id]):
+            tell([created(tenant_id, Source.AUTO)])
+        row = locked(tenant_id)
+        if row is None or not _may_begin(row, active):
+            return False
+        _begin(row, reasons, active)
+    tenant_cache.forget()
+    return True
+
+
+def _wanted() -> Hold:
+    return Hold.DRY_RUN if conf().throttle_dry_run else Hold.APPLIED
+
+
+def _may_begin(row: Tenant | None, active: int) -> bool:
+    if row is None or row.state == Standing.SUSPENDED:
+        return False
+    throttle = throttle_of(row)
+    if throttle is not None and (throttle.hold, _wanted()) != (Hold.DRY_RUN, Hold.APPLIED):
+        return False
+    found = _reduction(row, active)
+    return found.effective(found.had) < found.had
+
+
+def _reduction(row: Tenant, active: int) -> Reduction:
+    action = Action(conf().auto_throttle)
+    had = configured_of(row, action)
+    # where any number of active jobs is allowed, what it takes counts
+    return Reduction(action, conf().throttle_factor, active if had is None else had)
+
+
+def _begin(row: Tenant, reasons: Sequence[str], active: int) -> None:
+    before, made, at = terms_of(row), _reduction(row, active), now()
+    Throttle.objects.filter(tenant=row).delete()  # one that was a dry run
+    row.throttle = Throttle.objects.create(
+        tenant_id=row.id,
+        hold=_wanted(),
+        action=made.action,
+        factor=made.factor,
+        had=made.had,
+        reasons=list(reasons),
+        since=at,
+        until=at + _lasts(),
+    )
+    enforce(row.id, before, terms_of(row))
+    event = told(Kind.TENANT_THROTTLED, row, row.throttle)
+    tell([event])
+    record(SYSTEM, "tenant.throttled", row.id, data=event.data)
