@@ -28,6 +28,7 @@ from jobs.domain.events import Kind
 from jobs.domain.states import CODES, State
 from jobs.loops import all_loops
 from jobs.models import (
+    Audit,
     BulkAnswer,
     Depth,
     Event,
@@ -56,6 +57,9 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.models import CronTurn, Overload, QueueWatch
 from scheduling.services.cron_fire import fire
 from scheduling.services.pools import put
+from tenancy.domain.tenant import Definition
+from tenancy.models import Throttle
+from tenancy.services.tenants import put as put_tenant
 from tests.asserts import assert_state, assert_store_is_sound, recount, state
 from tests.concurrency import wait_until_blocked, wait_until_settled
 from tests.conftest import ROOT
@@ -96,14 +100,14 @@ PROVEN = {
     "webhooks_relay": f"{HERE}.test_26_every_event_is_delivered_and_logged_right",
     "webhooks_send": f"{HERE}.test_26_every_event_is_delivered_and_logged_right",
     "webhooks_forget": f"{HERE}.test_26_old_deliveries_go_with_their_attempts",
+    "noise": f"{HERE}.test_mt_9_2_every_throttle_begins_and_ends_once",
+    "throttles": f"{HERE}.test_mt_9_2_every_throttle_begins_and_ends_once",
     "workflows": f"{HERE}.test_8_2_every_step_that_waited_begins_once",
     "prune_workflows": f"{HERE}.test_10_6_workflows_go_whole",
 }
 NEEDS_NONE = {
     "shares": "one transaction: what is still shared wrongly is found again",
     "pressure": "one statement: notes the crossing and tells it, or neither",
-    "throttles": "one transaction for each tenant: gives back and tells it, or neither",
-    "noise": "one transaction for each step: the next look does what one did not come to",
     "turns": "one statement: what it did not forget, the next one does",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }
@@ -130,6 +134,7 @@ class Victim:
                 **os.environ, "DATABASE_URL": url, "OJS_LOG_LEVEL": "CRITICAL",
                 "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
                 "OJS_WEBHOOK_ALLOW_HTTP": "true", "OJS_WEBHOOK_ALLOW_PRIVATE": "true",
+                "OJS_TENANCY_AUTO_THROTTLE": "weight",
             },
         )  # fmt: skip
 
@@ -412,6 +417,27 @@ def test_fs_11_1_a_what_starves_and_is_overloaded_is_told_once(victim: Victim) -
     starved = Event.objects.filter(kind=Kind.QUEUE_STARVED).order_by("queue")
     assert list(starved.values_list("queue", flat=True)) == ["a", "b"]
     assert Event.objects.filter(kind=Kind.POOL_OVERLOADED).count() == 2
+
+
+def test_mt_9_2_every_throttle_begins_and_ends_once(victim: Victim) -> None:
+    victim.lives("fold")  # the first time it only finds its place
+    for name, number in {"a": 400, "b": 400, "c": 1, "d": 1}.items():
+        put_tenant(name, Definition(weight=10))
+        stored(number, meta={"tenant_id": name})
+    wait_until_settled()
+    victim.lives("fold")
+
+    assert victim.killed_at_each_step("noise") >= 20
+
+    begun = Event.objects.filter(kind=Kind.TENANT_THROTTLED).values_list("tenant", flat=True)
+    assert sorted(map(str, begun)) == ["a", "b"]
+    assert dict(Lane.objects.values_list("tenant", "weight")) == {"a": 2, "b": 2, "c": 10, "d": 10}
+    Throttle.objects.update(until=ago(OLD_MS))
+    assert victim.killed_at_each_step("throttles") >= 15
+    ended = Event.objects.filter(kind=Kind.TENANT_THROTTLE_RELEASED)
+    assert sorted(map(str, ended.values_list("tenant", flat=True))) == ["a", "b"]
+    assert set(Lane.objects.values_list("weight", flat=True)) == {10}
+    assert Audit.objects.filter(action="tenant.throttle_released").count() == 2
 
 
 def test_20_4_every_attempt_is_charged_once(victim: Victim) -> None:

@@ -268,7 +268,7 @@ def test_31_key_bound_to_a_tenant_reads_its_own_and_changes_none(new_key: Any) -
         assert get(path, 403, **blue)["error"]["code"] == "tenant_mismatch"
     for method, path in (
         ("PUT", "blue"), ("PUT", "blue/limits"), ("DELETE", "blue"), ("POST", "blue/suspend"),
-        ("POST", "blue/resume"),
+        ("POST", "blue/resume"), ("DELETE", "blue/throttle"),
     ):  # fmt: skip
         answer(send(method, f"admin/tenants/{path}", {}, **blue), 403)
 

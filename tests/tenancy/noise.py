@@ -1,0 +1,56 @@
+"""Noisy neighbours for the tests: tenants that really have jobs, and settings."""
+
+from typing import Any
+
+from jobs.domain.claim import FetchRequest
+from jobs.services.fetch import fetch
+from tenancy.models import Throttle
+from tenancy.services.throttles import expire
+from tenancy.services.watch import watch
+from tests.factories import stored_ids
+from tests.jobs.services.test_rates import folded
+
+LOUD, QUIET = 400, 2
+
+
+def backlog(tenant: str, number: int, **envelope: Any) -> list[str]:
+    """Store jobs of a tenant."""
+    return stored_ids(number, meta={"tenant_id": tenant}, **envelope)
+
+
+def noise(tenant: str = "blue", **envelope: Any) -> None:
+    """Let a tenant be noisy next to another one, by its depth and by what it enqueues."""
+    backlog(tenant, LOUD, **envelope)
+    backlog("red", QUIET, **envelope)
+    folded()
+
+
+def look() -> int:
+    """Count what happened and look for noisy neighbours."""
+    folded()
+    return watch()
+
+
+def silence(tenant: str = "blue", **envelope: Any) -> None:
+    """Let the others be as busy."""
+    for other in ("red", "green"):
+        backlog(other, LOUD, **envelope)
+    folded()
+
+
+def fetched(count: int, **request: Any) -> list[str]:
+    """Claim jobs; returns whose they are."""
+    return [job.tenant for job in fetch(FetchRequest(("default",), count=count, **request)).jobs]
+
+
+def pass_throttles() -> int:
+    """Let the time of all throttles pass; returns how many ended."""
+    for throttle in Throttle.objects.all():
+        Throttle.objects.filter(pk=throttle.pk).update(until=throttle.since)
+    return expire()
+
+
+def choose(settings: Any, action: str, **more: Any) -> None:
+    """Let noisy tenants be throttled."""
+    chosen = {"AUTO_THROTTLE": action, **more}
+    settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}

@@ -1,0 +1,156 @@
+"""Noisy neighbours are found by what the fold counted. Spec: MT 9.1, contract 21 §5."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.db.models.functions import Now
+
+from jobs.domain.claim import FetchRequest
+from jobs.models import Audit, Event, Lane, TenantPeriod
+from jobs.services.ack import Ack, ack
+from jobs.services.fetch import fetch
+from jobs.services.nack import Nack, nack
+from tenancy import queries
+from tenancy.models import Noise, Throttle
+from tenancy.services.watch import watch
+from tests.factories import error
+from tests.jobs.services.test_rates import folded
+from tests.tenancy.noise import LOUD, backlog, look, noise, silence
+from tests.tenancy.wire import answer, put, send
+
+pytestmark = pytest.mark.usefixtures("store")
+
+DEPTH, ENQUEUED = "queue_depth_ratio_exceeded", "enqueue_rate_ratio_exceeded"
+
+
+def shown(tenant: str = "blue") -> dict[str, Any]:
+    """Read a tenant over the API."""
+    found: dict[str, Any] = answer(send("GET", f"admin/tenants/{tenant}"))
+    return found
+
+
+def listed(query: str = "") -> list[str]:
+    """List tenants over the API."""
+    found = answer(send("GET", f"admin/tenants{query}"))
+    return [one["tenant_id"] for one in found["items"]]
+
+
+def minutes_pass(minutes: float) -> None:
+    """Let what was counted lie further in the past."""
+    for row in TenantPeriod.objects.filter(span_s=60):
+        TenantPeriod.objects.filter(pk=row.pk).update(at=F("at") - timedelta(minutes=minutes))
+
+
+def test_mt_9_1_a_detail_tells_that_a_tenant_is_noisy_and_by_what() -> None:
+    noise()
+
+    assert watch() == 1
+
+    found = shown()
+    assert (found["noisy"], found["noisy_reasons"]) == (True, [DEPTH, ENQUEUED])
+    assert found["tenant"]["noisy"] is True
+    assert found["noisy_signals"][0] == {
+        "reason": DEPTH, "value": LOUD, "compared_with": 2, "threshold": 10,
+    }  # fmt: skip
+    other = shown("red")
+    assert (other["noisy"], other["noisy_reasons"], other["noisy_signals"]) == (False, [], [])
+    assert watch() == 0
+
+
+def test_mt_9_1_a_active_jobs_of_long_ago_count() -> None:
+    backlog("blue", 12)
+    backlog("red", 3)
+    fetch(FetchRequest(("default",), count=15))
+    folded()
+    minutes_pass(30)
+
+    watch()
+
+    assert shown()["noisy_reasons"] == ["active_ratio_exceeded"]
+
+
+def test_mt_9_1_a_failed_attempts_count() -> None:
+    backlog("blue", 24, retry={"max_attempts": 1})
+    backlog("red", 24)
+    jobs = fetch(FetchRequest(("default",), count=48)).jobs
+    ack([Ack(job.id) for job in jobs if job.tenant == "red"])
+    nack([Nack(job.id, error()) for job in jobs if job.tenant == "blue"])
+
+    look()
+
+    assert shown()["noisy_reasons"] == ["error_rate_ratio_exceeded"]
+
+
+def test_mt_9_1_a_noise_is_over_when_the_others_are_as_busy() -> None:
+    noise()
+    watch()
+    silence()
+
+    assert watch() == 1
+
+    assert shown()["noisy"] is False
+    assert not Noise.objects.exists()
+
+
+def test_mt_9_1_a_what_is_over_for_a_minute_does_not_count() -> None:
+    noise()
+    minutes_pass(2)
+
+    assert queries.samples() == []
+    assert watch() == 0
+
+
+def test_mt_9_1_a_minute_before_counts_by_the_part_that_is_left_of_it() -> None:
+    noise()
+    minutes_pass(1)
+
+    (one,) = (one for one in queries.samples() if one.tenant == "blue")
+
+    assert 0 < one.enqueued <= LOUD
+    assert one.queued == LOUD
+
+
+def test_mt_9_1_a_tenants_are_listed_by_noise() -> None:
+    noise()
+    watch()
+
+    assert listed("?noisy=true") == ["blue"]
+    assert listed("?noisy=false") == ["red"]
+    assert listed() == ["blue", "red"]
+    answer(send("GET", "admin/tenants?noisy=maybe"), 400)
+
+
+def test_mt_9_1_a_nobody_is_noisy_when_nobody_looks_any_more() -> None:
+    noise()
+    watch()
+    Noise.objects.update(seen_at=Now() - timedelta(minutes=5))
+
+    assert shown()["noisy"] is False
+    assert listed("?noisy=true") == []
+
+
+def test_mt_9_2_a_throttling_is_off_unless_chosen() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+
+    watch()
+
+    assert shown()["throttle"] is None
+    assert not Throttle.objects.exists()
+    assert not Event.objects.filter(kind__in=(88, 89)).exists()
+    assert not Audit.objects.filter(action="tenant.throttled").exists()
+    assert set(Lane.objects.values_list("weight", flat=True)) == {1, 10}
+
+
+def test_31_a_tenant_sees_no_numbers_of_the_others(with_keys: Any, new_key: Any) -> None:
+    noise()
+    watch()
+    headers = new_key("admin", tenant="blue")
+
+    for found in (
+        answer(send("GET", "admin/tenants/blue", **headers)),
+        answer(send("GET", "admin/tenants", **headers))["items"][0],
+    ):
+        assert (found["noisy"], found["noisy_signals"]) == (True, [])

@@ -1,0 +1,395 @@
+"""Noisy tenants are throttled for a while, where that is chosen. Spec: MT 9.2, contract 21 §5."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from jobs.domain.events import Kind
+from jobs.domain.times import read_time
+from jobs.models import Audit, Lane, LaneKey
+from jobs.services.reset import forget
+from scheduling.domain.pool_request import parse_pool
+from scheduling.services.pools import put as put_pool
+from tenancy.domain.tenant import Standing
+from tenancy.models import Tenant, Throttle
+from tenancy.services.tenants import delete, set_standing
+from tenancy.services.throttles import expire, release
+from tenancy.services.watch import watch
+from tests.tenancy.noise import (
+    backlog,
+    choose,
+    fetched,
+    look,
+    noise,
+    pass_throttles,
+    silence,
+)
+from tests.tenancy.wire import answer, put, send, told
+
+pytestmark = pytest.mark.usefixtures("store")
+
+DEPTH, ENQUEUED = "queue_depth_ratio_exceeded", "enqueue_rate_ratio_exceeded"
+
+
+def shown(tenant: str = "blue") -> dict[str, Any]:
+    """Read a tenant over the API."""
+    found: dict[str, Any] = answer(send("GET", f"admin/tenants/{tenant}"))
+    return found
+
+
+def weights(tenant: str = "blue") -> set[float]:
+    """Return what the lanes of a tenant weigh: what claims go by."""
+    ids = list(LaneKey.objects.filter(tenant=tenant).values_list("id", flat=True))
+    return set(Lane.objects.filter(id__in=ids).values_list("weight", flat=True))
+
+
+@pytest.fixture
+def by_weight(settings: Any) -> None:
+    """Reduce weights of noisy tenants."""
+    choose(settings, "weight")
+
+
+@pytest.fixture
+def by_concurrency(settings: Any) -> None:
+    """Reduce what noisy tenants may have active."""
+    choose(settings, "concurrency")
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_a_weight_is_reduced_and_claims_obey_at_once() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    backlog("green", 100)
+
+    watch()
+
+    found = shown()
+    assert (found["fairness_weight"], found["effective_weight"]) == (10, 2)
+    throttle = found["throttle"]
+    since, until = (read_time(throttle.pop(name)) for name in ("since", "until"))
+    assert throttle == {
+        "action": "weight_reduced", "reasons": [DEPTH, ENQUEUED],
+        "original_weight": 10, "effective_weight": 2,
+    }  # fmt: skip
+    assert (until - since).total_seconds() == 300
+    assert Counter(fetched(30))["blue"] == pytest.approx(19, abs=1)  # 2 : 1, red has two jobs
+    fairness = answer(send("GET", "admin/tenants/blue/stats"))["fairness"]
+    assert (fairness["weight"], fairness["effective_weight"]) == (10, 2)
+    assert fairness["effective_share"] == pytest.approx(2 / 3, abs=0.01)
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_a_lanes_that_are_made_later_have_the_reduced_weight() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+
+    backlog("blue", 1, queue="other", priority=7)
+
+    assert weights() == {2}
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_a_weight_that_a_pool_gives_is_reduced_too() -> None:
+    shares = {"weights": {"blue": 50, "red": 20}}
+    put_pool(parse_pool("main", {"queues": ["default"], "tenant_fairness": shares}))
+    put("blue", fairness_weight=10)
+    noise()
+    assert weights() == {50}
+
+    watch()
+
+    assert weights() == {10}
+    release("blue")
+    assert weights() == {50}
+
+
+@pytest.mark.usefixtures("by_concurrency")
+def test_mt_9_2_a_concurrency_is_reduced_and_claims_obey_at_once() -> None:
+    put("blue", limits={"max_concurrency": 20})
+    noise()
+
+    watch()
+
+    throttle = shown()["throttle"]
+    assert throttle["action"] == "concurrency_reduced"
+    assert (throttle["original_concurrency"], throttle["effective_concurrency"]) == (20, 4)
+    assert shown()["limits"]["max_concurrency"] == 20
+    assert Counter(fetched(50)) == {"blue": 4, "red": 2}
+    assert pass_throttles() == 1
+    assert Counter(fetched(50)) == {"blue": 16}
+
+
+@pytest.mark.usefixtures("by_concurrency")
+def test_mt_9_2_a_concurrency_without_a_limit_counts_from_what_is_active() -> None:
+    put("blue")
+    noise()
+    assert Counter(fetched(42)) == {"blue": 40, "red": 2}
+
+    look()
+
+    throttle = shown()["throttle"]
+    assert (throttle["original_concurrency"], throttle["effective_concurrency"]) == (40, 8)
+    assert fetched(50) == []
+    release("blue")
+    assert Counter(fetched(50)) == {"blue": 50}
+
+
+@pytest.mark.parametrize("action", ["weight", "concurrency"])
+def test_mt_9_2_a_nothing_begins_where_nothing_can_be_taken(settings: Any, action: str) -> None:
+    choose(settings, action)
+    put("blue", fairness_weight=1, limits={"max_concurrency": 1})
+    noise()
+
+    watch()
+
+    assert shown()["noisy"] is True
+    assert shown()["throttle"] is None
+    assert told(Kind.TENANT_THROTTLED) == []
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_b_throttling_is_told_and_audited_once() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+
+    assert watch() == 2
+    assert watch() == 0
+
+    (event,) = told(Kind.TENANT_THROTTLED)
+    throttle = shown()["throttle"]
+    assert event == {
+        "tenant_id": "blue", "reason": DEPTH, "reasons": [DEPTH, ENQUEUED],
+        "action": "weight_reduced", "original_weight": 10, "effective_weight": 2,
+        "until": event["until"],
+    }  # fmt: skip
+    assert event["until"] <= throttle["until"]
+    entry = Audit.objects.get(action="tenant.throttled")
+    assert (entry.actor, entry.target, entry.data) == ("system", "blue", event)
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_11_1_a_throttles_are_in_the_list_of_events_under_their_names() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+    pass_throttles()
+
+    found = answer(send("GET", "events?types=tenant.throttled,tenant.throttle_released"))["events"]
+
+    assert {one["type"] for one in found} == {"tenant.throttled", "tenant.throttle_released"}
+    assert {one["data"]["tenant_id"] for one in found} == {"blue"}
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_c_throttle_ends_when_its_time_has_passed() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+    assert expire() == 0
+    silence()
+    watch()
+
+    assert pass_throttles() == 1
+
+    found = shown()
+    assert (found["effective_weight"], found["throttle"]) == (10, None)
+    assert weights() == {10}
+    (event,) = told(Kind.TENANT_THROTTLE_RELEASED)
+    assert (event["tenant_id"], event["reason"], event["released"]) == ("blue", DEPTH, "expired")
+    assert (event["original_weight"], event["effective_weight"]) == (10, 2)
+    assert Audit.objects.get(action="tenant.throttle_released").actor == "system"
+    assert expire() == 0
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_c_throttle_lasts_on_while_the_tenant_is_noisy() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+    Throttle.objects.update(until=Throttle.objects.get().since)
+
+    watch()
+
+    assert expire() == 0
+    assert weights() == {2}
+    assert told(Kind.TENANT_THROTTLE_RELEASED) == []
+    assert Throttle.objects.get().until > Throttle.objects.get().since
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_c_operator_releases_with_a_reason_and_it_stays_so_for_a_while() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+
+    found = answer(send("DELETE", "admin/tenants/blue/throttle", {"reason": "they called"}))
+
+    assert (found["throttle"], found["effective_weight"], found["noisy"]) == (None, 10, True)
+    assert found["tenant"]["throttle"] is None
+    assert weights() == {10}
+    (event,) = told(Kind.TENANT_THROTTLE_RELEASED)
+    assert (event["tenant_id"], event["released"]) == ("blue", "manual")
+    entry = Audit.objects.get(action="tenant.throttle_released")
+    assert (entry.target, entry.reason) == ("blue", "they called")
+    assert watch() == 0
+    answer(send("DELETE", "admin/tenants/blue/throttle"))
+    assert len(told(Kind.TENANT_THROTTLE_RELEASED)) == 1
+    pass_throttles()
+    assert len(told(Kind.TENANT_THROTTLE_RELEASED)) == 1
+    assert watch() == 1
+    assert weights() == {2}
+
+
+def test_mt_9_2_c_only_what_is_there_can_be_released() -> None:
+    put("blue")
+
+    assert answer(send("DELETE", "admin/tenants/blue/throttle"))["throttle"] is None
+    answer(send("DELETE", "admin/tenants/red/throttle"), 404)
+    answer(send("DELETE", "admin/tenants/blue/throttle", {"reason": 7}), 422)
+    answer(send("DELETE", "admin/tenants/blue/throttle", {"why": "x"}), 422)
+    assert not Audit.objects.filter(action="tenant.throttle_released").exists()
+
+
+def test_mt_9_2_a_dry_run_tells_and_changes_nothing(settings: Any) -> None:
+    choose(settings, "weight", THROTTLE_DRY_RUN=True)
+    put("blue", fairness_weight=10)
+    noise()
+
+    watch()
+    watch()
+
+    found = shown()
+    assert (found["effective_weight"], found["throttle"]) == (10, None)
+    assert weights() == {10}
+    (event,) = told(Kind.TENANT_THROTTLED)
+    assert (event["dry_run"], event["effective_weight"]) == (True, 2)
+    assert Audit.objects.get(action="tenant.throttled").data["dry_run"] is True
+    assert pass_throttles() == 1
+    (event,) = told(Kind.TENANT_THROTTLE_RELEASED)
+    assert event["dry_run"] is True
+
+
+def test_mt_9_2_a_what_was_a_dry_run_becomes_a_throttle_when_that_is_chosen(settings: Any) -> None:
+    choose(settings, "weight", THROTTLE_DRY_RUN=True)
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+    choose(settings, "weight", THROTTLE_DRY_RUN=False)
+
+    watch()
+
+    assert weights() == {2}
+    assert [event.get("dry_run", False) for event in told(Kind.TENANT_THROTTLED)] == [True, False]
+
+
+def test_mt_9_2_c_throttle_is_not_extended_when_they_are_turned_off(settings: Any) -> None:
+    choose(settings, "weight")
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+    choose(settings, "off")
+    watch()
+
+    assert weights() == {2}
+    assert pass_throttles() == 1
+    assert weights() == {10}
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_a_throttle_is_there_after_a_restart() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+
+    forget()  # as a process that has just started
+
+    assert shown()["effective_weight"] == 2
+    backlog("blue", 1, queue="other")
+    assert weights() == {2}
+
+
+def test_mt_9_2_a_factor_and_time_are_settings(settings: Any) -> None:
+    choose(settings, "weight", THROTTLE_FACTOR=0.5, THROTTLE_MS=1000)
+    put("blue", fairness_weight=10)
+    noise()
+
+    watch()
+
+    assert weights() == {5}
+    throttle = Throttle.objects.get()
+    assert (throttle.until - throttle.since).total_seconds() == 1
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_3_a_weight_that_is_put_meanwhile_is_reduced_and_given_back() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+
+    found = put("blue", status=200, fairness_weight=50)
+
+    assert (found["fairness_weight"], found["effective_weight"]) == (50, 10)
+    assert found["throttle"]["original_weight"] == 50
+    assert weights() == {10}
+    pass_throttles()
+    assert weights() == {50}
+
+
+@pytest.mark.usefixtures("by_concurrency")
+def test_mt_9_3_a_limit_that_is_put_meanwhile_is_reduced_and_given_back() -> None:
+    put("blue", limits={"max_concurrency": 20})
+    noise()
+    watch()
+
+    answer(send("PUT", "admin/tenants/blue/limits", {"max_concurrency": 30}))
+
+    assert Counter(fetched(50)) == {"blue": 6, "red": 2}
+    answer(send("PUT", "admin/tenants/blue/limits", {"max_concurrency": None}))
+    assert shown()["throttle"]["original_concurrency"] == 20
+    assert fetched(50) == []
+    pass_throttles()
+    assert len(fetched(50)) == 50
+
+
+@pytest.mark.usefixtures("by_concurrency")
+def test_mt_9_2_a_suspended_tenant_stays_so_and_is_not_throttled() -> None:
+    put("blue", limits={"max_concurrency": 20})
+    noise()
+    set_standing("blue", Standing.SUSPENDED)
+    watch()
+    assert not Throttle.objects.exists()
+    set_standing("blue", Standing.ACTIVE)
+    watch()
+    set_standing("blue", Standing.SUSPENDED)
+
+    pass_throttles()
+
+    assert Counter(fetched(50)) == {"red": 2}
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_10_1_a_throttle_goes_with_its_tenant() -> None:
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+
+    delete("blue", force=True)
+
+    assert weights() == {1}
+    assert not Throttle.objects.exists()
+    assert [event["released"] for event in told(Kind.TENANT_THROTTLE_RELEASED)] == ["deleted"]
+    watch()
+    assert not Throttle.objects.exists()
+    assert not Tenant.objects.filter(id="blue").exists()
+
+
+@pytest.mark.usefixtures("by_concurrency")
+def test_mt_15_3_b_default_tenant_is_throttled_as_others() -> None:
+    noise("_default")
+    assert Counter(fetched(42)) == {"_default": 40, "red": 2}
+
+    look()
+
+    assert shown("_default")["throttle"]["effective_concurrency"] == 8
