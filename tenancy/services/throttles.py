@@ -100,9 +100,11 @@ def _expire(tenant_id: str) -> bool:
 
 
 def extend(tenants: Collection[str]) -> None:
-    """Let throttles of the kind that the settings ask for last on."""
+    """Let throttles last on that are as the settings ask for; others end in their time."""
     if tenants:
-        found = Throttle.objects.filter(tenant__in=tenants, hold=_wanted())
+        found = Throttle.objects.filter(
+            tenant__in=tenants, hold=_wanted(), action=conf().auto_throttle
+        )
         found.update(until=Now() + _lasts())
 
 

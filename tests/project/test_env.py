@@ -51,6 +51,18 @@ def test_flag_of_anything_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         env.flag("OJS_SOME")
 
 
+@pytest.mark.parametrize("raw", ["some", "nan", "inf", ""])
+def test_decimal_reads_numbers_and_refuses_others(
+    monkeypatch: pytest.MonkeyPatch, raw: str
+) -> None:
+    assert env.decimal("OJS_SOME", 0.5) == 0.5
+    monkeypatch.setenv("OJS_SOME", "0.25")
+    assert env.decimal("OJS_SOME", 0.5) == 0.25
+    monkeypatch.setenv("OJS_SOME", raw)
+    with pytest.raises(ImproperlyConfigured, match=r"OJS_SOME is '.*': use a number"):
+        env.decimal("OJS_SOME", 0.5)
+
+
 def test_integer_reads_numbers_and_refuses_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert env.integer("OJS_SOME", 7) == 7
     monkeypatch.setenv("OJS_SOME", "250")

@@ -127,7 +127,7 @@ def test_mt_9_1_a_signals_hold_what_was_measured_in_the_order_of_the_contract() 
     [("depth_ratio", 100), ("min_queued", 1000), ("enqueue_ratio", 100), ("min_per_second", 100),
      ("active_ratio", 1), ("min_active", 100), ("error_ratio", 100), ("min_outcomes", 1000)],
 )  # fmt: skip
-def test_mt_9_1_a_every_threshold_is_configurable(rule: str, value: float) -> None:
+def test_mt_9_1_a_every_threshold_is_configurable(rule: str, value: int) -> None:
     samples = Sample("a", 600, 50, 50, 500, 30), Sample("b", 60, 99, 1, 7, 10)
 
     changed = reasons(*samples, rules=replace(RULES, **{rule: value}))

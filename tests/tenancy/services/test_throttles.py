@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import orjson
 import pytest
 
 from jobs.domain.events import Kind
@@ -26,6 +27,11 @@ from tests.tenancy.noise import (
     silence,
 )
 from tests.tenancy.wire import answer, put, send, told
+from tests.webhooks.conftest import Subscribe, configure, empty, receiver, subscribe
+from tests.webhooks.services.test_delivery import relay_all
+from webhooks.models import Delivery
+
+__all__ = ["configure", "empty", "receiver", "subscribe"]
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -183,6 +189,29 @@ def test_mt_11_1_a_throttles_are_in_the_list_of_events_under_their_names() -> No
 
 
 @pytest.mark.usefixtures("by_weight")
+def test_mt_11_1_a_throttles_are_delivered_to_who_subscribed_and_may_see_them(
+    subscribe: Subscribe,
+) -> None:
+    own = subscribe("tenant.throttled", tenant="blue")
+    every = subscribe("tenant.*")
+    subscribe("tenant.*", tenant="red")
+    put("blue", fairness_weight=10)
+    noise()
+    watch()
+    pass_throttles()
+
+    relay_all()
+
+    found: dict[str, list[str]] = {own.id: [], every.id: []}
+    for delivery in Delivery.objects.order_by("id"):
+        event = orjson.loads(bytes(delivery.body))
+        assert event["data"]["tenant_id"] == "blue" or event["type"] == "tenant.created"
+        found.setdefault(delivery.subscription_id, []).append(event["type"])
+    assert found[own.id] == ["tenant.throttled"]
+    assert {"tenant.throttled", "tenant.throttle_released"} < set(found[every.id])
+
+
+@pytest.mark.usefixtures("by_weight")
 def test_mt_9_2_c_throttle_ends_when_its_time_has_passed() -> None:
     put("blue", fairness_weight=10)
     noise()
@@ -294,6 +323,23 @@ def test_mt_9_2_c_throttle_is_not_extended_when_they_are_turned_off(settings: An
 
     assert weights() == {2}
     assert pass_throttles() == 1
+    assert weights() == {10}
+
+
+def test_mt_9_2_c_another_action_follows_when_the_first_has_ended(settings: Any) -> None:
+    choose(settings, "weight")
+    put("blue", fairness_weight=10, limits={"max_concurrency": 20})
+    noise()
+    watch()
+    choose(settings, "concurrency")
+    before = Throttle.objects.get().until
+    watch()
+    assert Throttle.objects.get().until == before
+
+    pass_throttles()
+    watch()
+
+    assert shown()["throttle"]["action"] == "concurrency_reduced"
     assert weights() == {10}
 
 
