@@ -31,10 +31,10 @@ def look() -> int:
     return watch()
 
 
-def silence(tenant: str = "blue", **envelope: Any) -> None:
+def silence() -> None:
     """Let the others be as busy."""
     for other in ("red", "green"):
-        backlog(other, LOUD, **envelope)
+        backlog(other, LOUD)
     folded()
 
 
