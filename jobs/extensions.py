@@ -96,7 +96,7 @@ class Extension:
         return plan
 
     def forget(self) -> None:
-        """Drop what `plan`, `weigh` and `ways` go by: the terms they named are not the latest."""
+        """Drop what `plan`, `weigh`, `ways` and `apart` go by: those terms are not the latest."""
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
         """Return the weights of lanes that are being made, or given their weights anew.
@@ -112,6 +112,22 @@ class Extension:
         With the version of the terms, as `weigh` does. Asked when lanes are made.
         """
         raise NotImplementedError
+
+    def apart(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
+        """Return those of `tenants` whose jobs only claims for them take.
+
+        With the version of the terms, as `weigh` does. Asked when lanes are made, or given their
+        weights anew.
+        """
+        raise NotImplementedError
+
+    def knows(self, tenant: str) -> bool:
+        """Tell whether there is a tenant: a FETCH that names `tenant:queue` asks for its jobs."""
+        return False
+
+    def tenant_without(self, scope: str) -> str | None:
+        """Return whose a request is that names no tenant and needs this scope; None: any's."""
+        return None
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gates of this extension that a waiting job meets, open ones too.

@@ -202,10 +202,12 @@ class Lane(models.Model):
     """Jobs that are equal before the scheduler, and whose turn it is; the id is its `LaneKey`'s.
 
     `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest one
-    is next. Where lanes are `ordered`, all of a queue at once, it is the `seq` of the first job, or
-    less. `low` bounds the `seq` of its jobs from below, see ADR 0003. Extensions set weight, the
-    tenant's limit, ordered, timed and paused through `services/lanes.py`; `active` and `blocked_*`
-    belong to the claim.
+    is next. `queue` is where claims find the lane: the queue of its key or, of a tenant that is
+    kept apart, `tenant:queue`, which no claim walks; those for the tenant find lanes by their keys
+    (ADR 0013). Where lanes are `ordered`, all of a queue at once, `vt` is the `seq` of the first
+    job, or less. `low` bounds the `seq` of its jobs from below, see ADR 0003. Extensions set
+    weight, the tenant's limit, ordered, timed, queue and paused through `services/lanes.py`;
+    `active` and `blocked_*` belong to the claim.
     """
 
     # not unique in the database, nothing is: see LaneKey and migration 0002

@@ -4,7 +4,7 @@ Rows come back as tuples or `Job`s; JSON crosses the boundary as text. Each func
 trip; what it locks stands in its file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -155,11 +155,15 @@ def lock_lanes(*, exclusive: bool) -> None:
 
 
 def lanes(
-    keys: Sequence[LaneKey], weights: Mapping[LaneKey, float], ways: Mapping[str, Way] | None = None
+    keys: Sequence[LaneKey],
+    weights: Mapping[LaneKey, float],
+    ways: Mapping[str, Way] | None = None,
+    apart: Collection[str] = (),
 ) -> tuple[dict[LaneKey, int], int]:
     """Find or make the lanes of `keys`, weights 1 where absent; returns the terms' version, too.
 
-    `ways` are those of the queues, plain ones where absent.
+    `ways` are those of the queues, plain ones where absent; `apart` are tenants whose lanes only
+    claims for them find.
     A lane that another transaction is just making is absent: ask again.
     """
     wanted = [
@@ -167,6 +171,7 @@ def lanes(
             "n": n, "queue": key.queue, "priority": key.priority, "tenant": key.tenant,
             "route": key.route, "limits": f"{{{','.join(map(str, key.limits))}}}",
             "weight": weights.get(key, 1.0), **(ways or {}).get(key.queue, Way())._asdict(),
+            "found_in": key.namespaced() if key.tenant in apart else key.queue,
         }
         for n, key in enumerate(keys)
     ]  # fmt: skip
@@ -282,12 +287,20 @@ def weigh(tenant: str, weight: float | None, limit_id: int | None) -> int:
     return len(_rows("weigh", {"tenant": tenant, "weight": weight, "limit_id": limit_id}))
 
 
-def reweigh(shares: Mapping[int, tuple[float, Way]]) -> int:
-    """Set the weights of lanes, and how they share, by id; returns how many changed."""
+def reweigh(
+    shares: Mapping[int, tuple[float, Way]], found_in: Mapping[int, str] | None = None
+) -> int:
+    """Set the weights of lanes, how they share and the queue they are found in, by id.
+
+    Returns how many changed. A lane that is absent from `found_in` stays where it is.
+    """
     wanted = [
-        {"id": lane_id, "weight": weight, **way._asdict()}
+        {
+            "id": lane_id, "weight": weight, **way._asdict(),
+            "found_in": (found_in or {}).get(lane_id),
+        }
         for lane_id, (weight, way) in shares.items()
-    ]
+    ]  # fmt: skip
     return len(_rows("reweigh", {"shares": _json(wanted)}))
 
 

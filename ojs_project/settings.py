@@ -221,6 +221,7 @@ OJS_TENANCY = {
     "STAMP_DEFAULT": env.flag("OJS_TENANCY_STAMP_DEFAULT"),
     "UNKNOWN": env.text("OJS_TENANCY_UNKNOWN", _TENANCY.unknown),
     "ISOLATION": env.text("OJS_TENANCY_ISOLATION", _TENANCY.isolation),
+    "UNSCOPED": env.text("OJS_TENANCY_UNSCOPED", _TENANCY.unscoped),
     "TENANTS": env.objects("OJS_TENANTS"),
     "FULL_RETRY_S": env.integer("OJS_TENANCY_FULL_RETRY_S", _TENANCY.full_retry_s),
     "AUTO_THROTTLE": env.text("OJS_TENANCY_AUTO_THROTTLE", _TENANCY.auto_throttle),

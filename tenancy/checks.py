@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, register
 from jobs.domain.errors import OJSError
 from tenancy.conf import Conf, conf
 from tenancy.domain.noise import Rules
-from tenancy.domain.tenant import ISOLATIONS
+from tenancy.domain.tenant import ISOLATIONS, NAMESPACE
 from tenancy.domain.tenant_id import RULE, is_tenant_id, may_be_default
 from tenancy.domain.tenant_request import parse_tenant
 from tenancy.domain.throttle import OFF, Action
@@ -21,6 +21,7 @@ CHOICES = {
     "unknown": ("auto_create", "reject"),
     "isolation": ISOLATIONS,
     "auto_throttle": (OFF, *(str(one) for one in Action)),
+    "unscoped": ("all", "default"),
 }
 POSITIVE = ("full_retry_s", "throttle_ms", "noise_interval_ms")
 LONGEST_MS = 366 * 86_400_000
@@ -76,6 +77,8 @@ def _tenants() -> Iterator[CheckMessage]:
         if not isinstance(tenant_id, str) or not is_tenant_id(tenant_id, conf().default):
             yield _error("E006", "tenants", f"tenant_id {tenant_id!r} {RULE}")
             continue
+        if tenant_id == conf().default and raw.get("isolation") == NAMESPACE:
+            yield _error("E008", "tenants", f"{tenant_id}: the default tenant has no namespace")
         try:
             parse_tenant(tenant_id, raw)
         except OJSError as problem:

@@ -22,7 +22,8 @@ class Conf:
     default: str = "_default"  # whose they are
     stamp_default: bool = False  # write that into `meta.tenant_id`, too
     unknown: str = "auto_create"  # tenants that nobody configured; or "reject"
-    isolation: str = "hybrid"  # or "shared"
+    isolation: str = "hybrid"  # of tenants that say nothing; or "shared" or "namespace"
+    unscoped: str = "all"  # whose jobs a request without a tenant sees and fetches; or "default"
     tenants: tuple[Mapping[str, Any], ...] = ()  # as PUT takes them, with `tenant_id`
     full_retry_s: int = 30  # Retry-After where a tenant holds too many jobs
     # what is reduced of noisy tenants: "weight" or "concurrency"

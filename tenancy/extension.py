@@ -1,6 +1,6 @@
 """The app's part in enqueue, lanes and loops."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from jobs.domain.caller import Caller
@@ -14,9 +14,13 @@ from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, identified, named_in
 from tenancy.services import admission, suspension, tenant_cache
+from tenancy.services.isolation import BATCH, reconcile
 from tenancy.services.tenants import apply_settings
 from tenancy.services.throttles import expire
 from tenancy.services.watch import watch
+
+# of requests that are about jobs which are there: GET, FETCH and cancel. D-MT-9
+UNSCOPED = {"ojs:data:read", "ojs:data:fetch", "ojs:data:cancel"}
 
 
 class Tenancy(Extension):
@@ -61,6 +65,23 @@ class Tenancy(Extension):
             factors={k: factors[k.tenant] for k in keys if k.tenant in factors},
         )
 
+    def apart(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
+        """Return the tenants that have a namespace of their own."""
+        return tenant_cache.apart(tenants)
+
+    def knows(self, tenant: str) -> bool:
+        """Tell whether a tenant is there, or the default one."""
+        return tenant_cache.is_known(tenant)
+
+    def tenant_without(self, scope: str) -> str | None:
+        """Return the default tenant where requests that name none are its own.
+
+        Not where new jobs are sent, which are given their tenants one by one, nor for operators.
+        """
+        known = conf()
+        is_own = known.enabled and known.unscoped == "default" and scope in UNSCOPED
+        return known.default if is_own else None
+
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Tell whether the job's tenant is suspended."""
         return suspension.explain(job.tenant)
@@ -78,13 +99,17 @@ class Tenancy(Extension):
         return ("ojs_tenant", "ojs_tenant_throttle")
 
     def loops(self) -> Iterable[Loop]:
-        """Configure the tenants of the settings; look for noisy ones, and end throttles in time."""
+        """Configure the tenants of the settings; isolate all as these say.
+
+        Look for noisy ones, and end throttles in time.
+        """
         known = conf()
         yield Loop("throttles", expire, 1000)
         if known.enabled:
             yield Loop("noise", watch, known.noise_interval_ms)
         if known.tenants:
             yield Loop("tenants", apply_settings, 60_000)
+        yield Loop("isolation", reconcile, 60_000, full=BATCH)
 
     def manifest(self) -> Facts | None:
         """Declare what is there."""

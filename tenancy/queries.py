@@ -86,3 +86,9 @@ class Shares(NamedTuple):
 def shares(tenant: str, minutes: int) -> Shares:
     """Compare a tenant with the others."""
     return Shares(*_rows("shares", {"tenant": tenant, "minutes": minutes})[0])
+
+
+def misplaced(*, isolates: bool, enabled: bool, default: str, most: int) -> list[str]:
+    """Return tenants whose lanes are kept apart against what holds, or not kept; at most `most`."""
+    params = {"isolates": isolates, "enabled": enabled, "default": default, "most": most}
+    return [row[0] for row in _rows("misplaced", params)]

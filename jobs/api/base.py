@@ -92,18 +92,26 @@ class OJSView(APIView):
             self.is_anybody = self.principal is OPEN
             if self.is_global:
                 self.principal.require_any_tenant(method)
-            elif self.scopes[method] is not None:
-                self.narrow()
+            elif (scope := self.scopes[method]) is not None:
+                self.narrow(scope)
             self.charge(1, enqueues=False)
         elif method != "OPTIONS" and method in self.allowed_methods:
             raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
 
-    def narrow(self) -> None:
-        """Let the request see and touch one tenant alone where its headers name one."""
+    def narrow(self, scope: str) -> None:
+        """Let the request see and touch one tenant alone where its headers name one.
+
+        Or where the server takes a request that names none, and needs this scope, for that of one.
+        """
         for hook in extensions.having("tenant_of"):
             tenant = hook(self.http.META)
             if tenant is not None:
                 self.principal = self.principal.within(tenant)
+        if self.principal.tenant is None:
+            for hook in extensions.having("tenant_without"):
+                tenant = hook(scope)
+                if tenant is not None:
+                    self.principal = self.principal.within(tenant)
 
     @property
     def caller(self) -> Caller:

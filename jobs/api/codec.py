@@ -9,7 +9,7 @@ import orjson
 from jobs import queries
 from jobs.conf import conf
 from jobs.domain import jsonio
-from jobs.domain.claim import POOL_PATTERN, STRATEGIES, FetchRequest
+from jobs.domain.claim import POOL_PATTERN, STRATEGIES, FetchRequest, split_queue
 from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, Limits, parse_job
 from jobs.domain.errors import (
     BatchTooLarge,
@@ -122,7 +122,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
     elif not isinstance(queues, list) or not 1 <= len(queues) <= MAX_QUEUES:
         raise InvalidRequest.field("queues", f"must be an array of 1 to {MAX_QUEUES} names", queues)
     for queue in queues:
-        queue_name("queues", queue)
+        _fetched_queue(queue)
     count = integer(body, "count", low=1)
     strategy, weights = body.get("strategy"), body.get("weights")
     if strategy is not None and not (isinstance(strategy, str) and strategy in STRATEGIES):
@@ -147,6 +147,13 @@ def pool_name(body: Mapping[str, Any]) -> str | None:
     if raw is not None and not (isinstance(raw, str) and POOL_PATTERN.fullmatch(raw)):
         raise Unprocessable.field("pool", "must be the name of one pool", raw)
     return raw
+
+
+def _fetched_queue(value: object) -> None:
+    """Check the name of a queue that may have that of a tenant before it. Raises InvalidRequest."""
+    tenant, queue = split_queue(value) if isinstance(value, str) else (None, value)
+    if tenant == "" or not (isinstance(queue, str) and QUEUE_PATTERN.fullmatch(queue)):
+        raise InvalidRequest.field("queues", "is not a valid queue name", value)
 
 
 def queue_name(field: str, value: object) -> str:

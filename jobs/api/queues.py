@@ -175,9 +175,9 @@ class QueueCollection(OJSView):
 
     @operation("listQueues", {200: QUEUE_LIST}, query=QUERY)
     def get(self, request: Request) -> Answer:
-        """List queues by name."""
-        window = page(request)
-        found, total = queues(limit=window.limit, offset=window.offset)
+        """List queues by name; a key bound to a tenant sees those where that one has jobs."""
+        window, tenant = page(request), self.principal.tenant
+        found, total = queues(limit=window.limit, offset=window.offset, tenant=tenant)
         return Answer(
             {"queues": [encode_queue(queue) for queue in found], "pagination": window.answer(total)}
         )

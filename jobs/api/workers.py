@@ -13,7 +13,7 @@ from jobs.api.base import OJSView, error_body
 from jobs.api.openapi import operation
 from jobs.api.schemas import workers as schemas
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest
+from jobs.domain.claim import FetchRequest, split_queue
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.times import format_time
@@ -61,7 +61,7 @@ class FetchJobs(WorkerView):
         wanted = codec.decode_fetch(
             {"pool": request.META.get(POOL_HEADER), **body}, tenant=self.principal.tenant
         )
-        self.principal.require_fetch(wanted.queues)
+        self.principal.require_fetch(split_queue(name)[1] for name in wanted.queues)
         if not wanted.queues and self.principal.grant.queues_fetch:
             wanted = replace(wanted, may_fetch=self.principal.may_fetch)
         claimed = self.claim(wanted, codec.wait_ms(body))

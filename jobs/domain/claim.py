@@ -8,12 +8,16 @@ from math import floor
 from typing import Final, NamedTuple
 
 MAX_WEIGHT: Final = 1_000_000  # of a queue
+NAMESPACE_END: Final = ":"  # between tenant and queue; in no name of a queue
 POOL_PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """A worker's wish for jobs; `queues` in the worker's order, none: those of its pool."""
+    """A worker's wish for jobs; `queues` in the worker's order, none: those of its pool.
+
+    A queue may be named as `tenant:queue`, which asks for the jobs of that tenant alone.
+    """
 
     queues: tuple[str, ...]
     count: int = 1
@@ -103,6 +107,16 @@ class LaneKey(NamedTuple):
     tenant: str
     route: int = 0
     limits: tuple[int, ...] = ()  # ids of the limits that the jobs name, ascending
+
+    def namespaced(self) -> str:
+        """Return the queue that a claim finds the lane in where its tenant is kept apart."""
+        return f"{self.tenant}{NAMESPACE_END}{self.queue}"
+
+
+def split_queue(name: str) -> tuple[str | None, str]:
+    """Return the tenant, None: any, and the queue that `tenant:queue` or a plain name names."""
+    tenant, mark, queue = name.rpartition(NAMESPACE_END)
+    return (tenant if mark else None), queue
 
 
 def reduced(configured: float, factor: float) -> float:

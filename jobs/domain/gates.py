@@ -70,7 +70,7 @@ def gates_of(job: Waiting, facts: Mapping[str, Any], viewer: str | None) -> list
     found = [_maintenance(facts), _queue(job, facts), *_time(job, facts)]
     if job.expires_at is not None:
         found.append(_expiry(job, facts))
-    found += [_lane(facts), _tenant(job)]
+    found += [_lane(facts), _tenant(job, facts)]
     if facts["lane"] is not None and facts["lane"]["route"]:
         found.append(_route(facts["lane"]["route"]))
     found += [_limit(limit, viewer) for limit in facts["limits"]]
@@ -146,7 +146,10 @@ def _lane(facts: Mapping[str, Any]) -> Gate:
     return _gate("lane", "Its lane is not held.", closed=False, numbers=numbers)
 
 
-def _tenant(job: Waiting) -> Gate:
+def _tenant(job: Waiting, facts: Mapping[str, Any]) -> Gate:
+    if facts["is_apart"]:
+        message = f"Only workers of tenant {job.tenant} may take it: it has a namespace of its own."
+        return Gate("tenant", GateState.UNKNOWN, message, name=job.tenant)
     message = f"Workers of tenant {job.tenant} and workers bound to no tenant may take it."
     if job.tenant == DEFAULT_TENANT:
         message = "It names no tenant: workers bound to no tenant may take it."

@@ -1,5 +1,6 @@
 """Hand out jobs. Spec: core FETCH, contract 3.4, 9.2, 9.4, 10.1, fair-scheduling 5, 6."""
 
+from dataclasses import replace
 from math import inf
 
 from jobs import extensions, queries
@@ -7,6 +8,7 @@ from jobs.conf import conf
 from jobs.domain.claim import ClaimPlan, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
 from jobs.services import bindings
+from jobs.services.address import addressed
 from jobs.services.crowd import crowd_out
 from jobs.services.hints import LowWater
 
@@ -23,7 +25,26 @@ def fetch(request: FetchRequest) -> queries.Claimed:
     interval are promoted first, which takes two more. Raises PoolConflict for a worker that is in
     another pool than it says.
     A claim that found nothing but what others were at work on is repeated when they are done.
+    Queues that are named with their tenants are claimed one tenant after the other.
     """
+    first, *others = addressed(request)
+    claimed = _fetch(first)
+    for other in others:
+        left = request.count - len(claimed.jobs)
+        if left <= 0 or claimed.directive:
+            break
+        _add(claimed, _fetch(replace(other, count=left)))
+    return claimed
+
+
+def _add(claimed: queries.Claimed, more: queries.Claimed) -> None:
+    claimed.jobs.extend(more.jobs)
+    claimed.directive = more.directive
+    opens = [ms for ms in (claimed.opens_ms, more.opens_ms) if ms is not None]
+    claimed.opens_ms = min(opens, default=None)
+
+
+def _fetch(request: FetchRequest) -> queries.Claimed:
     claimed = _claim(request, request.count)
     if claimed.crowded:
         crowd_out(claimed.crowded)

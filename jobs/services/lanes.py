@@ -75,8 +75,9 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
         # whoever changes weights waits for us, or we see the version that it raised
         queries.lock_lanes(exclusive=False)
         weights, ways, versions = _shares(keys)
-        made, latest = queries.lanes(keys, weights, ways)
-        if not versions <= {latest}:
+        apart, more = _apart({key.tenant for key in keys})
+        made, latest = queries.lanes(keys, weights, ways, apart)
+        if not versions | more <= {latest}:
             raise Stale
         return made
 
@@ -103,6 +104,12 @@ def _shares(
         versions.add(version)
         ways |= named
     return weights, ways, versions
+
+
+def _apart(tenants: Collection[str]) -> tuple[set[str], set[int]]:
+    """Return the tenants that extensions keep apart, and the versions of the terms behind that."""
+    found = [hook(tenants) for hook in extensions.having("apart")]
+    return {one for _, named in found for one in named}, {version for version, _ in found}
 
 
 def forget() -> None:
@@ -157,21 +164,23 @@ def set_cap(tenant: str, cap: int | None) -> int:
 def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None) -> int:
     """Let all lanes of queues or of a tenant share anew; returns how many changed.
 
-    Call it in the transaction that changes what `Extension.weigh` and `ways` go by, which have to
-    know that.
+    That includes who finds them: the lanes of a tenant that is kept apart from now on, or no
+    longer, change queues, and no job is touched. Call it in the transaction that changes what
+    `Extension.weigh`, `ways` and `apart` go by, which have to know that.
     """
     queries.lock_lanes(exclusive=True)
-    found = Lane.objects.all()
+    found = Row.objects.all()
     if in_queues is not None:
         found = found.filter(queue__in=in_queues)
     if tenant is not None:
-        of_tenant = Row.objects.filter(tenant=tenant).values_list("id", flat=True)
-        found = found.filter(id__in=list(of_tenant))
+        found = found.filter(tenant=tenant)
     rows = found.values_list("id", "queue", "priority", "tenant", "route")
     keys = {row[0]: LaneKey(*row[1:]) for row in rows}
     weights, ways, _ = _shares(list(dict.fromkeys(keys.values())))
+    apart, _ = _apart({key.tenant for key in keys.values()})
     return queries.reweigh(
-        {lane: (weights.get(k, 1.0), ways.get(k.queue, Way())) for lane, k in keys.items()}
+        {lane: (weights.get(k, 1.0), ways.get(k.queue, Way())) for lane, k in keys.items()},
+        {lane: k.namespaced() if k.tenant in apart else k.queue for lane, k in keys.items()},
     )
 
 

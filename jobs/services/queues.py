@@ -43,9 +43,12 @@ class QueueStats:
         return sum(self.jobs.get(state, 0) for state in WAITING)
 
 
-def queues(*, limit: int, offset: int) -> tuple[list[Queue], int]:
-    """List queues by name; returns a page and the total."""
-    return list(Queue.objects.all()[offset : offset + limit]), Queue.objects.count()
+def queues(*, limit: int, offset: int, tenant: str | None = None) -> tuple[list[Queue], int]:
+    """List queues by name, those where a tenant has jobs if given; returns a page and the total."""
+    found = Queue.objects.all()
+    if tenant is not None:
+        found = found.filter(name__in=_queues_of(tenant))
+    return list(found[offset : offset + limit]), found.count()
 
 
 def stats(name: str, tenant: str | None = None) -> QueueStats:

@@ -59,7 +59,7 @@ WITH looked AS MATERIALIZED (
                                               END NULLS LAST,
                         CASE WHEN %(ascending)s::boolean THEN k.id END,
                         CASE WHEN NOT %(ascending)s::boolean THEN k.id END DESC) AS n
-      FROM looked AS k JOIN ojs_lane AS a ON a.id = k.lane_id
+      FROM looked AS k JOIN ojs_lane_key AS a ON a.id = k.lane_id
      WHERE (%(queue)s::text IS NULL OR a.queue = %(queue)s::text)
        AND (%(tenant)s::text IS NULL OR a.tenant = %(tenant)s::text)
        AND (%(type)s::text IS NULL OR EXISTS (

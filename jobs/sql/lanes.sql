@@ -1,11 +1,12 @@
 -- lanes: the ids of lanes by key, made with their queues where missing; `keys` is a JSON array.
+-- `found_in` is the queue that a claim finds the lane in: see models.Lane.
 -- With the version of the terms; one row at least.
 -- Runs after lanes_lock.sql in the same transaction, so that no tenant gets a limit in between.
 -- Locks: those of ojs_make_queues, then new rows only; ON CONFLICT waits for a concurrent maker.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
         AS k (n int, queue text, priority smallint, tenant text, route int, limits bigint[],
-              weight float8, is_ordered boolean, is_timed boolean)
+              weight float8, is_ordered boolean, is_timed boolean, found_in text)
 ), queues AS MATERIALIZED (
     SELECT ojs_make_queues(array_agg(queue)) AS made FROM wanted
 ), named AS (
@@ -16,7 +17,7 @@ WITH wanted AS MATERIALIZED (
     RETURNING id, queue, priority, tenant, route, limits
 ), made AS (
     INSERT INTO ojs_lane (id, queue, priority, tenant, route, weight, ordered, timed, limits)
-    SELECT n.id, n.queue, n.priority, n.tenant, n.route, k.weight, k.is_ordered, k.is_timed,
+    SELECT n.id, k.found_in, n.priority, n.tenant, n.route, k.weight, k.is_ordered, k.is_timed,
            nullif(n.limits || ARRAY(SELECT m.id FROM ojs_limit AS m
                                      WHERE m.kind = 2 AND m.tenant = n.tenant AND m.key = ''), '{}')
       FROM named AS n JOIN wanted AS k USING (queue, priority, tenant, route, limits)

@@ -8,5 +8,5 @@ SELECT r.id, j.bytes
         ORDER BY z.lane_id, z.seq LIMIT %(number)s::int + 500) AS r
  CROSS JOIN LATERAL (
        SELECT j.watched, j.bytes FROM ojs_job AS j WHERE j.id = r.id LIMIT 1) AS j
- WHERE l.queue = %(queue)s::text AND l.active AND NOT j.watched
+ WHERE ojs_queue_of(l.queue) = %(queue)s::text AND l.active AND NOT j.watched
  ORDER BY r.seq LIMIT %(number)s::int

@@ -1,8 +1,8 @@
 -- oldest_at: since when the longest waiting available job of each queue waits, by its lanes' heads.
-SELECT l.queue, min(r.enqueued_at)
+SELECT ojs_queue_of(l.queue), min(r.enqueued_at)
   FROM ojs_lane AS l
  CROSS JOIN LATERAL (SELECT r.enqueued_at FROM ojs_ready AS r WHERE r.lane_id = l.id
                       ORDER BY r.lane_id, r.seq LIMIT 1) AS r
- WHERE l.queue = %(queue)s::text AND l.active
+ WHERE ojs_queue_of(l.queue) = %(queue)s::text AND l.active
    AND (%(tenant)s::text IS NULL OR l.tenant = %(tenant)s::text)
- GROUP BY l.queue
+ GROUP BY 1

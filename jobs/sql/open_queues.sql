@@ -1,6 +1,6 @@
 -- open_queues: which queues have a job that a claim by some worker would hand out now, and when one
--- of theirs last started, as of the last fold. A hundred lanes of each are looked at. A queue that is
--- not there has none.
+-- of theirs last started, as of the last fold. A hundred lanes of each are looked at, those of tenants
+-- that are kept apart are not: no other queue takes turns from them. A queue that is not there has none.
 SELECT x.queue,
        coalesce(u.paused_at IS NULL
            AND NOT EXISTS (SELECT 1 FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))

@@ -60,6 +60,7 @@ class Terms:
     queues: tuple[str, ...]
     concurrency: int
     pool: str | None = None
+    tenant: str | None = None  # it runs this one's jobs alone; null: any's that no namespace keeps
     once: bool = False  # end when nothing is available
 
 
@@ -180,6 +181,7 @@ class Engine:
             self.terms.queues,
             count=free,
             worker_id=self.terms.worker_id,
+            tenant=self.terms.tenant,
             pool=self.terms.pool,
             prefetches=True,  # the window bounds it, and only this thread claims
         )

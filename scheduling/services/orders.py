@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from jobs.domain.claim import Way
+from jobs.domain.claim import Way, split_queue
 from jobs.models import Lane
 from jobs.services import terms
 from scheduling.services import pool_cache
@@ -16,8 +16,9 @@ def reconcile() -> int:
     change between two starts, and for a while processes may go by different ones.
     """
     pools = pool_cache.latest()
-    found = Lane.objects.order_by().values_list("queue", "ordered", "timed").distinct()
-    wrong = {queue for queue, *way in found if Way(*way) != pools.tenants_of(queue).way}
+    rows = Lane.objects.order_by().values_list("queue", "ordered", "timed").distinct()
+    found = {(split_queue(name)[1], Way(*way)) for name, *way in rows}
+    wrong = {queue for queue, way in found if way != pools.tenants_of(queue).way}
     if wrong:
         with transaction.atomic():
             terms.change()  # hints and plans of the other kind of virtual times end here

@@ -9,7 +9,8 @@ from jobs.domain.durations import format_duration
 from tenancy.domain.throttle import Action, Reduction
 
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1_000_000
-ISOLATIONS: Final = ("hybrid", "shared")  # that this server has
+NAMESPACE: Final = "namespace"  # workers of the tenant alone take its jobs
+ISOLATIONS: Final = (NAMESPACE, "shared", "hybrid")
 SECOND_MS: Final = 1000
 
 
@@ -92,6 +93,7 @@ class Terms:
     is_soft: bool = False
     weight: float | None = None
     limits: TenantLimits = TenantLimits()
+    is_apart: bool = False  # it has a namespace of its own
     reduction: Reduction | None = None  # of a tenant that is throttled
 
     @property

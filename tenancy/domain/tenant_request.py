@@ -59,7 +59,7 @@ def parse_tenant(tenant_id: str, body: Mapping[str, Any]) -> Definition:
         name=_name(body.get("name")),
         weight=_weight(body.get("fairness_weight")),
         quota_mode=QuotaMode(_one_of(body, "quota_mode", tuple(QuotaMode)) or QuotaMode.HARD),
-        isolation=_isolation(body),
+        isolation=_one_of(body, "isolation", ISOLATIONS),
         standing=_standing(body),
     )
 
@@ -136,12 +136,6 @@ def _one_of(body: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str
     if raw is not None and raw not in allowed:
         raise Unprocessable.field(name, f"must be one of {', '.join(allowed)}", raw)
     return raw
-
-
-def _isolation(body: Mapping[str, Any]) -> str | None:
-    if body.get("isolation") == "namespace":
-        raise Unsupported.field("isolation", f"must be one of {', '.join(ISOLATIONS)} here")
-    return _one_of(body, "isolation", ISOLATIONS)
 
 
 def _standing(body: Mapping[str, Any]) -> Standing | None:

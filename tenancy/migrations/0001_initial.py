@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
                 ('max_scheduled', models.IntegerField(null=True)),
                 ('fairness_weight', models.FloatField(null=True)),
                 ('quota_mode', models.TextField(choices=[('hard', 'hard'), ('soft', 'soft')], default=tenancy.domain.tenant.QuotaMode['HARD'])),
-                ('isolation', models.TextField(choices=[('hybrid', 'hybrid'), ('shared', 'shared')], null=True)),
+                ('isolation', models.TextField(choices=[('namespace', 'namespace'), ('shared', 'shared'), ('hybrid', 'hybrid')], null=True)),
                 ('source', models.TextField(choices=[('static', 'static'), ('dynamic', 'dynamic'), ('auto', 'auto')], default=tenancy.domain.tenant.Source['DYNAMIC'])),
                 ('settings', models.JSONField(null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),

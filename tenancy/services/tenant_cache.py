@@ -5,7 +5,7 @@ version that it follows from and stores nothing when that is not the latest: a c
 from its commit on, in every process, and one without limits costs no statement.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,7 +17,8 @@ from django.db import connection, transaction
 from jobs.conf import read_anew
 from jobs.services import terms
 from tenancy.conf import conf
-from tenancy.domain.tenant import QuotaMode, Rate, Standing, TenantLimits, Terms
+from tenancy.domain.tenant import NAMESPACE, QuotaMode, Rate, Standing, TenantLimits, Terms
+from tenancy.domain.tenant_id import is_tenant_id
 from tenancy.domain.throttle import Action, Hold, Reduction
 from tenancy.models import Tenant
 
@@ -74,6 +75,13 @@ def known(ids: Iterable[str], version: int | None = None) -> Known:
     return found
 
 
+def is_known(tenant_id: str) -> bool:
+    """Tell whether a tenant is there; the default one always is."""
+    if not (conf().enabled and is_tenant_id(tenant_id, conf().default)):
+        return False
+    return tenant_id in known([tenant_id]).by_id
+
+
 class Shares(NamedTuple):
     """What tenants weigh by a version of the terms; those that nothing is said of are absent."""
 
@@ -95,9 +103,33 @@ def shares(ids: Iterable[str]) -> Shares:
     )
 
 
+def apart(ids: Collection[str]) -> tuple[int, set[str]]:
+    """Return the version of the terms, and the tenants that have a namespace of their own by it."""
+    found = known(ids)
+    by_id = {**found.by_id, **_changing.get()}
+    return found.version, {
+        one for one in ids if (by_id[one].is_apart if one in by_id else has_namespace(one, None))
+    }
+
+
+def has_namespace(tenant_id: str, isolation: str | None) -> bool:
+    """Tell whether only workers of a tenant take its jobs; `isolation` null: as the settings say.
+
+    The default tenant has none: its workers are those that name no tenant. Spec: MT 6.1, D-MT-6.
+    """
+    if not conf().enabled or tenant_id == conf().default:
+        return False
+    return settings_isolate() if isolation is None else isolation == NAMESPACE
+
+
+def settings_isolate() -> bool:
+    """Tell whether tenants that say nothing have namespaces."""
+    return conf().isolation == NAMESPACE
+
+
 @contextmanager
 def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
-    """Let `shares` go by what the transaction of this context has changed."""
+    """Let `shares` and `apart` go by what the transaction of this context has changed."""
     token = _changing.set(changed)
     try:
         yield
@@ -118,6 +150,7 @@ def terms_of(row: Tenant) -> Terms:
         weight=row.fairness_weight,
         limits=limits_of(row),
         reduction=_reduction(row),
+        is_apart=has_namespace(row.id, row.isolation),
     )
     return NOTHING if found == NOTHING else found
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from jobs.domain.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.errors import NotFound
+from jobs.domain.errors import NotFound, Unprocessable
 from jobs.domain.states import TERMINAL
 from jobs.services import bulk, lanes, terms
 from jobs.services.audit import audited
@@ -19,7 +19,7 @@ from jobs.services.tell import tell
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantKept, TenantNotEmpty
-from tenancy.domain.tenant import Definition, Source, Standing, TenantLimits, Terms
+from tenancy.domain.tenant import NAMESPACE, Definition, Source, Standing, TenantLimits, Terms
 from tenancy.domain.tenant_request import parse_tenant
 from tenancy.domain.throttle import Hold
 from tenancy.models import Enqueued, Noise, Tenant, Throttle
@@ -90,12 +90,18 @@ def put(
 ) -> tuple[Tenant, bool]:
     """Configure a tenant in place of what was said before; returns it and whether it is new.
 
-    Counts from the commit on, in every process. Locks: the version of the terms, the tenant, lanes.
+    Counts from the commit on, in every process; moving it to another isolation model moves its
+    lanes and touches no job. Raises Unprocessable for a namespace of the default tenant.
+    Locks: the version of the terms, the tenant, lanes.
     """
+    if wanted.isolation == NAMESPACE and tenant_id == conf().default:
+        raise Unprocessable.field(
+            "isolation", "cannot be a namespace: workers that name no tenant are this one's"
+        )
     with _changing(tenant_id, "tenant.configured", caller) as (row, data):
         is_new = data["is_new"]
         data |= {"limits": wanted.limits.to_wire(), "fairness_weight": wanted.weight}
-        data["quota_mode"] = str(wanted.quota_mode)
+        data |= {"quota_mode": str(wanted.quota_mode), "isolation": wanted.isolation}
         _limit(row, wanted.limits)
         row.name, row.fairness_weight = wanted.name, wanted.weight
         row.quota_mode, row.isolation = wanted.quota_mode, wanted.isolation
@@ -166,9 +172,14 @@ def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
     """
     if after.cap != before.cap:
         lanes.set_cap(tenant_id, after.cap)
-    if (after.weight, after.weight_factor) != (before.weight, before.weight_factor):
+    if _place(after) != _place(before):
         with tenant_cache.as_if({tenant_id: after}):
             lanes.reweigh(tenant=tenant_id)
+
+
+def _place(known: Terms) -> tuple[object, ...]:
+    """Return what the lanes of a tenant follow from."""
+    return known.weight, known.weight_factor, known.is_apart
 
 
 # --- deletion -------------------------------------------------------------------------------------

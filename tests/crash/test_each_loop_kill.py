@@ -106,6 +106,7 @@ PROVEN = {
     "prune_workflows": f"{HERE}.test_10_6_workflows_go_whole",
 }
 NEEDS_NONE = {
+    "isolation": "one transaction: tenants whose lanes it did not move are found again",
     "shares": "one transaction: what is still shared wrongly is found again",
     "pressure": "one statement: notes the crossing and tells it, or neither",
     "turns": "one statement: what it did not forget, the next one does",

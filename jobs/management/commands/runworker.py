@@ -36,6 +36,7 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--queues", help="comma-separated, in order; default: the handlers'")
         parser.add_argument("--pool", help="the pool this worker belongs to")
+        parser.add_argument("--tenant", help="run the jobs of this tenant alone")
         parser.add_argument("--concurrency", type=int, default=10, help="threads per process")
         parser.add_argument("--processes", type=int, default=1)
         parser.add_argument("--ready-file", help="a file that is there while jobs are taken")
@@ -76,7 +77,7 @@ def _run_loops_only() -> int:
 def _run_pool(options: dict[str, Any]) -> int:
     command = [sys.executable, *sys.argv[:1], "runworker", "--child"]
     command += ["--concurrency", str(options["concurrency"])]
-    for name in ("queues", "pool"):
+    for name in ("queues", "pool", "tenant"):
         if options[name]:
             command += [f"--{name}", options[name]]
     if options["once"]:
@@ -107,6 +108,7 @@ def _run_child(options: dict[str, Any]) -> int:
             queues=named or handled_queues(),
             concurrency=options["concurrency"],
             pool=options["pool"],
+            tenant=options["tenant"],
             once=options["once"],
         )
     )

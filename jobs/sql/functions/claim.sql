@@ -112,6 +112,8 @@ DECLARE
     v_closed bigint;
     v_until timestamptz;
     v_own bigint[];  -- the lanes of p_tenant in the queue
+    v_home text;  -- where they are: see models.Lane
+    v_homes text[] := p_queues;
     v_near bigint[];  -- lanes at the head's priority, by vt
     v_barren bigint[] := '{}';  -- lanes whose jobs were all expired or in the hands of others
     v_full bigint[];  -- limits that are reached
@@ -300,9 +302,18 @@ BEGIN
                     v_queue_limits := ARRAY[v_queue_limit];
                 END IF;
 
+                v_home := q;
+                IF p_tenant IS NOT NULL THEN
+                    SELECT array_agg(l.id) INTO v_own FROM ojs_lane_key AS l
+                     WHERE l.tenant = p_tenant AND l.queue = q
+                       AND (p_routes IS NULL OR l.route = ANY (p_routes));
+                    v_home := coalesce((SELECT l.queue FROM ojs_lane AS l WHERE l.id = v_own[1]), q);
+                    v_homes[i] := v_home;
+                END IF;
+
                 -- Limits that have opened by themselves since a claim found them reached.
                 FOR r IN SELECT l.ctid AS place FROM ojs_lane AS l
-                          WHERE l.queue = q AND l.blocked_until <= v_now
+                          WHERE l.queue = v_home AND l.blocked_until <= v_now
                           ORDER BY l.queue, l.blocked_until LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED
                 LOOP
                     UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL,
@@ -310,12 +321,6 @@ BEGIN
                      WHERE l.ctid = r.place;
                     v_held := true;
                 END LOOP;
-
-                IF p_tenant IS NOT NULL THEN
-                    SELECT array_agg(l.id) INTO v_own FROM ojs_lane_key AS l
-                     WHERE l.tenant = p_tenant AND l.queue = q
-                       AND (p_routes IS NULL OR l.route = ANY (p_routes));
-                END IF;
 
                 v_from_rank := -32768;
                 v_from_vt := '-Infinity';
@@ -893,7 +898,7 @@ BEGIN
                              WHERE m.id = ANY (ARRAY(
                                    SELECT z.id
                                      FROM (SELECT n.id, n.limits FROM ojs_lane AS n
-                                            WHERE n.queue = q
+                                            WHERE n.queue = v_home
                                               AND ojs_offered(n.active, n.blocked_by, n.paused)
                                               AND (n.rank, n.vt) >= (v_rank, v_vt)
                                             ORDER BY n.queue, n.rank, n.vt LIMIT 100) AS z
@@ -927,7 +932,7 @@ BEGIN
     END IF;
     IF v_need > 0 THEN
         due := EXISTS (SELECT 1 FROM ojs_later AS x WHERE x.due_at <= v_now);
-        FOREACH q IN ARRAY p_queues LOOP
+        FOREACH q IN ARRAY v_homes LOOP
             v_opens := least(v_opens, (SELECT l.blocked_until FROM ojs_lane AS l
                                         WHERE l.queue = q AND l.blocked_until IS NOT NULL
                                         ORDER BY l.queue, l.blocked_until LIMIT 1));

@@ -72,6 +72,7 @@ BEGIN
         'lane', CASE WHEN v_key.id IS NOT NULL THEN jsonb_build_object(
             'id', v_key.id, 'priority', v_key.priority,
             'route', coalesce(v_lane.route, v_key.route)) END,
+        'is_apart', coalesce(v_lane.queue <> v_name, false),
         'is_paused', coalesce(v_lane.paused, false),
         'is_blocked', v_lane.blocked_by IS NOT NULL AND NOT v_reopens,
         'is_offered', coalesce(ojs_offered(v_lane.active, CASE WHEN v_reopens THEN NULL
@@ -127,19 +128,19 @@ BEGIN
           FROM (SELECT l.id, l.rank, l.vt, l.weight, l.ordered,
                        ojs_offered(l.active, NULL, l.paused) AS is_offered
                   FROM ojs_lane AS l
-                 WHERE l.queue = v_name AND l.blocked_until <= v_now
+                 WHERE l.queue = v_lane.queue AND l.blocked_until <= v_now
                  ORDER BY l.queue, l.blocked_until LIMIT 100) AS o
     ), lanes AS (
         SELECT row_number() OVER () AS n, false AS reopens, o.*
           FROM (SELECT l.id, l.rank, l.vt, l.weight FROM ojs_lane AS l
-                 WHERE l.queue = v_name AND ojs_offered(l.active, l.blocked_by, l.paused)
+                 WHERE l.queue = v_lane.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                    AND l.rank <= v_lane.rank
                  ORDER BY l.queue, l.rank, l.vt LIMIT p_lanes) AS o
          UNION ALL
         SELECT p_lanes + o.n, true, o.id, o.rank,
                CASE WHEN o.ordered THEN o.vt ELSE greatest(o.vt, coalesce(
                    (SELECT m.vt FROM ojs_lane AS m
-                     WHERE m.queue = v_name AND m.rank = o.rank
+                     WHERE m.queue = v_lane.queue AND m.rank = o.rank
                        AND ojs_offered(m.active, m.blocked_by, m.paused)
                      ORDER BY m.queue, m.rank, m.vt LIMIT 1),
                    first_value(o.vt) OVER (PARTITION BY o.rank ORDER BY o.n))) END, o.weight
@@ -155,7 +156,7 @@ BEGIN
       FROM lanes AS l;
     -- a lane that is held back comes in at the present virtual time, once it is offered
     v_vt := coalesce(v_vt, CASE WHEN v_lane.ordered THEN v_seq ELSE
-                           greatest(v_lane.vt, ojs_present(v_name, v_lane.rank)) END);
+                           greatest(v_lane.vt, ojs_present(v_lane.queue, v_lane.rank)) END);
     v_upto := CASE WHEN v_lane.ordered THEN v_seq ELSE v_vt + v_own / v_lane.weight END;
 
     FOR k IN 1 .. coalesce(cardinality(v_ids), 0) LOOP

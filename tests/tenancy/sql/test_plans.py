@@ -43,6 +43,10 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "create": (lambda: queries.create(["t5", "t-new"]), FEW),
     "lock": (lambda: queries.lock(["t5", "t6"]), FEW),
     "samples": (queries.samples, FEW * 2),
+    "misplaced": (
+        lambda: queries.misplaced(isolates=False, enabled=True, default="_default", most=100),
+        25_000,  # lanes, once
+    ),
     "shares": (lambda: queries.shares("t5", 5), 25_000),  # lanes that have jobs, once
     "summaries": (lambda: queries.summaries(["t5", "t1005"]), FEW * 2),
     "usage": (lambda: queries.usage({"t5": 60_000, "t1005": None}), FEW * 2),
@@ -52,6 +56,7 @@ SCANS = {
     "samples": {"ojs_lease"},
     "summaries": {"ojs_lease"},
     "shares": {"ojs_lane", "ojs_tenant"},
+    "misplaced": {"ojs_lane", "ojs_tenant"},
 }
 
 

@@ -1,0 +1,46 @@
+"""Read the queues of a FETCH that are named with their tenant, `tenant:queue`. Spec: D-MT-7."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jobs import extensions
+from jobs.domain.claim import NAMESPACE_END, FetchRequest, split_queue
+from jobs.domain.errors import InvalidRequest, TenantMismatch
+
+
+def addressed(request: FetchRequest) -> Sequence[FetchRequest]:
+    """Return a request for each tenant that the queues name, in the order of their first ones.
+
+    Raises InvalidRequest for a tenant that nobody knows, TenantMismatch for another than the one
+    that the request is of.
+    """
+    if not any(NAMESPACE_END in name for name in request.queues):
+        return (request,)
+    by_tenant: dict[str | None, list[str]] = {}
+    for name in request.queues:
+        by_tenant.setdefault(_tenant(name, request), []).append(name)
+    return [_of_tenant(request, tenant, names) for tenant, names in by_tenant.items()]
+
+
+def _tenant(name: str, request: FetchRequest) -> str | None:
+    tenant, _ = split_queue(name)
+    if tenant is None or tenant == request.tenant:
+        return request.tenant
+    if request.tenant is not None:
+        raise TenantMismatch(
+            f"the request is one of another tenant than {tenant}",
+            details={"reason": "tenant_mismatch", "field": "queues", "tenant_id": tenant},
+        )
+    if not any(hook(tenant) for hook in extensions.having("knows")):
+        raise InvalidRequest.field("queues", "is not a valid queue name", name)
+    return tenant
+
+
+def _of_tenant(request: FetchRequest, tenant: str | None, names: Sequence[str]) -> FetchRequest:
+    weights = request.weights and {
+        split_queue(name)[1] if name in names else name: weight
+        for name, weight in request.weights.items()
+        if name in names or name not in request.queues  # the latter are refused
+    }
+    queues = tuple(split_queue(name)[1] for name in names)
+    return replace(request, tenant=tenant, queues=queues, weights=weights)

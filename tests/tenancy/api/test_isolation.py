@@ -1,0 +1,377 @@
+"""The isolation models of tenants, and workers of one of them. Spec: MT 6, 7.3, D-MT-6, 7, 9."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jobs.domain.keys import SCOPES
+from jobs.models import Lane, Lease
+from jobs.services.lanes import forget as forget_lanes
+from tenancy.extension import Tenancy
+from tenancy.services import tenant_cache
+from tenancy.services.isolation import reconcile
+from tests.tenancy.wire import answer, push, put, send
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+@pytest.fixture
+def rules(settings: Any) -> Any:
+    """Change settings of tenants for a test."""
+
+    def change(**chosen: Any) -> None:
+        settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}
+        forget_lanes()
+
+    return change
+
+
+def take(*queues: str, count: int = 100, status: int = 200, **headers: str) -> Any:
+    """Fetch; returns whose jobs came, or the error."""
+    sent = {"queues": list(queues) or ["default"], "count": count}
+    found = answer(send("POST", "workers/fetch", sent, **headers), status)
+    if status != 200:
+        return found["error"]
+    return [job.get("meta", {}).get("tenant_id") for job in found["jobs"]]
+
+
+def fill(tenant: str | None, number: int = 1, queue: str = "default", **job: Any) -> None:
+    for _ in range(number):
+        push(tenant, options={"queue": queue, **job.pop("options", {})}, **job)
+
+
+def explained(job_id: str, gate: str = "tenant") -> dict[str, Any]:
+    """Return a gate of a waiting job."""
+    found = answer(send("GET", f"admin/jobs/{job_id}/explain"))
+    (one,) = [one for one in found["gates"] if one["gate"] == gate]
+    return dict(one)
+
+
+def test_mt_6_1_a_claim_without_a_tenant_takes_none_of_a_namespace() -> None:
+    put("acme", isolation="namespace")
+    fill("acme", 2)
+    fill("beta")
+    fill(None)
+
+    assert Counter(take()) == {"beta": 1, None: 1}
+    assert take(X_OJS_Tenant="acme") == ["acme", "acme"]
+
+
+def test_mt_6_1_a_every_tenant_has_a_namespace_where_the_settings_say_so(rules: Any) -> None:
+    rules(ISOLATION="namespace")
+    put("open", isolation="hybrid")
+    for tenant in ("acme", "beta", "open", None):
+        fill(tenant)
+
+    assert answer(send("GET", "admin/tenants/acme"))["isolation"] == "namespace"
+    assert Counter(take()) == {"open": 1, None: 1}
+    assert take(X_OJS_Tenant="beta") == ["beta"]
+    assert take("acme:default") == ["acme"]
+
+
+def test_mt_6_1_a_the_default_tenant_has_no_namespace() -> None:
+    error = put("_default", status=422, isolation="namespace")["error"]
+
+    assert error["details"]["field"] == "isolation"
+
+
+def test_mt_6_1_a_each_tenant_counts_its_own_jobs_alone() -> None:
+    for tenant, number in (("acme", 3), ("beta", 2)):
+        put(tenant, isolation="namespace")
+        fill(tenant, number)
+    fill(None)
+
+    def shown(path: str, **headers: str) -> Any:
+        return answer(send("GET", f"queues/default{path}", **headers))
+
+    for tenant, number in (("acme", 3), ("beta", 2)):
+        assert shown("/stats", X_OJS_Tenant=tenant)["stats"]["available"] == number
+        assert shown("", X_OJS_Tenant=tenant)["stats"]["available"] == number
+        assert shown("/priority-stats", X_OJS_Tenant=tenant)["total"] == number
+        oldest = answer(send("GET", "admin/queues/default", X_OJS_Tenant=tenant))
+        assert oldest["oldest_available_at"] is not None
+    assert shown("/stats")["stats"]["available"] == 6
+    assert shown("/priority-stats")["total"] == 6
+
+
+def test_mt_6_1_a_a_queue_where_a_tenant_has_nothing_is_not_listed_to_it() -> None:
+    fill("acme", queue="mail")
+    fill("beta", queue="default")
+
+    def listed(**headers: str) -> list[str]:
+        found = answer(send("GET", "queues", **headers))
+        assert found["pagination"]["total"] == len(found["queues"])
+        return [one["name"] for one in found["queues"]]
+
+    assert listed(X_OJS_Tenant="acme") == ["mail"]
+    assert listed() == ["default", "mail"]
+
+
+@pytest.mark.parametrize("model", ["shared", "hybrid"])
+def test_mt_6_2_a_tenants_of_one_queue_are_interleaved(model: str) -> None:
+    for tenant, number in (("acme", 30), ("beta", 5)):
+        put(tenant, isolation=model)
+        fill(tenant, number)
+
+    assert Counter(take(count=10)) == {"acme": 5, "beta": 5}
+
+
+def test_mt_6_3_a_shards_are_limited_and_held_one_by_one() -> None:
+    put("acme", isolation="hybrid", limits={"max_concurrency": 1})
+    put("beta", isolation="hybrid")
+    for tenant in ("acme", "beta", "gamma"):
+        fill(tenant, 3)
+    answer(send("POST", "admin/tenants/gamma/suspend"))
+
+    assert Counter(take()) == {"acme": 1, "beta": 3}
+
+
+# --- moving ---------------------------------------------------------------------------------------
+
+
+def test_d_mt_6_a_tenant_moves_with_the_jobs_that_wait() -> None:
+    fill("acme", 3)
+    fill("acme", 2, queue="mail", options={"priority": 5})
+    before = list(Lane.objects.order_by("id").values_list("id", flat=True))
+
+    put("acme", status=200, isolation="namespace")
+    assert take("default", "mail") == []
+    assert set(Lane.objects.values_list("queue", flat=True)) == {"acme:default", "acme:mail"}
+    put("acme", status=200, isolation="shared")
+
+    assert take("default", "mail") == ["acme"] * 5
+    assert list(Lane.objects.order_by("id").values_list("id", flat=True)) == before
+
+
+def test_d_mt_6_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
+    put("acme", isolation="namespace")
+    fill("acme", 60)
+    fill("beta", 30)
+    take(count=5)
+    take(count=40, X_OJS_Tenant="acme")
+    put("acme", status=200, isolation="hybrid")
+
+    assert Counter(take(count=10)) == {"acme": 5, "beta": 5}
+
+
+def test_d_mt_6_what_is_active_or_comes_later_moves_as_well() -> None:
+    push("acme", scheduled_at="2099-01-01T00:00:00Z")
+    fill("acme")
+    (job,) = answer(send("POST", "workers/fetch", {"queues": ["default"]}))["jobs"]
+    put("acme", status=200, isolation="namespace")
+
+    sent = {"job_id": job["id"], "requeue": True, "error": {"code": "x", "message": "x"}}
+    answer(send("POST", "workers/nack", sent))
+
+    assert take() == []
+    assert take(X_OJS_Tenant="acme") == ["acme"]
+
+
+def test_d_mt_6_the_settings_move_lanes_that_are_there(rules: Any) -> None:
+    put("open", isolation="hybrid")
+    fill("acme")
+    fill("open")
+    rules(ISOLATION="namespace")
+    assert [loop.name for loop in Tenancy().loops()] == ["isolation"]
+
+    assert reconcile() == 1
+    assert reconcile() == 0
+
+    assert take(count=1) == ["open"]
+    assert take() == []
+    rules(ENABLED=False)
+    assert reconcile() == 1
+    assert take() == ["acme"]
+
+
+def test_d_mt_6_deleting_a_tenant_ends_its_namespace() -> None:
+    put("acme", isolation="namespace")
+    fill("acme")
+    take(X_OJS_Tenant="acme")
+    lease = Lease.objects.get()
+    answer(send("POST", "workers/ack", {"job_id": str(lease.id)}))
+    answer(send("DELETE", "admin/tenants/acme"), 204)
+
+    assert Lane.objects.get().queue == "default"
+    fill("acme")
+    assert take() == ["acme"]
+
+
+def test_mt_9_3_a_the_audit_log_says_where_a_tenant_went() -> None:
+    put("acme", isolation="namespace")
+
+    (entry,) = answer(send("GET", "admin/audit"))["items"]
+    assert entry["detail"]["isolation"] == "namespace"
+
+
+def test_a_namespace_costs_a_claim_no_statement() -> None:
+    put("acme", isolation="namespace")
+    fill("acme")
+    fill("beta", 3)
+    take(count=1)
+    take(count=1, X_OJS_Tenant="acme")
+
+    with CaptureQueriesContext(connection) as found:
+        assert take(count=1) == ["beta"]
+        assert take(count=1, X_OJS_Tenant="beta") == ["beta"]
+
+    assert len(found) == 2
+
+
+# --- queues with their tenants --------------------------------------------------------------------
+
+
+def test_d_mt_7_a_queue_is_named_with_its_tenant() -> None:
+    put("acme", isolation="namespace")
+    put("be:ta")
+    fill("acme", 2)
+    fill("be:ta", 2)
+    fill(None)
+
+    assert take("acme:default", count=1) == ["acme"]
+    assert take("be:ta:default") == ["be:ta"] * 2
+    assert take("_default:default") == [None]
+    assert take("acme:default", "default") == ["acme"]
+
+
+def test_d_mt_7_queues_of_several_tenants_come_one_tenant_after_the_other() -> None:
+    for tenant in ("acme", "beta", None):
+        fill(tenant, 2, queue="mail")
+        fill(tenant, 2)
+    names = ("beta:mail", "acme:default", "beta:default", "mail")
+
+    assert take(*names, count=5) == ["beta", "beta", "beta", "beta", "acme"]
+    assert take(*names, count=5)[:2] == ["acme", "acme"]
+
+
+@pytest.mark.parametrize("name", ["acme:default", "a b:default", "-a:default", "_other:default"])
+def test_d_mt_7_a_tenant_that_nobody_knows_is_no_part_of_a_name(name: str) -> None:
+    error = take(name, status=400)
+
+    assert (error["code"], error["details"]["field"]) == ("invalid_request", "queues")
+
+
+@pytest.mark.parametrize("name", [":default", "acme:", "acme:De", "acme::", "acme:\n", ":"])
+def test_d_mt_7_what_is_no_queue_after_a_tenant_is_refused(name: str) -> None:
+    put("acme")
+
+    error = take(name, status=400)
+
+    assert (error["code"], error["details"]["field"]) == ("invalid_request", "queues")
+
+
+def test_d_mt_7_weights_name_the_queues_as_the_request_does() -> None:
+    put("acme", isolation="namespace")
+    fill("acme", 8)
+    fill("acme", 8, queue="mail")
+    sent: dict[str, Any] = {
+        "queues": ["acme:default", "acme:mail"], "count": 8, "strategy": "weighted",
+        "weights": {"acme:default": 3, "acme:mail": 1},
+    }  # fmt: skip
+
+    found = answer(send("POST", "workers/fetch", sent))["jobs"]
+
+    assert Counter(job["queue"] for job in found) == {"default": 6, "mail": 2}
+    sent["weights"]["beta:mail"] = 1
+    assert send("POST", "workers/fetch", sent).status_code == 422
+
+
+def test_d_mt_7_a_request_of_a_tenant_names_no_queue_of_another() -> None:
+    put("acme")
+    fill("beta")
+
+    error = take("acme:default", status=403, X_OJS_Tenant="beta")
+
+    assert (error["code"], error["details"]["tenant_id"]) == ("tenant_mismatch", "acme")
+    assert take("nobody:default", status=403, X_OJS_Tenant="beta")["code"] == "tenant_mismatch"
+    assert take("beta:default", X_OJS_Tenant="beta") == ["beta"]
+
+
+def test_d_mt_7_a_key_for_a_queue_covers_it_with_any_tenant(new_key: Any) -> None:
+    put_key = new_key(*SCOPES)
+    answer(send("PUT", "admin/tenants/acme", {}, **put_key), 201)
+    worker = new_key("ojs:data:fetch", queues_fetch=("mail",))
+
+    assert take("acme:mail", **worker) == []
+    assert take("acme:default", status=403, **worker)["code"] == "permission_denied"
+
+
+# --- strict isolation -----------------------------------------------------------------------------
+
+
+def test_mt_7_3_a_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> None:
+    anybody, worker = new_key(*SCOPES), new_key(*SCOPES, tenant="acme")
+    sent = {"type": "tests.noop", "args": [], "meta": {"tenant_id": "beta"}}
+    for _ in range(3):
+        answer(send("POST", "jobs", sent, **anybody), 201)
+
+    assert take(**worker) == []
+    answer(send("POST", "jobs", {"type": "tests.noop", "args": []}, **worker), 201)
+    assert take(**worker) == ["acme"]
+    assert take(X_OJS_Tenant="beta", status=403, **worker)["code"] == "tenant_mismatch"
+
+
+# --- requests without a tenant --------------------------------------------------------------------
+
+
+def test_d_mt_9_a_request_without_a_tenant_sees_all(rules: Any) -> None:
+    rules(UNSCOPED="all")
+    job = push("acme")
+
+    answer(send("GET", f"jobs/{job['id']}"))
+    assert take() == ["acme"]
+
+
+def test_d_mt_9_a_request_without_a_tenant_may_be_one_of_the_default_one(rules: Any) -> None:
+    rules(UNSCOPED="default")
+    foreign, own = push("acme"), push()
+
+    answer(send("GET", f"jobs/{foreign['id']}"), 404)
+    answer(send("DELETE", f"jobs/{foreign['id']}"), 404)
+    answer(send("GET", f"jobs/{own['id']}"))
+    assert answer(send("GET", "queues/default/stats"))["stats"]["available"] == 1
+    assert take() == [None]
+    assert take("acme:default", status=403)["code"] == "tenant_mismatch"
+    assert take(X_OJS_Tenant="acme") == ["acme"]
+    assert answer(send("GET", "admin/tenants/acme"))["tenant_id"] == "acme"
+
+
+def test_d_mt_9_a_key_that_is_bound_stays_so(rules: Any, new_key: Any) -> None:
+    rules(UNSCOPED="default")
+    key = new_key(*SCOPES, tenant="acme")
+    answer(send("POST", "jobs", {"type": "tests.noop", "args": []}, **key), 201)
+
+    assert take(**key) == ["acme"]
+
+
+# --- the explanation ------------------------------------------------------------------------------
+
+
+def test_20_5_the_explanation_says_who_may_take_a_job_of_a_namespace() -> None:
+    job = push("acme")
+    assert explained(job["id"])["state"] == "open"
+    put("acme", status=200, isolation="namespace")
+    other = push("beta")
+
+    gate = explained(job["id"])
+
+    assert gate["state"] == "unknown"
+    assert gate["message"].startswith("Only workers of tenant acme may take it")
+    found = answer(send("GET", f"admin/jobs/{other['id']}/explain"))
+    assert found["position"]["queue"]["ahead"] == 0  # no job of the namespace is before it
+
+
+def test_a_process_that_knows_older_terms_makes_lanes_where_the_tenant_is() -> None:
+    fill("acme")
+    tenant_cache.known(["acme"])
+    known = tenant_cache._Memory.latest
+    put("acme", status=200, isolation="namespace")
+    tenant_cache._Memory.latest = known
+    forget_lanes()
+
+    fill("acme", queue="new")
+
+    assert set(Lane.objects.values_list("queue", flat=True)) == {"acme:default", "acme:new"}

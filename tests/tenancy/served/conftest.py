@@ -1,0 +1,69 @@
+"""A client of the real server that names tenants."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.processes import DEADLINE_S
+
+TENANT = "X-OJS-Tenant"
+
+
+class Served:
+    """What producers, workers and operators do over HTTP; threads may share it."""
+
+    def __init__(self, url: str) -> None:
+        """Use the server at this URL."""
+        self._client = httpx.Client(base_url=f"{url}/ojs/v1/", timeout=DEADLINE_S)
+
+    def send(
+        self, method: str, path: str, body: Any = None, *, tenant: str | None = None,
+        status: int = 200,
+    ) -> Any:  # fmt: skip
+        """Send a request and return the answer's body, if any; the status must be as said."""
+        headers = {} if tenant is None else {TENANT: tenant}
+        answer = self._client.request(method, path, json=body, headers=headers)
+        assert answer.status_code == status, answer.text
+        return answer.json() if answer.content else None
+
+    def put(self, tenant: str, status: int = 201, **body: Any) -> Any:
+        """Configure a tenant."""
+        return self.send("PUT", f"admin/tenants/{tenant}", body, status=status)
+
+    def push(self, tenant: str | None, number: int = 1, queue: str = "default") -> list[str]:
+        """Enqueue jobs; returns their ids."""
+        job = {"type": "tests.noop", "args": [], "options": {"queue": queue}}
+        sent = {"jobs": [job] * number}
+        found = self.send("POST", "jobs/batch", sent, tenant=tenant, status=201)["jobs"]
+        return [one["id"] for one in found]
+
+    def fetch(self, *queues: str, tenant: str | None = None, **body: Any) -> list[dict[str, Any]]:
+        """Fetch and return the jobs."""
+        sent = {"queues": list(queues) or ["default"], "count": 100, **body}
+        found: list[dict[str, Any]] = self.send("POST", "workers/fetch", sent, tenant=tenant)[
+            "jobs"
+        ]
+        return found
+
+    def ack(self, job: dict[str, Any]) -> None:
+        """Complete a job."""
+        self.send("POST", "workers/ack", {"job_id": job["id"]})
+
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
+
+@pytest.fixture
+def served(server: str, store: None) -> Iterator[Served]:
+    """Return a client of the server, whose store is empty."""
+    client = Served(server)
+    yield client
+    client.close()
+
+
+def owners(jobs: list[dict[str, Any]]) -> list[str | None]:
+    """Return whose the jobs are."""
+    return [job.get("meta", {}).get("tenant_id") for job in jobs]
