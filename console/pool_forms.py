@@ -17,18 +17,18 @@ from scheduling.services.pools import PoolState
 
 TEXTS = (
     "name", "queues", "strategy", "scope", "concurrency", "rotation", "ratio", "tenants", "default",
-    "sharing",
+    "sharing", "tenant",
 )  # fmt: skip
 FLAGS = ("isolated", "prevention")
 EMPTY = {
     "name": "", "queues": "", "strategy": "round-robin", "concurrency": "", "isolated": "",
     "prevention": "", "rotation": "PT30S", "ratio": "0.05", "tenants": "", "default": "",
-    "sharing": "",
+    "sharing": "", "tenant": "",
 }  # fmt: skip
 # names of the API, the longest that begins a field's path decides
 FIELDS = {
     "name": "name", "queues": "queues", "weights": "queues", "strategy": "strategy",
-    "concurrency": "concurrency", "isolated": "isolated",
+    "concurrency": "concurrency", "isolated": "isolated", "tenant": "tenant",
     "starvation_prevention": "prevention", "starvation_prevention.rotation_interval": "rotation",
     "starvation_prevention.min_dispatch_ratio": "ratio", "tenant_fairness": "tenants",
     "tenant_fairness.weights": "tenants", "tenant_fairness.default_weight": "default",
@@ -88,6 +88,7 @@ def fields_of(state: PoolState) -> dict[str, str]:
         "strategy": shown["strategy"],
         "concurrency": str(shown["concurrency"] or ""),
         "isolated": "on" if shown["isolated"] else "",
+        "tenant": shown["tenant"] or "",
         "prevention": "on" if prevention["enabled"] else "",
         "rotation": prevention["rotation_interval"],
         "ratio": f"{prevention['min_dispatch_ratio']:g}",
@@ -121,6 +122,7 @@ def store(fields: Mapping[str, str], before: PoolState | None, who: Caller) -> s
         "strategy": fields["strategy"],
         "concurrency": _number(fields["concurrency"]),
         "isolated": bool(fields["isolated"]),
+        "tenant": fields["tenant"] or None,
         "starvation_prevention": {
             **known.get("starvation_prevention", {}),
             "enabled": bool(fields["prevention"]),

@@ -33,7 +33,9 @@ class CronTurnAdmin(ReadOnly):
 class PoolAdmin(ReadOnly):
     """Pools of workers; those of the settings are not stored."""
 
-    list_display = ("name", "queue_names", "strategy", "concurrency", "isolated", "updated_at")
+    list_display = (
+        "name", "queue_names", "strategy", "concurrency", "isolated", "tenant", "updated_at",
+    )  # fmt: skip
     list_filter = ("strategy", "isolated")
     search_fields = ("name",)
     ordering = ("name",)

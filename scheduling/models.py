@@ -129,6 +129,7 @@ class PoolRow(models.Model):
     isolated = models.BooleanField()  # its queues are closed to all other pools
     prevention = models.JSONField()  # members of domain.pool.Prevention
     tenants = models.JSONField(null=True)  # of domain.pool.TenantWeights; null: as everywhere
+    tenant = NameField(null=True)  # whose jobs alone its workers get; null: any's
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 

@@ -51,6 +51,7 @@ def _turns(plan: ClaimPlan) -> dict[str, Any]:
     turns = plan.turns
     return {
         "queues": plan.queues,
+        "tenant": plan.tenant,
         "key": turns.key if turns else "",
         "strategy": int(turns.strategy if turns else Strategy.STRICT),
         "weights": turns and turns.weights,

@@ -65,6 +65,7 @@ MEMBERS: Schema = {
     "isolated": BOOLEAN,
     "starvation_prevention": obj(PREVENTION_MEMBERS),
     "tenant_fairness": maybe(FAIRNESS),
+    "tenant": {**maybe(text(1)), "description": "Whose jobs alone its workers get; null: any's"},
     "active_workers": integer(0),
     "workers": integer(0),
     "active_jobs": integer(0),
@@ -98,6 +99,7 @@ REQUEST = obj(
             "isolated": BOOLEAN,
             "starvation_prevention": obj({}, optional(PREVENTION_MEMBERS)),
             "tenant_fairness": obj({}, optional(FAIRNESS_MEMBERS)),
+            "tenant": text(1, MAX_TENANT),
         }
     ),
 )
@@ -142,6 +144,7 @@ def encode_pool(state: PoolState) -> dict[str, Any]:
             "min_dispatch_ratio": pool.prevention.min_ratio,
         },
         "tenant_fairness": pool.tenants and _fairness(pool.tenants),
+        "tenant": pool.tenant,
         "active_workers": state.active_workers,
         "workers": state.active_workers,
         "active_jobs": state.active_jobs,

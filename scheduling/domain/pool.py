@@ -90,6 +90,7 @@ class Pool:
     isolated: bool = False
     prevention: Prevention = Prevention()
     tenants: TenantWeights | None = None  # null: as everywhere
+    tenant: str | None = None  # whose jobs alone its workers get; null: any's
 
     @property
     def weight_by_queue(self) -> dict[str, int]:

@@ -51,6 +51,7 @@ def parse_pool(name: str, body: Mapping[str, Any]) -> Pool:
         isolated=_flag(raw, "isolated", "isolated"),
         prevention=_prevention(raw.get("starvation_prevention")),
         tenants=parse_tenants(raw.get("tenant_fairness")),
+        tenant=_tenant(raw.get("tenant")),
     )
     if not pool.prevention.is_feasible(len(pool.queues)):
         raise InfeasibleRatio.field(
@@ -151,6 +152,14 @@ def _concurrency(raw: Mapping[str, Any]) -> int | None:
             "concurrency", f"must be an integer from 1 to {MAX_CONCURRENCY}", given
         )
     return given
+
+
+def _tenant(raw: object) -> str | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, str) or not 1 <= len(raw) <= MAX_TENANT or "\0" in raw:
+        raise Unprocessable.field("tenant", "must name a tenant", raw)
+    return raw
 
 
 def _flag(raw: Mapping[str, Any], name: str, path: str, *, default: bool = False) -> bool:

@@ -125,6 +125,7 @@ class Migration(migrations.Migration):
                 ('isolated', models.BooleanField()),
                 ('prevention', models.JSONField()),
                 ('tenants', models.JSONField(null=True)),
+                ('tenant', jobs.models.NameField(db_collation='C', null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],

@@ -30,6 +30,7 @@ class Ways:
     """The pools that may take jobs of a queue, and whether workers that none governs may."""
 
     queue: str
+    tenant: str
     caps: dict[str, int | None]  # by pool
     is_open_outside: bool
     owners: tuple[str, ...]  # isolated pools that have it to themselves; empty: none has
@@ -39,7 +40,7 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
     """Return the gates of pools; one statement, and more when pools have just been changed."""
     is_available = state_of(job.state) is State.AVAILABLE
     for _ in range(TRIES):
-        ways = ways_of(job.queue)
+        ways = ways_of(job.queue, job.tenant)
         wholes = [whole_of(name) for name in list(ways.caps)[:TOLD]] if is_available else []
         takers = [whole for whole in wholes if len(whole.queues) > 1]
         found = outlook(list(ways.caps), takers, job.queue, slots=SLOTS)
@@ -51,24 +52,29 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
     return [*_pools(ways, found, viewer), *_turns(job.queue, takers, found.turns, viewer)]
 
 
-def ways_of(queue: str) -> Ways:
-    """Ask `plan` who may take jobs of a queue."""
+def ways_of(queue: str, tenant: str) -> Ways:
+    """Ask `plan` who may take jobs of a tenant in a queue."""
     pools = pool_cache.known()
-    plans = {name: _planned(queue, name) for name in pools.by_name}
+    plans = {name: _planned(queue, tenant, name) for name in pools.by_name}
     return Ways(
         queue,
+        tenant,
         {name: one.pool_cap for name, one in plans.items() if one and one.queues},
-        bool((outside := _planned(queue, OUTSIDE)) and outside.queues),
+        bool((outside := _planned(queue, tenant, OUTSIDE)) and outside.queues),
         tuple(sorted(pools.closed.get(queue, ()))),
     )
 
 
-def _planned(queue: str, pool: str | None) -> ClaimPlan | None:
-    """Plan a claim of one queue by a worker that says it is in a pool; None: it is refused."""
+def _planned(queue: str, tenant: str, pool: str | None) -> ClaimPlan | None:
+    """Plan a claim of one queue by a worker that says it is in a pool.
+
+    None: it is refused, or gets the jobs of another tenant alone.
+    """
     try:
-        return plan(ClaimPlan((queue,), 1, pool=pool), FetchRequest((queue,), pool=pool))
+        found = plan(ClaimPlan((queue,), 1, pool=pool), FetchRequest((queue,), pool=pool))
     except OJSError:
         return None
+    return found if found.tenant in {None, tenant} else None
 
 
 def whole_of(pool: str) -> ClaimPlan:
@@ -79,7 +85,7 @@ def whole_of(pool: str) -> ClaimPlan:
 def _pools(ways: Ways, found: Outlook, viewer: str | None) -> list[Gate]:
     asking: Counter[str | None] = Counter()
     for crew in found.crews:
-        taken = _planned(ways.queue, crew.pool)
+        taken = _planned(ways.queue, ways.tenant, crew.pool)
         if taken is not None and taken.queues:
             asking[taken.pool if taken.pool in ways.caps else None] += crew.asking
     told = [

@@ -17,7 +17,7 @@ from jobs.domain.claim import (
     Strategy,
     Turns,
 )
-from jobs.domain.errors import InvalidRequest, Unprocessable
+from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
 from jobs.services import bindings, terms
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
@@ -28,12 +28,13 @@ from scheduling.services.pool_cache import Pools, forget, known
 def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
     """Narrow a claim to what its worker's pool may have; its own wishes count where none governs.
 
-    Raises InvalidRequest and Unprocessable.
+    Raises InvalidRequest and Unprocessable; TenantMismatch for a worker of another tenant than the
+    pool's.
     """
     pools = known()
     try:
         planned = _by(pools, claim, request)
-    except (InvalidRequest, Unprocessable):
+    except (InvalidRequest, Unprocessable, TenantMismatch):
         if pools.version == terms.version():
             raise
     else:
@@ -53,6 +54,7 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
     return replace(
         claim,
         queues=queues,
+        tenant=_tenant(pool, request),
         pool=pool.name if pool else request.pool,
         pool_cap=pool.concurrency if pool else None,
         turns=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
@@ -69,6 +71,18 @@ def _require(request: FetchRequest) -> None:
         raise Unprocessable.field("pool", "is required by this server")
     if not request.queues:
         raise InvalidRequest.field("queues", "is required, since no pool names any")
+
+
+def _tenant(pool: Pool | None, request: FetchRequest) -> str | None:
+    """Return whose jobs may come, those of a pool's tenant alone if it has one. Spec: MT 7.3."""
+    if pool is None or pool.tenant is None:
+        return request.tenant
+    if request.tenant not in {None, pool.tenant}:
+        raise TenantMismatch(
+            f"pool {pool.name} is one of another tenant than {request.tenant}",
+            details={"reason": "tenant_mismatch", "field": "pool", "pool": pool.name},
+        )
+    return pool.tenant
 
 
 def _queues(

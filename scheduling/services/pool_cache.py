@@ -154,6 +154,7 @@ def to_pool(row: PoolRow) -> Pool:
         isolated=row.isolated,
         prevention=Prevention.from_row(row.prevention),
         tenants=None if row.tenants is None else TenantWeights.from_row(row.tenants),
+        tenant=row.tenant,
     )
 
 

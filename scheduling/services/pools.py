@@ -84,6 +84,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
         refuse_contradiction(pool, before)
         known = before.by_name.get(pool.name)
         data["strategy"], data["queues"] = pool.strategy.name.lower(), list(pool.queues)
+        data["tenant"] = pool.tenant
         _store(pool)
         if known is not None:
             _tell(known, pool)
@@ -140,6 +141,7 @@ def _store(pool: Pool) -> None:
             "isolated": pool.isolated,
             "prevention": pool.prevention.to_row(),
             "tenants": None if pool.tenants is None else pool.tenants.to_row(),
+            "tenant": pool.tenant,
             "updated_at": Now(),
         },
     )

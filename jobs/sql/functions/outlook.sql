@@ -6,7 +6,7 @@
 -- has, a hundred being any number. Limits that no claim has met are not seen. A test compares both.
 --
 -- Parameters: p_pools whose active jobs are counted; p_plans claims by which turns are looked at, as
--- objects {key, queues, strategy, weights, ratio, rotation_ms, is_global}; p_slots how many turns ahead
+-- objects {key, queues, tenant, strategy, weights, ratio, rotation_ms, is_global}; p_slots how many turns ahead
 -- (where priorities compete over all queues, as if each had jobs of its highest one alone). A worker
 -- is in `crews` when it lives and runs: it was not silent for p_silence_ms, and shall not be quiet. Of
 -- those `asking` counts who fetches p_queue, or does not say what it fetches.
@@ -38,12 +38,12 @@ DECLARE
 BEGIN
     FOR r IN SELECT x.*
                FROM jsonb_to_recordset(p_plans)
-                    AS x (key text, queues text[], strategy smallint, weights float8[],
-                          ratio float8, rotation_ms bigint, is_global boolean)
+                    AS x (key text, queues text[], tenant text, strategy smallint,
+                          weights float8[], ratio float8, rotation_ms bigint, is_global boolean)
     LOOP
         v_last := cardinality(r.queues);
         SELECT o.is_open, o.keys, o.ranks INTO v_is_open, v_depths, v_ranks
-          FROM ojs_open(r.queues, NULL, NULL, '{}', '{}', true, r.is_global) AS o;
+          FROM ojs_open(r.queues, r.tenant, NULL, '{}', '{}', true, r.is_global) AS o;
         v_levels := NULL;
         IF r.is_global THEN
             SELECT array_agg(i) INTO v_levels FROM generate_series(1, v_last) AS i;

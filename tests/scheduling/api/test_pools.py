@@ -31,8 +31,8 @@ def test_fs_6_1_a_a_pool_has_defaults_and_is_shown_flat_and_wrapped() -> None:
         "starvation_prevention": {
             "enabled": False, "rotation_interval": "PT30S", "min_dispatch_ratio": 0.05,
         },
-        "tenant_fairness": None, "active_workers": 0, "workers": 0, "active_jobs": 0,
-        "utilization": None, "static": False,
+        "tenant_fairness": None, "tenant": None, "active_workers": 0, "workers": 0,
+        "active_jobs": 0, "utilization": None, "static": False,
     }  # fmt: skip
     assert get("admin/pools/mail") == made
 
@@ -100,6 +100,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     *[("concurrency", {"queues": ["a"], "concurrency": n}) for n in (0, -1, 1.5, True, "1", 2**31)],
     ("concurrency", {"queues": ["a"], "concurrency": 3, "concurrency_unlimited": True}),
     ("isolated", {"queues": ["a"], "isolated": "yes"}),
+    ("tenant", {"queues": ["a"], "tenant": 7}),
+    ("tenant", {"queues": ["a"], "tenant": ""}),
     ("starvation_prevention", {"queues": ["a"], "starvation_prevention": []}),
     ("starvation_prevention.enabled",
      {"queues": ["a"], "starvation_prevention": {"enabled": 1}}),

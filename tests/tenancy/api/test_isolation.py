@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from jobs.domain.keys import SCOPES
 from jobs.models import Lane, Lease
 from jobs.services.lanes import forget as forget_lanes
+from scheduling.services import pool_cache
 from tenancy.extension import Tenancy
 from tenancy.services import tenant_cache
 from tenancy.services.isolation import reconcile
@@ -312,6 +313,52 @@ def test_mt_7_3_a_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> Non
     answer(send("POST", "jobs", {"type": "tests.noop", "args": []}, **worker), 201)
     assert take(**worker) == ["acme"]
     assert take(X_OJS_Tenant="beta", status=403, **worker)["code"] == "tenant_mismatch"
+
+
+def test_mt_7_3_a_a_pool_of_a_tenant_gets_no_job_of_another() -> None:
+    put("acme", isolation="namespace")
+    pool = {"queues": ["default"], "tenant": "acme", "concurrency": 2}
+    shown = answer(send("PUT", "admin/pools/acme-workers", pool), 201)
+    fill("beta", 3)
+
+    def fetched(status: int = 200, **headers: str) -> Any:
+        sent = {"pool": "acme-workers", "count": 9}
+        found = answer(send("POST", "workers/fetch", sent, **headers), status)
+        return found.get("jobs", found)
+
+    assert shown["tenant"] == "acme"
+    assert fetched() == []
+    fill("acme", 3)
+    assert [job["meta"]["tenant_id"] for job in fetched()] == ["acme"] * 2  # its concurrency
+    error = fetched(403, X_OJS_Tenant="beta")["error"]
+    assert (error["code"], error["details"]["pool"]) == ("tenant_mismatch", "acme-workers")
+
+
+def test_mt_7_3_a_pool_that_is_bound_counts_for_the_next_claim_of_every_process() -> None:
+    fill("beta", 2)
+    answer(send("PUT", "admin/pools/p", {"queues": ["default"]}), 201)
+    sent = {"pool": "p", "worker_id": "w1", "count": 1}
+    assert len(answer(send("POST", "workers/fetch", sent))["jobs"]) == 1
+    known = pool_cache._Memory.latest
+    answer(send("PUT", "admin/pools/p", {"queues": ["default"], "tenant": "acme"}))
+    pool_cache._Memory.latest = known  # as in another process
+
+    assert answer(send("POST", "workers/fetch", sent))["jobs"] == []
+
+
+def test_20_5_the_explanation_leaves_out_pools_of_other_tenants() -> None:
+    for name, more in (
+        ("any", {}),
+        ("of-acme", {"tenant": "acme"}),
+        ("of-beta", {"tenant": "beta"}),
+    ):
+        answer(send("PUT", f"admin/pools/{name}", {"queues": ["default", "q"], **more}), 201)
+    job = push("beta")
+
+    gates = answer(send("GET", f"admin/jobs/{job['id']}/explain"))["gates"]
+
+    assert [one["name"] for one in gates if one["gate"] == "pool"] == ["any", "of-beta"]
+    assert [one["name"] for one in gates if one["gate"] == "turns"] == ["any", "of-beta"]
 
 
 # --- requests without a tenant --------------------------------------------------------------------
