@@ -18,6 +18,8 @@ from jobs.models import Event, Progress, Worker
 from jobs.services.cancel import cancel
 from jobs.services.show import show
 from jobs.services.workers import direct
+from tenancy.domain.tenant import Definition
+from tenancy.services.tenants import put
 from tests.processes import DEADLINE_S, until
 from tests.worker import ojs_jobs as handlers
 from tests.worker.conftest import Meeting, Spawn, wait_for
@@ -244,3 +246,23 @@ def test_a_cancelled_job_is_told_to_its_handler(worker: Spawn, meeting: Meeting)
     guest.let_go("too late")
     job = wait_for(job_id, State.CANCELLED)
     assert job.result is None
+
+
+def test_mt_7_3_a_a_worker_of_a_tenant_runs_its_jobs_and_no_other(worker: Spawn) -> None:
+    put("acme", Definition(isolation="namespace"))
+    of_acme, of_beta, also_of_acme = (
+        stored(handlers.echo.options(meta={"tenant_id": tenant}).enqueue(1))
+        for tenant in ("acme", "beta", "acme")
+    )
+
+    def states_after(*arguments: str) -> list[State]:
+        assert worker("--once", *arguments).wait(DEADLINE_S) == 0
+        return [state_of(show(job_id).state) for job_id in (of_acme, of_beta, also_of_acme)]
+
+    assert states_after() == [State.AVAILABLE, State.COMPLETED, State.AVAILABLE]
+    other = stored(handlers.echo.options(meta={"tenant_id": "beta"}).enqueue(2))
+    assert states_after("--tenant", "acme") == [State.COMPLETED] * 3
+    assert state_of(show(other).state) is State.AVAILABLE
+    last = stored(handlers.echo.options(meta={"tenant_id": "acme"}).enqueue(3))
+    states_after("--queues", "acme:tests")
+    assert state_of(show(last).state) is State.COMPLETED

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -14,6 +15,8 @@ from scheduling.services import pool_cache
 from tenancy.extension import Tenancy
 from tenancy.services import tenant_cache
 from tenancy.services.isolation import reconcile
+from tests.jobs.services.test_explain_agrees import pass_an_hour
+from tests.processes import DEADLINE_S
 from tests.tenancy.wire import answer, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -40,8 +43,10 @@ def take(*queues: str, count: int = 100, status: int = 200, **headers: str) -> A
 
 
 def fill(tenant: str | None, number: int = 1, queue: str = "default", **job: Any) -> None:
+    """Enqueue equal jobs."""
+    options = {"queue": queue, **job.pop("options", {})}
     for _ in range(number):
-        push(tenant, options={"queue": queue, **job.pop("options", {})}, **job)
+        push(tenant, options=options, **job)
 
 
 def explained(job_id: str, gate: str = "tenant") -> dict[str, Any]:
@@ -149,13 +154,26 @@ def test_d_mt_6_a_tenant_moves_with_the_jobs_that_wait() -> None:
 
 def test_d_mt_6_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
     put("acme", isolation="namespace")
-    fill("acme", 60)
+    fill("acme", 40)  # two lanes of one priority: the turns between them are counted
+    fill("acme", 40, options={"rate_limit": {"key": "one", "concurrency": 50}})
     fill("beta", 30)
     take(count=5)
     take(count=40, X_OJS_Tenant="acme")
     put("acme", status=200, isolation="hybrid")
 
-    assert Counter(take(count=10)) == {"acme": 5, "beta": 5}
+    assert Counter(take(count=12)) == {"acme": 8, "beta": 4}  # by lane, of which it has two
+
+
+def test_d_mt_6_whoever_waits_looks_again_when_jobs_leave_a_namespace(database_url: str) -> None:
+    put("acme", isolation="namespace")
+    fill("acme")
+
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("LISTEN ojs_ready")
+        put("acme", status=200, isolation="hybrid")
+        told = list(other.notifies(timeout=DEADLINE_S, stop_after=1))
+
+    assert len(told) == 1
 
 
 def test_d_mt_6_what_is_active_or_comes_later_moves_as_well() -> None:
@@ -206,6 +224,20 @@ def test_mt_9_3_a_the_audit_log_says_where_a_tenant_went() -> None:
 
     (entry,) = answer(send("GET", "admin/audit"))["items"]
     assert entry["detail"]["isolation"] == "namespace"
+
+
+def test_d_mt_6_a_limit_that_opens_by_itself_opens_in_a_namespace_too() -> None:
+    put("acme", isolation="namespace")
+    limit = {"key": "one", "rate": {"limit": 1, "period": "PT1H"}}
+    fill("acme", 2, options={"rate_limit": limit})
+    assert take(X_OJS_Tenant="acme") == ["acme"]
+    assert take(X_OJS_Tenant="acme") == []
+    assert Lane.objects.exclude(blocked_until=None).get().queue == "acme:default"
+
+    pass_an_hour()
+
+    assert take() == []
+    assert take(X_OJS_Tenant="acme") == ["acme"]
 
 
 def test_a_namespace_costs_a_claim_no_statement() -> None:
