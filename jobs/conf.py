@@ -42,6 +42,9 @@ class Conf:
     api_enqueues_per_s: int = 0
     api_burst_s: int = 5  # how many seconds' worth may come at once
     api_key_cache_ms: int = 3_000
+    require_tls: bool = False  # plain HTTP answers 403, but for health
+    trusted_proxies: tuple[str, ...] = ()  # networks whose X-Forwarded-* are believed
+    tls_subject_header: str | None = None  # in which these name a client's certificate
     max_envelope_bytes: int = 1_048_576
     max_body_bytes: int = 10_485_760
     max_meta_bytes: int = 65_536

@@ -60,7 +60,7 @@ PAGE_MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 PAGE_PREFIXES = ("/console/", "/admin/", "/static/")
-MIDDLEWARE = ["ojs_project.middleware.PagesOnly"]
+MIDDLEWARE = ["jobs.api.transport.Transport", "ojs_project.middleware.PagesOnly"]
 # the admin asks for its middleware by name; ours runs it for the admin's paths
 SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 
@@ -166,10 +166,11 @@ _DURATIONS = {
 # what others may promise by these names: whoever sets one must not believe it
 _UNKNOWN = (
     "OJS_APIKEY_HASHER", "OJS_CORS_ORIGINS", "OJS_JOB_TYPES", "OJS_LOG_SAMPLE",
-    "OJS_META_REJECT_NEWLINES", "OJS_REQUIRE_TLS", "OJS_STAMP_REQUEST_ID",
-    "OJS_STRICT_ATTRIBUTES", "OJS_TRACE_INJECT", "OJS_TRUSTED_PROXIES",
+    "OJS_META_REJECT_NEWLINES", "OJS_STAMP_REQUEST_ID", "OJS_STRICT_ATTRIBUTES", "OJS_TRACE_INJECT",
 )  # fmt: skip
-_LISTS = {"extensions", "enqueue_middleware", "execution_middleware", "events_exclude"}
+_LISTS = {
+    "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",
+}  # fmt: skip
 
 
 def _ojs() -> dict[str, Any]:

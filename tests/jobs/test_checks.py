@@ -37,6 +37,14 @@ def test_the_defaults_are_right(check: Any) -> None:
             {"DIRECT_DATABASE": "past"},
             "ojs.E005: OJS['DIRECT_DATABASE'] is 'past': no such database",
         ),
+        (
+            {"TRUSTED_PROXIES": ("10.0.0.1/8",)},
+            "ojs.E020: OJS['TRUSTED_PROXIES']: 10.0.0.1/8 has host bits set",
+        ),
+        (
+            {"TLS_SUBJECT_HEADER": "X-Subject"},
+            "ojs.E021: OJS['TLS_SUBJECT_HEADER'] is believed of nobody: set TRUSTED_PROXIES, too",
+        ),
         ({"MAX_BATCH": 0}, "ojs.E006: OJS['MAX_BATCH'] is 0: use a positive number"),
         (
             {"WORKER_SILENCE_MS": "30"},
@@ -75,3 +83,12 @@ def test_retention_may_be_without_bound(check: Any) -> None:
     unbounded = {f"RETENTION_{age}": "0" for age in ages}
 
     assert check(**unbounded, RETENTION_EVENT_ROWS=0, RETENTION_DEAD_LETTER_JOBS=0) == []
+
+
+def test_a_door_that_is_not_in_the_chain_is_named(check: Any, settings: Any) -> None:
+    settings.MIDDLEWARE = []
+
+    assert check(REQUIRE_TLS=True) == [
+        "ojs.E022: OJS['REQUIRE_TLS'] and ['TRUSTED_PROXIES'] need jobs.api.transport.Transport in"
+        " MIDDLEWARE"
+    ]

@@ -158,7 +158,7 @@ def test_two_names_of_one_setting_are_refused(variable: str, key: str) -> None:
 
 
 def test_31_a_protection_that_is_not_there_is_refused_by_name() -> None:
-    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_REQUIRE_TLS="true")
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_STRICT_ATTRIBUTES="true")
 
     assert done.returncode != 0
-    assert "OJS_REQUIRE_TLS is not a setting of this server" in done.stderr
+    assert "OJS_STRICT_ATTRIBUTES is not a setting of this server" in done.stderr
