@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from jobs.conf import Conf
-from ojs_project import counters, env
+from ojs_project import cors, counters, env
 from scheduling.conf import Conf as SchedulingConf
 from tenancy.conf import Conf as TenancyConf
 from webhooks.conf import Conf as WebhooksConf
@@ -61,6 +61,17 @@ PAGE_MIDDLEWARE = [
 ]
 PAGE_PREFIXES = ("/console/", "/admin/", "/static/")
 MIDDLEWARE = ["jobs.api.transport.Transport", "ojs_project.middleware.PagesOnly"]
+CORS_ORIGINS = env.names("OJS_CORS_ORIGINS")
+if CORS_ORIGINS:
+    INSTALLED_APPS.append("corsheaders")
+    MIDDLEWARE.insert(
+        0, "ojs_project.preflight.Cors"
+    )  # refusals of the others must be readable, too
+    # keys only: a page of another origin must not act with the console's login
+    CORS_ALLOW_CREDENTIALS = False
+    CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
+    CORS_ALLOWED_ORIGINS = [one for one in CORS_ORIGINS if one != "*"]
+    CORS_URLS_REGEX, CORS_ALLOW_HEADERS, CORS_EXPOSE_HEADERS = cors.URLS, cors.TAKEN, cors.SHOWN
 # the admin asks for its middleware by name; ours runs it for the admin's paths
 SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 
@@ -165,7 +176,7 @@ _DURATIONS = {
 }
 # what others may promise by these names: whoever sets one must not believe it
 _UNKNOWN = (
-    "OJS_APIKEY_HASHER", "OJS_CORS_ORIGINS", "OJS_JOB_TYPES", "OJS_LOG_SAMPLE",
+    "OJS_APIKEY_HASHER", "OJS_JOB_TYPES", "OJS_LOG_SAMPLE",
     "OJS_META_REJECT_NEWLINES", "OJS_STAMP_REQUEST_ID", "OJS_STRICT_ATTRIBUTES", "OJS_TRACE_INJECT",
 )  # fmt: skip
 _LISTS = {

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
 from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -240,7 +241,7 @@ def chosen_request_id(request: HttpRequest) -> str:
     return sent if 1 <= len(sent) <= MAX_REQUEST_ID and READABLE.issuperset(sent) else request_id()
 
 
-def stamp(response: HttpResponse, identity: str, more: Mapping[str, str]) -> None:
+def stamp(response: HttpResponseBase, identity: str, more: Mapping[str, str]) -> None:
     """Set the headers that every answer has. Spec: contract 3.1, 27 §3."""
     response.headers["OJS-Version"] = OJS_VERSION
     response.headers["X-Request-Id"] = identity

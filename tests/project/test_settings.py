@@ -162,3 +162,10 @@ def test_31_a_protection_that_is_not_there_is_refused_by_name() -> None:
 
     assert done.returncode != 0
     assert "OJS_STRICT_ATTRIBUTES is not a setting of this server" in done.stderr
+
+
+def test_31_4_an_origin_that_is_none_is_refused() -> None:
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_CORS_ORIGINS="app.example")
+
+    assert done.returncode != 0
+    assert "corsheaders.E013" in done.stderr
