@@ -40,6 +40,9 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     ]
     found += _retention()
     found += _wrong_proxies()
+    if conf().default_on_exhaustion not in {"discard", "dead_letter"}:
+        wrong = f"OJS['DEFAULT_ON_EXHAUSTION'] is {conf().default_on_exhaustion!r}"
+        found.append(Error(f"{wrong}: use discard or dead_letter", id="ojs.E023"))
     if conf().auth not in {"apikey", "off"}:
         found.append(Error(f"OJS['AUTH'] is {conf().auth!r}: use apikey or off", id="ojs.E002"))
     if conf().auth == "off" and not (settings.DEBUG or conf().allow_insecure):

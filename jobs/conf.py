@@ -50,6 +50,10 @@ class Conf:
     max_meta_bytes: int = 65_536
     max_result_bytes: int = 1_048_576
     max_batch: int = 10_000
+    job_types: tuple[str, ...] = ()  # globs of the types that are taken; empty: all
+    strict_attributes: bool = False  # refuses attributes that nobody knows instead of keeping them
+    meta_reject_newlines: bool = False
+    default_on_exhaustion: str = "discard"  # or "dead_letter", where a policy does not say
     # ISO 8601 durations here, as queues have them; "0" and 0: for ever, any number
     retention_completed: str = "P7D"
     retention_cancelled: str = "P7D"

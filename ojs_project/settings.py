@@ -176,11 +176,11 @@ _DURATIONS = {
 }
 # what others may promise by these names: whoever sets one must not believe it
 _UNKNOWN = (
-    "OJS_APIKEY_HASHER", "OJS_JOB_TYPES", "OJS_LOG_SAMPLE",
-    "OJS_META_REJECT_NEWLINES", "OJS_STAMP_REQUEST_ID", "OJS_STRICT_ATTRIBUTES", "OJS_TRACE_INJECT",
+    "OJS_APIKEY_HASHER", "OJS_LOG_SAMPLE", "OJS_STAMP_REQUEST_ID", "OJS_TRACE_INJECT",
 )  # fmt: skip
 _LISTS = {
     "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",
+    "job_types",
 }  # fmt: skip
 
 

@@ -45,6 +45,10 @@ def test_the_defaults_are_right(check: Any) -> None:
             {"TLS_SUBJECT_HEADER": "X-Subject"},
             "ojs.E021: OJS['TLS_SUBJECT_HEADER'] is believed of nobody: set TRUSTED_PROXIES, too",
         ),
+        (
+            {"DEFAULT_ON_EXHAUSTION": "keep"},
+            "ojs.E023: OJS['DEFAULT_ON_EXHAUSTION'] is 'keep': use discard or dead_letter",
+        ),
         ({"MAX_BATCH": 0}, "ojs.E006: OJS['MAX_BATCH'] is 0: use a positive number"),
         (
             {"WORKER_SILENCE_MS": "30"},
