@@ -9,6 +9,7 @@ from django.core.checks import CheckMessage, Error, register
 from jobs import extensions, middleware
 from jobs.conf import Conf, conf
 from jobs.domain import peers
+from jobs.domain.hashers import HASHERS
 from jobs.domain.retention import parse_age
 
 TRANSPORT = "jobs.api.transport.Transport"
@@ -40,6 +41,9 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     ]
     found += _retention()
     found += _wrong_proxies()
+    if conf().apikey_hasher not in HASHERS:
+        wrong = f"OJS['APIKEY_HASHER'] is {conf().apikey_hasher!r}"
+        found.append(Error(f"{wrong}: use one of {', '.join(HASHERS)}", id="ojs.E024"))
     if conf().default_on_exhaustion not in {"discard", "dead_letter"}:
         wrong = f"OJS['DEFAULT_ON_EXHAUSTION'] is {conf().default_on_exhaustion!r}"
         found.append(Error(f"{wrong}: use discard or dead_letter", id="ojs.E023"))

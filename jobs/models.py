@@ -978,7 +978,7 @@ class ApiKey(models.Model):
 
     name = models.TextField()
     prefix = NameField(unique=True)
-    secret_hash = models.BinaryField()  # SHA-256 of 256 random bits
+    secret_hash = models.BinaryField()  # see domain/hashers.py
     previous_hash = models.BinaryField(null=True)  # of the secret before the latest rotation
     previous_valid_until = models.DateTimeField(null=True)  # until when that one opens, too
     scopes = models.JSONField(default=list)

@@ -176,7 +176,7 @@ _DURATIONS = {
 }
 # what others may promise by these names: whoever sets one must not believe it
 _UNKNOWN = (
-    "OJS_APIKEY_HASHER", "OJS_LOG_SAMPLE", "OJS_STAMP_REQUEST_ID", "OJS_TRACE_INJECT",
+    "OJS_LOG_SAMPLE",
 )  # fmt: skip
 _LISTS = {
     "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",

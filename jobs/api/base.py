@@ -43,6 +43,7 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
+from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
 from jobs.services.audit import denied
 
@@ -117,7 +118,17 @@ class OJSView(APIView):
             _block_ms(self.http),
             self.told,
             self.http.META.get("REMOTE_ADDR"),
+            self._stamps(),
         )
+
+    def _stamps(self) -> dict[str, str] | None:
+        """Return what jobs of this request say of it. Spec: contract 32.2."""
+        meta, found = self.http.META, {}
+        if "HTTP_TRACEPARENT" in meta and conf().trace_inject:
+            found = trace_context(meta["HTTP_TRACEPARENT"], meta.get("HTTP_TRACESTATE"))
+        if conf().stamp_request_id:
+            found["request_id"] = self.identity
+        return found or None
 
     def charge(self, tokens: int, *, enqueues: bool) -> None:
         """Count the request, or its jobs, for whoever sent it. Raises RateLimited."""

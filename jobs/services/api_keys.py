@@ -20,6 +20,7 @@ from jobs.domain import keys
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.models import ApiKey
 from jobs.services.audit import audited, record
+from jobs.services.verified import verify
 
 GRACE = timedelta(days=1)  # in which the secret before a rotation still opens
 CACHED = 20_000  # keys, known and unknown; the oldest leave first
@@ -40,11 +41,11 @@ class Known:
 
     def is_opened_by(self, secret: str, now: datetime) -> bool:
         """Tell whether this is the secret, or the one before while it is still accepted."""
-        if keys.matches(secret, self.secret_hash):
+        if verify(secret, self.secret_hash):
             return True
         if self.previous_hash is None or self.previous_valid_until is None:
             return False
-        return now < self.previous_valid_until and keys.matches(secret, self.previous_hash)
+        return now < self.previous_valid_until and verify(secret, self.previous_hash)
 
 
 class KeyCache:
@@ -141,7 +142,7 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
         and ApiKey.objects.filter(tls_subject=new.tls_subject, revoked_at=None).exists()
     ):
         raise ValueError(f"another key has the subject {new.tls_subject!r}")
-    text, prefix, secret_hash = keys.make()
+    text, prefix, secret_hash = keys.make(conf().apikey_hasher)
     with audited(caller, "key.created", keys.shown(prefix)) as data:
         data.update(name=new.name, scopes=scopes, tenant=new.tenant)
         key = ApiKey.objects.create(
@@ -174,7 +175,7 @@ def rotate(prefix: str, grace: timedelta = GRACE, caller: Caller = SYSTEM) -> st
 
     The secret until now opens for `grace` yet, one before that no longer. All else stays.
     """
-    text, secret_hash = keys.renew(prefix)
+    text, secret_hash = keys.renew(prefix, conf().apikey_hasher)
     with transaction.atomic():
         changed = ApiKey.objects.filter(_valid(), prefix=prefix).update(
             previous_hash=F("secret_hash"),

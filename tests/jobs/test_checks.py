@@ -46,6 +46,10 @@ def test_the_defaults_are_right(check: Any) -> None:
             "ojs.E021: OJS['TLS_SUBJECT_HEADER'] is believed of nobody: set TRUSTED_PROXIES, too",
         ),
         (
+            {"APIKEY_HASHER": "md5"},
+            "ojs.E024: OJS['APIKEY_HASHER'] is 'md5': use one of sha256, argon2, scrypt",
+        ),
+        (
             {"DEFAULT_ON_EXHAUSTION": "keep"},
             "ojs.E023: OJS['DEFAULT_ON_EXHAUSTION'] is 'keep': use discard or dead_letter",
         ),
