@@ -72,8 +72,13 @@ if CORS_ORIGINS:
     CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
     CORS_ALLOWED_ORIGINS = [one for one in CORS_ORIGINS if one != "*"]
     CORS_URLS_REGEX, CORS_ALLOW_HEADERS, CORS_EXPOSE_HEADERS = cors.URLS, cors.TAKEN, cors.SHOWN
-# the admin asks for its middleware by name; ours runs it for the admin's paths
-SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
+# the admin and `check --deploy` ask for middleware by name; ours runs it for the paths of pages
+SILENCED_SYSTEM_CHECKS = [
+    "admin.E408", "admin.E409", "admin.E410", "security.W001", "security.W002", "security.W003",
+]  # fmt: skip
+REQUIRE_TLS = env.flag("OJS_REQUIRE_TLS")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = REQUIRE_TLS
+SECURE_HSTS_SECONDS = env.integer("OJS_HSTS_S", 86_400 if REQUIRE_TLS else 0)
 
 ROOT_URLCONF = "ojs_project.urls"
 WSGI_APPLICATION = "ojs_project.wsgi.application"
