@@ -210,11 +210,15 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
     job_types = GlobsField(
         required=False, help_text="Globs of job types it may enqueue, by comma; empty: all."
     )
+    tls_subject = forms.CharField(
+        required=False, empty_value=None, help_text="Subject of a certificate that stands for it."
+    )
 
     class Meta:
         model = models.ApiKey
         fields = (
-            "name", "scopes", "tenant", "queues_enqueue", "queues_fetch", "job_types", "expires_at",
+            "name", "scopes", "tenant", "queues_enqueue", "queues_fetch", "job_types",
+            "tls_subject", "expires_at",
         )  # fmt: skip
 
 
@@ -271,6 +275,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
                 queues_fetch=tuple(asked["queues_fetch"]),
                 job_types=tuple(asked["job_types"]),
                 expires_at=asked["expires_at"],
+                tls_subject=asked["tls_subject"],
             ),
             _caller(request),
         )

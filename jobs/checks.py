@@ -8,8 +8,11 @@ from django.core.checks import CheckMessage, Error, register
 
 from jobs import extensions, middleware
 from jobs.conf import Conf, conf
+from jobs.domain import peers
+from jobs.domain.hashers import HASHERS
 from jobs.domain.retention import parse_age
 
+TRANSPORT = "jobs.api.transport.Transport"
 MAY_BE_ZERO = {"retention_dead_letter_jobs", "retention_event_rows"}  # any number
 AGES = [
     field.name
@@ -37,6 +40,13 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         )
     ]
     found += _retention()
+    found += _wrong_proxies()
+    if conf().apikey_hasher not in HASHERS:
+        wrong = f"OJS['APIKEY_HASHER'] is {conf().apikey_hasher!r}"
+        found.append(Error(f"{wrong}: use one of {', '.join(HASHERS)}", id="ojs.E024"))
+    if conf().default_on_exhaustion not in {"discard", "dead_letter"}:
+        wrong = f"OJS['DEFAULT_ON_EXHAUSTION'] is {conf().default_on_exhaustion!r}"
+        found.append(Error(f"{wrong}: use discard or dead_letter", id="ojs.E023"))
     if conf().auth not in {"apikey", "off"}:
         found.append(Error(f"OJS['AUTH'] is {conf().auth!r}: use apikey or off", id="ojs.E002"))
     if conf().auth == "off" and not (settings.DEBUG or conf().allow_insecure):
@@ -67,6 +77,22 @@ def _wrong_middleware() -> list[CheckMessage]:
             chain()
         except (ImportError, TypeError, ValueError) as problem:
             found.append(Error(f"OJS[{name!r}]: {problem}", id="ojs.E007"))
+    return found
+
+
+def _wrong_proxies() -> list[CheckMessage]:
+    try:
+        peers.networks(conf().trusted_proxies)
+    except ValueError as problem:
+        return [Error(f"OJS['TRUSTED_PROXIES']: {problem}", id="ojs.E020")]
+    found: list[CheckMessage] = []
+    if conf().tls_subject_header and not conf().trusted_proxies:
+        message = "OJS['TLS_SUBJECT_HEADER'] is believed of nobody: set TRUSTED_PROXIES, too"
+        found.append(Error(message, id="ojs.E021"))
+    is_asked = conf().require_tls or conf().trusted_proxies
+    if is_asked and TRANSPORT not in settings.MIDDLEWARE:
+        message = f"OJS['REQUIRE_TLS'] and ['TRUSTED_PROXIES'] need {TRANSPORT} in MIDDLEWARE"
+        found.append(Error(message, id="ojs.E022"))
     return found
 
 

@@ -42,11 +42,21 @@ class Conf:
     api_enqueues_per_s: int = 0
     api_burst_s: int = 5  # how many seconds' worth may come at once
     api_key_cache_ms: int = 3_000
+    apikey_hasher: str = "sha256"  # of keys that are made from now on; or "argon2", "scrypt"
+    require_tls: bool = False  # plain HTTP answers 403, but for health
+    trusted_proxies: tuple[str, ...] = ()  # networks whose X-Forwarded-* are believed
+    tls_subject_header: str | None = None  # in which these name a client's certificate
     max_envelope_bytes: int = 1_048_576
     max_body_bytes: int = 10_485_760
     max_meta_bytes: int = 65_536
     max_result_bytes: int = 1_048_576
     max_batch: int = 10_000
+    job_types: tuple[str, ...] = ()  # globs of the types that are taken; empty: all
+    strict_attributes: bool = False  # refuses attributes that nobody knows instead of keeping them
+    meta_reject_newlines: bool = False
+    trace_inject: bool = True  # the request's trace context goes into the meta of its jobs
+    stamp_request_id: bool = False  # and its id, as `request_id`
+    default_on_exhaustion: str = "discard"  # or "dead_letter", where a policy does not say
     # ISO 8601 durations here, as queues have them; "0" and 0: for ever, any number
     retention_completed: str = "P7D"
     retention_cancelled: str = "P7D"

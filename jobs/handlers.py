@@ -24,6 +24,7 @@ from jobs.domain import jsonio
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.services.enqueue import enqueue
+from jobs.services.envelopes import limits
 from jobs.services.progress import Progress, report
 
 MODULE = "ojs_jobs"  # looked for in every installed app
@@ -157,7 +158,10 @@ class JobHandler(Generic[P, R]):
         Joins the caller's transaction: a rollback leaves no job. Raises TypeError for arguments
         the function does not take, OJSError for values the envelope does not take.
         """
-        draft = parse_job({**self.terms, "type": self.type, "args": self.bind(args, kwargs)})
+        draft = parse_job(
+            {**self.terms, "type": self.type, "args": self.bind(args, kwargs)},
+            limits=limits(),
+        )
         return enqueue([draft])[0]
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

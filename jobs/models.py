@@ -980,7 +980,7 @@ class ApiKey(models.Model):
 
     name = models.TextField()
     prefix = NameField(unique=True)
-    secret_hash = models.BinaryField()  # SHA-256 of 256 random bits
+    secret_hash = models.BinaryField()  # see domain/hashers.py
     previous_hash = models.BinaryField(null=True)  # of the secret before the latest rotation
     previous_valid_until = models.DateTimeField(null=True)  # until when that one opens, too
     scopes = models.JSONField(default=list)
@@ -988,6 +988,7 @@ class ApiKey(models.Model):
     queues_enqueue = models.JSONField(default=list)  # globs; empty: all
     queues_fetch = models.JSONField(default=list)
     job_types = models.JSONField(default=list)
+    tls_subject = NameField(null=True)  # of the client certificate that stands for the key
     created_at = models.DateTimeField(db_default=Now())
     created_by = models.TextField(default="")
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -997,6 +998,11 @@ class ApiKey(models.Model):
     class Meta:
         db_table = "ojs_api_key"
         verbose_name = "API key"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tls_subject"], condition=Q(revoked_at=None), name="ojs_api_key_subject"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} (ojs_{self.prefix}_…)"

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from jobs.conf import Conf
-from ojs_project import counters, env
+from ojs_project import cors, counters, env
 from scheduling.conf import Conf as SchedulingConf
 from tenancy.conf import Conf as TenancyConf
 from webhooks.conf import Conf as WebhooksConf
@@ -60,9 +60,25 @@ PAGE_MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 PAGE_PREFIXES = ("/console/", "/admin/", "/static/")
-MIDDLEWARE = ["ojs_project.middleware.PagesOnly"]
-# the admin asks for its middleware by name; ours runs it for the admin's paths
-SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
+MIDDLEWARE = ["jobs.api.transport.Transport", "ojs_project.middleware.PagesOnly"]
+CORS_ORIGINS = env.names("OJS_CORS_ORIGINS")
+if CORS_ORIGINS:
+    INSTALLED_APPS.append("corsheaders")
+    MIDDLEWARE.insert(
+        0, "ojs_project.preflight.Cors"
+    )  # refusals of the others must be readable, too
+    # keys only: a page of another origin must not act with the console's login
+    CORS_ALLOW_CREDENTIALS = False
+    CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
+    CORS_ALLOWED_ORIGINS = [one for one in CORS_ORIGINS if one != "*"]
+    CORS_URLS_REGEX, CORS_ALLOW_HEADERS, CORS_EXPOSE_HEADERS = cors.URLS, cors.TAKEN, cors.SHOWN
+# the admin and `check --deploy` ask for middleware by name; ours runs it for the paths of pages
+SILENCED_SYSTEM_CHECKS = [
+    "admin.E408", "admin.E409", "admin.E410", "security.W001", "security.W002", "security.W003",
+]  # fmt: skip
+REQUIRE_TLS = env.flag("OJS_REQUIRE_TLS")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = REQUIRE_TLS
+SECURE_HSTS_SECONDS = env.integer("OJS_HSTS_S", 86_400 if REQUIRE_TLS else 0)
 
 ROOT_URLCONF = "ojs_project.urls"
 WSGI_APPLICATION = "ojs_project.wsgi.application"
@@ -165,11 +181,12 @@ _DURATIONS = {
 }
 # what others may promise by these names: whoever sets one must not believe it
 _UNKNOWN = (
-    "OJS_APIKEY_HASHER", "OJS_CORS_ORIGINS", "OJS_JOB_TYPES", "OJS_LOG_SAMPLE",
-    "OJS_META_REJECT_NEWLINES", "OJS_REQUIRE_TLS", "OJS_STAMP_REQUEST_ID",
-    "OJS_STRICT_ATTRIBUTES", "OJS_TRACE_INJECT", "OJS_TRUSTED_PROXIES",
+    "OJS_LOG_SAMPLE",
 )  # fmt: skip
-_LISTS = {"extensions", "enqueue_middleware", "execution_middleware", "events_exclude"}
+_LISTS = {
+    "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",
+    "job_types",
+}  # fmt: skip
 
 
 def _ojs() -> dict[str, Any]:

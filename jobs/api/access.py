@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
@@ -11,9 +12,10 @@ from jobs.api.session import staff
 from jobs.conf import conf
 from jobs.domain import keys
 from jobs.domain.errors import OJSError, PermissionDenied, TenantMismatch, Unauthenticated
-from jobs.services.api_keys import cache
+from jobs.services.api_keys import Known, cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
+SUBJECT = "ojs.tls_subject"  # of a certificate, set by `transport`: no header can be called so
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def authenticate(request: HttpRequest, scope: str | None) -> Principal:
     if scope is None or conf().auth == "off":
         return OPEN
     key = _key(request)
-    known = _session(request) if key is None else _known(key)
+    known = _known(key) if key is not None else _certified(request) or _session(request)
     known.require_scope(scope)
     return known
 
@@ -120,12 +122,28 @@ def _session(request: HttpRequest) -> Principal:
     return Principal(*known)
 
 
+def _certified(request: HttpRequest) -> Principal | None:
+    """Return who the certificate says it is, None without one. Raises Unauthenticated."""
+    subject = request.META.get(SUBJECT)
+    if not subject:
+        return None
+    known = cache.of_subject(subject)
+    if known is None:
+        raise Unauthenticated("the certificate belongs to no API key", headers=CHALLENGE)
+    return _still(known, timezone.now())
+
+
 def _known(text: str) -> Principal:
     parts = keys.split(text)
     known = cache.get(parts[0]) if parts else None
     now = timezone.now()
     if parts is None or known is None or not known.is_opened_by(parts[1], now):
         raise Unauthenticated("the API key is not valid", headers=CHALLENGE)
+    return _still(known, now)
+
+
+def _still(known: Known, now: datetime) -> Principal:
+    """Return who a key stands for. Raises Unauthenticated when it has ended."""
     if known.why_not:
         raise _ended(known.why_not, "the API key was revoked")
     if known.expires_at and known.expires_at <= now:

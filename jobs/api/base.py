@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
 from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -42,6 +43,7 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
+from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
 from jobs.services.audit import denied
 
@@ -124,7 +126,17 @@ class OJSView(APIView):
             _block_ms(self.http),
             self.told,
             self.http.META.get("REMOTE_ADDR"),
+            self._stamps(),
         )
+
+    def _stamps(self) -> dict[str, str] | None:
+        """Return what jobs of this request say of it. Spec: contract 32.2."""
+        meta, found = self.http.META, {}
+        if "HTTP_TRACEPARENT" in meta and conf().trace_inject:
+            found = trace_context(meta["HTTP_TRACEPARENT"], meta.get("HTTP_TRACESTATE"))
+        if conf().stamp_request_id:
+            found["request_id"] = self.identity
+        return found or None
 
     def charge(self, tokens: int, *, enqueues: bool) -> None:
         """Count the request, or its jobs, for whoever sent it. Raises RateLimited."""
@@ -248,7 +260,7 @@ def chosen_request_id(request: HttpRequest) -> str:
     return sent if 1 <= len(sent) <= MAX_REQUEST_ID and READABLE.issuperset(sent) else request_id()
 
 
-def stamp(response: HttpResponse, identity: str, more: Mapping[str, str]) -> None:
+def stamp(response: HttpResponseBase, identity: str, more: Mapping[str, str]) -> None:
     """Set the headers that every answer has. Spec: contract 3.1, 27 §3."""
     response.headers["OJS-Version"] = OJS_VERSION
     response.headers["X-Request-Id"] = identity

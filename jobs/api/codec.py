@@ -10,7 +10,7 @@ from jobs import queries
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.claim import POOL_PATTERN, STRATEGIES, FetchRequest, split_queue
-from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, Limits, parse_job
+from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, parse_job
 from jobs.domain.errors import (
     BatchTooLarge,
     InvalidRequest,
@@ -24,6 +24,7 @@ from jobs.domain.retry import normalise_error
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.times import format_time, parse_time
 from jobs.services.ack import Ack
+from jobs.services.envelopes import limits
 from jobs.services.heartbeat import Answer, Report, Standing
 from jobs.services.nack import Nack
 
@@ -50,13 +51,6 @@ ACTIVE, RETRYABLE, COMPLETED, CANCELLED, DISCARDED = (
         State.ACTIVE, State.RETRYABLE, State.COMPLETED, State.CANCELLED, State.DISCARDED,
     )
 )  # fmt: skip
-
-
-def limits() -> Limits:
-    """Return the limits of contract 1.6 as configured."""
-    return Limits(
-        max_envelope_bytes=conf().max_envelope_bytes, max_meta_bytes=conf().max_meta_bytes
-    )
 
 
 def decode_job(body: Mapping[str, Any]) -> JobDraft:

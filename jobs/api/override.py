@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.api import codec
 from jobs.api.schemas import obj
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job
+from jobs.services.envelopes import limits
 from jobs.services.revive import Override
 
 OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})
@@ -29,7 +29,7 @@ def decode_override(raw: object, job: Job) -> Override | None:
     given: dict[str, Any] = {name: raw[name] for name in OVERRIDABLE & raw.keys()}
     # null is "not given" for what PUSH may leave out, and args it may not
     given = {name: value for name, value in given.items() if value is not None or name == "args"}
-    draft = parse_job({"type": job.type, "args": [], **given}, limits=codec.limits())
+    draft = parse_job({"type": job.type, "args": [], **given}, limits=limits())
     return Override(
         queue=draft.queue if "queue" in given else None,
         args=draft.args if "args" in given else None,

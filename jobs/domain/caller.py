@@ -1,5 +1,6 @@
 """Who asks: what a service may know about a request."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -15,6 +16,8 @@ class Caller:
     block_ms: int = 0  # how long to wait for room in a full queue that blocks
     told: dict[str, str] = field(default_factory=dict)  # headers for the answer
     address: str | None = None  # where the request came from
+    # what the request adds to the meta of its jobs where they do not say it
+    stamps: Mapping[str, str] | None = None
 
 
 SYSTEM = Caller()

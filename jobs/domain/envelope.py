@@ -16,8 +16,10 @@ from jobs.domain.errors import (
     MetadataTooLarge,
     PayloadTooLarge,
     Problem,
+    Unprocessable,
 )
 from jobs.domain.ids import is_id, new_id
+from jobs.domain.keys import allowed
 from jobs.domain.limits import RateLimit, parse_rate_limit
 from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy, parse_policy
 from jobs.domain.times import read_time
@@ -53,13 +55,20 @@ KNOWN: Final = frozenset(
     }
 )  # fmt: skip
 
+# Read by extensions, so known however strict a server is. Spec: contract 22
+EXTENDED: Final = frozenset({"version"})
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes in bytes. Spec: contract 1.6."""
+    """What a server takes, and what it adds; sizes in bytes. Spec: contract 1.6, 28.1, 31.3."""
 
     max_envelope_bytes: int = 1_048_576
     max_meta_bytes: int = 65_536
+    types: tuple[str, ...] = ()  # globs; empty: all
+    takes_unknown: bool = True  # attributes
+    takes_newlines: bool = True  # in texts of meta
+    retry: RetryPolicy = DEFAULT_POLICY  # what a job's own policy is merged over
 
 
 @dataclass(slots=True)
@@ -123,12 +132,11 @@ def attributes(draft: JobDraft) -> dict[str, Any]:
     return shown
 
 
-def parse_job(
-    raw: Mapping[str, Any], *, base_retry: RetryPolicy = DEFAULT_POLICY, limits: Limits = Limits()
-) -> JobDraft:
+def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
     """Check one PUSH request and return its draft. Spec: contract 1.1, 1.7.
 
-    Raises InvalidRequest with all problems of shape, InvalidRetryPolicy, the 413s, Unsupported.
+    Raises InvalidRequest with all problems of shape, InvalidRetryPolicy, the 413s, Unsupported;
+    Unprocessable for a type or an attribute that this server was told not to take.
     """
     reader = _Reader(raw)
     _check_sizes(raw, limits)
@@ -136,8 +144,9 @@ def parse_job(
     if reader.problems:
         raise InvalidRequest.of_problems(reader.problems)
     given = reader.get("retry"), reader.options.get("max_attempts")
-    policy = parse_policy(given[0], base_retry, max_attempts=given[1])
+    policy = parse_policy(given[0], limits.retry, max_attempts=given[1])
     job = draft(policy)
+    _check_settings(job, limits)
     job.retry_given = given
     if reader.get("rate_limit") is not None:
         job.rate_limit = parse_rate_limit(reader.get("rate_limit"))
@@ -152,6 +161,28 @@ def _check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:
         size = len(jsonio.dumps(_Reader(raw).meta()))
         if size > limits.max_meta_bytes:
             raise MetadataTooLarge.of("meta", limits.max_meta_bytes, size)
+
+
+def _check_settings(job: JobDraft, limits: Limits) -> None:
+    """Refuse what is well formed and not wanted here. Spec: contract 31.3."""
+    if limits.types and not allowed(job.type, limits.types):
+        raise Unprocessable.field("type", "is not one that this server takes", job.type)
+    if not limits.takes_unknown and (unknown := sorted(job.extra.keys() - EXTENDED)):
+        raise Unprocessable.of_problems(
+            Problem(name, "is not an attribute of a job", job.extra[name]) for name in unknown
+        )
+    if not limits.takes_newlines:
+        _check_newlines(job.meta)
+
+
+def _check_newlines(meta: Mapping[str, Any]) -> None:
+    problems = [
+        Problem(f"meta.{name}", "must not hold a newline", value)
+        for name, value in meta.items()
+        if isinstance(value, str) and ("\n" in value or "\r" in value)
+    ]
+    if problems:
+        raise InvalidRequest.of_problems(problems)
 
 
 class _Reader:

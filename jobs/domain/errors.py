@@ -129,6 +129,10 @@ class PermissionDenied(OJSError):
     principal: str = "anonymous"  # who was refused
 
 
+class TLSRequired(PermissionDenied):
+    hint = "send the request to the https:// address of this server"
+
+
 class TenantMismatch(PermissionDenied):
     code = "tenant_mismatch"
     hint = "name the tenant that the credentials are bound to, or none"

@@ -1,11 +1,11 @@
 """API keys as text: `ojs_<prefix8>_<secret43>`, and what a key may do. Spec: contract 31.2."""
 
-import hashlib
-import hmac
 import re
 import secrets
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from jobs.domain.hashers import hashed
 
 PATTERN = re.compile(r"ojs_([a-z0-9]{8})_([A-Za-z0-9_-]{43})")
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -28,17 +28,17 @@ GROUPS = {
 }
 
 
-def make() -> tuple[str, str, bytes]:
+def make(hasher: str = "sha256") -> tuple[str, str, bytes]:
     """Return a new key as (its text, prefix, hash of the secret); only the text opens anything."""
     prefix = "".join(secrets.choice(ALPHABET) for _ in range(8))
-    text, secret_hash = renew(prefix)
+    text, secret_hash = renew(prefix, hasher)
     return text, prefix, secret_hash
 
 
-def renew(prefix: str) -> tuple[str, bytes]:
+def renew(prefix: str, hasher: str = "sha256") -> tuple[str, bytes]:
     """Return a new secret for a prefix as (text of the key, hash of the secret)."""
     secret = secrets.token_urlsafe(32)
-    return f"ojs_{prefix}_{secret}", digest(secret)
+    return f"ojs_{prefix}_{secret}", hashed(secret, hasher)
 
 
 def shown(prefix: str) -> str:
@@ -46,20 +46,10 @@ def shown(prefix: str) -> str:
     return f"ojs_{prefix}_…"
 
 
-def digest(secret: str) -> bytes:
-    """Hash a secret. It has 256 random bits, so a fast hash cannot be searched."""
-    return hashlib.sha256(secret.encode()).digest()
-
-
 def split(text: str) -> tuple[str, str] | None:
     """Return (prefix, secret), None when `text` is not a key."""
     match = PATTERN.fullmatch(text)
     return (match[1], match[2]) if match else None
-
-
-def matches(secret: str, expected: bytes) -> bool:
-    """Compare in constant time."""
-    return hmac.compare_digest(digest(secret), expected)
 
 
 def expand(names: list[str]) -> frozenset[str]:

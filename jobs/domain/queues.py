@@ -79,9 +79,9 @@ class QueueTerms:
             for name in self.allowed_types
         )
 
-    def retry_base(self) -> RetryPolicy:
+    def retry_base(self, of_server: RetryPolicy = DEFAULT_POLICY) -> RetryPolicy:
         """Return the policy that a job's own is merged over."""
-        return parse_retry(self.default_retry, DEFAULT_POLICY, max_attempts=None)
+        return parse_retry(self.default_retry, of_server, max_attempts=None)
 
 
 def terms_of(config: Mapping[str, Any], *, is_draining: bool = False) -> QueueTerms:

@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
                 ('queues_enqueue', models.JSONField(default=list)),
                 ('queues_fetch', models.JSONField(default=list)),
                 ('job_types', models.JSONField(default=list)),
+                ('tls_subject', jobs.models.NameField(db_collation='C', null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('created_by', models.TextField(default='')),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
@@ -40,6 +41,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'API key',
                 'db_table': 'ojs_api_key',
+                'constraints': [models.UniqueConstraint(condition=models.Q(('revoked_at', None)), fields=('tls_subject',), name='ojs_api_key_subject')],
             },
         ),
         migrations.CreateModel(

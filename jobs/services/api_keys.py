@@ -20,6 +20,7 @@ from jobs.domain import keys
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.models import ApiKey
 from jobs.services.audit import audited, record
+from jobs.services.verified import verify
 
 GRACE = timedelta(days=1)  # in which the secret before a rotation still opens
 CACHED = 20_000  # keys, known and unknown; the oldest leave first
@@ -40,11 +41,11 @@ class Known:
 
     def is_opened_by(self, secret: str, now: datetime) -> bool:
         """Tell whether this is the secret, or the one before while it is still accepted."""
-        if keys.matches(secret, self.secret_hash):
+        if verify(secret, self.secret_hash):
             return True
         if self.previous_hash is None or self.previous_valid_until is None:
             return False
-        return now < self.previous_valid_until and keys.matches(secret, self.previous_hash)
+        return now < self.previous_valid_until and verify(secret, self.previous_hash)
 
 
 class KeyCache:
@@ -57,14 +58,21 @@ class KeyCache:
 
     def get(self, prefix: str) -> Known | None:
         """Return the key with this prefix, reading it when the cache is too old."""
-        entry = self._entries.get(prefix)
+        return self._get(prefix, prefix=prefix)
+
+    def of_subject(self, subject: str) -> Known | None:
+        """Return the key that a certificate with this subject stands for."""
+        return self._get(f"={subject}", tls_subject=subject, revoked_at=None)
+
+    def _get(self, entered: str, **wanted: str | None) -> Known | None:
+        entry = self._entries.get(entered)
         now = monotonic()
         if entry and now < entry[0]:
             return entry[1]
-        known = _read(prefix)
+        known = _read(**wanted)
         with self._lock:
-            self._entries[prefix] = (now + conf().api_key_cache_ms / 1000, known)
-            self._entries.move_to_end(prefix)
+            self._entries[entered] = (now + conf().api_key_cache_ms / 1000, known)
+            self._entries.move_to_end(entered)
             while len(self._entries) > CACHED:
                 self._entries.popitem(last=False)
         return known
@@ -78,8 +86,8 @@ class KeyCache:
 cache = KeyCache()
 
 
-def _read(prefix: str) -> Known | None:
-    key = ApiKey.objects.filter(prefix=prefix).first()
+def _read(**wanted: str | None) -> Known | None:
+    key = ApiKey.objects.filter(**wanted).first()
     if key is None:
         return None
     _note_use(key)
@@ -120,12 +128,21 @@ class NewKey:
     queues_fetch: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     expires_at: datetime | None = None
+    tls_subject: str | None = None
 
 
 def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
-    """Store a key; returns it and its text, which is shown once. Raises ValueError on a scope."""
+    """Store a key; returns it and its text, which is shown once.
+
+    Raises ValueError on a scope, and on a subject that another key has.
+    """
     scopes = sorted(keys.expand(list(new.scopes)))
-    text, prefix, secret_hash = keys.make()
+    if (
+        new.tls_subject
+        and ApiKey.objects.filter(tls_subject=new.tls_subject, revoked_at=None).exists()
+    ):
+        raise ValueError(f"another key has the subject {new.tls_subject!r}")
+    text, prefix, secret_hash = keys.make(conf().apikey_hasher)
     with audited(caller, "key.created", keys.shown(prefix)) as data:
         data.update(name=new.name, scopes=scopes, tenant=new.tenant)
         key = ApiKey.objects.create(
@@ -138,6 +155,7 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
             queues_fetch=list(new.queues_fetch),
             job_types=list(new.job_types),
             expires_at=new.expires_at,
+            tls_subject=new.tls_subject or None,
             created_by=caller.name,
         )
     return key, text
@@ -157,7 +175,7 @@ def rotate(prefix: str, grace: timedelta = GRACE, caller: Caller = SYSTEM) -> st
 
     The secret until now opens for `grace` yet, one before that no longer. All else stays.
     """
-    text, secret_hash = keys.renew(prefix)
+    text, secret_hash = keys.renew(prefix, conf().apikey_hasher)
     with transaction.atomic():
         changed = ApiKey.objects.filter(_valid(), prefix=prefix).update(
             previous_hash=F("secret_hash"),

@@ -17,6 +17,7 @@ from jobs.domain.errors import Duplicate, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
 from jobs.domain.times import format_time
+from jobs.domain.tracing import TRACE
 from jobs.domain.unique import OnConflict
 from jobs.domain.written import Written, written
 from jobs.extensions import Extension
@@ -74,6 +75,8 @@ def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft
     """Settle times and pass each draft through the chain; None where one was dropped."""
     if caller.tenant is not None:  # a key bound to a tenant enqueues for no other
         drafts = [replace(draft, tenant=caller.tenant) for draft in drafts]
+    if caller.stamps:
+        drafts = [_stamped(draft, caller.stamps) for draft in drafts]
     step: Step = partial(_hooks, caller=caller)
     for wrapper in enqueue_wrappers():
         step = partial(_wrapped, wrapper, step)
@@ -86,6 +89,13 @@ def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft
                 problem.details.setdefault("index", n)
             raise
     return prepared
+
+
+def _stamped(draft: JobDraft, stamps: Mapping[str, str]) -> JobDraft:
+    """Add what the request says of its jobs. A job's own trace is never mixed with another's."""
+    if "traceparent" in draft.meta or "tracestate" in draft.meta:
+        stamps = {name: text for name, text in stamps.items() if name not in TRACE}
+    return replace(draft, meta={**stamps, **draft.meta})
 
 
 def _prepare(draft: JobDraft, step: Step) -> JobDraft | None:

@@ -15,6 +15,7 @@ from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import InvalidRequest, OJSError, QueuePaused
 from jobs.domain.queues import QueueTerms, rate_of, terms_of
 from jobs.domain.retry import parse_policy
+from jobs.services.envelopes import limits
 
 NOTHING = QueueTerms()
 
@@ -110,7 +111,7 @@ def _apply(terms: QueueTerms, draft: JobDraft, n: int, drafts: Sequence[JobDraft
     )
     if terms.default_retry:
         given, attempts = draft.retry_given
-        draft.retry = parse_policy(given, terms.retry_base(), max_attempts=attempts)
+        draft.retry = parse_policy(given, terms.retry_base(limits().retry), max_attempts=attempts)
     return draft
 
 

@@ -8,18 +8,11 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from jobs.conf import conf
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import Limits
 from jobs.domain.errors import Conflict, NotFound
 from scheduling.domain.cron import parse, runs
 from scheduling.domain.definition import NAME_PATTERN
 from scheduling.models import KEPT, WITH_NOW, CronEntry, CronRun
-
-
-def limits() -> Limits:
-    """Return the sizes that the job of a schedule must keep to."""
-    return Limits(conf().max_envelope_bytes, conf().max_meta_bytes)
 
 
 def entries(caller: Caller, tenant: str | None = None) -> QuerySet[CronEntry]:

@@ -11,11 +11,12 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
 from jobs.services.clock import now as database_now
+from jobs.services.envelopes import limits
 from scheduling.domain.cron import Interval, Plan, plan
 from scheduling.domain.definition import Definition
 from scheduling.domain.overlap import Overlap
 from scheduling.models import WITH_NOW, CronEntry
-from scheduling.services.cron_entries import find, limits
+from scheduling.services.cron_entries import find
 
 Check = Callable[[JobDraft], None]  # raises when the caller may not enqueue such a job
 TRIES = 5  # of two that register one name at once, one finds the other's

@@ -23,13 +23,13 @@ from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
+from jobs.services.envelopes import limits
 from jobs.services.show import live
 from jobs.services.tell import Told, tell
 from scheduling import queries
 from scheduling.domain.definition import draft
 from scheduling.domain.overlap import MAX_WAITING, Overlap, Reason
 from scheduling.models import KEPT, CronEntry, CronTurn
-from scheduling.services.cron_entries import limits
 from scheduling.services.cron_turns import settle
 
 ACTOR = "cron"

@@ -7,8 +7,9 @@ from django.db import transaction
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
+from jobs.services.envelopes import limits
 from scheduling.models import CronEntry
-from scheduling.services.cron_entries import find, limits
+from scheduling.services.cron_entries import find
 from scheduling.services.cron_register import Check, definition_of
 from scheduling.services.cron_run import Firing, make, note
 

@@ -37,6 +37,22 @@ def test_the_defaults_are_right(check: Any) -> None:
             {"DIRECT_DATABASE": "past"},
             "ojs.E005: OJS['DIRECT_DATABASE'] is 'past': no such database",
         ),
+        (
+            {"TRUSTED_PROXIES": ("10.0.0.1/8",)},
+            "ojs.E020: OJS['TRUSTED_PROXIES']: 10.0.0.1/8 has host bits set",
+        ),
+        (
+            {"TLS_SUBJECT_HEADER": "X-Subject"},
+            "ojs.E021: OJS['TLS_SUBJECT_HEADER'] is believed of nobody: set TRUSTED_PROXIES, too",
+        ),
+        (
+            {"APIKEY_HASHER": "md5"},
+            "ojs.E024: OJS['APIKEY_HASHER'] is 'md5': use one of sha256, argon2, scrypt",
+        ),
+        (
+            {"DEFAULT_ON_EXHAUSTION": "keep"},
+            "ojs.E023: OJS['DEFAULT_ON_EXHAUSTION'] is 'keep': use discard or dead_letter",
+        ),
         ({"MAX_BATCH": 0}, "ojs.E006: OJS['MAX_BATCH'] is 0: use a positive number"),
         (
             {"WORKER_SILENCE_MS": "30"},
@@ -75,3 +91,12 @@ def test_retention_may_be_without_bound(check: Any) -> None:
     unbounded = {f"RETENTION_{age}": "0" for age in ages}
 
     assert check(**unbounded, RETENTION_EVENT_ROWS=0, RETENTION_DEAD_LETTER_JOBS=0) == []
+
+
+def test_a_door_that_is_not_in_the_chain_is_named(check: Any, settings: Any) -> None:
+    settings.MIDDLEWARE = []
+
+    assert check(REQUIRE_TLS=True) == [
+        "ojs.E022: OJS['REQUIRE_TLS'] and ['TRUSTED_PROXIES'] need jobs.api.transport.Transport in"
+        " MIDDLEWARE"
+    ]

@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from tests.conftest import ROOT
 from tests.project.conftest import clean_environment
@@ -158,7 +160,34 @@ def test_two_names_of_one_setting_are_refused(variable: str, key: str) -> None:
 
 
 def test_31_a_protection_that_is_not_there_is_refused_by_name() -> None:
-    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_REQUIRE_TLS="true")
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_LOG_SAMPLE="0.5")
 
     assert done.returncode != 0
-    assert "OJS_REQUIRE_TLS is not a setting of this server" in done.stderr
+    assert "OJS_LOG_SAMPLE is not a setting of this server" in done.stderr
+
+
+def test_31_4_an_origin_that_is_none_is_refused() -> None:
+    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_CORS_ORIGINS="app.example")
+
+    assert done.returncode != 0
+    assert "corsheaders.E013" in done.stderr
+
+
+def test_31_4_the_deployment_check_is_clean_where_tls_is_required() -> None:
+    done = run(
+        "manage.py", "check", "--deploy", "--fail-level", "WARNING",
+        OJS_SECRET_KEY="aB3-x" * 12, OJS_REQUIRE_TLS="true",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.django_db
+def test_31_4_pages_have_the_headers_that_the_deployment_check_asks_for(settings: Any) -> None:
+    settings.SECURE_HSTS_SECONDS = 86_400
+    page = Client().get("/console/login/", secure=True)
+
+    assert page.headers["Strict-Transport-Security"] == "max-age=86400"
+    assert page.headers["X-Frame-Options"] == "DENY"
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+    assert page.cookies["csrftoken"]

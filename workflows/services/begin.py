@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import orjson
 from django.db import Error, transaction
 
-from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft, Limits, parse_job
+from jobs.domain.envelope import JobDraft, parse_job
 from jobs.domain.errors import OJSError
 from jobs.services.enqueue import enqueue
+from jobs.services.envelopes import limits
 from workflows import queries
 from workflows.domain.envelope import member
 from workflows.domain.limits import MAX_RESULTS_BYTES
@@ -80,6 +80,5 @@ def _draft(step: Due) -> JobDraft:
             f"the results for this job have {step.bytes} bytes, at most {MAX_RESULTS_BYTES} are"
             " passed on; pass references to large results"
         )
-    limits = Limits(conf().max_envelope_bytes, conf().max_meta_bytes)
-    draft = parse_job(jsonio.loads(step.request.encode()), limits=limits)
+    draft = parse_job(jsonio.loads(step.request.encode()), limits=limits())
     return member(draft, step.workflow_id, step.index, step.results)

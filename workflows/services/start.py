@@ -17,6 +17,7 @@ from workflows.domain.graph import dependents
 from workflows.domain.kinds import KIND_CODES, Callback, FlowState, StepState
 from workflows.domain.plan import Plan, StepPlan, slot_sizes, slots
 from workflows.domain.tenants import inherit
+from workflows.domain.tracing import originated
 
 END = -1  # Slot.target of the end of the workflow
 
@@ -38,6 +39,7 @@ def start(plan: Plan, caller: Caller = SYSTEM) -> str:
     `enqueue` does, or when steps name another tenant; nothing was stored then.
     """
     inherit(plan, caller)
+    caller = originated(caller)
     flows = list(_flows(_Flow(new_id(), plan, runs=True)))
     first = [
         (flow, n, draft)
@@ -94,6 +96,7 @@ def _flow_row(flow: _Flow, root_id: str, tenant: str, caller: Caller) -> dict[st
         "tenant": tenant,
         "caller": {
             "name": caller.name, "tenant": caller.tenant, "tenant_header": caller.tenant_header,
+            **({"stamps": caller.stamps} if caller.stamps else {}),
         },
         "callbacks": [step.callback for step in plan.steps if step.callback],
         "members": number,

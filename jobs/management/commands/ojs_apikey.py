@@ -55,6 +55,7 @@ def add_options(parser: CommandParser) -> None:
     parser.add_argument("--queues-enqueue", default="", help="comma-separated globs")
     parser.add_argument("--queues-fetch", default="", help="comma-separated globs")
     parser.add_argument("--job-types", default="", help="comma-separated globs")
+    parser.add_argument("--tls-subject", help="subject of a certificate that stands for the key")
     parser.add_argument("--expires-in", help="a duration, such as P90D or 90d")
 
 
@@ -71,6 +72,7 @@ def create(options: dict[str, Any]) -> str:
                 queues_fetch=_split(options["queues_fetch"]),
                 job_types=_split(options["job_types"]),
                 expires_at=None if until is None else _after(until),
+                tls_subject=options["tls_subject"],
             ),
             CALLER,
         )

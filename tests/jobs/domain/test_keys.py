@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.domain import keys
+from jobs.domain import hashers, keys
 
 
 def test_a_new_key_is_split_into_its_prefix_and_a_secret_that_matches_its_hash() -> None:
@@ -12,9 +12,9 @@ def test_a_new_key_is_split_into_its_prefix_and_a_secret_that_matches_its_hash()
 
     assert parts is not None
     assert parts[0] == prefix
-    assert keys.matches(parts[1], secret_hash)
+    assert hashers.matches(parts[1], secret_hash)
     assert prefix not in parts[1]
-    assert not keys.matches(parts[1][:-1] + "!", secret_hash)
+    assert not hashers.matches(parts[1][:-1] + "!", secret_hash)
 
 
 def test_no_two_keys_are_equal() -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
-from jobs.domain import keys
+from jobs.domain import hashers, keys
 from jobs.models import ApiKey
 from jobs.services import api_keys
 from tests.jobs.management.conftest import Manage
@@ -27,7 +27,7 @@ def test_a_key_is_printed_once_and_only_its_hash_is_kept(manage: Manage) -> None
     prefix, secret = keys.split(text) or ("", "")
     stored = ApiKey.objects.get()
     assert (stored.name, stored.prefix, stored.scopes) == ("ci", prefix, ["ojs:data:enqueue"])
-    assert keys.matches(secret, bytes(stored.secret_hash))
+    assert hashers.matches(secret, bytes(stored.secret_hash))
     assert secret not in manage("createapikey", "--list")
 
 

@@ -1,0 +1,70 @@
+"""What is believed of a request's way here: its source, its transport, its certificate.
+
+Spec: contract 31.4. Django middleware that is in the chain only while one of its settings is.
+What comes after it reads the source from `REMOTE_ADDR` and the transport from
+`request.is_secure()`, as it does without proxies.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.core.exceptions import MiddlewareNotUsed
+from django.http import HttpRequest, HttpResponse
+
+from jobs.api.access import SUBJECT
+from jobs.api.base import plain_error
+from jobs.conf import conf
+from jobs.domain import peers
+from jobs.domain.errors import TLSRequired
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+FORWARDED_FOR, FORWARDED_PROTO = "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO"
+REASON: Final = {"reason": "tls_required"}
+# probes of the machine itself have no certificate
+HEALTH: Final = frozenset(
+    {"/health", "/healthz", "/livez", "/ready", "/readyz", "/ojs/v1/health", "/v1/health"}
+)
+
+
+class Transport:
+    """Believes trusted proxies, forgets what others forward, and refuses plain HTTP if told so."""
+
+    def __init__(self, get_response: Handler) -> None:
+        """Stay out of the chain where nothing asks for it."""
+        if not (conf().require_tls or conf().trusted_proxies):
+            raise MiddlewareNotUsed
+        self._next = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Settle where the request comes from, then answer it."""
+        if conf().trusted_proxies:
+            _settle(request.META)
+        if conf().require_tls and not request.is_secure() and request.path_info not in HEALTH:
+            return plain_error(TLSRequired("plain HTTP is not served", details=REASON), request)
+        return self._next(request)
+
+
+def _settle(meta: dict[str, Any]) -> None:
+    """Take over what a trusted peer forwards; drop it where anyone may have written it."""
+    trusted = peers.networks(conf().trusted_proxies)
+    peer = str(meta.get("REMOTE_ADDR", ""))
+    subject = meta.pop(_header(conf().tls_subject_header or ""), None)
+    forwarded = meta.get(FORWARDED_FOR)
+    if not peers.is_within(peer, trusted):
+        meta.pop(FORWARDED_FOR, None)
+        meta.pop(FORWARDED_PROTO, None)
+        return
+    if forwarded:
+        meta["REMOTE_ADDR"] = peers.client_of(peer, [forwarded], trusted)
+    if protocol := meta.get(FORWARDED_PROTO):
+        # the nearest proxy's word is the last; a client may have sent those before
+        secure = protocol.rpartition(",")[2].strip().lower() == "https"
+        meta["wsgi.url_scheme"] = "https" if secure else "http"
+    if subject:
+        meta[SUBJECT] = subject.strip()
+
+
+def _header(name: str) -> str:
+    """Return the key of a header in META; that of no header for an empty name."""
+    return f"HTTP_{name.upper().replace('-', '_')}"

@@ -1,0 +1,63 @@
+"""How secrets of API keys are hashed. Spec: contract 31.2.
+
+A secret has 256 random bits, so the fast hash cannot be searched and is the default. The slow ones
+are for those whose rules ask for one. A stored hash says which it is, so keys of all three
+open at the same time: SHA-256 is its 32 bare bytes, the others are text with their parameters.
+"""
+
+import hashlib
+import hmac
+import secrets
+from base64 import b64decode, b64encode
+from typing import Final
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+HASHERS: Final = ("sha256", "argon2", "scrypt")
+SCRYPT: Final = b"$scrypt$"
+ARGON2: Final = b"$argon2"
+# 16 MiB and about 50 ms, as is recommended for interactive logins
+COST, BLOCK, LANES, SALT_BYTES, HASH_BYTES = 16_384, 8, 1, 16, 32
+MEMORY: Final = 64 * 1024 * 1024  # more than a hash takes: OpenSSL's own bound is below that
+
+_argon2: Final = PasswordHasher()  # the library's parameters, which are those of RFC 9106
+
+
+def hashed(secret: str, hasher: str) -> bytes:
+    """Hash a secret as it is stored."""
+    if hasher == "argon2":
+        return _argon2.hash(secret).encode()
+    if hasher == "scrypt":
+        salt = secrets.token_bytes(SALT_BYTES)
+        return b"$".join((SCRYPT[:-1], b64encode(salt), b64encode(_scrypt(secret, salt))))
+    return fast(secret)
+
+
+def fast(secret: str) -> bytes:
+    """Return the SHA-256 of a secret."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def is_slow(stored: bytes) -> bool:
+    """Tell whether comparing with this hash takes long."""
+    return stored.startswith((SCRYPT, ARGON2)) and len(stored) != hashlib.sha256().digest_size
+
+
+def matches(secret: str, stored: bytes) -> bool:
+    """Tell whether this is the hash of the secret, in constant time."""
+    if not is_slow(stored):
+        return hmac.compare_digest(fast(secret), stored)
+    if stored.startswith(SCRYPT):
+        salt, expected = stored.removeprefix(SCRYPT).split(b"$")
+        return hmac.compare_digest(_scrypt(secret, b64decode(salt)), b64decode(expected))
+    try:
+        return _argon2.verify(stored, secret)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def _scrypt(secret: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(
+        secret.encode(), salt=salt, n=COST, r=BLOCK, p=LANES, maxmem=MEMORY, dklen=HASH_BYTES
+    )

@@ -1,0 +1,28 @@
+"""W3C trace context, as headers bring it. Spec: contract 32.2."""
+
+import re
+from typing import Final
+
+# version 00 ends here; later ones may say more after another dash, and ff is none
+TRACEPARENT: Final = re.compile(
+    r"(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]*)?"
+)
+VISIBLE: Final = re.compile("[ -~]+")
+TRACE: Final = frozenset({"traceparent", "tracestate"})
+MAX_PARENT: Final = 256  # characters
+MAX_STATE: Final = 512
+
+
+def trace_context(traceparent: str | None, tracestate: str | None) -> dict[str, str]:
+    """Return both as members of meta: {} for a traceparent that is none, which W3C has ignored."""
+    if traceparent is None or not _is_parent(traceparent):
+        return {}
+    found = {"traceparent": traceparent}
+    if tracestate and len(tracestate) <= MAX_STATE and VISIBLE.fullmatch(tracestate):
+        found["tracestate"] = tracestate
+    return found
+
+
+def _is_parent(text: str) -> bool:
+    match = TRACEPARENT.fullmatch(text) if len(text) <= MAX_PARENT else None
+    return match is not None and (match[1] != "00" or match[2] is None)

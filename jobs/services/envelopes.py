@@ -1,0 +1,24 @@
+"""What the settings say of envelopes. Spec: contract 1.6, 28.1, 31.3."""
+
+from dataclasses import replace
+from functools import cache
+
+from jobs.conf import conf, read_anew
+from jobs.domain.envelope import Limits
+from jobs.domain.retry import DEFAULT_POLICY
+
+
+@cache
+def limits() -> Limits:
+    """Return what an envelope must keep to, whoever sends it."""
+    return Limits(
+        max_envelope_bytes=conf().max_envelope_bytes,
+        max_meta_bytes=conf().max_meta_bytes,
+        types=conf().job_types,
+        takes_unknown=not conf().strict_attributes,
+        takes_newlines=not conf().meta_reject_newlines,
+        retry=replace(DEFAULT_POLICY, on_exhaustion=conf().default_on_exhaustion),
+    )
+
+
+read_anew(limits)

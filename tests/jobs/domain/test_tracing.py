@@ -1,0 +1,37 @@
+"""W3C trace context. Spec: contract 32.2."""
+
+import pytest
+
+from jobs.domain.tracing import trace_context
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize("parent", [PARENT, PARENT.replace("00-", "01-", 1) + "-more"])
+def test_a_trace_is_taken_with_its_state(parent: str) -> None:
+    assert trace_context(parent, "a=1,b=2") == {"traceparent": parent, "tracestate": "a=1,b=2"}
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        None,
+        "",
+        PARENT.upper(),
+        PARENT + "-more",
+        PARENT + "\n",
+        PARENT.replace("00-", "ff-", 1),
+        PARENT.replace("00-", "0-", 1),
+        PARENT[:-1],
+        "00-" + "0" * 32 + "-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-" + "0" * 16 + "-01",
+        "01" + PARENT[2:] + "-" + "x" * 300,
+    ],
+)
+def test_what_is_no_trace_is_ignored_with_its_state(parent: str | None) -> None:
+    assert trace_context(parent, "a=1") == {}
+
+
+@pytest.mark.parametrize("state", [None, "", "x" * 513, "a=\x01", "a=1\n"])
+def test_a_state_that_is_none_leaves_the_trace(state: str | None) -> None:
+    assert trace_context(PARENT, state) == {"traceparent": PARENT}
