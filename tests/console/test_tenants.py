@@ -19,9 +19,11 @@ from jobs.domain.claim import FetchRequest
 from jobs.models import Audit, TenantPeriod
 from jobs.services.fetch import fetch
 from jobs.services.fold import fold
+from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import Definition, QuotaMode, Rate, Source, Standing, TenantLimits
-from tenancy.models import Tenant
-from tenancy.services import tenants
+from tenancy.domain.throttle import Action, Hold
+from tenancy.models import Tenant, Throttle
+from tenancy.services import noise, tenants
 from tests.console.conftest import WAIT_MS
 from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.console.test_pools import act, words
@@ -31,7 +33,10 @@ expect.set_options(timeout=WAIT_MS)
 LIMITS = TenantLimits(
     max_concurrency=2, max_enqueue_rate=Rate(300, 60_000), max_queue_depth=100, max_scheduled=7
 )
-VERBS = ("tenant-suspend", "tenant-resume", "tenant-limit", "tenant-delete", "tenant-delete-force")
+VERBS = (
+    "tenant-suspend", "tenant-resume", "tenant-release", "tenant-limit", "tenant-delete",
+    "tenant-delete-force",
+)  # fmt: skip
 
 
 def put(name: str = "blue", /, **said: Any) -> None:
@@ -192,6 +197,63 @@ def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
 
     assert [cost(address) for address in pages] == before
     assert max(before) <= MOST_STATEMENTS
+
+
+def test_mt_9_1_a_noisy_tenants_come_first_with_their_signals(console: Client) -> None:
+    put("busy")
+    put("noisy")
+    did("busy", enqueued=90)
+    noise.note(
+        {
+            "noisy": (
+                Signal(Reason.QUEUE_DEPTH, 500, 3, 10),
+                Signal(Reason.ENQUEUE_RATE, 20, 1.5, 5),
+                Signal(Reason.ACTIVE, 30, 40, 0.5),
+                Signal(Reason.ERROR_RATE, 0.5, 0.01, 3),
+            )
+        }
+    )
+
+    answer = console.get(url("tenants"))
+
+    assert [line.row.id for line in answer.context["loud"]] == ["noisy"]
+    assert listed(console)[:2] == ["noisy", "busy"]
+    assert listed(console, loud="1") == ["noisy"]
+    shown = words(answer.content.decode())
+    for said in (
+        "500 wait, of others 3", "1200 new jobs a minute, of others 90", "30 of 40 active jobs",
+        "50% of its attempts fail, of others 1%",
+    ):  # fmt: skip
+        assert said in shown
+
+
+def throttle(name: str) -> None:
+    """Take most of its weight from a tenant."""
+    until = timezone.now() + timedelta(minutes=5)
+    Throttle.objects.create(
+        tenant_id=name, hold=Hold.APPLIED, action=Action.WEIGHT, factor=0.2, had=10,
+        reasons=["active_ratio_exceeded"], until=until,
+    )  # fmt: skip
+
+
+def test_mt_9_2_c_throttled_tenant_is_shown_and_released(console: Client) -> None:
+    put("blue", weight=10.0)
+    put("red")
+    throttle("blue")
+    of("blue")
+    of("red")
+
+    shown = words(text(console, url("tenants")))
+    assert "throttled: weight 2 instead of 10" in shown
+    assert "66.7 %" in shown
+    assert "weight 2 instead of 10" in words(text(console, url("tenant", "blue")))
+    told = act(console, "tenant-release", id="blue", reason="it was a test")
+
+    assert "is not throttled" in told
+    assert Throttle.objects.get().hold == Hold.LIFTED
+    assert "instead of 10" not in text(console, url("tenants"))
+    entry = Audit.objects.get(action="tenant.throttle_released")
+    assert (entry.actor, entry.reason) == ("console:operator", "it was a test")
 
 
 # --- one tenant -----------------------------------------------------------------------------------
