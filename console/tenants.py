@@ -206,12 +206,12 @@ def in_words(signal: Signal) -> str:
     """Say what a tenant does more than others."""
     value, others = signal.value, signal.compared_with
     if signal.reason is Reason.QUEUE_DEPTH:
-        return f"{value:.0f} wait, of others {others:.0f}"
+        return f"{value:.0f} wait, others: {others:.0f}"
     if signal.reason is Reason.ENQUEUE_RATE:
-        return f"{value * 60:.0f} new jobs a minute, of others {others * 60:.0f}"
+        return f"{value * 60:.0f} new jobs a minute, others: {others * 60:.0f}"
     if signal.reason is Reason.ACTIVE:
         return f"{value:.0f} of {others:.0f} active jobs"
-    return f"{value:.0%} of its attempts fail, of others {others:.0%}"
+    return f"{value:.0%} of its attempts fail, others: {others:.0%}"
 
 
 @dataclass(frozen=True, slots=True)

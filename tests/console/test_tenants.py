@@ -221,8 +221,8 @@ def test_mt_9_1_a_noisy_tenants_come_first_with_their_signals(console: Client) -
     assert listed(console, loud="1") == ["noisy"]
     shown = words(answer.content.decode())
     for said in (
-        "500 wait, of others 3", "1200 new jobs a minute, of others 90", "30 of 40 active jobs",
-        "50% of its attempts fail, of others 1%",
+        "500 wait, others: 3", "1200 new jobs a minute, others: 90", "30 of 40 active jobs",
+        "50% of its attempts fail, others: 1%",
     ):  # fmt: skip
         assert said in shown
 
