@@ -71,10 +71,10 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
         """Configure the tenant by the service."""
-        row, _ = tenants.put(
-            form.tenant(), form.definition, caller_of(request), reason=form.cleaned_data["reason"]
-        )
-        obj.pk = row.pk
+        said, who = form.definition, caller_of(request)
+        reason = form.cleaned_data["reason"]
+        _unless_refused(lambda: tenants.put(form.tenant(), said, who, reason=reason))
+        obj.pk = form.tenant()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Name the tenants that cannot be deleted, and why."""
@@ -109,7 +109,7 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         messages.success(request, f"{len(queryset)} tenants are {standing} now.")
 
 
-def _unless_refused(work: Callable[[], None]) -> None:
+def _unless_refused(work: Callable[[], object]) -> None:
     try:
         work()
     except OJSError as problem:

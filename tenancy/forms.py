@@ -138,9 +138,13 @@ class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the sche
         try:
             self.definition = parse_tenant(self.tenant(), _body(given))
         except OJSError as problem:
-            name, words = wrong(problem)
-            self.add_error(name if name in self.fields else None, words)
+            self.refuse(problem)
         return dict(given)
+
+    def refuse(self, problem: OJSError) -> None:
+        """Tell what the request was refused for, by the field if it is about one."""
+        name, words = _wrong(problem)
+        self.add_error(name if name in self.fields else None, words)
 
     def _post_clean(self) -> None:
         """Leave the row alone: a service stores what the form says."""
@@ -196,7 +200,7 @@ def one_limit(name: str, text: str, before: TenantLimits) -> TenantLimits:
     return codec.decode_limits({"limits": {name: value}}, before)
 
 
-def wrong(problem: OJSError) -> tuple[str, str]:
+def _wrong(problem: OJSError) -> tuple[str, str]:
     """Return the field that a refusal is about, and what is wrong with it in words."""
     path = str(problem.details.get("field", "")).removeprefix("limits.")
     name = {f"{RATE}.limit": RATE, f"{RATE}.period": PERIOD}.get(path, path)

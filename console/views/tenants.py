@@ -9,7 +9,7 @@ from django.urls import reverse
 from console.callers import caller_of
 from console.pages import Page
 from console.tenants import MINUTES, TenantFilter, detail, line_of, page
-from jobs.domain.errors import NotFound
+from jobs.domain.errors import NotFound, OJSError
 from jobs.services.audit import done_to
 from tenancy.conf import conf
 from tenancy.domain.tenant import Standing
@@ -98,9 +98,14 @@ class TenantEdit(Page):
         form = TenantForm(request.POST, instance=self._before())
         if not form.is_valid():
             return self._shown(form, 400)
-        row, is_new = tenants.put(
-            form.tenant(), form.definition, caller_of(request), reason=form.cleaned_data["reason"]
-        )
+        reason = form.cleaned_data["reason"]
+        try:
+            row, is_new = tenants.put(
+                form.tenant(), form.definition, caller_of(request), reason=reason
+            )
+        except OJSError as problem:
+            form.refuse(problem)
+            return self._shown(form, 400)
         told = "is there now" if is_new else "is stored: it counts from now on"
         messages.success(request, f"Tenant {row.id} {told}.")
         return HttpResponseRedirect(reverse("ojs_console:tenant", args=[row.id]))

@@ -16,6 +16,7 @@ from playwright.sync_api import Page, expect
 
 from console.tenants import SIZE, TenantFilter, page
 from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import Unprocessable
 from jobs.models import Audit, TenantPeriod
 from jobs.services.fetch import fetch
 from jobs.services.fold import fold
@@ -316,6 +317,15 @@ def test_audit_is_for_those_who_may_see_it(viewer: User) -> None:
     assert "secret reason" not in text(client, url("tenant", "blue"))
 
 
+def test_audit_log_is_searched_by_what_something_was_done_to(console: Client) -> None:
+    put("blue")
+    put("red")
+
+    found = console.get(url("audit", target="blue")).context["entries"]
+
+    assert [entry.target for entry in found] == ["blue"]
+
+
 # --- forms ----------------------------------------------------------------------------------------
 
 
@@ -405,6 +415,22 @@ def test_form_says_what_is_wrong_by_the_field_and_keeps_the_rest(
     assert re.search(rf'<(input|select)[^>]* name="{field}"[^>]*aria-invalid="true"', page_)
     assert 'value="77"' in page_ or "max_scheduled" in fields
     assert Tenant.objects.count() == 1
+
+
+def test_what_the_service_refuses_is_told_by_the_field(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object, **_more: object) -> None:
+        raise Unprocessable.field("isolation", "must wait until its jobs have ended")
+
+    monkeypatch.setattr(tenants, "put", refuse)
+
+    answer = console.post(url("tenant_new"), form())
+
+    assert answer.status_code == 400
+    assert answer.context["form"].errors == {
+        "isolation": ["It must wait until its jobs have ended."]
+    }
 
 
 # --- actions --------------------------------------------------------------------------------------
