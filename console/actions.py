@@ -33,10 +33,15 @@ Run = Callable[[QueryDict, Caller], str]  # (the form, who) to what happened
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A verb and the permission it takes."""
+    """A verb and the permissions it takes."""
 
     permission: str
     run: Run
+    also: tuple[str, ...] = ()
+
+    def is_allowed(self, user: Any) -> bool:
+        """Tell whether a user has them all."""
+        return bool(user.has_perms((self.permission, *self.also)))
 
 
 def _retry(form: QueryDict, who: Caller) -> str:
@@ -160,6 +165,13 @@ if apps.is_installed("scheduling"):
         verb: Action(f"ojs_scheduling.{permission}_poolrow", run)
         for verb, (permission, run) in pool_actions.ACTIONS.items()
     }
+if apps.is_installed("tenancy"):
+    from console import tenant_actions
+
+    ACTIONS |= {
+        verb: Action(permissions[0], run, permissions[1:])
+        for verb, (permissions, run) in tenant_actions.ACTIONS.items()
+    }
 if apps.is_installed("webhooks"):
     from console import webhook_actions
 
@@ -198,7 +210,7 @@ class Act(LoginRequiredMixin, View):
         action = ACTIONS.get(verb)
         if action is None:
             raise Http404
-        if not request.user.has_perm(action.permission):
+        if not action.is_allowed(request.user):
             raise PermissionDenied
         try:
             messages.success(request, action.run(request.POST, caller_of(request)))

@@ -16,6 +16,7 @@ NAVIGATION = (
     ("workflows", "Workflows"),
     ("limits", "Limits"),
     ("pools", "Pools"),
+    ("tenants", "Tenants"),
     ("workers", "Workers"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
@@ -26,6 +27,7 @@ OPTIONAL = {
     "workflows": "workflows",
     "crons": "scheduling",
     "pools": "scheduling",
+    "tenants": "tenancy",
     "webhooks": "webhooks",
 }
 

@@ -55,6 +55,15 @@ if apps.is_installed("scheduling"):
         path("pools/<str:name>/edit/", PoolEdit.as_view(), name="pool_edit"),
         path("new-pool/", PoolEdit.as_view(), name="pool_new"),  # any name may be that of a pool
     ]
+if apps.is_installed("tenancy"):
+    from console.views.tenants import TenantDetail, TenantEdit, Tenants
+
+    urlpatterns += [
+        path("tenants/", Tenants.as_view(), name="tenants"),
+        path("tenants/<str:tenant_id>/", TenantDetail.as_view(), name="tenant"),
+        path("tenants/<str:tenant_id>/edit/", TenantEdit.as_view(), name="tenant_edit"),
+        path("new-tenant/", TenantEdit.as_view(), name="tenant_new"),  # any word may be an id
+    ]
 if apps.is_installed("webhooks"):  # pages of an extension, for projects that have it
     from console.views.webhooks import DeliveryPage, Webhooks
 

@@ -277,7 +277,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
                 expires_at=asked["expires_at"],
                 tls_subject=asked["tls_subject"],
             ),
-            _caller(request),
+            caller_of(request),
         )
         obj.pk, obj.prefix = made.pk, made.prefix
         messages.warning(request, f"Copy the key now, it is not shown again: {text}")
@@ -285,7 +285,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     @admin.action(description="Revoke the chosen keys", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Revoke for good."""
-        who = _caller(request)
+        who = caller_of(request)
         revoked = sum(api_keys.revoke(key.prefix, who) for key in queryset)
         self.message_user(request, f"{revoked} keys revoked.")
 
@@ -293,14 +293,14 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     def rotate(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Rotate, and show the new texts this one time; the old secrets open for a day yet."""
         for key in queryset:
-            text = api_keys.rotate(key.prefix, caller=_caller(request))
+            text = api_keys.rotate(key.prefix, caller=caller_of(request))
             if text is None:
                 messages.error(request, f"{key} is not valid any more.")
             else:
                 messages.warning(request, f"Copy the new key now, it is not shown again: {text}")
 
 
-def _caller(request: HttpRequest) -> Caller:
-    """Who acts, as the audit log names them."""
+def caller_of(request: HttpRequest) -> Caller:
+    """Return who acts, as the audit log names them."""
     who = f"admin:{request.user.get_username()}"
     return Caller(who, address=request.META.get("REMOTE_ADDR"))

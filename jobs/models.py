@@ -910,9 +910,10 @@ class Audit(models.Model):
         db_table = "ojs_audit"
         verbose_name, verbose_name_plural = "audit entry", "audit entries"
         indexes = [
-            # the audit lists of one action and of one actor
+            # the audit lists of one action, of one actor and of what one thing was done to
             models.Index(fields=["action", "id"], name="ojs_audit_action"),
             models.Index(fields=["actor", "id"], name="ojs_audit_actor"),
+            models.Index(fields=["target", "id"], name="ojs_audit_target"),
             # retention: the oldest
             models.Index(fields=["at"], name="ojs_audit_at"),
         ]

@@ -1,9 +1,21 @@
-"""Tenants in Django admin: to read; changes go through services."""
+"""Tenants in Django admin; changes go through the services that the API calls."""
 
-from django.contrib import admin
+from collections.abc import Callable
+from typing import Any
 
-from jobs.admin import ReadOnly
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from jobs.admin import BoundedPaginator, ReadOnly, caller_of
+from jobs.domain.errors import OJSError
 from tenancy import models
+from tenancy.domain.tenant import Standing
+from tenancy.forms import LIMITS, MEMBERS, TenantForm
+from tenancy.services import tenants
+
+SHOWN = ("state", "source", "created_at", "updated_at")
 
 
 @admin.register(models.Throttle)
@@ -16,13 +28,89 @@ class ThrottleAdmin(ReadOnly):
 
 
 @admin.register(models.Tenant)
-class TenantAdmin(ReadOnly):
-    """Tenants, their limits and weights."""
+class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+    """Tenants, their limits and weights; who has jobs that have not ended is not deleted here."""
 
+    form = TenantForm
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_per_page = 50
     list_display = (
-        "id", "name", "state", "source", "max_concurrency", "enqueue_limit", "enqueue_period_ms",
-        "max_queue_depth", "max_scheduled", "fairness_weight", "quota_mode", "updated_at",
+        "id", "name", "state", "source", "max_concurrency", "enqueue_rate", "max_queue_depth",
+        "max_scheduled", "fairness_weight", "quota_mode", "updated_at",
     )  # fmt: skip
     list_filter = ("state", "source", "quota_mode")
     search_fields = ("id", "name")
+    search_help_text = "A part of the id or the name"
     ordering = ("id",)
+    readonly_fields = SHOWN
+    actions = ("suspend", "resume")
+
+    @admin.display(description="new jobs")
+    def enqueue_rate(self, row: models.Tenant) -> str:
+        """Show the rate in words."""
+        if row.enqueue_limit is None or row.enqueue_period_ms is None:
+            return "-"
+        return f"{row.enqueue_limit} in {row.enqueue_period_ms / 1000:g} s"
+
+    def get_fieldsets(self, request: HttpRequest, obj: models.Tenant | None = None) -> Any:
+        """Show the form's fields; who it is, is asked of a new one alone."""
+        members = ["tenant_id"] * (obj is None) + list(MEMBERS)
+        shown = SHOWN if obj is not None else ()
+        return [
+            (None, {"fields": [*shown, *members]}),
+            ("Limits", {"fields": list(LIMITS)}),
+            ("Why", {"fields": ["reason"]}),
+        ]
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: models.Tenant,
+        form: Any,
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        """Configure the tenant by the service."""
+        said, who = form.definition, caller_of(request)
+        reason = form.cleaned_data["reason"]
+        _unless_refused(lambda: tenants.put(form.tenant(), said, who, reason=reason))
+        obj.pk = form.tenant()
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name the tenants that cannot be deleted, and why."""
+        found, counted, _, kept = super().get_deleted_objects(objs, request)
+        obstacles = [str(problem) for row in objs if (problem := tenants.obstacle(row))]
+        return found, counted, set(), [*kept, *obstacles]  # its throttle goes with it
+
+    def delete_model(self, request: HttpRequest, obj: models.Tenant) -> None:
+        """Delete by the service; what came between is refused."""
+        _unless_refused(lambda: tenants.delete(str(obj.pk), caller_of(request)))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
+        """Delete each by the service."""
+        for row in queryset:
+            self.delete_model(request, row)
+
+    @admin.action(description="Suspend the chosen tenants", permissions=["change"])
+    def suspend(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
+        """Refuse their new jobs and start none."""
+        self._set(request, queryset, Standing.SUSPENDED)
+
+    @admin.action(description="Resume the chosen tenants", permissions=["change"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
+        """Let them go on."""
+        self._set(request, queryset, Standing.ACTIVE)
+
+    def _set(
+        self, request: HttpRequest, queryset: QuerySet[models.Tenant], standing: Standing
+    ) -> None:
+        for row in queryset:
+            tenants.set_standing(str(row.pk), standing, caller_of(request))
+        messages.success(request, f"{len(queryset)} tenants are {standing} now.")
+
+
+def _unless_refused(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except OJSError as problem:
+        raise PermissionDenied(str(problem)) from problem

@@ -172,9 +172,32 @@ def pool_link(name: str | None) -> SafeString | str:
 
 
 @register.filter
-def tenant(name: str) -> str:
-    """Show a tenant; jobs that named none belong to the default one."""
-    return NOTHING if name == DEFAULT_TENANT else name
+def tenant(name: str | None) -> SafeString | str:
+    """Show a tenant, leading to its page; jobs that named none belong to the default one."""
+    if not name or name == DEFAULT_TENANT:
+        return NOTHING
+    if not apps.is_installed("tenancy"):
+        return name
+    return format_html('<a href="{}">{}</a>', reverse("ojs_console:tenant", args=[name]), name)
+
+
+@register.filter
+def rate(per_minute: float) -> str:
+    """Show how often something happens a minute."""
+    return number(round(per_minute)) if per_minute >= 10 or not per_minute else f"{per_minute:.1f}"  # noqa: PLR2004 - two digits
+
+
+@register.simple_tag
+def tenant_tile(tenant_id: str, state: State, count: int) -> SafeString:
+    """Show a tenant's jobs in a state as a tile that leads to them."""
+    return format_html(
+        '<a class="tile {}" href="{}?{}"><strong>{}</strong>{}</a>',
+        state.value,
+        reverse("ojs_console:jobs"),
+        urlencode({"state": state.value, "tenant": tenant_id}),
+        number(count),
+        state.value,
+    )
 
 
 @register.filter
@@ -214,12 +237,14 @@ def waiting(jobs: dict[State, int]) -> str:
 
 
 @register.simple_tag
-def count_link(queue: QueueStats, state: str) -> SafeString:
-    """Show a queue's jobs in a state as a table cell that leads to them."""
+def count_link(queue: QueueStats, state: str, tenant: str = "") -> SafeString:
+    """Show a queue's jobs in a state, of a tenant if given, as a table cell that leads to them."""
     count = queue.jobs[State(state)]
     if not count:
         return format_html('<td class="n quiet">{}</td>', 0)
-    query = urlencode({"state": state, "queue": queue.name})
+    query = urlencode(
+        {"state": state, "queue": queue.name} | ({"tenant": tenant} if tenant else {})
+    )
     return format_html(
         '<td class="n"><a href="{}?{}">{}</a></td>',
         reverse("ojs_console:jobs"),

@@ -11,7 +11,7 @@ PAGE = re.compile(r"[1-9][0-9]{0,2}")
 
 
 class Audit(Page):
-    """Entries by action and actor, latest first."""
+    """Entries by action, actor and target, latest first."""
 
     permission_required = "ojs_jobs.view_audit"
     template_name = "ojs/console/audit.html"
@@ -19,12 +19,13 @@ class Audit(Page):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""
-        given = {name: self._text(name) for name in ("action", "actor")}
+        given = {name: self._text(name) for name in ("action", "actor", "target")}
         raw = self.request.GET.get("page", "")
         number = int(raw) if PAGE.fullmatch(raw) else 1
         found, total = entries(
-            action=given["action"], actor=given["actor"], limit=SIZE, offset=(number - 1) * SIZE
-        )
+            action=given["action"], actor=given["actor"], target=given["target"],
+            limit=SIZE, offset=(number - 1) * SIZE,
+        )  # fmt: skip
         return super().get_context_data(
             entries=found,
             wanted=given,

@@ -327,7 +327,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'audit entry',
                 'verbose_name_plural': 'audit entries',
                 'db_table': 'ojs_audit',
-                'indexes': [models.Index(fields=['action', 'id'], name='ojs_audit_action'), models.Index(fields=['actor', 'id'], name='ojs_audit_actor'), models.Index(fields=['at'], name='ojs_audit_at')],
+                'indexes': [models.Index(fields=['action', 'id'], name='ojs_audit_action'), models.Index(fields=['actor', 'id'], name='ojs_audit_actor'), models.Index(fields=['target', 'id'], name='ojs_audit_target'), models.Index(fields=['at'], name='ojs_audit_at')],
             },
         ),
         migrations.CreateModel(

@@ -94,9 +94,16 @@ def forget_samples() -> None:
 
 
 def entries(
-    *, action: str | None, actor: str | None, limit: int, offset: int
+    *, action: str | None, actor: str | None, limit: int, offset: int, target: str | None = None
 ) -> tuple[list[Audit], int]:
     """List entries, latest first; returns a page and the total, counted up to MOST."""
-    wanted = {name: value for name, value in (("action", action), ("actor", actor)) if value}
+    asked = {"action": action, "actor": actor, "target": target}
+    wanted = {name: value for name, value in asked.items() if value}
     found = Audit.objects.filter(**wanted).order_by("-id")
     return list(found[offset : offset + limit]), found[:MOST].count()
+
+
+def done_to(target: str, kind: str, *, limit: int) -> list[Audit]:
+    """List what was done to one thing by actions of a kind, such as `tenant`, latest first."""
+    found = Audit.objects.filter(target=target, action__startswith=f"{kind}.")
+    return list(found.order_by("-id")[:limit])

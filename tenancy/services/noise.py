@@ -10,7 +10,8 @@ from django.db.models.functions import Now
 
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
-from tenancy.models import Noise
+from tenancy.domain.throttle import Hold
+from tenancy.models import Noise, Throttle
 
 MISSED = 3  # looks after which nobody says any more that a tenant is noisy
 
@@ -19,6 +20,12 @@ def fresh() -> QuerySet[Noise]:
     """Return what the last looks found: nothing where nobody looks any more."""
     since = timedelta(milliseconds=MISSED * conf().noise_interval_ms)
     return Noise.objects.filter(seen_at__gt=Now() - since)
+
+
+def loud() -> list[str]:
+    """Return the ids of tenants that are noisy, or that something is taken from; one statement."""
+    held = Throttle.objects.filter(hold=Hold.APPLIED).values_list("tenant_id")
+    return [one for (one,) in fresh().values_list("tenant").union(held)]
 
 
 def signals(tenants: Collection[str]) -> dict[str, tuple[Signal, ...]]:

@@ -3,7 +3,7 @@
 Numbers of jobs are exact; rates, shares and counts of a day are as of the last fold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -14,7 +14,6 @@ from jobs.services.clock import now
 from jobs.services.rates import Rates, Spell, history, rates
 from tenancy import queries
 from tenancy.domain.noise import Signal
-from tenancy.domain.tenant import Rate
 from tenancy.domain.throttle import Throttled
 from tenancy.models import Tenant
 from tenancy.queries import Usage
@@ -97,7 +96,7 @@ def stats(tenant_id: str) -> Stats:
         sum(point.completed for point in lately),
         sum(point.failed for point in lately),
         rates(tenant=tenant_id),
-        _used(row, summary),
+        used([row], {tenant_id: summary})[tenant_id],
         round(weight / shares.weights, 4) if shares.is_eligible and shares.weights else 0.0,
         round(shares.started / shares.started_by_all, 4) if shares.started_by_all else 0.0,
     )
@@ -109,22 +108,30 @@ def _day() -> Spell:
     return Spell(MINUTE, minute - timedelta(days=1), minute + timedelta(minutes=1))
 
 
-def _used(row: Tenant, summary: Summary) -> dict[str, tuple[int, int]]:
-    """Return the limits that are set, with what is used of them."""
-    limits, jobs = limits_of(row), summary.jobs
+def used(
+    tenants: Sequence[Tenant], counted: Mapping[str, Summary]
+) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return the limits that are set of each tenant by name, with what is used of them.
+
+    One statement where one has a rate, else none.
+    """
+    rates_of = {row.id: rate for row in tenants if (rate := limits_of(row).max_enqueue_rate)}
+    periods = {one: rate.period_ms for one, rate in rates_of.items()}
+    usage = queries.usage(periods) if periods else {}
+    return {
+        row.id: _used(row, counted[row.id].jobs, usage.get(row.id, Usage()).came) for row in tenants
+    }
+
+
+def _used(row: Tenant, jobs: Mapping[State, int], came: int) -> dict[str, tuple[int, int]]:
+    limits = limits_of(row)
     rate = limits.max_enqueue_rate
-    used: dict[str, tuple[int | None, int]] = {
+    found: dict[str, tuple[int | None, int]] = {
         "max_concurrency": (limits.max_concurrency, jobs[State.ACTIVE]),
-        "max_enqueue_rate": (rate and rate.limit, _came(row.id, rate)),
+        "max_enqueue_rate": (rate and rate.limit, came),
         "max_queue_depth": (
             limits.max_queue_depth, jobs[State.AVAILABLE] + jobs[State.SCHEDULED],
         ),
         "max_scheduled": (limits.max_scheduled, jobs[State.SCHEDULED]),
     }  # fmt: skip
-    return {name: (most, held) for name, (most, held) in used.items() if most is not None}
-
-
-def _came(tenant_id: str, rate: Rate | None) -> int:
-    if rate is None:
-        return 0
-    return queries.usage({tenant_id: rate.period_ms}).get(tenant_id, Usage()).came
+    return {name: (most, held) for name, (most, held) in found.items() if most is not None}

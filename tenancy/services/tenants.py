@@ -1,6 +1,6 @@
 """Tenants: configured, suspended, listed, deleted. Spec: MT 8, 9.3, 10, 15.1, contract 21 §2."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from jobs.domain.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.errors import NotFound, Unprocessable
+from jobs.domain.errors import NotFound, OJSError, Unprocessable
 from jobs.domain.states import TERMINAL
 from jobs.services import bulk, lanes, terms
 from jobs.services.audit import audited
@@ -59,6 +59,14 @@ def _locking() -> QuerySet[Tenant]:
     return _rows().select_for_update(of=("self",))
 
 
+def named(ids: Sequence[str]) -> list[Tenant]:
+    """Return the tenants of these ids that are there, the default one always."""
+    found = _rows().in_bulk(ids)
+    if conf().default in ids:
+        found.setdefault(conf().default, Tenant(id=conf().default, source=Source.AUTO))
+    return list(found.values())
+
+
 def page(
     *,
     standing: str | None,
@@ -86,7 +94,12 @@ def page(
 
 
 def put(
-    tenant_id: str, wanted: Definition, caller: Caller = SYSTEM, *, source: Source = Source.DYNAMIC
+    tenant_id: str,
+    wanted: Definition,
+    caller: Caller = SYSTEM,
+    *,
+    source: Source = Source.DYNAMIC,
+    reason: str | None = None,
 ) -> tuple[Tenant, bool]:
     """Configure a tenant in place of what was said before; returns it and whether it is new.
 
@@ -98,7 +111,7 @@ def put(
         raise Unprocessable.field(
             "isolation", "cannot be a namespace: workers that name no tenant are this one's"
         )
-    with _changing(tenant_id, "tenant.configured", caller) as (row, data):
+    with _changing(tenant_id, "tenant.configured", caller, reason) as (row, data):
         is_new = data["is_new"]
         data |= {"limits": wanted.limits.to_wire(), "fairness_weight": wanted.weight}
         data |= {"quota_mode": str(wanted.quota_mode), "isolation": wanted.isolation}
@@ -185,27 +198,25 @@ def _place(known: Terms) -> tuple[object, ...]:
 # --- deletion -------------------------------------------------------------------------------------
 
 
-def delete(tenant_id: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
+def delete(
+    tenant_id: str, caller: Caller = SYSTEM, *, force: bool = False, reason: str | None = None
+) -> None:
     """Forget a tenant's configuration; jobs that have ended keep its id.
 
     Raises NotFound, TenantKept for the default one and those of the settings, and TenantNotEmpty
     while it has jobs that have not ended, which `force` cancels.
     """
     row = find(tenant_id)
-    if tenant_id == conf().default or row.source == Source.STATIC:
-        raise TenantKept(f"tenant {tenant_id} cannot be deleted", details={"tenant_id": tenant_id})
+    if kept := _kept(row):
+        raise kept
     if force:
         states = tuple(ALLOWED[Verb.CANCEL])
         wanted = JobFilter(tenant=tenant_id, states=states)
         bulk.run(Verb.CANCEL, wanted, caller.name, most=FORCED)
-    with audited(caller, "tenant.deleted", tenant_id) as data:
+    with audited(caller, "tenant.deleted", tenant_id, reason=reason) as data:
         terms.change()
-        live = _live(tenant_id)
-        if live:
-            raise TenantNotEmpty(
-                f"tenant {tenant_id} has {live} jobs that have not ended",
-                details={"tenant_id": tenant_id, "jobs": live},
-            )
+        if live := _not_empty(tenant_id):
+            raise live
         data["force"] = force
         row = find(tenant_id)
         enforce(tenant_id, terms_of(row), tenant_cache.NOTHING)
@@ -218,9 +229,26 @@ def delete(tenant_id: str, caller: Caller = SYSTEM, *, force: bool = False) -> N
     tenant_cache.forget()
 
 
-def _live(tenant_id: str) -> int:
+def obstacle(row: Tenant) -> OJSError | None:
+    """Return what a deletion without `force` would be refused for."""
+    return _kept(row) or _not_empty(row.id)
+
+
+def _kept(row: Tenant) -> OJSError | None:
+    if row.id != conf().default and row.source != Source.STATIC:
+        return None
+    return TenantKept(f"tenant {row.id} cannot be deleted", details={"tenant_id": row.id})
+
+
+def _not_empty(tenant_id: str) -> OJSError | None:
     found = jobs_by_state(tenant=tenant_id)
-    return sum(number for state, number in found.items() if state not in TERMINAL)
+    live = sum(number for state, number in found.items() if state not in TERMINAL)
+    if not live:
+        return None
+    return TenantNotEmpty(
+        f"tenant {tenant_id} has {live} jobs that have not ended",
+        details={"tenant_id": tenant_id, "jobs": live},
+    )
 
 
 # --- the settings ---------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ UNKNOWN = "01890000-0000-7000-8000-000000000000"
 MOST_STATEMENTS = 16
 
 
-def url(name: str, *args: str, **query: str) -> str:
+def url(name: str, /, *args: str, **query: str) -> str:
     """Name a page."""
     return reverse(f"ojs_console:{name}", args=args) + (f"?{urlencode(query)}" if query else "")
 

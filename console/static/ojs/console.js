@@ -11,7 +11,8 @@ document.addEventListener("submit", (event) => {
 function isInUse(part) {
   const selection = window.getSelection();
   const isSelecting = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
-  return isSelecting || part.contains(document.activeElement);
+  const isAsked = part.querySelector("details.ask[open]"); // a form that is being filled in
+  return isSelecting || isAsked || part.contains(document.activeElement);
 }
 
 async function refresh() {

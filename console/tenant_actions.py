@@ -1,0 +1,83 @@
+"""What operators can do with a tenant by a button; each says why."""
+
+from collections.abc import Callable, Mapping
+
+from django.http import QueryDict
+
+from jobs.domain.caller import Caller
+from jobs.domain.errors import InvalidRequest, Unprocessable
+from tenancy.api.tenant_codec import decode_reason
+from tenancy.conf import conf
+from tenancy.domain.tenant import Standing
+from tenancy.domain.tenant_id import is_tenant_id
+from tenancy.domain.tenant_request import LIMITS
+from tenancy.forms import one_limit
+from tenancy.services import tenants, throttles
+from tenancy.services.tenant_cache import limits_of
+
+
+def _suspend(form: QueryDict, who: Caller) -> str:
+    name = _id(form)
+    tenants.set_standing(name, Standing.SUSPENDED, who, reason=_reason(form))
+    return f"Tenant {name} is suspended: new jobs are refused and none starts; running ones go on."
+
+
+def _resume(form: QueryDict, who: Caller) -> str:
+    name = _id(form)
+    tenants.set_standing(name, Standing.ACTIVE, who, reason=_reason(form))
+    return f"Tenant {name} goes on."
+
+
+def _release(form: QueryDict, who: Caller) -> str:
+    name = _id(form)
+    throttles.release(name, actor=who, reason=_reason(form))
+    return f"Tenant {name} is not throttled, nor will it be by itself for a while."
+
+
+def _limit(form: QueryDict, who: Caller) -> str:
+    name, limit = _id(form), form.get("limit", "")
+    if limit not in LIMITS:
+        raise Unprocessable.field("limit", "must be a limit of tenants", limit[:50])
+    before = limits_of(tenants.find(name))
+    wanted = one_limit(limit, form.get("value", "").strip(), before)
+    tenants.put_limits(name, wanted, who, reason=_reason(form))
+    value = wanted.to_wire()[limit]
+    said = f"{value['limit']} in {value['period']}" if isinstance(value, dict) else value
+    return f"{limit} of tenant {name} is {'unlimited' if value is None else said} from now on."
+
+
+def _delete(*, force: bool) -> Callable[[QueryDict, Caller], str]:
+    def run(form: QueryDict, who: Caller) -> str:
+        name = _id(form)
+        tenants.delete(name, who, force=force, reason=_reason(form))
+        return f"Tenant {name} is deleted; jobs that have ended keep its id."
+
+    return run
+
+
+def _id(form: QueryDict) -> str:
+    name = form.get("id", "")
+    if not is_tenant_id(name, conf().default):
+        raise InvalidRequest.field("tenant", "must be an id", name[:50].replace("\x00", ""))
+    return name
+
+
+def _reason(form: QueryDict) -> str:
+    reason = decode_reason({"reason": form.get("reason", "").strip()})
+    if reason is None:
+        raise Unprocessable.field("reason", "is required")
+    return reason
+
+
+# permissions beside the first: who forces a deletion cancels jobs, as the scope of the API says
+ACTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[QueryDict, Caller], str]]] = {
+    "tenant-suspend": (("ojs_tenancy.change_tenant",), _suspend),
+    "tenant-resume": (("ojs_tenancy.change_tenant",), _resume),
+    "tenant-release": (("ojs_tenancy.change_tenant",), _release),
+    "tenant-limit": (("ojs_tenancy.change_tenant",), _limit),
+    "tenant-delete": (("ojs_tenancy.delete_tenant",), _delete(force=False)),
+    "tenant-delete-force": (
+        ("ojs_tenancy.delete_tenant", "ojs_jobs.delete_job"),
+        _delete(force=True),
+    ),
+}

@@ -1,0 +1,137 @@
+"""Tenants: who is loud, what each may use and does, make, change and delete them."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from console.callers import caller_of
+from console.pages import Page
+from console.tenants import MINUTES, TenantFilter, detail, line_of, page
+from jobs.domain.errors import NotFound, OJSError
+from jobs.services.audit import done_to
+from tenancy.conf import conf
+from tenancy.domain.tenant import Standing
+from tenancy.domain.tenant_id import is_tenant_id
+from tenancy.forms import LIMITS, MEMBERS, TenantForm, said
+from tenancy.models import Tenant
+from tenancy.services import tenants
+
+ENTRIES = 20
+
+
+class Tenants(Page):
+    """Tenants by filter, the loudest first; those that stand out above the list."""
+
+    template_name = "ojs/console/tenants.html"
+    section, title = "tenants", "Tenants"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read one page."""
+        wanted = TenantFilter.read(self.request.GET)
+        found = page(wanted)
+        return super().get_context_data(
+            wanted=wanted,
+            page=found,
+            loud=found.loud if wanted.is_empty else [],
+            states=list(Standing),
+            minutes=MINUTES,
+            next_link=found.next,
+            first_link=wanted.link(),
+            **kwargs,
+        )
+
+
+class TenantDetail(Page):
+    """One tenant: its limits, what it does, its queues, what was done to it."""
+
+    template_name = "ojs/console/tenant.html"
+    section = "tenants"
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the tenant, or that nobody configured it although there may be jobs of it."""
+        name = _known(kwargs["tenant_id"])
+        try:
+            line = line_of(name)
+        except NotFound:
+            context = self.get_context_data(name=name, title=name)
+            return self.response_class(
+                request, "ojs/console/tenant_undefined.html", context, status=404
+            )
+        found = detail(name)
+        may_audit = request.user.has_perm("ojs_jobs.view_audit")
+        return self.render_to_response(
+            self.get_context_data(
+                line=line,
+                row=line.row,
+                detail=found,
+                chart=found.chart,
+                entries=done_to(name, "tenant", limit=ENTRIES) if may_audit else None,
+                terms=said(line.row),
+                is_kept=line.row.id == conf().default or line.row.source == "static",
+                minutes=MINUTES,
+                title=name,
+            )
+        )
+
+
+class TenantEdit(Page):
+    """Make or change a tenant."""
+
+    template_name = "ojs/console/tenant_edit.html"
+    section = "tenants"
+    http_method_names = ["get", "post"]
+
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Ask whoever makes a new one for another permission."""
+        verb = "change" if "tenant_id" in self.kwargs else "add"
+        return (f"ojs_tenancy.{verb}_tenant",)
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the form as the tenant is."""
+        named = request.GET.get("id", "").replace("\x00", "")
+        return self._shown(TenantForm(instance=self._before(), initial={"tenant_id": named}))
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Store it and show it, or show what is wrong."""
+        form = TenantForm(request.POST, instance=self._before())
+        if not form.is_valid():
+            return self._shown(form, 400)
+        reason = form.cleaned_data["reason"]
+        try:
+            row, is_new = tenants.put(
+                form.tenant(), form.definition, caller_of(request), reason=reason
+            )
+        except OJSError as problem:
+            form.refuse(problem)
+            return self._shown(form, 400)
+        told = "is there now" if is_new else "is stored: it counts from now on"
+        messages.success(request, f"Tenant {row.id} {told}.")
+        return HttpResponseRedirect(reverse("ojs_console:tenant", args=[row.id]))
+
+    def _before(self) -> Tenant | None:
+        if "tenant_id" not in self.kwargs:
+            return None
+        try:
+            return tenants.find(_known(self.kwargs["tenant_id"]))
+        except NotFound as problem:
+            raise Http404 from problem
+
+    def _shown(self, form: TenantForm, status: int = 200) -> HttpResponse:
+        name = self.kwargs.get("tenant_id")
+        shown = self.get_context_data(
+            name=name,
+            form=form,
+            members=[form[one] for one in MEMBERS],
+            limits=[form[one] for one in LIMITS],
+            title=f"Change {name}" if name else "New tenant",
+        )
+        return self.render_to_response(shown, status=status)
+
+
+def _known(tenant_id: str) -> str:
+    """Return what may be the id of a tenant. Raises Http404."""
+    if not is_tenant_id(tenant_id, conf().default):
+        raise Http404
+    return tenant_id
