@@ -112,7 +112,7 @@ def detail(line: PoolLine) -> Detail:
     found, _ = named_stats(names=pool.queues, limit=MAX_QUEUES, offset=0)
     started = queries.starts(pool.queues, MINUTES)
     plan = whole_of(pool.name)
-    view = outlook((), [plan], slots=SLOTS) if plan.queues else None
+    view = outlook((), [plan], slots=SLOTS) if plan and plan.queues else None
     ahead = view.turns[0] if view else Ahead((), (), (), (), (), 0)
     stats = {one.name: one for one in found}
     return Detail(

@@ -40,11 +40,12 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
     """Return the gates of pools; one statement, and more when pools have just been changed."""
     is_available = state_of(job.state) is State.AVAILABLE
     for _ in range(TRIES):
+        version = pool_cache.known().version
         ways = ways_of(job.queue, job.tenant)
         wholes = [whole_of(name) for name in list(ways.caps)[:TOLD]] if is_available else []
-        takers = [whole for whole in wholes if len(whole.queues) > 1]
+        takers = [whole for whole in wholes if whole and len(whole.queues) > 1]
         found = outlook(list(ways.caps), takers, job.queue, slots=SLOTS)
-        if found.terms == pool_cache.known().version:
+        if found.terms == version:
             break
         pool_cache.forget()  # as a claim does that finds its plan to follow from older terms
     if not pool_cache.known().by_name:
@@ -77,9 +78,12 @@ def _planned(queue: str, tenant: str, pool: str | None) -> ClaimPlan | None:
     return found if found.tenant in {None, tenant} else None
 
 
-def whole_of(pool: str) -> ClaimPlan:
-    """Plan a claim of all queues of a pool that there is."""
-    return plan(ClaimPlan((), 1, pool=pool), FetchRequest((), pool=pool))
+def whole_of(pool: str) -> ClaimPlan | None:
+    """Plan a claim of all queues of a pool; None: it is gone, as `plan` has just found out."""
+    try:
+        return plan(ClaimPlan((), 1, pool=pool), FetchRequest((), pool=pool))
+    except OJSError:
+        return None
 
 
 def _pools(ways: Ways, found: Outlook, viewer: str | None) -> list[Gate]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from jobs import queries
 from jobs.domain.claim import STRATEGIES, FetchRequest
 from jobs.domain.explanation import Explanation
 from jobs.domain.gates import Gate
@@ -20,6 +21,7 @@ from jobs.services.heartbeat import Report, heartbeat
 from jobs.services.queues import pause
 from jobs.services.reset import reset
 from jobs.services.show import show
+from scheduling import models
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.factories import stored_ids
@@ -150,6 +152,18 @@ def test_20_5_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next
         "pool open", "pool closed", "pool unknown", "isolation open", "isolation closed",
         "pools closed", "enforced pool",
     } <= seen.keys()  # fmt: skip
+
+
+def test_20_5_a_pool_that_another_process_has_just_deleted_holds_nobody_up() -> None:
+    define("p", queues=[QUEUE, "x"], isolated=True)
+    (job_id,) = stored_ids(1, queue=QUEUE)
+    assert {gate.name for gate in explained()[job_id].gates if gate.gate == "pool"} == {"p"}
+
+    models.PoolRow.objects.all().delete()  # and this one remembers it
+    queries.raise_terms()
+
+    assert explained()[job_id].is_eligible
+    assert not [gate for gate in explained()[job_id].gates if gate.gate in {"pool", "turns"}]
 
 
 POOLS = st.fixed_dictionaries(
