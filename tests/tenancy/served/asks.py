@@ -215,6 +215,7 @@ CHANGES: dict[str, list[Any]] = {
     "PUT /ojs/v1/admin/tenants/{tenant_id}": [{"fairness_weight": 2}],
     "DELETE /ojs/v1/admin/tenants/{tenant_id}": [None],
     "PUT /ojs/v1/admin/tenants/{tenant_id}/limits": [{"max_concurrency": 3}],
+    "DELETE /ojs/v1/admin/tenants/{tenant_id}/throttle": [None],
     "POST /ojs/v1/admin/tenants/{tenant_id}/suspend": [{}],
     "POST /ojs/v1/admin/tenants/{tenant_id}/resume": [{}],
     "POST /ojs/v1/webhooks/subscriptions": [_HOOK],
