@@ -21,6 +21,7 @@ from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.transition import Transition
 
+OTHER_TENANTS = "_other"  # those that metrics do not tell apart
 Label = Callable[[str, str], str]  # names a label value of a kind; those beyond a bound share one
 
 
@@ -48,6 +49,13 @@ class Facts:
     version: str
     tier: str = "official"  # or "experimental"
     capabilities: dict[str, bool] = field(default_factory=dict)
+
+
+class TenantLabels(NamedTuple):
+    """Tenants in metrics."""
+
+    most: int  # the first ones with a job; the others are called OTHER_TENANTS
+    everywhere: bool  # in all metrics of jobs and queues, not only where an extension says so
 
 
 class Weighed(NamedTuple):
@@ -176,6 +184,13 @@ class Extension:
         """
         return ()
 
+    def tenant_labels(self) -> TenantLabels | None:
+        """Say which tenants metrics tell apart; None: none.
+
+        Has to be the same in all processes: counters of tenants begin when they are told apart.
+        """
+        return None
+
     def manifest(self) -> Facts | None:
         """Declare capabilities."""
         return None
@@ -205,6 +220,12 @@ def tell_refused(problem: OJSError, caller: Caller) -> None:
     """Let the extensions tell of a refusal."""
     for hook in having("refused"):
         hook(problem, caller)
+
+
+def tenant_labels() -> TenantLabels | None:
+    """Return which tenants metrics tell apart, as the first extension that says it has it."""
+    said = (hook() for hook in having("tenant_labels"))
+    return next((labels for labels in said if labels is not None), None)
 
 
 def forget() -> None:

@@ -846,14 +846,20 @@ def depths(queues: Sequence[str] | None = None) -> dict[str, dict[int, int]]:
     return found
 
 
-def fold(batch: int, wait_bounds: Iterable[float], run_bounds: Iterable[float]) -> int:
-    """Add new events to the counts; returns how many; bounds in seconds."""
+def fold(
+    batch: int, wait_bounds: Iterable[float], run_bounds: Iterable[float], tenants: int = 0
+) -> int:
+    """Add new events to the counts; returns how many; bounds in seconds.
+
+    So many `tenants` are told apart in what metrics show.
+    """
     params = {
         "batch": batch,
         "wait_bounds": [bound * 1000.0 for bound in wait_bounds],
         "run_bounds": [bound * 1000.0 for bound in run_bounds],
         "spans": list(SPANS),
         "dispatch_spans": list(DISPATCH_SPANS),
+        "tenants": tenants,
     }
     folded, is_placed = _rows("fold", params)[0]
     if not is_placed:
@@ -1097,9 +1103,15 @@ def stall(quiet_ms: int, batch: int) -> tuple[int, int]:
     return int(looked_at), int(stalled_now)
 
 
-def stalled(most: int) -> dict[str, int]:
-    """Count running jobs whose progress stalled, by queue."""
-    return {row[0]: int(row[1]) for row in _rows("stalled", {"most": most})}
+def label_depths(most: int) -> list[tuple[str, str, int, int]]:
+    """Return jobs by what metrics call their tenant, `most` of them, by queue and state."""
+    found = _rows("label_depths", {"most": most})
+    return [(tenant, queue, state, int(jobs)) for tenant, queue, state, jobs in found]
+
+
+def stalled(most: int) -> dict[tuple[str, str], int]:
+    """Count running jobs whose progress stalled, by queue and tenant."""
+    return {(row[0], row[1]): int(row[2]) for row in _rows("stalled", {"most": most})}
 
 
 class Found(NamedTuple):

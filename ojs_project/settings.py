@@ -240,6 +240,10 @@ OJS_TENANCY = {
     "ISOLATION": env.text("OJS_TENANCY_ISOLATION", _TENANCY.isolation),
     "UNSCOPED": env.text("OJS_TENANCY_UNSCOPED", _TENANCY.unscoped),
     "TENANTS": env.objects("OJS_TENANTS"),
+    "METRICS_MAX": env.integer("OJS_TENANCY_METRICS_MAX", _TENANCY.metrics_max),
+    "LABEL_ALL_METRICS": env.flag(
+        "OJS_TENANCY_LABEL_ALL_METRICS", default=_TENANCY.label_all_metrics
+    ),
     "FULL_RETRY_S": env.integer("OJS_TENANCY_FULL_RETRY_S", _TENANCY.full_retry_s),
     "AUTO_THROTTLE": env.text("OJS_TENANCY_AUTO_THROTTLE", _TENANCY.auto_throttle),
     "THROTTLE_DRY_RUN": env.flag("OJS_TENANCY_THROTTLE_DRY_RUN"),

@@ -25,6 +25,7 @@ CHOICES = {
 }
 POSITIVE = ("full_retry_s", "throttle_ms", "noise_interval_ms")
 LONGEST_MS = 366 * 86_400_000
+MOST_LABELS = 10_000  # as many as a metric may have series
 SOURCES = {"key", "header", "meta"}
 
 
@@ -53,6 +54,8 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         for name in POSITIVE
         if type(getattr(conf(), name)) is not int or not 1 <= getattr(conf(), name) <= LONGEST_MS
     ]
+    if type(conf().metrics_max) is not int or not 1 <= conf().metrics_max <= MOST_LABELS:
+        found.append(_error("E010", "metrics_max", f"must be a number from 1 to {MOST_LABELS}"))
     return [*found, *_noise(), *_tenants()]
 
 

@@ -25,6 +25,8 @@ class Conf:
     isolation: str = "hybrid"  # of tenants that say nothing; or "shared" or "namespace"
     unscoped: str = "all"  # whose jobs a request without a tenant sees and fetches; or "default"
     tenants: tuple[Mapping[str, Any], ...] = ()  # as PUT takes them, with `tenant_id`
+    metrics_max: int = 1000  # tenants that metrics tell apart, the others are `_other`
+    label_all_metrics: bool = True  # all metrics of jobs and queues tell tenants apart
     full_retry_s: int = 30  # Retry-After where a tenant holds too many jobs
     # what is reduced of noisy tenants: "weight" or "concurrency"
     auto_throttle: str = "off"

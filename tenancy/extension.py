@@ -3,17 +3,19 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from prometheus_client import Metric
+
 from jobs.domain.caller import Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
-from jobs.extensions import Extension, Facts, Loop, Weighed
+from jobs.extensions import Extension, Facts, Label, Loop, TenantLabels, Weighed
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, identified, named_in
-from tenancy.services import admission, suspension, tenant_cache
+from tenancy.services import admission, metrics, suspension, tenant_cache
 from tenancy.services.isolation import BATCH, reconcile
 from tenancy.services.tenants import apply_settings
 from tenancy.services.throttles import expire
@@ -110,6 +112,15 @@ class Tenancy(Extension):
         if known.tenants:
             yield Loop("tenants", apply_settings, 60_000)
         yield Loop("isolation", reconcile, 60_000, full=BATCH)
+
+    def tenant_labels(self) -> TenantLabels | None:
+        """Tell the tenants apart that came first."""
+        known = conf()
+        return TenantLabels(known.metrics_max, known.label_all_metrics) if known.enabled else None
+
+    def metrics(self, label: Label) -> Iterable[Metric]:
+        """Contribute what tenants have, do and get."""
+        return metrics.families(label)
 
     def manifest(self) -> Facts | None:
         """Declare what is there."""

@@ -74,6 +74,11 @@ def samples() -> list[Sample]:
     return [Sample(*row) for row in _rows("samples", {})]
 
 
+def started(minutes: int) -> list[tuple[str, int]]:
+    """Count what started in the last minutes, by tenant."""
+    return [(row[0], int(row[1])) for row in _rows("started", {"minutes": minutes})]
+
+
 class Shares(NamedTuple):
     """A tenant among the others."""
 

@@ -20,4 +20,4 @@ ON CONFLICT (queue, state) DO UPDATE SET jobs = d.jobs + excluded.jobs;
 INSERT INTO ojs_total AS t (queue, type, enqueued, started, completed, failed, retried, discarded,
                             cancelled, expired, wait_ms, run_ms)
 VALUES ('bench', '{type}', {number}, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-ON CONFLICT (queue, type) DO UPDATE SET enqueued = t.enqueued + excluded.enqueued;
+ON CONFLICT (queue, type, tenant) DO UPDATE SET enqueued = t.enqueued + excluded.enqueued;

@@ -31,5 +31,5 @@ ON CONFLICT (queue, state) DO UPDATE SET jobs = d.jobs + excluded.jobs;
 INSERT INTO ojs_total AS t (queue, type, enqueued, started, completed, failed, retried, discarded,
                             cancelled, expired, wait_ms, run_ms)
 SELECT queue, '{type}', sum(jobs), 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM part GROUP BY queue
-ON CONFLICT (queue, type) DO UPDATE SET enqueued = t.enqueued + excluded.enqueued;
+ON CONFLICT (queue, type, tenant) DO UPDATE SET enqueued = t.enqueued + excluded.enqueued;
 DROP TABLE part;

@@ -33,7 +33,7 @@ INSERT INTO ojs_total AS t (queue, type, enqueued, started, completed, failed, r
                             cancelled, expired, wait_ms, run_ms)
 VALUES ('bench', '{type}', {finished}, {finished}, {finished}, 0, 0, 0, 0, 0, {finished} * 10::bigint,
         {finished} * 10::bigint)
-ON CONFLICT (queue, type) DO UPDATE
+ON CONFLICT (queue, type, tenant) DO UPDATE
    SET enqueued = t.enqueued + excluded.enqueued, started = t.started + excluded.started,
        completed = t.completed + excluded.completed;
 DELETE FROM ojs_fold_position;

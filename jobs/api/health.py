@@ -15,6 +15,7 @@ from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
 from jobs.services.draining import is_draining
 from jobs.services.health import Health, health, is_migrated, uptime_seconds
+from jobs.services.leave import may_know
 from jobs.services.workers import worker_health
 
 BACKEND = obj(
@@ -164,7 +165,7 @@ class WorkerHealth(OJSView):
 
         503 when it is about to leave or was not heard of for long.
         """
-        if "\0" in worker_id:
+        if "\0" in worker_id or not may_know(worker_id, self.principal.tenant):
             raise NotFound.of("worker", worker_id)
         found = worker_health(worker_id)
         return Answer(

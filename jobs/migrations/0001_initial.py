@@ -72,9 +72,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Duration',
             fields=[
-                ('pk', models.CompositePrimaryKey('queue', 'type', 'measure', 'bucket', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('pk', models.CompositePrimaryKey('queue', 'type', 'tenant', 'measure', 'bucket', blank=True, editable=False, primary_key=True, serialize=False)),
                 ('queue', jobs.models.NameField(db_collation='C')),
                 ('type', jobs.models.NameField(db_collation='C')),
+                ('tenant', jobs.models.NameField(db_collation='C', db_default='', default='')),
                 ('measure', models.SmallIntegerField()),
                 ('bucket', models.SmallIntegerField()),
                 ('jobs', models.BigIntegerField()),
@@ -302,10 +303,21 @@ class Migration(migrations.Migration):
                 ('expired', models.BigIntegerField(db_default=0, default=0)),
                 ('wait_ms', models.BigIntegerField(db_default=0, default=0)),
                 ('run_ms', models.BigIntegerField(db_default=0, default=0)),
-                ('pk', models.CompositePrimaryKey('queue', 'type', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('pk', models.CompositePrimaryKey('queue', 'type', 'tenant', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('tenant', jobs.models.NameField(db_collation='C', db_default='', default='')),
             ],
             options={
                 'db_table': 'ojs_total',
+            },
+        ),
+        migrations.CreateModel(
+            name='TenantLabel',
+            fields=[
+                ('tenant', jobs.models.NameField(db_collation='C', primary_key=True, serialize=False)),
+                ('place', models.IntegerField()),
+            ],
+            options={
+                'db_table': 'ojs_tenant_label',
             },
         ),
         migrations.CreateModel(

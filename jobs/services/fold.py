@@ -1,6 +1,6 @@
 """Turn events into counts, off the hot path. See docs/adr/0002-counts-from-events.md."""
 
-from jobs import queries
+from jobs import extensions, queries
 from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
 
 BATCH = 20_000
@@ -11,4 +11,5 @@ def fold(batch: int = BATCH) -> int:
 
     The first call ever only places the start.
     """
-    return queries.fold(batch, WAIT_BOUNDS, RUN_BOUNDS)
+    labels = extensions.tenant_labels()
+    return queries.fold(batch, WAIT_BOUNDS, RUN_BOUNDS, labels.most if labels else 0)

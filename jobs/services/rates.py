@@ -151,3 +151,8 @@ def workers_by_standing(pool: str | None = None) -> dict[str, int]:
     """Return how many workers run, are quiet, will end and fell silent."""
     params = {"silence_ms": conf().worker_silence_ms, "with_ended": False, "pool": pool}
     return queries.standings(params)
+
+
+def jobs_by_label(most: int) -> list[tuple[str, str, int, int]]:
+    """Return jobs by what metrics call their tenant, `most` of them, by queue and state code."""
+    return queries.label_depths(most)

@@ -30,8 +30,14 @@ WITH position AS MATERIALIZED (
     INSERT INTO ojs_queue_size AS d (queue, bytes)
     SELECT queue, sum(bytes) FROM event WHERE bytes IS NOT NULL GROUP BY queue ORDER BY queue
     ON CONFLICT (queue) DO UPDATE SET bytes = d.bytes + excluded.bytes
+), came AS MATERIALIZED (
+    SELECT tenant, min(stamp) AS stamp FROM event GROUP BY tenant
+), label AS MATERIALIZED (
+    SELECT l.* FROM ojs_tenant_labels(
+           (SELECT array_agg(c.tenant ORDER BY c.stamp, c.tenant) FROM came AS c),
+           %(tenants)s::int) AS l
 ), counted AS MATERIALIZED (
-    SELECT date_trunc('minute', at) AS minute, queue, type,
+    SELECT date_trunc('minute', at) AS minute, queue, type, label,
            count(*) FILTER (WHERE from_state IS NULL AND to_state IS NOT NULL
                                   AND kind <> 103) AS enqueued,
            count(*) FILTER (WHERE kind = 3) AS started,
@@ -43,7 +49,7 @@ WITH position AS MATERIALIZED (
            count(*) FILTER (WHERE kind = 8) AS expired,
            coalesce(sum(took_ms) FILTER (WHERE kind = 3), 0) AS wait_ms,
            coalesce(sum(took_ms) FILTER (WHERE kind = 4), 0) AS run_ms
-      FROM event GROUP BY 1, 2, 3
+      FROM event JOIN label USING (tenant) GROUP BY 1, 2, 3, 4
 ), span AS MATERIALIZED (
     SELECT s AS span_s, s * interval '1 second' AS span FROM unnest(%(spans)s::int[]) AS s
 ), period AS (
@@ -60,28 +66,29 @@ WITH position AS MATERIALIZED (
            cancelled = m.cancelled + excluded.cancelled, expired = m.expired + excluded.expired,
            wait_ms = m.wait_ms + excluded.wait_ms, run_ms = m.run_ms + excluded.run_ms
 ), total AS (
-    INSERT INTO ojs_total AS m (queue, type, enqueued, started, completed, failed, retried,
+    INSERT INTO ojs_total AS m (queue, type, tenant, enqueued, started, completed, failed, retried,
                                 discarded, cancelled, expired, wait_ms, run_ms)
-    SELECT queue, type, sum(enqueued), sum(started), sum(completed), sum(failed), sum(retried),
-           sum(discarded), sum(cancelled), sum(expired), sum(wait_ms), sum(run_ms)
-      FROM counted GROUP BY queue, type ORDER BY queue, type
-    ON CONFLICT (queue, type) DO UPDATE
+    SELECT queue, type, label, sum(enqueued), sum(started), sum(completed), sum(failed),
+           sum(retried), sum(discarded), sum(cancelled), sum(expired), sum(wait_ms), sum(run_ms)
+      FROM counted GROUP BY queue, type, label ORDER BY queue, type, label
+    ON CONFLICT (queue, type, tenant) DO UPDATE
        SET enqueued = m.enqueued + excluded.enqueued, started = m.started + excluded.started,
            completed = m.completed + excluded.completed, failed = m.failed + excluded.failed,
            retried = m.retried + excluded.retried, discarded = m.discarded + excluded.discarded,
            cancelled = m.cancelled + excluded.cancelled, expired = m.expired + excluded.expired,
            wait_ms = m.wait_ms + excluded.wait_ms, run_ms = m.run_ms + excluded.run_ms
 ), duration AS (
-    INSERT INTO ojs_duration AS d (queue, type, measure, bucket, jobs, took_ms)
-    SELECT queue, type, measure, bucket, count(*), sum(took_ms)
-      FROM (SELECT queue, type, took_ms,
+    INSERT INTO ojs_duration AS d (queue, type, tenant, measure, bucket, jobs, took_ms)
+    SELECT queue, type, label, measure, bucket, count(*), sum(took_ms)
+      FROM (SELECT queue, type, label, took_ms,
                    CASE kind WHEN 3 THEN 0 WHEN 4 THEN 1 ELSE 2 END AS measure,
                    CASE kind
                         WHEN 3 THEN width_bucket(took_ms - 0.5::float8, %(wait_bounds)s::float8[])
                         ELSE width_bucket(took_ms - 0.5::float8, %(run_bounds)s::float8[]) END AS bucket
-              FROM event WHERE kind IN (3, 4, 5) AND took_ms IS NOT NULL) AS m
-     GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-    ON CONFLICT (queue, type, measure, bucket) DO UPDATE
+              FROM event JOIN label USING (tenant)
+             WHERE kind IN (3, 4, 5) AND took_ms IS NOT NULL) AS m
+     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (queue, type, tenant, measure, bucket) DO UPDATE
        SET jobs = d.jobs + excluded.jobs, took_ms = d.took_ms + excluded.took_ms
 ), latency AS (
     INSERT INTO ojs_latency AS d (span_s, at, queue, bucket, jobs)

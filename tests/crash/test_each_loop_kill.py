@@ -362,7 +362,7 @@ def test_29_every_stalled_job_is_told_once(victim: Victim) -> None:
     victim.killed_at_each_step("stall")
 
     assert told(Kind.PROGRESS_STALLED) == once(quiet)
-    assert queries.stalled(100) == {"qquiet": 10}
+    assert queries.stalled(100) == {("qquiet", "_default"): 10}
     assert_state(State.ACTIVE, *quiet, *loud)
 
 

@@ -30,6 +30,8 @@ BLUE = {"tenant_id": "blue"}
         ({"THROTTLE_FACTOR": float("nan")}, "E008"),
         ({"NOISE_DEPTH_RATIO": -1}, "E009"),
         ({"NOISE_MIN_ACTIVE": True}, "E009"),
+        ({"METRICS_MAX": 0}, "E010"),
+        ({"METRICS_MAX": 10_001}, "E010"),
         ({"TENANTS": ({"tenant_id": "-"},)}, "E006"),
         ({"TENANTS": ({"name": "Blue"},)}, "E006"),
         ({"TENANTS": ({**BLUE, "limits": {"max_jobs": 1}},)}, "E006"),

@@ -1,6 +1,7 @@
 """Lifecycle metrics for Prometheus. Spec: contract 32.3."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from prometheus_client import Metric
@@ -22,8 +23,9 @@ Read = Callable[[], dict[str, Metric]]
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Cache nothing from test to test."""
+def fresh(settings: Any) -> Iterator[None]:
+    """Cache nothing from test to test, and tell no tenants apart: see the tests of tenants."""
+    settings.OJS_TENANCY = {**settings.OJS_TENANCY, "ENABLED": False}
     module._cached.clear()
     yield
     module._cached.clear()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("store")
 def fold_all(batch: int = 1000) -> int:
     """Fold until nothing is left; returns how many events were folded."""
     wait_until_settled()
-    queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)  # the first ever only places the start
+    fold(1)  # the first ever only places the start
     total = 0
     while folded := fold(batch):
         total += folded

@@ -280,7 +280,7 @@ def test_29_job_that_stops_reporting_is_told_once_until_it_reports_again() -> No
         stall()
 
     assert Event.objects.filter(kind=Kind.PROGRESS_STALLED).count() == 1
-    assert queries.stalled(10) == {"default": 1}
+    assert queries.stalled(10) == {("default", "_default"): 1}
     report(job.id, Progress(0.6))
     assert queries.stalled(10) == {}
 

@@ -117,6 +117,7 @@ MAY_READ: dict[str, int] = {
     "standings": SOME,  # workers
     "tenant_depths": SOME,  # events since the last fold
     "workers": 20_000,  # active jobs
+    "label_depths": 5_000,  # tenants that metrics tell apart, queues, events since the last fold
     "depths": SOME,  # events since the last fold, queues
     "dispatches": SOME,  # a minute of seconds, an hour of minutes, a day of hours; events as above
     "full_pools": SOME,  # workers
@@ -419,6 +420,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "revive": lambda: dead_letter.retry(discarded()),
     "runs": lambda: queries.runs(STAMPS // 2, (str(STAMPS), 2**62), BATCH),
     "stall": stall,
+    "label_depths": lambda: queries.label_depths(1000),
     "stalled": lambda: queries.stalled(1000),
     "dead_letter_stats": dead_letter.dead_letter_stats,
     "find_any": lambda: find_jobs(Wanted(), offset=0, limit=BATCH),

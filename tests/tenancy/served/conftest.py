@@ -1,11 +1,13 @@
 """A client of the real server that names tenants."""
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.conftest import end_all, free_port, wait_until_answering
 from tests.processes import DEADLINE_S
 
 TENANT = "X-OJS-Tenant"
@@ -67,3 +69,18 @@ def served(server: str, store: None) -> Iterator[Served]:
 def owners(jobs: list[dict[str, Any]]) -> list[str | None]:
     """Return whose the jobs are."""
     return [job.get("meta", {}).get("tenant_id") for job in jobs]
+
+
+@pytest.fixture(scope="module")
+def guarded(spawn: Callable[..., subprocess.Popen[bytes]]) -> Iterator[str]:
+    """Return the URL of a server that asks for API keys, without loops: nothing moves by itself."""
+    port = free_port()
+    granian = spawn(
+        "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
+        "--workers", "1", "--blocking-threads", "4", "--log-level", "warning",
+        "ojs_project.wsgi:application", OJS_AUTH="apikey", OJS_METRICS_PUBLIC="false",
+    )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    wait_until_answering(url)
+    yield url
+    end_all([granian])

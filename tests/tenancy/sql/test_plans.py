@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
         lambda: queries.misplaced(isolates=False, enabled=True, default="_default", most=100),
         25_000,  # lanes, once
     ),
+    "started": (lambda: queries.started(5), 25_000),
     "shares": (lambda: queries.shares("t5", 5), 25_000),  # lanes that have jobs, once
     "summaries": (lambda: queries.summaries(["t5", "t1005"]), FEW * 2),
     "usage": (lambda: queries.usage({"t5": 60_000, "t1005": None}), FEW * 2),

@@ -1,0 +1,281 @@
+"""Every route and method, and what a caller of one tenant may know by it of another's things.
+
+A new one belongs into exactly one of the lists: see test_leaks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.jobs.api.routes import views
+
+# without a key
+PUBLIC = """
+GET /ojs/manifest
+GET /ojs/v1/health
+GET /livez
+GET /healthz
+GET /ready
+GET /readyz
+GET /health
+"""
+# refused to callers of one tenant, whatever they name
+OF_ALL_TENANTS = """
+GET /ojs/v1/workers
+GET /ojs/v1/admin/stats/stream
+GET /ojs/v1/queues/{name}/config
+PUT /ojs/v1/queues/{name}/config
+POST /ojs/v1/queues/{name}/purge
+POST /ojs/v1/queues/{name}/pause
+POST /ojs/v1/queues/{name}/resume
+GET /ojs/v1/middleware
+PUT /ojs/v1/admin/queues/{name}/config
+DELETE /ojs/v1/admin/queues/{name}/jobs
+PUT /ojs/v1/admin/queues/{name}/rate-limit
+POST /ojs/v1/admin/jobs/bulk/cancel
+POST /ojs/v1/admin/jobs/bulk/retry
+POST /ojs/v1/admin/jobs/bulk/delete
+POST /ojs/v1/admin/queues/{name}/pause
+POST /ojs/v1/admin/queues/{name}/resume
+GET /ojs/v1/admin/workers
+POST /ojs/v1/admin/workers/directive
+GET /ojs/v1/admin/workers/{worker_id}
+DELETE /ojs/v1/admin/workers/{worker_id}
+POST /ojs/v1/admin/workers/{worker_id}/{verb}
+GET /ojs/v1/admin/dead-letter/rules
+PUT /ojs/v1/admin/dead-letter/rules
+GET /ojs/v1/admin/system/maintenance
+POST /ojs/v1/admin/system/maintenance
+GET /ojs/v1/admin/maintenance
+POST /ojs/v1/admin/maintenance
+GET /ojs/v1/admin/system/config
+GET /ojs/v1/admin/config
+GET /ojs/v1/admin/audit
+GET /ojs/v1/admin/observability/health
+POST /ojs/v1/admin/reset
+GET /ojs/v1/metrics
+GET /metrics
+GET /ojs/v1/admin/pools
+GET /ojs/v1/admin/pools/{name}
+PUT /ojs/v1/admin/pools/{name}
+DELETE /ojs/v1/admin/pools/{name}
+GET /ojs/v1/admin/scheduling/config
+PUT /ojs/v1/admin/scheduling/config
+GET /ojs/v1/admin/scheduling/stats
+"""
+# only reads; the answer is the same as if the other tenant were not there. After the path, queries
+# that name things of that tenant
+READS = """
+GET /ojs/v1/events ?queue={queue} ?job_id={job_id} ?type=job.enqueued
+GET /ojs/v1/jobs ?queue={queue} ?type={type} ?state=available
+GET /ojs/v1/jobs/{job_id}
+GET /ojs/v1/jobs/{job_id}/progress
+GET /ojs/v1/jobs/{job_id}/result
+GET /ojs/v1/jobs/{job_id}/retries
+GET /ojs/v1/jobs/{job_id}/history
+GET /ojs/v1/events/{job_id}/history
+GET /ojs/v1/workers/{worker_id}/health
+GET /ojs/v1/queues
+GET /ojs/v1/queues/{name}
+GET /ojs/v1/queues/{name}/stats
+GET /ojs/v1/queues/{name}/priority-stats
+GET /ojs/v1/dead-letter ?queue={queue} ?type={type}
+GET /ojs/v1/dead-letter/stats
+GET /ojs/v1/dead-letter/{job_id}
+GET /ojs/v1/unique-jobs ?queue={queue} ?type={type}
+GET /ojs/v1/rate-limits
+GET /ojs/v1/rate-limits/{key}
+GET /ojs/v1/rate-limits/{key}/override
+GET /ojs/v1/admin/stats
+GET /ojs/v1/admin/stats/history
+GET /ojs/v1/admin/queues
+GET /ojs/v1/admin/queues/{name}
+GET /ojs/v1/admin/jobs ?queue={queue} ?type={type} ?tenant={tenant} ?q={job_id}
+GET /ojs/v1/admin/jobs/{job_id}
+GET /ojs/v1/admin/jobs/{job_id}/trace
+GET /ojs/v1/admin/jobs/{job_id}/explain
+GET /ojs/v1/admin/dead-letter ?queue={queue} ?type={type}
+GET /ojs/v1/admin/dead-letter/stats
+GET /ojs/v1/admin/dead-letter/{job_id}
+GET /ojs/v1/openapi.json
+GET /ojs/v1/docs
+GET /ojs/v1/cron
+GET /ojs/v1/cron/{name}
+GET /ojs/v1/cron/{name}/history
+GET /ojs/v1/cron/{name}/upcoming
+GET /ojs/v1/crons
+GET /ojs/v1/crons/{name}
+GET /ojs/v1/crons/{name}/history
+GET /ojs/v1/crons/{name}/upcoming
+GET /ojs/v1/admin/tenants ?q={tenant}
+GET /ojs/v1/admin/tenants/{tenant_id}
+GET /ojs/v1/admin/tenants/{tenant_id}/stats
+GET /ojs/v1/admin/tenants/{tenant_id}/jobs
+GET /ojs/v1/webhooks/subscriptions
+GET /ojs/v1/webhooks/subscriptions/{subscription_id}
+GET /ojs/v1/webhooks/deliveries ?subscription_id={subscription_id}
+GET /ojs/v1/webhooks/deliveries/{delivery_id}
+GET /ojs/v1/workflows
+GET /ojs/v1/workflows/{workflow_id}
+GET /ojs/v1/workflows/{workflow_id}/progress
+"""
+# endless for who may read them: told apart by what they tell, see test_leaks
+STREAMS = """
+GET /ojs/v1/jobs/{job_id}/progress/stream
+GET /ojs/v1/jobs/{job_id}/events
+GET /ojs/v1/events/stream
+GET /ojs/v1/queues/{name}/events
+"""
+# say how a tenant stands among the others, or name what all share, by what they are for
+RELATIVE = {
+    "/ojs/v1/queues", "/ojs/v1/admin/tenants/{tenant_id}/stats",
+    "/ojs/v1/admin/jobs/{job_id}/explain",
+}  # fmt: skip
+# tell whether a name is taken: queues are of the deployment, whoever uses them
+COMMON = {
+    "GET /ojs/v1/queues/{name}",
+    "GET /ojs/v1/queues/{name}/stats",
+    "GET /ojs/v1/queues/{name}/priority-stats",
+    "GET /ojs/v1/queues/{name}/events",
+}
+# changes; the other tenant's things stay, and the answer is that for things that nobody has
+_JOB = {"type": "tests.noop", "args": []}
+_CRON = {"name": "{cron}", "expression": "0 * * * *", "type": "tests.noop"}
+_HOOK = {"url": "https://example.org/h", "events": ["job.*"]}
+_ONE = {"job_id": "{job_id}"}
+_MANY = {"job_ids": ["{job_id}"]}
+_ERROR = {"code": "x"}
+CHANGES: dict[str, list[Any]] = {
+    "POST /ojs/v1/jobs": [
+        {**_JOB, "queue": "{queue}"},
+        {**_JOB, "meta": {"tenant_id": "{tenant}"}},
+        {**_JOB, "type": "{type}", "unique": {"keys": ["type", "queue", "args"]}},
+    ],
+    "POST /ojs/v1/jobs/batch": [
+        {"jobs": [_JOB]},
+        {"jobs": [{**_JOB, "meta": {"tenant_id": "{tenant}"}}]},
+    ],
+    "POST /ojs/v1/jobs/bulk": [
+        {"jobs": [_JOB]},
+        {"jobs": [{**_JOB, "meta": {"tenant_id": "{tenant}"}}]},
+    ],
+    "POST /ojs/v1/jobs/bulk/cancel": [_MANY, {"filter": {"queue": "{queue}"}, "confirm": True}],
+    "POST /ojs/v1/jobs/bulk/retry": [_MANY, {"filter": {"queue": "{queue}"}, "confirm": True}],
+    "POST /ojs/v1/jobs/bulk/delete": [_MANY, {"filter": {"queue": "{queue}"}, "confirm": True}],
+    "DELETE /ojs/v1/jobs/{job_id}": [None],
+    "PATCH /ojs/v1/jobs/{job_id}": [{"priority": 5}],
+    "POST /ojs/v1/jobs/{job_id}/activate": [{}],
+    "PUT /ojs/v1/jobs/{job_id}/progress": [{"progress": 0.5}],
+    "POST /ojs/v1/workers/progress": [{**_ONE, "percentage": 50}],
+    "POST /ojs/v1/workers/fetch": [
+        {"queues": ["{queue}"], "count": 50},
+        {"queues": ["{queue}"], "worker_id": "mine"},
+    ],
+    "POST /ojs/v1/workers/ack": [_ONE],
+    "POST /ojs/v1/workers/ack/batch": [{"acks": [_ONE]}],
+    "POST /ojs/v1/workers/nack": [{**_ONE, "error": _ERROR}],
+    "POST /ojs/v1/workers/nack/batch": [{"nacks": [{**_ONE, "error": _ERROR}]}],
+    "POST /ojs/v1/workers/heartbeat": [{"worker_id": "mine", "active_jobs": ["{job_id}"]}],
+    "POST /ojs/v1/workers/beat": [{"worker_id": "mine", "active_jobs": ["{job_id}"]}],
+    "POST /ojs/v1/workers/register": [{"worker_id": "mine"}],
+    "DELETE /ojs/v1/workers/{worker_id}": [None],
+    "POST /ojs/v1/queues": [{"name": "{queue}"}],
+    "DELETE /ojs/v1/queues/{name}": [{}, {"strategy": "discard"}],
+    "PUT /ojs/v1/rate-limits/{key}": [{"concurrency": 3}],
+    "DELETE /ojs/v1/rate-limits/{key}": [None],
+    "PUT /ojs/v1/rate-limits/{key}/override": [{"concurrency": 3}],
+    "DELETE /ojs/v1/rate-limits/{key}/override": [None],
+    "PATCH /ojs/v1/admin/jobs/{job_id}": [{"priority": 5}],
+    "DELETE /ojs/v1/admin/jobs/{job_id}": [None],
+    "POST /ojs/v1/admin/jobs/{job_id}/retry": [{}],
+    "POST /ojs/v1/admin/jobs/{job_id}/cancel": [{}],
+    **{
+        f"{method} {root}/dead-letter{rest}": bodies
+        for root in ("/ojs/v1", "/ojs/v1/admin")
+        for method, rest, bodies in (
+            ("DELETE", "", [{"confirm": True}]),
+            ("POST", "/retry", [{"confirm": True}, {**_MANY, "confirm": True}]),
+            ("POST", "/purge", [{"confirm": True}]),
+            ("DELETE", "/{job_id}", [None]),
+            ("POST", "/{job_id}/retry", [{}]),
+        )
+    },
+    **{
+        f"{method} /ojs/v1/{root}{rest}": bodies
+        for root in ("cron", "crons")
+        for method, rest, bodies in (
+            ("POST", "", [{**_CRON, "name": "mine"}]),
+            ("PATCH", "/{name}", [{"expression": "1 * * * *"}]),
+            ("DELETE", "/{name}", [None]),
+            ("POST", "/{name}/trigger", [{}]),
+            ("POST", "/{name}/pause", [{}]),
+            ("POST", "/{name}/resume", [{}]),
+        )
+    },
+    "PUT /ojs/v1/admin/tenants/{tenant_id}": [{"fairness_weight": 2}],
+    "DELETE /ojs/v1/admin/tenants/{tenant_id}": [None],
+    "PUT /ojs/v1/admin/tenants/{tenant_id}/limits": [{"max_concurrency": 3}],
+    "DELETE /ojs/v1/admin/tenants/{tenant_id}/throttle": [None],
+    "POST /ojs/v1/admin/tenants/{tenant_id}/suspend": [{}],
+    "POST /ojs/v1/admin/tenants/{tenant_id}/resume": [{}],
+    "POST /ojs/v1/webhooks/subscriptions": [_HOOK],
+    "PATCH /ojs/v1/webhooks/subscriptions/{subscription_id}": [{"active": False}],
+    "PUT /ojs/v1/webhooks/subscriptions/{subscription_id}": [{"active": False}],
+    "DELETE /ojs/v1/webhooks/subscriptions/{subscription_id}": [None],
+    "POST /ojs/v1/webhooks/subscriptions/{subscription_id}/test": [{}],
+    "POST /ojs/v1/webhooks/subscriptions/{subscription_id}/rotate-secret": [{}],
+    "POST /ojs/v1/webhooks/deliveries/{delivery_id}/retry": [{}],
+    "POST /ojs/v1/workflows": [
+        {"type": "chain", "steps": [_JOB]},
+        {"type": "chain", "steps": [{**_JOB, "meta": {"tenant_id": "{tenant}"}}]},
+    ],
+    "DELETE /ojs/v1/workflows/{workflow_id}": [None],
+    "POST /ojs/v1/workflows/{workflow_id}/cancel": [{}],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request; paths, queries and bodies name things in braces."""
+
+    method: str
+    path: str
+    body: Any = None
+
+
+def routes() -> list[str]:
+    """Name every method of every route."""
+    return [f"{method} /{path}" for path, view in views() for method in view.scopes]
+
+
+def lines(text: str) -> list[str]:
+    """Name the requests of a list."""
+    return [" ".join(line.split()[:2]) for line in text.split("\n") if line]
+
+
+def reads() -> Iterator[Ask]:
+    """Yield the requests that only read."""
+    for line in filter(None, READS.split("\n")):
+        method, path, *queries = line.split()
+        yield Ask(method, path)
+        yield from (Ask(method, path + query) for query in queries)
+
+
+def streams() -> Iterator[Ask]:
+    """Yield the requests that are answered for as long as there is something to follow."""
+    for route in lines(STREAMS):
+        yield Ask(*route.split())
+
+
+def changes() -> Iterator[Ask]:
+    """Yield the requests that change something."""
+    for route, bodies in CHANGES.items():
+        method, path = route.split()
+        yield from (Ask(method, path, body) for body in bodies)
+
+
+def refused() -> Iterator[Ask]:
+    """Yield the requests that callers of one tenant may not send."""
+    for route in lines(OF_ALL_TENANTS):
+        method, path = route.split()
+        yield Ask(method, path, None if method == "GET" else {"confirm": True})

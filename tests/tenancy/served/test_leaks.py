@@ -1,0 +1,179 @@
+"""A caller of one tenant learns nothing of another's things and changes none. Spec: MT 5, D-MT-8.
+
+Each route is asked over HTTP for things of another tenant and for things that nobody has: the
+answers are the same. What it reads of its own is the same with and without the other tenant.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from jobs.api.media import OJS_TYPE
+from jobs.domain.keys import SCOPES
+from jobs.models import ApiKey
+from jobs.services.api_keys import NewKey, create
+from jobs.services.reset import reset
+from tests.tenancy.served import asks, things
+from tests.tenancy.served.asks import Ask
+from tests.tenancy.served.things import MARK, Names
+from tests.tenancy.wire import push
+
+pytestmark = pytest.mark.usefixtures("store")
+
+# what differs from answer to answer, and says nothing
+VOLATILE = re.compile(
+    r"req_[\w-]+|\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|whsec_[\w+/=-]+|(?<=sub_)\w+|\"(uptime|age|wait_ms)\w*\":[\d.]+"
+)
+Send = Callable[[Ask, Names], httpx.Response]
+
+
+@pytest.fixture(params=["key", "header"])
+def of_mine(request: Any, guarded: str) -> Iterator[Send]:
+    """Return a function that sends a request as one tenant, which its key or a header names."""
+    reset()  # the server may know things of the test before
+    is_bound = request.param == "key"
+    mine = mine_of(request.param)
+    _, text = create(NewKey("test", tuple(SCOPES), tenant=mine if is_bound else None))
+    headers = {"Authorization": f"Bearer {text}", "Content-Type": OJS_TYPE}
+    headers |= {} if is_bound else {"X-OJS-Tenant": mine}
+    once = httpx.Limits(
+        max_keepalive_connections=0
+    )  # the server leaves bodies unread that it refuses
+    with httpx.Client(base_url=guarded, headers=headers, timeout=60, limits=once) as client:
+
+        def ask(wanted: Ask, names: Names) -> httpx.Response:
+            path = filled(wanted.path, names, wanted.path)
+            body = None if wanted.body is None else orjson.dumps(wanted.body).decode()
+            content = None if body is None else filled(body, names, wanted.path)
+            with client.stream(wanted.method, path, content=content) as response:
+                if response.headers.get("Content-Type") != "text/event-stream":
+                    response.read()
+                return response
+
+        ask.tenant = mine  # type: ignore[attr-defined]  # asked by the tests
+        ask.is_bound = is_bound  # type: ignore[attr-defined]
+        yield ask
+    ApiKey.objects.all().delete()
+
+
+def mine_of(param: str) -> str:
+    """Name the tenant: another one each time, since the server remembers its lanes."""
+    return f"mole-{param}"
+
+
+def filled(text: str, names: Names, path: str) -> str:
+    """Put names where braces name them; `name` is that of a schedule, a pool or a queue."""
+    named = {**names, "name": names["cron"] if "/cron" in path else names["queue"]}
+    return re.sub(r"{(\w+)}", lambda found: named[found[1]], text)
+
+
+def shown(response: httpx.Response, names: Names) -> tuple[int, str]:
+    """Return status and body without the names that were asked for and what is always new."""
+    text = response.text if response.is_stream_consumed else ""  # an event stream goes on
+    for name in sorted(set(names.values()), key=len, reverse=True):
+        text = text.replace(name, "<asked>")
+    return response.status_code, VOLATILE.sub("<new>", text)
+
+
+def is_aimed(ask: Ask) -> bool:
+    """Tell whether a request names anything."""
+    return "{" in ask.path or re.search(r"{\w+}", str(ask.body)) is not None
+
+
+def aims(ask: Ask, theirs: list[Names]) -> list[Names]:
+    """Return the things to ask for: every job, or one of what is no job."""
+    return theirs if "{job_id}" in ask.path + str(ask.body) else theirs[:1]
+
+
+def test_every_route_says_what_other_tenants_may_know_by_it() -> None:
+    lists = (asks.PUBLIC, asks.OF_ALL_TENANTS, asks.READS, asks.STREAMS)
+    named = [route for text in lists for route in asks.lines(text)] + list(asks.CHANGES)
+
+    assert sorted(named) == sorted(asks.routes())
+
+
+def test_route_answers_as_if_things_of_others_were_not_there(of_mine: Send) -> None:
+    theirs = things.make()
+    before = things.snapshot(theirs)
+    secrets = {value for one in theirs for value in one.values()} | {MARK}
+    secrets -= {"quiet"}
+    found: list[Any] = []
+    for ask in [*asks.reads(), *asks.streams(), *asks.changes()]:
+        if not is_aimed(ask):
+            continue
+        for names in aims(ask, theirs):
+            nobodys = things.nothings()
+            told = shown(of_mine(ask, names), names)
+            other = shown(of_mine(ask, nobodys), nobodys)
+            if told != other and f"{ask.method} {ask.path}" not in asks.COMMON:
+                found.append(("differs", ask, told, other))
+            if told[0] >= 500:
+                found.append(("fails", ask, told))
+            if any(secret in told[1] for secret in secrets):
+                found.append(("tells", ask, told))
+        if (after := things.snapshot(theirs)) != before:
+            changed = {
+                name: (before[name], after[name]) for name in after if after[name] != before[name]
+            }
+            found.append(("changes", ask, changed))
+            before = after
+
+    assert not found, "\n".join(map(str, found))
+
+
+def test_what_a_tenant_reads_is_the_same_with_another_one(of_mine: Send) -> None:
+    mine = things.make(of_mine.tenant, "shared")  # type: ignore[attr-defined]
+    first = {}
+    for ask in asks.reads():
+        for names in aims(ask, mine):
+            first[ask.path, names["job_id"]] = shown(of_mine(ask, names), {})
+    things.make(MARK, "shared")
+    push(MARK, queue="shared", priority=50)
+    found: list[Any] = []
+    for ask in asks.reads():
+        for names in aims(ask, mine):
+            told = shown(of_mine(ask, names), {})
+            other = first[ask.path, names["job_id"]]
+            if told != other and ask.path not in asks.RELATIVE:
+                found.append((ask, other, told))
+            if MARK in told[1] and ask.path != "/ojs/v1/queues":  # see COMMON
+                found.append(("tells", ask, told))
+
+    assert not found, "\n".join(map(str, found))
+
+
+def test_what_names_nothing_touches_nothing_of_others(of_mine: Send) -> None:
+    theirs = things.make(MARK, "shared")
+    before = things.snapshot(theirs)
+    mine = {**things.nothings(), "queue": "shared"}
+    found: list[Any] = []
+    for ask in asks.changes():
+        response = of_mine(ask, mine)
+        if MARK in response.text or any(one["job_id"] in response.text for one in theirs):
+            found.append((ask, response.text))
+        if (after := things.snapshot(theirs)) != before:
+            changed = {
+                name: (before[name], after[name]) for name in after if after[name] != before[name]
+            }
+            found.append(("changes", ask, changed))
+            before = after
+
+    assert not found, "\n".join(map(str, found))
+
+
+def test_what_concerns_all_tenants_is_refused_to_one(of_mine: Send) -> None:
+    if not of_mine.is_bound:  # type: ignore[attr-defined]  # see the fixture
+        return  # who may do it for all tenants may do it whatever a header names
+    theirs = things.make()
+    before = things.snapshot(theirs)
+    for ask in asks.refused():
+        status, text = shown(of_mine(ask, theirs[0]), theirs[0])
+        assert (status, MARK in text) == (403, False), ask
+        assert shown(of_mine(ask, nobodys := things.nothings()), nobodys) == (status, text), ask
+
+    assert things.snapshot(theirs) == before

@@ -1,0 +1,95 @@
+"""Things of one tenant, of every sort, and how to tell whether they are as they were."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from jobs.domain.ids import new_id
+from jobs.domain.states import State
+from tests.factories import JobFactory
+from tests.tenancy.wire import answer, put, send
+from webhooks.models import Delivery
+
+MARK = "zebra"  # in every name of the one tenant's things
+STATES = (
+    State.COMPLETED, State.DISCARDED, State.RETRYABLE, State.ACTIVE, State.CANCELLED,
+    State.SCHEDULED, State.PENDING, State.AVAILABLE,
+)  # fmt: skip
+# what callers of any tenant leave by asking, and what tells that they did
+NOT_COMPARED = {"ojs_audit", "ojs_api_key", "ojs_loop"}
+Names = Mapping[str, str]
+
+
+def nothings() -> Names:
+    """Name things that nobody has."""
+    return {
+        "tenant": "no-tenant", "tenant_id": "no-tenant", "queue": "no-queue", "cron": "no-cron",
+        "type": "no.type", "worker_id": "no-worker", "key": "no-key", "job_id": new_id(),
+        "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
+        "delivery_id": f"del_{new_id()}", "verb": "quiet",
+    }  # fmt: skip
+
+
+def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
+    """Give a tenant a job in every state and one thing of every other sort; returns their names.
+
+    One for each job: the others are the same in all.
+    """
+    queue = queue or f"{mark}-queue"
+    header = {"X_OJS_Tenant": mark}
+    put(mark, status=201, name=f"{mark} ltd", limits={"max_concurrency": 100})
+    jobs = [
+        JobFactory.create(
+            state=state, queue=queue if state is State.AVAILABLE else f"{mark}-queue",
+            type=f"{mark}.made", worker_id=f"{mark}-worker",
+            meta={"tenant_id": mark, "secret": mark}, args=[mark, str(state)],
+            rate_limit={"key": f"{mark}-key", "concurrency": 50},
+            unique={"keys": ["args"]}, retry={"max_attempts": 3, "initial_interval": "PT1H"},
+        )
+        for state in STATES
+    ]  # fmt: skip
+    report = {"progress": 0.5, "message": mark}
+    answer(send("PUT", f"jobs/{jobs[3].id}/progress", report, **header))
+    step = {"type": f"{mark}.made", "args": [], "options": {"queue": f"{mark}-flow"}}
+    flow = {"type": "chain", "name": f"{mark}-flow", "steps": [step, step]}
+    workflow = answer(send("POST", "workflows", flow, **header), 201)
+    cron = {"name": f"{mark}-cron", "expression": "0 * * * *", "type": f"{mark}.made"}
+    answer(send("POST", "cron", cron, **header), 201)
+    hook = {"url": f"https://example.org/{mark}", "events": ["*"]}
+    subscription = answer(send("POST", "webhooks/subscriptions", hook, **header), 201)
+    subscription = subscription.get("subscription", subscription)
+    delivery = Delivery.objects.create(
+        id=f"del_{new_id()}", subscription_id=subscription["id"], tenant=mark,
+        event_id=f"evt_{new_id()}", event_type="job.completed", body=mark.encode(),
+        status="dead", ended_at=timezone.now(),
+    )  # fmt: skip
+    common = {
+        "tenant": mark, "tenant_id": mark, "queue": queue, "cron": f"{mark}-cron",
+        "type": f"{mark}.made", "worker_id": f"{mark}-worker", "key": f"{mark}-key",
+        "workflow_id": workflow.get("workflow", workflow)["id"],
+        "subscription_id": subscription["id"], "delivery_id": delivery.id, "verb": "quiet",
+    }  # fmt: skip
+    return [{**common, "job_id": job.id} for job in jobs]
+
+
+def snapshot(things: list[Names]) -> dict[str, Any]:
+    """Return how many rows of each table name the tenant or one of its ids, and their digest."""
+    ids = {value for one in things for name, value in one.items() if name.endswith("_id")}
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
+            " AND relname LIKE 'ojs\\_%'"
+        )
+        for (table,) in cursor.fetchall():
+            if table in NOT_COMPARED:
+                continue
+            cursor.execute(
+                f"SELECT count(*), md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} AS t"  # noqa: S608
+                " WHERE t::text ~ %s",
+                [rf"(^|[^\w-])({'|'.join(sorted(ids))})([^\w.-]|$)"],
+            )
+            found[table] = cursor.fetchone()
+    return found
