@@ -6,10 +6,10 @@
 -- has, a hundred being any number. Limits that no claim has met are not seen. A test compares both.
 --
 -- Parameters: p_pools whose active jobs are counted; p_plans claims by which turns are looked at, as
--- objects {key, queues, tenant, strategy, weights, ratio, rotation_ms, is_global}; p_slots how many turns
--- ahead (where priorities compete over all queues, as if each had jobs of its highest one alone). A worker
--- is in `crews` when it lives and runs: it was not silent for p_silence_ms, and shall not be quiet. Of
--- those `asking` counts who fetches p_queue, or does not say what it fetches.
+-- objects {key, queues, tenant, strategy, weights, ratio, rotation_ms, is_global}; p_slots how many
+-- turns ahead (where priorities compete over all queues, as if each had jobs of its highest one alone).
+-- A worker is in `crews` when it lives and runs: it was not silent for p_silence_ms, and shall not be
+-- quiet. Of those `asking` counts who fetches p_queue, or does not say what it fetches.
 --
 -- `turns` has for each plan, by position of its queues: is_open, is_owed (starvation prevention gives it
 -- the next turn that is not owed to others), waits (turns since its last one, or since it began to have
