@@ -58,7 +58,8 @@ def known(ids: Iterable[str], version: int | None = None) -> Known:
     if version is None and not found.version:
         version = terms.version()
     if (version is not None and found.version < version) or len(found.by_id) > MOST:
-        found = _Memory.latest = Known(version or found.version)
+        found = Known(version or found.version)
+        _remember(found)
     missing = [one for one in set(ids) if one not in found.by_id]
     if missing:
         # read after the version: they may be later than it says, never earlier
@@ -80,6 +81,22 @@ def is_known(tenant_id: str) -> bool:
     if not (conf().enabled and is_tenant_id(tenant_id, conf().default)):
         return False
     return tenant_id in known([tenant_id]).by_id
+
+
+def _remember(found: Known) -> None:
+    """Let the process go by this; not by a version that a transaction has raised but not committed.
+
+    Others would take what they read, older than that, for it.
+    """
+    if not connection.in_atomic_block:
+        _Memory.latest = found
+    elif not _changing.get():
+        transaction.on_commit(partial(_catch_up, found), robust=True)
+
+
+def _catch_up(found: Known) -> None:
+    if found.version > _Memory.latest.version:
+        _Memory.latest = found
 
 
 class Shares(NamedTuple):

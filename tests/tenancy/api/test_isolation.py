@@ -194,7 +194,7 @@ def test_d_mt_6_the_settings_move_lanes_that_are_there(rules: Any) -> None:
     fill("acme")
     fill("open")
     rules(ISOLATION="namespace")
-    assert [loop.name for loop in Tenancy().loops()] == ["isolation"]
+    assert "isolation" in {loop.name for loop in Tenancy().loops()}
 
     assert reconcile() == 1
     assert reconcile() == 0
