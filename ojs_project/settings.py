@@ -209,9 +209,9 @@ def _ojs() -> dict[str, Any]:
 
 OJS = _ojs()
 BUILT_IN = (
-    "versioning.extension.Versioning",  # cheap refusals first
     "scheduling.extension.Cron",
     "scheduling.extension.FairScheduling",
+    "versioning.extension.Versioning",  # after the pools: the older of both versions counts
     "tenancy.extension.Tenancy",  # after the pools: their weights of a tenant count before its own
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple, Self
 PARTS: Final = ("major", "minor", "patch")
 DIGITS: Final = 9  # of a part, so that it fits into an integer column
 NUMBER: Final = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+_NUMBER: Final = rf"(0|[1-9][0-9]{{0,{DIGITS - 1}}})"
+PATTERN: Final = re.compile(rf"{_NUMBER}(\.{_NUMBER}){{0,2}}")
 MAX_SHOWN: Final = 40  # characters of a part that an answer repeats
 SEPARATOR: Final = "@"  # between a type and its version
 

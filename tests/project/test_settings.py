@@ -112,8 +112,8 @@ def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
     assert ojs == {
         "DIRECT_DATABASE": "direct", "MAX_BATCH": 7,
         "EXTENSIONS": [
-            "versioning.extension.Versioning", "scheduling.extension.Cron",
-            "scheduling.extension.FairScheduling",
+            "scheduling.extension.Cron", "scheduling.extension.FairScheduling",
+            "versioning.extension.Versioning",
             "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
             "webhooks.extension.WebhooksExtension", "a.B", "c.D",
         ],
