@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from jobs.api.admin.base import ReadView
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
-from jobs.api.schemas import array, integer, obj, text
+from jobs.api.schemas import TYPE, array, integer, obj, text
 from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import NotFound
 from versioning.services.versions import TypeVersions, versions
@@ -19,7 +19,7 @@ VERSIONS = obj({"type": text(1), "versions": array(VERSION), "held": integer(0)}
 class TypeVersionsView(ReadView):
     """What is there of each version of a type."""
 
-    @operation("getTypeVersions", {200: VERSIONS}, refusals=(404,))
+    @operation("getTypeVersions", {200: VERSIONS}, path={"type": TYPE}, refusals=(404,))
     def get(self, request: Request, type: str) -> Answer:
         """Count jobs by version with the workers that accept it; `held`: no worker accepts them.
 

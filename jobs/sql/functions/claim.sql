@@ -33,10 +33,11 @@
 -- Returns the claimed jobs, those of one queue in turn order. A last row with a null id may carry
 -- signals: directive (the worker must not fetch), stale (the terms are others now), bound (the
 -- worker is in another pool, or '' in none), declared (it has declared something else), due (waiting
--- jobs have become due: promote and call again), opens_ms (in how many ms a limit that held jobs back opens by itself), crowded (lanes whose
--- jobs a limit holds back though they shall not wait, and how many of each: see on_limit in
--- domain/limits.py), turns (the position of the queue that each job is of, in turn order), awaits
--- (jobs may be there that the lock of a limit hid, or, if negative, of a lane: repeat with this).
+-- jobs have become due: promote and call again), opens_ms (in how many ms a limit that held jobs
+-- back opens by itself), crowded (lanes whose jobs a limit holds back though they shall not wait, and
+-- how many of each: see on_limit in domain/limits.py), turns (the position of the queue that each
+-- job is of, in turn order), awaits (jobs may be there that the lock of a limit hid, or, if negative,
+-- of a lane: repeat with this).
 --
 -- The planner settings at the end are part of the design: the statistics of queue tables are
 -- always wrong, and a generic plan does not know LIMIT. tests/jobs/sql holds the plans.

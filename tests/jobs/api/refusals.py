@@ -29,7 +29,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "nackJob": {"job_id": JOB_ID, "error": {"code": "x"}},
     "nackJobs": {"nacks": [{"job_id": JOB_ID, "error": {"code": "x"}}]},
     "heartbeat": {"worker_id": "w1", "handlers": HANDLERS},
-    "beat": {"worker_id": "w1"},
+    "beat": {"worker_id": "w1", "handlers": HANDLERS},
     "pauseQueue": {},
     "resumeQueue": {},
     "retryDeadLetterJob": {"override": {}},

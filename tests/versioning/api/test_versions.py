@@ -112,7 +112,7 @@ def test_ver_5_3_a_what_is_behind_the_type_must_be_a_version(written: str, probl
 
 
 def test_ver_5_2_a_batches_have_versions_of_their_own() -> None:
-    jobs = [{"type": TYPE, "args": [], "version": v} for v in (1, "2.0", 3)]
+    jobs: list[dict[str, Any]] = [{"type": TYPE, "args": [], "version": v} for v in (1, "2.0", 3)]
 
     stored = answer(send("POST", "jobs/batch", {"jobs": jobs}), 201)["jobs"]
 

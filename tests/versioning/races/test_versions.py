@@ -21,14 +21,14 @@ RANGES = (">=1.0 <2.0", ">=2.0 <3.0", ">=1.1 <2.1", "*")
 JOBS = 40
 
 
-def _produce(job_type: str, number: int) -> list[str]:
+def _produce(job_type: str, number: int) -> list[tuple[str, str | None]]:
     """Enqueue jobs of many versions, some of which nobody has seen before."""
     ids = []
     for n in range(JOBS):
         version = f"{1 + n % 2}.{(n * 7 + number) % 11}" if n % 5 else None
         stored = enqueue([DraftFactory.create(type=job_type, version=version, queue="mixed")])[0]
         assert stored is not None
-        ids.append(stored.id)
+        ids.append((stored.id, version))
     return ids
 
 
@@ -44,9 +44,9 @@ def test_ver_8_2_a_mixed_versions_never_cross_while_new_ones_appear() -> None:
     works = [partial(_produce, job_type, n) for n in range(3)]
     workers = [partial(_work, job_type, versions) for versions in RANGES]
 
-    done = at_once([*works, *workers])  # type: ignore[list-item]  # two kinds of work
+    done = at_once([*works, *workers])
 
-    ids = {job_id for produced in done[:3] for job_id in produced}
+    ids = {job_id for produced in done[:3] for job_id, _ in produced}
     taken: Counter[str] = Counter()
     for versions, found in zip(RANGES, done[3:], strict=True):
         worker = handles(declared([{"type": job_type, "versions": versions}], is_exclusive=True))

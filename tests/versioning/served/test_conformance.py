@@ -106,7 +106,7 @@ def test_ver_4_a_rolling_deployment_mixes_nothing_up(served: Served) -> None:
 def test_a_waiting_fetch_is_woken_by_a_compatible_job_alone(served: Served) -> None:
     beat(served, "new", "2.0")
     push(served, "1.0")
-    body = {"queues": ["default"], "worker_id": "new"}
+    body: dict[str, Any] = {"queues": ["default"], "worker_id": "new"}
     assert served.fetch(wait_ms=50, **body) == []
 
     push(served, "2.0")

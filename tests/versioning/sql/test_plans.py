@@ -57,7 +57,12 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         push("1.0", queue="held")
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM ojs_version_route WHERE id >= 1000")
-            params = {"type": TYPE, "first": FIRST, "lanes": HELD_LANES, "jobs": HELD}
+            params: dict[str, int | str] = {
+                "type": TYPE,
+                "first": FIRST,
+                "lanes": HELD_LANES,
+                "jobs": HELD,
+            }
             for statement in MANY.split(";"):
                 cursor.execute(statement, params)
         analyze()
