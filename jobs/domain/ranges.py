@@ -11,12 +11,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from jobs.domain.version import Version, parse_version
+from jobs.domain.version import PATTERN, Version, parse_version
 
 MAX_RANGE: Final = 256  # characters
 SPACED: Final = re.compile(r"(>=|<=|>|<|=) +")
 BETWEEN: Final = re.compile(r" *, *| +")
 CONSTRAINT: Final = re.compile(r"(>=|<=|>|<|=|)([^<>=]*)")
+_CONSTRAINT: Final = rf"(>=|<=|>|<|=)? *{PATTERN.pattern}"
+GRAMMAR: Final = re.compile(rf" *(\*|{_CONSTRAINT}(( *, *| +){_CONSTRAINT})*) *")  # for documents
+EXCLUDED: Final = "accepts no version: its constraints exclude each other"
 LOWEST: Final = Version(0, 0)
 
 
@@ -58,7 +61,7 @@ def parse_range(value: object) -> Range:
     for part in BETWEEN.split(SPACED.sub(r"\1", text)):
         found = found.meet(_constraint(part))
     if found.is_empty:
-        raise ValueError(f"no version lies in {text!r}")
+        raise ValueError(EXCLUDED)
     return found
 
 

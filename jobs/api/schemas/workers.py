@@ -26,6 +26,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB
+from jobs.domain import ranges
 from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
 from jobs.services.heartbeat import Standing
 
@@ -36,7 +37,7 @@ HANDLER = obj(
     {
         "versions": maybe(
             {
-                **text(1, 256),
+                **matching(ranges.GRAMMAR, maxLength=ranges.MAX_RANGE),
                 "description": "Versions of the type: `*`, `2.0`, `>=1.0 <3.0`; else any",
             }
         ),
