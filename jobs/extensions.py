@@ -14,7 +14,7 @@ from prometheus_client import Metric
 
 from jobs.conf import conf, read_anew
 from jobs.domain.caller import Caller
-from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, Way
+from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest, LaneKey, Way
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
@@ -71,7 +71,10 @@ class Extension:
     """Base of all extensions; every hook does nothing."""
 
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft | None:
-        """Change, drop (None) or refuse (raise) one draft, outside any transaction, without SQL."""
+        """Change, drop (None) or refuse (raise) one draft.
+
+        Outside any transaction, without SQL but for what this process meets for the first time.
+        """
         return draft
 
     def tenant_of(self, headers: Mapping[str, Any]) -> str | None:
@@ -102,6 +105,13 @@ class Extension:
         A request that names no queues takes those that the plan names.
         """
         return plan
+
+    def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
+        """Return what a worker says that it handles, as it is stored. Raises OJSError.
+
+        It comes back in `FetchRequest.declaration`; the first extension that has the hook decides.
+        """
+        raise NotImplementedError
 
     def forget(self) -> None:
         """Drop what `plan`, `weigh`, `ways` and `apart` go by: those terms are not the latest."""
@@ -232,6 +242,14 @@ def forget() -> None:
     """Let all extensions read anew what follows from the terms."""
     for hook in having("forget"):
         hook()
+
+
+def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration | None:
+    """Return what a worker declares; None: no extension wants to know. Raises OJSError."""
+    for hook in having("declared"):
+        found: Declaration = hook(handlers, is_exclusive=is_exclusive)
+        return found
+    return None
 
 
 def tables() -> tuple[str, ...]:

@@ -7,6 +7,8 @@
     send_mail.options(delay=60).enqueue("…")        # the same with other terms
     send_mail("ada@example.org")                    # a plain call, no job
 
+    @job("invoice.generate", versions=">=1.0 <3.0")  # jobs of these versions alone
+
 Handlers live in a module `ojs_jobs` of any installed app; `runworker` imports them all.
 """
 
@@ -20,9 +22,13 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import orjson
 
+from jobs import extensions
 from jobs.domain import jsonio
+from jobs.domain.claim import Declaration
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
+from jobs.domain.ranges import ANY, Range, parse_range
+from jobs.domain.version import parse_version, split_type
 from jobs.services.enqueue import enqueue
 from jobs.services.envelopes import limits
 from jobs.services.progress import Progress, report
@@ -32,7 +38,8 @@ MODULE = "ojs_jobs"  # looked for in every installed app
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_registry: dict[str, "JobHandler[Any, Any]"] = {}
+# by type, the latest versions first
+_registry: dict[str, list["JobHandler[Any, Any]"]] = {}
 _current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
 
 
@@ -143,6 +150,12 @@ class JobHandler(Generic[P, R]):
     type: str
     terms: dict[str, Any] = field(default_factory=dict)  # envelope members of every job
     idempotent: bool = False  # may run twice after a crash, so results may be acked in batches
+    versions: str | None = None  # of jobs that it takes; None: any
+
+    @property
+    def range(self) -> Range:
+        """The versions as a range."""
+        return ANY if self.versions is None else parse_range(self.versions)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the function here and now."""
@@ -191,30 +204,50 @@ def _terms(terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def job(
-    type: str, *, idempotent: bool = False, **terms: Any
+    type: str, *, idempotent: bool = False, versions: str | None = None, **terms: Any
 ) -> Callable[[Callable[P, R]], JobHandler[P, R]]:
     """Register a function as the handler of a job type.
 
     Terms are members of the envelope (queue, priority, retry, meta, tags, …), besides `timeout`
-    and `delay` in seconds. Raises ValueError when the type has a handler or a term is wrong.
+    and `delay` in seconds. With `versions` the worker asks for these versions of the type alone;
+    several handlers may share a type where their ranges do not meet, and jobs without a version go
+    to the one of the latest. Raises ValueError when a job could have two handlers, or for a wrong
+    term.
     """
-    if type in _registry:
+    taken = ANY if versions is None else parse_range(versions)
+    if any(not other.range.meet(taken).is_empty for other in _registry.get(type, ())):
         raise ValueError(f"job type {type!r} has a handler already")
     chosen = _terms(terms)
     parse_job({**chosen, "type": type, "args": []})  # wrong terms fail at import
 
     def register(function: Callable[P, R]) -> JobHandler[P, R]:
-        handler = JobHandler(function, type, chosen, idempotent)
+        handler = JobHandler(function, type, chosen, idempotent, versions)
         update_wrapper(handler, function)
-        _registry[type] = handler
+        found = [*_registry.get(type, ()), handler]
+        _registry[type] = sorted(found, key=lambda one: one.range.low, reverse=True)
         return handler
 
     return register
 
 
-def handler_of(type: str) -> JobHandler[Any, Any] | None:
-    """Return the handler of a job type, None when this project has none."""
-    return _registry.get(type)
+def handler_of(job: Job) -> JobHandler[Any, Any] | None:
+    """Return the handler of a job's type and version, None when this project has none."""
+    handlers = _registry.get(split_type(job.type)[0], [])
+    if job.version is None:
+        return next(iter(handlers), None)
+    version = parse_version(orjson.loads(job.version))
+    return next((one for one in handlers if version in one.range), None)
+
+
+def declaration() -> Declaration | None:
+    """Return which versions the handlers take, as a worker declares them; None: any."""
+    named = [
+        {"type": handler.type, "versions": handler.versions}
+        for handlers in _registry.values()
+        for handler in handlers
+        if handler.versions is not None
+    ]
+    return extensions.declared(named, is_exclusive=False) if named else None
 
 
 def handled_queues() -> tuple[str, ...]:
@@ -222,5 +255,7 @@ def handled_queues() -> tuple[str, ...]:
 
     No others: their jobs may be meant for workers in other languages.
     """
-    named = {str(handler.terms.get("queue", "default")) for handler in _registry.values()}
+    named = {
+        str(handler.terms.get("queue", "default")) for one in _registry.values() for handler in one
+    }
     return tuple(sorted(named, key=lambda name: (name != "default", name)))

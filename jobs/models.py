@@ -192,7 +192,11 @@ class LaneKey(models.Model):
                 name="ojs_lane_key_unique",
             ),
         ]
-        indexes = [GinIndex(fields=["limits"], name="ojs_lane_key_limits")]
+        indexes = [
+            GinIndex(fields=["limits"], name="ojs_lane_key_limits"),
+            # lanes of an extension's routes; nobody writes to it but who makes such a lane
+            models.Index(fields=["route"], name="ojs_lane_key_route", condition=Q(route__gt=0)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.queue}/{self.priority}/{self.tenant}/{self.route}"
@@ -303,7 +307,7 @@ class Job(models.Model):
     tenant = NameField()
     lane_id = models.BigIntegerField()
     priority = models.SmallIntegerField()
-    version = models.TextField(null=True)
+    version = models.TextField(null=True)  # JSON, as sent: text or a number; null: it has none
     watched = models.BooleanField()  # an extension follows its end: see Extension.observe
     args = models.JSONField()
     meta = models.JSONField()
@@ -559,6 +563,10 @@ class Worker(models.Model):
     queues = models.JSONField(null=True)
     concurrency = models.IntegerField(null=True)
     labels = models.JSONField(null=True)
+    # which versions of types it handles, as an extension wrote it, and the number that names this
+    # text; null: it never said
+    declaration = models.JSONField(null=True)
+    declared = models.BigIntegerField(null=True)
     pool = NameField(null=True)
     started_at = models.DateTimeField(db_default=Now())
     last_heartbeat_at = models.DateTimeField(null=True)  # null: never; only leases guard its jobs

@@ -392,13 +392,15 @@ class Claimed:
     is_stale: bool = False  # the plan follows from terms that are no longer
     bound: str | None = None  # the pool the worker is in instead; empty: none
     awaits: int | None = None  # the lock that may have hidden jobs; see Claimer.awaits
+    declared: int | None = None  # what the worker has declared instead; 0: nothing
 
 
 class Claimer(NamedTuple):
     """Who claims; `pool` is the one it is taken to be in, `binds` whether it said so itself.
 
     `prefetches`: its concurrency does not bound the claim, it keeps count by itself. `awaits` is
-    what its last claim said: the claim waits for that lock first.
+    what its last claim said: the claim waits for that lock first. `declared` is what the worker is
+    taken to have declared, null: the request says so itself.
     """
 
     worker_id: str | None = None
@@ -407,6 +409,7 @@ class Claimer(NamedTuple):
     binds: bool = False
     prefetches: bool = False
     awaits: int | None = None
+    declared: int | None = None
 
 
 def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claimed:
@@ -437,6 +440,8 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "low_vts": hints.vts,
         "low_lanes": hints.lanes,
         "low_seqs": hints.seqs,
+        "declared": by.declared,
+        "refuses": plan.refuses,
     }
     answer = Claimed([], [])
     for row in _hot_rows("claim", params):
@@ -444,6 +449,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
             answer.directive, answer.is_due = row[28] or 0, bool(row[29])
             answer.opens_ms, answer.crowded = row[30], orjson.loads(row[31] or "[]")
             answer.is_stale, answer.bound, answer.awaits = bool(row[32]), row[33], row[35]
+            answer.declared = row[36]
             if row[34]:
                 answer.jobs = _in_turn(answer.jobs, [plan.queues[at - 1] for at in row[34]])
         else:

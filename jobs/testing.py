@@ -27,10 +27,10 @@ from jobs import queries
 from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from jobs.handlers import MODULE, Context, Discard, Retry, handled_queues
+from jobs.handlers import MODULE, Context, Discard, Retry, declaration, handled_queues
 from jobs.models import Later
 from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch, low_water
+from jobs.services.fetch import fetch, waters
 from jobs.services.nack import Nack, nack
 from jobs.services.promote import promote
 from jobs.services.show import show
@@ -85,9 +85,9 @@ def make_due() -> int:
 
 
 def _claim(queues: tuple[str, ...]) -> Job | None:
-    low_water.forget()  # what is remembered may stand in a transaction that was rolled back
+    waters.forget()  # what is remembered may stand in a transaction that was rolled back
     queries.heal()  # jobs of the test's transaction are offered at its commit, which never comes
-    claimed = fetch(FetchRequest(queues, worker_id=WORKER)).jobs
+    claimed = fetch(FetchRequest(queues, worker_id=WORKER, declaration=declaration())).jobs
     return claimed[0] if claimed else None
 
 

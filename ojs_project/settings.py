@@ -10,6 +10,7 @@ from jobs.conf import Conf
 from ojs_project import cors, counters, env
 from scheduling.conf import Conf as SchedulingConf
 from tenancy.conf import Conf as TenancyConf
+from versioning.conf import Conf as VersioningConf
 from webhooks.conf import Conf as WebhooksConf
 
 counters.install()  # before any app makes a metric
@@ -210,6 +211,7 @@ OJS = _ojs()
 BUILT_IN = (
     "scheduling.extension.Cron",
     "scheduling.extension.FairScheduling",
+    "versioning.extension.Versioning",  # after the pools: the older of both versions counts
     "tenancy.extension.Tenancy",  # after the pools: their weights of a tenant count before its own
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",
@@ -266,6 +268,13 @@ OJS_TENANCY = {
     "NOISE_MIN_OUTCOMES": env.integer(
         "OJS_TENANCY_NOISE_MIN_OUTCOMES", _TENANCY.noise_min_outcomes
     ),
+}
+_VERSIONING = VersioningConf()
+OJS_VERSIONING = {
+    "KEEP_TYPE_SUFFIX": env.flag("OJS_VERSION_KEEP_TYPE_SUFFIX"),
+    "REQUIRE_DECLARATION": env.flag("OJS_VERSION_REQUIRE_DECLARATION"),
+    "HELD_AFTER_MS": env.integer("OJS_VERSION_HELD_AFTER_MS", _VERSIONING.held_after_ms),
+    "MAX_VERSIONS": env.integer("OJS_VERSION_MAX_VERSIONS", _VERSIONING.max_versions),
 }
 _HOOKS = WebhooksConf()
 OJS_WEBHOOKS = {

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from jobs import queries
+from jobs import extensions, queries
 from jobs.conf import conf
 from jobs.domain import jsonio
-from jobs.domain.claim import POOL_PATTERN, STRATEGIES, FetchRequest, split_queue
+from jobs.domain.claim import POOL_PATTERN, STRATEGIES, Declaration, FetchRequest, split_queue
 from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, parse_job
 from jobs.domain.errors import (
     BatchTooLarge,
@@ -132,6 +132,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
         pool=pool_name(body),
         strategy=strategy,
         weights=weights,
+        declaration=declaration(body),
     )
 
 
@@ -229,7 +230,20 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
         labels=_labels(body),
         started_at=None if started is None else parse_time(started, "started_at"),
         pool=pool_name(body),
+        declaration=declaration(body),
     )
+
+
+def declaration(body: Mapping[str, Any]) -> Declaration | None:
+    """Read which versions of which types a worker handles. Spec: contract 22 §3."""
+    handlers, exclusive = body.get("handlers"), body.get("handlers_exclusive")
+    if exclusive is not None and not isinstance(exclusive, bool):
+        raise Unprocessable.field("handlers_exclusive", "must be a boolean", exclusive)
+    if handlers is None:
+        return None
+    if not isinstance(handlers, list):
+        raise InvalidRequest.field("handlers", "must be an array of types and versions", handlers)
+    return extensions.declared(handlers, is_exclusive=exclusive is True)
 
 
 def decode_registration(body: Mapping[str, Any]) -> Report:
@@ -238,7 +252,8 @@ def decode_registration(body: Mapping[str, Any]) -> Report:
     handlers = body.get("handlers")
     if handlers is None:
         return report
-    if not isinstance(handlers, list) or not all(isinstance(one, str) for one in handlers):
+    handlers = [one.get("type") if isinstance(one, Mapping) else one for one in handlers]
+    if not all(isinstance(one, str) for one in handlers):
         raise InvalidRequest.field("handlers", "must be an array of job types", handlers)
     if report.labels is not None and not isinstance(report.labels, Mapping):
         raise InvalidRequest.field("labels", "must be an object beside handlers", report.labels)
@@ -334,7 +349,7 @@ def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
     if job.dead_letter is not None:
         shown["dead_letter"] = job.dead_letter
     if job.version is not None:
-        shown["version"] = job.version
+        shown["version"] = orjson.Fragment(job.version)
     if job.progress is not None:
         shown.update(orjson.loads(job.progress))
     shown.update(more)

@@ -12,6 +12,16 @@ NAMESPACE_END: Final = ":"  # between tenant and queue; in no name of a queue
 POOL_PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}")
 
 
+class Declaration(NamedTuple):
+    """Which versions of types a worker handles: JSON as an extension wrote it; NONE: nothing."""
+
+    digest: int  # names the text
+    text: str
+
+
+UNDECLARED: Final = Declaration(0, "null")
+
+
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
     """A worker's wish for jobs; `queues` in the worker's order, none: those of its pool.
@@ -29,6 +39,9 @@ class FetchRequest:
     strategy: str | None = None  # how the queues shall take turns, where the server leaves it open
     weights: Mapping[str, float] | None = None
     may_fetch: Callable[[str], bool] | None = None  # by queue name; null: any
+    # what it handles; null: as it declared before
+    declaration: Declaration | None = None
+    is_remembered: bool = False  # the declaration is from before, which the claim checks
     prefetches: bool = False  # it holds more than it runs, and keeps count of that itself
 
 
@@ -77,14 +90,16 @@ class ClaimPlan:
     """One claim as data; extensions narrow or reorder it, and widen only what the request left out.
 
     `restless` are queues whose lanes' virtual times may fall, so that what was once the first lane
-    bounds nothing. `routes` null accepts any. `turns` null: each queue until it is empty, in their
-    order. `terms` is the version of the terms that the plan follows from, null: of none.
+    bounds nothing. `routes` null accepts any; `refuses` tells that there are others. `turns` null:
+    each queue until it is empty, in their order. `terms` is the version of the terms that the plan
+    follows from, null: of none.
     """
 
     queues: tuple[str, ...]
     limit: int
     tenant: str | None = None
     routes: tuple[int, ...] | None = None
+    refuses: bool = False
     pool: str | None = None
     pool_cap: int | None = None
     turns: Turns | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from jobs.domain import jsonio
+from jobs.domain import jsonio, version
 from jobs.domain.durations import parse_duration
 from jobs.domain.errors import (
     InvalidRequest,
@@ -26,6 +26,7 @@ from jobs.domain.times import read_time
 from jobs.domain.unique import UniquePolicy, read_policy
 
 TYPE_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*")
+VERSIONED_TYPE_PATTERN: Final = re.compile(f"{TYPE_PATTERN.pattern}(@{version.PATTERN.pattern})?")
 QUEUE_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
 URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
@@ -51,7 +52,7 @@ KNOWN: Final = frozenset(
         "specversion", "id", "type", "queue", "args", "meta", "priority", "timeout", "timeout_ms",
         "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema", "tags",
         "visibility_timeout", "visibility_timeout_ms", "pending", "rate_limit", "options",
-        "result_ttl",
+        "result_ttl", "version",
     }
 )  # fmt: skip
 
@@ -102,7 +103,8 @@ class JobDraft:
     rate_limit: RateLimit | None = None
     extra: dict[str, Any] = field(default_factory=dict)  # unknown members, kept for the client
     tenant: str = "_default"
-    version: str | None = None
+    version: str | int | None = None  # as sent; see domain/version.py
+    type_given: str | None = None  # the type with the version behind it, where it came so
     route: int = 0  # lane route; 0: any worker of the type
     watched: bool = False  # an extension follows its end
 
@@ -216,7 +218,7 @@ class _Reader:
             self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
         members: dict[str, Any] = {
             "id": self.id(),
-            "type": self.type(),
+            **self.versioned(),
             "queue": self.queue(),
             "args": self.args(),
             "meta": self.meta(),
@@ -261,10 +263,38 @@ class _Reader:
         if value is None:
             self.refuse("type", "is required")
         elif (
-            not isinstance(value, str) or len(value) > MAX_TYPE or not TYPE_PATTERN.fullmatch(value)
+            not isinstance(value, str)
+            or len(base := version.split_type(value)[0]) > MAX_TYPE
+            or not TYPE_PATTERN.fullmatch(base)
         ):
             self.refuse("type", "must be dot-separated lower-case words", value)
+            return ""
         return str(value)
+
+    def versioned(self) -> dict[str, Any]:
+        """Read the type and the version, which may stand behind it. Spec: job-versioning 5.3."""
+        given = self.type()
+        base, behind = version.split_type(given)
+        chosen = self.version("type", behind)
+        for name, raw in (("options.version", self.options), ("version", self.raw)):
+            found = self.version(name, raw.get("version"))
+            chosen = chosen if found is None else found
+        return {
+            "type": base,
+            "version": chosen,
+            "type_given": None if behind is None else given,
+        }
+
+    def version(self, name: str, value: Any) -> str | int | None:
+        if value is None:
+            return None
+        try:
+            version.parse_version(value)
+        except ValueError as problem:
+            said = f"has a version behind '@' that {problem}" if name == "type" else str(problem)
+            self.refuse(name, said, value)
+            return None
+        return value  # type: ignore[no-any-return]  # text or an integer, as sent
 
     def queue(self) -> str:
         value = self.get("queue")

@@ -66,6 +66,7 @@ class Kind(IntEnum):
     TENANT_LIMIT_EXCEEDED = 87
     TENANT_THROTTLED = 88
     TENANT_THROTTLE_RELEASED = 89
+    VERSION_HELD = 93
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -126,6 +127,7 @@ NAMES: Final = {
     Kind.TENANT_LIMIT_EXCEEDED: "tenant.limit_exceeded",
     Kind.TENANT_THROTTLED: "tenant.throttled",
     Kind.TENANT_THROTTLE_RELEASED: "tenant.throttle_released",
+    Kind.VERSION_HELD: "versioning.held",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
 

@@ -71,8 +71,6 @@ def gates_of(job: Waiting, facts: Mapping[str, Any], viewer: str | None) -> list
     if job.expires_at is not None:
         found.append(_expiry(job, facts))
     found += [_lane(facts), _tenant(job, facts)]
-    if facts["lane"] is not None and facts["lane"]["route"]:
-        found.append(_route(facts["lane"]["route"]))
     found += [_limit(limit, viewer) for limit in facts["limits"]]
     found.append(_workers(job.queue, facts, viewer))
     return found
@@ -154,11 +152,6 @@ def _tenant(job: Waiting, facts: Mapping[str, Any]) -> Gate:
     if job.tenant == DEFAULT_TENANT:
         message = "It names no tenant: workers bound to no tenant may take it."
     return _gate("tenant", message, closed=False, name=job.tenant)
-
-
-def _route(route: int) -> Gate:
-    message = "Only workers that accept its version may take it."
-    return Gate("route", GateState.UNKNOWN, message, numbers={"route": route})
 
 
 def _limit(limit: Mapping[str, Any], viewer: str | None) -> Gate:

@@ -4,7 +4,6 @@ Spec: core (attribute `unique`), contract 6; versions: contract 22.5; tenants: D
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +15,7 @@ import orjson
 from jobs.domain.durations import LONGEST_MS, format_duration, parse_period
 from jobs.domain.errors import Problem
 from jobs.domain.states import CODES, State
+from jobs.domain.version import parse_version
 
 DIMENSIONS: Final = ("type", "queue", "args", "meta", "version")
 DEFAULT_KEYS: Final = ("type", "args")
@@ -25,7 +25,6 @@ DEFAULT_STATES: Final = (
 DEFAULT_TENANT: Final = "_default"  # left out of the fingerprint, as without tenants
 MAX_NAMES: Final = 64
 WIDE: Final = 1 << 63  # integers from here on are written digit by digit
-VERSION: Final = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\..*)?", re.ASCII)
 
 
 class OnConflict(StrEnum):
@@ -198,7 +197,7 @@ class Subject:
     args: list[Any]
     meta: Mapping[str, Any]
     tenant: str = DEFAULT_TENANT
-    version: str | None = None
+    version: str | int | None = None
 
 
 def fingerprint(policy: UniquePolicy, job: Subject) -> str:
@@ -218,7 +217,7 @@ def fingerprint(policy: UniquePolicy, job: Subject) -> str:
     if "meta" in policy.keys:
         members["meta"] = {name: job.meta[name] for name in policy.meta_keys if name in job.meta}
     if job.version is not None and (policy.is_default or "version" in policy.keys):
-        members["version"] = _version(job.version)
+        members["version"] = str(parse_version(job.version))  # `2` and `2.0` are equal
     if job.tenant != DEFAULT_TENANT:
         members["tenant"] = job.tenant
     return hashlib.sha256(canonical(members)).hexdigest()
@@ -235,12 +234,6 @@ def _argument(args: list[Any], name: str) -> Any:
     if name.isascii() and name.isdigit() and len(name) <= 9 and int(name) < len(args):  # noqa: PLR2004 - digits of an index
         return args[int(name)]
     raise KeyError(name)
-
-
-def _version(text: str) -> str:
-    """Return major.minor, so that `2` and `2.0` are equal; other texts stand for themselves."""
-    match = VERSION.fullmatch(text)
-    return f"{int(match[1])}.{int(match[2] or 0)}" if match else text
 
 
 def canonical(value: Any) -> bytes:

@@ -14,6 +14,7 @@ class Written:
     meta: bytes
     attributes: bytes
     timeout_ms: int
+    version: str | None  # JSON: what was text stays text, a number a number
 
     @property
     def size(self) -> int:
@@ -25,5 +26,9 @@ def written(draft: JobDraft) -> Written:
     """Serialize a draft."""
     shown = attributes(draft)
     return Written(
-        jsonio.dumps(draft.args), jsonio.dumps(draft.meta), jsonio.dumps(shown), shown["timeout_ms"]
+        jsonio.dumps(draft.args),
+        jsonio.dumps(draft.meta),
+        jsonio.dumps(shown),
+        shown["timeout_ms"],
+        None if draft.version is None else jsonio.dumps(draft.version).decode(),
     )

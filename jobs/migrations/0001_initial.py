@@ -488,7 +488,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'ojs_lane_key',
-                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['limits'], name='ojs_lane_key_limits')],
+                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['limits'], name='ojs_lane_key_limits'), models.Index(condition=models.Q(('route__gt', 0)), fields=['route'], name='ojs_lane_key_route')],
                 'constraints': [models.UniqueConstraint(fields=('tenant', 'queue', 'priority', 'route', 'limits'), name='ojs_lane_key_unique')],
             },
         ),
@@ -729,6 +729,8 @@ class Migration(migrations.Migration):
                 ('queues', models.JSONField(null=True)),
                 ('concurrency', models.IntegerField(null=True)),
                 ('labels', models.JSONField(null=True)),
+                ('declaration', models.JSONField(null=True)),
+                ('declared', models.BigIntegerField(null=True)),
                 ('pool', jobs.models.NameField(db_collation='C', null=True)),
                 ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('last_heartbeat_at', models.DateTimeField(null=True)),

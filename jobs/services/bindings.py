@@ -1,16 +1,21 @@
-"""Which pool a worker that does not say so is in, as this process last learned. Spec: FS 6.2.
+"""Which pool a worker that does not say so is in, and what it declared, as last learned here.
+
+Spec: fair-scheduling 6.2; contract 22 §3.
 
 Only a guess, which every claim checks: it saves the claim that would find out.
 """
 
 from dataclasses import replace
 
-from jobs.domain.claim import FetchRequest
+import orjson
+
+from jobs.domain.claim import UNDECLARED, Declaration, FetchRequest
 from jobs.models import Worker
 
 MOST = 10_000
 
 _pools: dict[str, str] = {}
+_declared: dict[str, Declaration] = {}
 
 
 def known(request: FetchRequest) -> FetchRequest:
@@ -45,6 +50,33 @@ def learn(worker_id: str | None, pool: str) -> None:
         _pools.pop(worker_id, None)
 
 
+def declared(worker_id: str | None) -> Declaration:
+    """Return what a worker was last known to have declared."""
+    return UNDECLARED if worker_id is None else _declared.get(worker_id, UNDECLARED)
+
+
+def find_declared(worker_id: str) -> Declaration:
+    """Look up what a worker has declared, and remember it."""
+    row = Worker.objects.filter(id=worker_id, declared__isnull=False)
+    found = row.values_list("declared", "declaration").first()
+    known = UNDECLARED
+    if found is not None and found[0]:
+        known = Declaration(found[0], orjson.dumps(found[1]).decode())
+    learn_declared(worker_id, known)
+    return known
+
+
+def learn_declared(worker_id: str, declaration: Declaration) -> None:
+    """Remember what a worker declared."""
+    if len(_declared) >= MOST:
+        _declared.clear()
+    if declaration.digest:
+        _declared[worker_id] = declaration
+    else:
+        _declared.pop(worker_id, None)
+
+
 def forget() -> None:
     """Drop everything."""
     _pools.clear()
+    _declared.clear()

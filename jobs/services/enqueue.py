@@ -243,7 +243,7 @@ def _row(n: int, draft: JobDraft, text: Written, lane_id: int) -> dict[str, Any]
         "tenant": draft.tenant,
         "lane_id": lane_id,
         "priority": draft.priority,
-        "version": draft.version,
+        "version": text.version,
         "watched": draft.watched,
         "args": orjson.Fragment(text.args),
         "meta": orjson.Fragment(text.meta),
@@ -278,7 +278,7 @@ def _job(draft: JobDraft, text: Written, place: queries.Placed) -> Job:
         enqueued_at=place.created_at if place.state == AVAILABLE else None,
         scheduled_at=place.scheduled_at,
         expires_at=place.expires_at,
-        version=draft.version,
+        version=text.version,
         watched=draft.watched,
     )
 

@@ -10,12 +10,13 @@ from jobs.domain.errors import Conflict, PoolConflict
 from jobs.services import bindings
 from jobs.services.address import addressed
 from jobs.services.crowd import crowd_out
-from jobs.services.hints import LowWater
+from jobs.services.hints import LowWater, Waters
 
 PROMOTED_AT_FETCH = 200  # due jobs a FETCH moves by itself when the loops have not yet
 TRIES = 10  # how often a claim begins anew because what it went by had changed
 
-low_water = LowWater()
+waters = Waters()
+low_water = waters.of(None)
 
 
 def fetch(request: FetchRequest) -> queries.Claimed:
@@ -56,7 +57,7 @@ def _fetch(request: FetchRequest) -> queries.Claimed:
 
 def _claim(request: FetchRequest, count: int) -> queries.Claimed:
     """Plan and claim, anew while the terms or the worker's pool turn out to be others."""
-    wanted = bindings.known(request)
+    wanted = bindings.known(_declared(request))
     for _ in range(TRIES):
         plan = planned(wanted, count)
         if not plan.queues or plan.limit <= 0:
@@ -64,6 +65,8 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
         claimed = _try_out(plan, wanted)
         if claimed.is_stale:
             extensions.forget()
+        elif claimed.declared is not None and request.worker_id is not None:
+            wanted = replace(wanted, declaration=bindings.find_declared(request.worker_id))
         elif claimed.bound is None:
             return claimed
         elif request.pool is not None:
@@ -73,8 +76,15 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
             )
         else:
             bindings.learn(request.worker_id, claimed.bound)
-            wanted = bindings.known(request)
+            wanted = bindings.known(_declared(request))
     raise Conflict("the pools keep changing, try again")
+
+
+def _declared(request: FetchRequest) -> FetchRequest:
+    """Return the request with what its worker declared before, unless it says so itself."""
+    if request.declaration is not None:
+        return request
+    return replace(request, declaration=bindings.declared(request.worker_id), is_remembered=True)
 
 
 def planned(request: FetchRequest, count: int) -> ClaimPlan:
@@ -98,9 +108,11 @@ def _try_out(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
 
 
 def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.Claimed:
-    # a narrowed claim sees other heads than its neighbours: no bounds to or from it
-    is_whole = plan.tenant is None and plan.routes is None
-    bounds = _bounds(plan) if is_whole else queries.Hints()
+    # a narrowed claim sees other heads than its neighbours: no bounds to or from it, but for those
+    # of the same routes
+    is_whole = plan.tenant is None
+    water = waters.of(plan.routes if plan.refuses else None)
+    bounds = _bounds(plan, water) if is_whole else queries.Hints()
     by = queries.Claimer(
         request.worker_id,
         request.visibility_ms,
@@ -108,15 +120,16 @@ def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.
         request.is_declared,
         request.prefetches,
         awaits,
+        request.declaration.digest if request.is_remembered and request.declaration else None,
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:
-        low_water.learn(claimed.heads, plan.terms)
+        water.learn(claimed.heads, plan.terms)
     return claimed
 
 
-def _bounds(plan: ClaimPlan) -> queries.Hints:
-    found = low_water.bounds(plan.queues, plan.terms)
+def _bounds(plan: ClaimPlan, water: LowWater) -> queries.Hints:
+    found = water.bounds(plan.queues, plan.terms)
     if not plan.restless or found.vts is None:
         return found
     vts = zip(plan.queues, found.vts, strict=True)

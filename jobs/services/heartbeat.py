@@ -10,6 +10,7 @@ import orjson
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.domain.claim import Declaration
 from jobs.domain.errors import PoolConflict
 from jobs.domain.events import Kind
 from jobs.services import bindings
@@ -41,6 +42,7 @@ class Report:
     labels: Mapping[str, Any] | list[Any] | None = None
     started_at: datetime | None = None
     pool: str | None = None
+    declaration: Declaration | None = None  # null: what it declared before still counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ def heartbeat(report: Report) -> Answer:
             "concurrency": report.concurrency,
             "labels": _json(report.labels),
             "started_at": report.started_at,
+            "declaration": report.declaration and report.declaration.text,
+            "declared": report.declaration and report.declaration.digest,
             "pool": report.pool,
             "stopped": is_stopped,
             "with_tests": conf().test_directives,
@@ -86,6 +90,8 @@ def heartbeat(report: Report) -> Answer:
         )
     if report.pool is not None:
         bindings.learn(report.worker_id, report.pool)
+    if report.declaration is not None:
+        bindings.learn_declared(report.worker_id, report.declaration)
     standing = Standing(max(beat.directive, report.standing))
     if beat.test_directive:
         standing = Standing[beat.test_directive.upper()]

@@ -13,6 +13,7 @@ from time import monotonic
 from jobs.queries import Hints
 
 FRESH_S = 1.0
+CHOICES = 64  # of routes that are remembered
 LANES = 16  # remembered per queue; with many lanes each has few dead entries
 
 
@@ -72,3 +73,28 @@ class LowWater:
     def forget(self) -> None:
         """Drop all bounds."""
         self._by_queue.clear()
+
+
+class Waters:
+    """One LowWater for claims that take any route, one for each choice of routes."""
+
+    def __init__(self) -> None:
+        """Start without any bound."""
+        self._whole = LowWater()
+        self._narrowed: dict[tuple[int, ...], LowWater] = {}
+
+    def of(self, routes: tuple[int, ...] | None) -> LowWater:
+        """Return what claims that take these routes alone have seen; None: any."""
+        if routes is None:
+            return self._whole
+        found = self._narrowed.get(routes)
+        if found is None:
+            if len(self._narrowed) >= CHOICES:
+                self._narrowed = {}
+            found = self._narrowed[routes] = LowWater()
+        return found
+
+    def forget(self) -> None:
+        """Drop all bounds."""
+        self._whole.forget()
+        self._narrowed = {}

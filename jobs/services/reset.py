@@ -4,7 +4,7 @@ from django.db import OperationalError
 
 from jobs import extensions, queries
 from jobs.services import bindings, lanes, terms
-from jobs.services.fetch import low_water
+from jobs.services.fetch import waters
 from jobs.services.retain import retain
 
 DEADLOCK = "40P01"
@@ -31,7 +31,7 @@ def reset() -> None:
 def forget() -> None:
     """Drop what this process remembers of a store that was emptied."""
     lanes.forget()
-    low_water.forget()
+    waters.forget()
     retain.forget()
     terms.forget()
     bindings.forget()

@@ -8,10 +8,11 @@ WITH before AS (
       FROM ojs_worker AS w WHERE w.id = %(worker_id)s::text
 ), beat AS (
     INSERT INTO ojs_worker AS w (id, reported, is_draining, hostname, pid, queues, concurrency,
-                                 labels, pool, started_at, last_heartbeat_at, stopped_at)
+                                 labels, declaration, declared, pool, started_at,
+                                 last_heartbeat_at, stopped_at)
     VALUES (%(worker_id)s::text, %(reported)s::smallint, %(draining)s::boolean,
             %(hostname)s::text, %(pid)s::bigint, %(queues)s::jsonb, %(concurrency)s::int,
-            %(labels)s::jsonb, %(pool)s::text,
+            %(labels)s::jsonb, %(declaration)s::jsonb, %(declared)s::bigint, %(pool)s::text,
             coalesce(%(started_at)s::timestamptz, now()), now(),
             CASE WHEN %(stopped)s::boolean THEN now() END)
     ON CONFLICT (id) DO UPDATE
@@ -21,6 +22,8 @@ WITH before AS (
            queues = coalesce(excluded.queues, w.queues),
            concurrency = coalesce(excluded.concurrency, w.concurrency),
            labels = coalesce(excluded.labels, w.labels), pool = coalesce(excluded.pool, w.pool),
+           declaration = coalesce(excluded.declaration, w.declaration),
+           declared = coalesce(excluded.declared, w.declared),
            started_at = coalesce(%(started_at)s::timestamptz, w.started_at)
      WHERE excluded.pool IS NULL OR coalesce(w.pool, excluded.pool) = excluded.pool
         OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL

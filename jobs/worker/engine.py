@@ -25,7 +25,7 @@ from jobs.domain import retry
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.handlers import Context, JobTimeout, handler_of
+from jobs.handlers import Context, JobTimeout, declaration, handler_of
 from jobs.services.ack import Ack
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Report, Standing, heartbeat
@@ -95,6 +95,7 @@ class Engine:
         self._over = threading.Event()
         self._beat_now = threading.Event()
         self._may_have_lost_claims = False
+        self._declaration = declaration()
         self._is_known = threading.Event()  # the first heartbeat was stored
         self._ended = 0  # attempts so far
         self._pace = Pace()
@@ -254,7 +255,7 @@ class Engine:
 
     def _end(self, entry: _Running, outcome: Ack | Nack) -> None:
         """Answer for an attempt; the second answer to one is refused by the server."""
-        handler = handler_of(entry.context.job.type)
+        handler = handler_of(entry.context.job)
         is_late = self._finish(entry)
         if not is_late:
             self._acker.send(outcome, wait=not (handler and handler.idempotent))
@@ -357,6 +358,7 @@ class Engine:
             queues=self.terms.queues,
             concurrency=self.terms.concurrency,
             pool=self.terms.pool,
+            declaration=self._declaration,
         )
 
     # --- the end

@@ -39,9 +39,11 @@ def _call(context: Context) -> Any:
 
 
 def _handler(context: Context) -> JobHandler[Any, Any]:
-    handler = handler_of(context.job.type)
+    job = context.job
+    handler = handler_of(job)
     if handler is None:
-        raise HandlerNotFound(f"no handler for job type {context.job.type!r}")
+        of_version = "" if job.version is None else f" in version {job.version}"
+        raise HandlerNotFound(f"no handler for job type {job.type!r}{of_version}")
     return handler
 
 

@@ -109,6 +109,7 @@ NEEDS_NONE = {
     "isolation": "one transaction: tenants whose lanes it did not move are found again",
     "shares": "one transaction: what is still shared wrongly is found again",
     "pressure": "one statement: notes the crossing and tells it, or neither",
+    "held_versions": "one transaction: notes what is held and tells it, or neither",
     "turns": "one statement: what it did not forget, the next one does",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }

@@ -140,6 +140,6 @@ def summary(job: Job) -> dict[str, Any]:
         **_tenant(job),
     }
     if job.version is not None:
-        shown["version"] = job.version
+        shown["version"] = orjson.loads(job.version)
     times = ("scheduled_at", "started_at", "completed_at", "cancelled_at", "discarded_at")
     return shown | {name: moments[name] for name in times if moments[name]}

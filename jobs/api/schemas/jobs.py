@@ -23,7 +23,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain import durations, envelope, retry, unique
+from jobs.domain import durations, envelope, retry, unique, version
 
 _NUMBERS = {
     "max_attempts": integer(0, retry.MAX_INT),
@@ -114,8 +114,16 @@ _OPTIONS = {
     "unique": UNIQUE_REQUEST,
     "result_ttl": _RESULT_TTL,
 }
+VERSION: Schema = {
+    "description": "major.minor, such as `2.0`; a third part does not count. Of several, the one "
+    "at the top level wins, then that of `options`, then the one behind the type.",
+    "anyOf": [
+        integer(0, 10**version.DIGITS - 1),
+        matching(version.PATTERN),
+    ],
+}
 JOB_REQUEST_MEMBERS = {
-    "type": TYPE,
+    "type": matching(envelope.VERSIONED_TYPE_PATTERN),
     "args": array(ANY),
     **optional(
         _OPTIONS
@@ -126,6 +134,7 @@ JOB_REQUEST_MEMBERS = {
             "timeout": integer(0, envelope.MAX_MS // 1000),
             "visibility_timeout": integer(1, envelope.MAX_MS // 1000),
             "schema": matching(envelope.URI_PATTERN),
+            "version": VERSION,
             "options": obj(
                 {},
                 optional(
@@ -134,6 +143,7 @@ JOB_REQUEST_MEMBERS = {
                         "delay_until": {**WHEN, "description": "Same as `scheduled_at`"},
                         "metadata": {**OBJECT, "description": "Merged into `meta`"},
                         "max_attempts": _NUMBERS["max_attempts"],
+                        "version": VERSION,
                     }
                 ),
             ),
@@ -204,6 +214,7 @@ JOB_MEMBERS = obj(
         "dead_letter": BOOLEAN,
         "previous_state": STATE,
         "schema": text(1),
+        "version": VERSION,
         "unique": UNIQUE,
         "deduplicated": BOOLEAN,
         "result_ttl": _RESULT_TTL,

@@ -13,6 +13,7 @@ from jobs.api.schemas import (
     QUEUE,
     STATE,
     TIME,
+    TYPE,
     WORKER_ID,
     Schema,
     array,
@@ -25,11 +26,36 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB
+from jobs.domain import ranges
 from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
 from jobs.services.heartbeat import Standing
 
 DIRECTIVE: Schema = {"type": "string", "enum": [standing.name.lower() for standing in Standing]}
 POOL = matching(POOL_PATTERN)
+HANDLER = obj(
+    {"type": TYPE},
+    {
+        "versions": maybe(
+            {
+                **matching(ranges.GRAMMAR, maxLength=ranges.MAX_RANGE),
+                "description": "Versions of the type: `*`, `2.0`, `>=1.0 <3.0`; else any",
+            }
+        ),
+        "accept_unversioned": maybe({"const": True}),
+    },
+    additionalProperties=False,
+)
+HANDLERS = {
+    "handlers": {
+        **array({"anyOf": [HANDLER, TYPE]}, maxItems=1000),
+        "description": "Which versions of types the worker handles: jobs with others go elsewhere. "
+        "Without it counts what was declared before; an empty list takes that back.",
+    },
+    "handlers_exclusive": {
+        **BOOLEAN,
+        "description": "Versioned jobs of types that are not in `handlers` go elsewhere, too",
+    },
+}
 FETCH = obj(
     {},
     optional(
@@ -50,6 +76,7 @@ FETCH = obj(
             },
             "pool": POOL,
             "strategy": {"type": "string", "enum": list(STRATEGIES)},
+            **HANDLERS,
             "weights": {
                 "type": "object",
                 "description": "By queue, of the strategy weighted",
@@ -125,12 +152,11 @@ BEAT = obj(
             "labels": {"anyOf": [OBJECT, array(ANY)]},
             "started_at": TIME,
             "pool": POOL,
+            **HANDLERS,
         }
     ),
 )
-REGISTRATION = {
-    **BEAT, "properties": {**BEAT["properties"], "handlers": maybe(array(text()))},
-}  # fmt: skip
+REGISTRATION = BEAT
 REGISTERED = obj(
     {
         "ok": {"const": True},

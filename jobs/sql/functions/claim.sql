@@ -15,7 +15,9 @@
 -- empty), with the strategy and prevention of ojs_turns; p_weights are by position of p_queues, and
 -- p_rotation_ms is how long a queue may wait for a turn. With p_is_global a turn goes to queues whose
 -- best job has the highest priority of all, unless one is owed. p_bound is the pool the caller takes
--- the worker to be in, p_binds whether the worker said so itself; p_prefetches: it holds more jobs
+-- the worker to be in, p_binds whether the worker said so itself; p_declared what it is taken to have
+-- declared that it handles (null: the request says so itself), p_refuses whether p_routes leaves out
+-- routes that there are; p_prefetches: it holds more jobs
 -- than it runs, and keeps count of them itself; p_terms the version of the terms that all this
 -- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`.
 --
@@ -30,11 +32,12 @@
 --
 -- Returns the claimed jobs, those of one queue in turn order. A last row with a null id may carry
 -- signals: directive (the worker must not fetch), stale (the terms are others now), bound (the
--- worker is in another pool, or '' in none), due (waiting jobs have become due: promote and call
--- again), opens_ms (in how many ms a limit that held jobs back opens by itself), crowded (lanes whose
--- jobs a limit holds back though they shall not wait, and how many of each: see on_limit in
--- domain/limits.py), turns (the position of the queue that each job is of, in turn order), awaits
--- (jobs may be there that the lock of a limit hid, or, if negative, of a lane: repeat with this).
+-- worker is in another pool, or '' in none), declared (it has declared something else), due (waiting
+-- jobs have become due: promote and call again), opens_ms (in how many ms a limit that held jobs
+-- back opens by itself), crowded (lanes whose jobs a limit holds back though they shall not wait, and
+-- how many of each: see on_limit in domain/limits.py), turns (the position of the queue that each
+-- job is of, in turn order), awaits (jobs may be there that the lock of a limit hid, or, if negative,
+-- of a lane: repeat with this).
 --
 -- The planner settings at the end are part of the design: the statistics of queue tables are
 -- always wrong, and a generic plan does not know LIMIT. tests/jobs/sql holds the plans.
@@ -44,7 +47,8 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     p_tenant text, p_routes int[], p_pool text, p_pool_cap int, p_bound text, p_binds boolean,
     p_prefetches boolean, p_terms bigint, p_awaits bigint, p_turns text, p_strategy smallint,
     p_weights float8[], p_ratio float8, p_rotation_ms bigint, p_is_global boolean,
-    p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[]
+    p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[],
+    p_declared bigint, p_refuses boolean
 ) RETURNS TABLE (
     id uuid, type text, queue text, tenant text, lane_id bigint, seq bigint, priority smallint,
     version text, args text, meta text, attributes text, max_attempts int, timeout_ms bigint,
@@ -52,7 +56,8 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     activated_at timestamptz, attempt int, enqueued_at timestamptz, started_at timestamptz,
     lease_ms bigint, lease_until timestamptz, error text, errors text, retry_delay_ms bigint,
     watched boolean, head_rank smallint, head_vt float8, directive smallint, due boolean,
-    opens_ms bigint, crowded jsonb, stale boolean, bound text, turns int[], awaits bigint
+    opens_ms bigint, crowded jsonb, stale boolean, bound text, turns int[], awaits bigint,
+    declared bigint
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -61,6 +66,7 @@ DECLARE
     v_quota int;
     v_standing smallint;
     v_bound text;
+    v_declared bigint;
     v_slots int;
     v_takes_turns boolean := p_turns IS NOT NULL AND cardinality(p_queues) > 1;
     v_keeps boolean := false;  -- the turns leave a trace for the next claim
@@ -151,9 +157,9 @@ BEGIN
     END IF;
 
     IF p_worker IS NOT NULL THEN
-        SELECT greatest(w.directive, w.reported), w.pool,
+        SELECT greatest(w.directive, w.reported), w.pool, w.declared,
                CASE WHEN p_strategy = 3 OR p_prefetches IS NOT TRUE THEN nullif(w.concurrency, 0) END
-          INTO v_standing, v_bound, v_slots
+          INTO v_standing, v_bound, v_declared, v_slots
           FROM ojs_worker AS w WHERE w.id = p_worker;
         IF NOT FOUND THEN
             INSERT INTO ojs_worker (id, pool) VALUES (p_worker, CASE WHEN p_binds THEN p_bound END)
@@ -181,6 +187,11 @@ BEGIN
         END IF;
         IF v_bound IS DISTINCT FROM p_bound THEN
             bound := coalesce(v_bound, '');
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        IF p_declared <> coalesce(v_declared, 0) THEN
+            declared := coalesce(v_declared, 0);
             RETURN NEXT;
             RETURN;
         END IF;
@@ -814,7 +825,7 @@ BEGIN
                            CASE i WHEN 0 THEN v_ranks[b.position] ELSE v_rank END,
                            CASE i WHEN 0 THEN v_vts[b.position] ELSE v_vt END,
                            NULL::smallint, NULL::boolean, NULL::bigint, NULL::jsonb, NULL::boolean,
-                           NULL::text, NULL::int[], NULL::bigint
+                           NULL::text, NULL::int[], NULL::bigint, NULL::bigint
                       FROM b
                      ORDER BY b.tag, b.position;
                     GET DIAGNOSTICS v_got = ROW_COUNT;
@@ -924,7 +935,7 @@ BEGIN
     IF v_keeps AND cardinality(v_order) > 0 THEN
         PERFORM ojs_turn_keep(v_turn, v_order, v_is_open,
                               CASE WHEN p_strategy = 2 THEN p_weights END,
-                              p_tenant IS NOT NULL OR p_routes IS NOT NULL, v_now);
+                              p_tenant IS NOT NULL OR p_refuses, v_now);
     END IF;
 
     IF v_takes_turns AND v_order[1] <> ANY (v_order) THEN

@@ -16,19 +16,20 @@ JOB_ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"  # of no job
 JOB = {"type": "mail.send", "args": []}
 CRON = {"name": "mail", "expression": "0 * * * *", "type": "mail.send"}
 # One valid request per operation with a body
+HANDLERS = [{"type": "mail.send", "versions": ">=1.0 <3.0", "accept_unversioned": True}]
 BODIES: dict[str, dict[str, Any]] = {
     "createJob": JOB,
     "createJobs": {"jobs": [JOB]},
     "activateJob": {},
     "reportProgress": {"progress": 0.5},
     "reportPercentage": {"job_id": JOB_ID, "percentage": 50},
-    "fetchJobs": {"queues": ["default"]},
+    "fetchJobs": {"queues": ["default"], "handlers": HANDLERS},
     "ackJob": {"job_id": JOB_ID},
     "ackJobs": {"acks": [{"job_id": JOB_ID}]},
     "nackJob": {"job_id": JOB_ID, "error": {"code": "x"}},
     "nackJobs": {"nacks": [{"job_id": JOB_ID, "error": {"code": "x"}}]},
-    "heartbeat": {"worker_id": "w1"},
-    "beat": {"worker_id": "w1"},
+    "heartbeat": {"worker_id": "w1", "handlers": HANDLERS},
+    "beat": {"worker_id": "w1", "handlers": HANDLERS},
     "pauseQueue": {},
     "resumeQueue": {},
     "retryDeadLetterJob": {"override": {}},
@@ -82,7 +83,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "setRateLimitOverride": {"concurrency": 3},
     "createWorkflow": {"type": "chain", "steps": [JOB]},
     "cancelWorkflowByPost": {},
-    "registerWorker": {"worker_id": "w1"},
+    "registerWorker": {"worker_id": "w1", "handlers": HANDLERS},
     "putPool": {"queues": ["default"]},
     "setSchedulingConfig": {},
     "putTenant": {
@@ -97,6 +98,7 @@ BODIES: dict[str, dict[str, Any]] = {
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
+    "type": "mail.send",
 }  # fmt: skip
 OPERATIONS = [
     pytest.param(method.upper(), path, built, id=built["operationId"])

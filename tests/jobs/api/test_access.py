@@ -71,7 +71,7 @@ SCOPES = {
         "adminGetDeadLetterJob", "getReplayRules", "getMaintenance", "getMaintenanceShort",
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
-        "listTenants", "getTenant", "getTenantStats", "listTenantJobs",
+        "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
     },
     "ojs:webhooks:write": {
         "createSubscription", "patchSubscription", "putSubscription", "deleteSubscription",

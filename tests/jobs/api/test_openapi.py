@@ -66,6 +66,7 @@ BEYOND_SCHEMAS = {
     "must name tenants",
     "must not name a tenant twice",
     "must be an object beside handlers",
+    "accepts no version: its constraints exclude each other",
     "is required, since no pool names any",
     "adds up to more than 1 over the queues",
 }

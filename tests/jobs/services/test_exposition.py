@@ -69,9 +69,9 @@ def test_obs_3_families_have_the_names_types_and_labels_of_the_contract(read: Re
     }
     for name in ("enqueued", "completed", "failed", "retried", "cancelled", "expired"):
         assert shapes.pop(f"ojs_job_{name}") == ("counter", {"queue", "type"})
-    elsewhere = ("ojs_rate_limit", "ojs_backpressure", "ojs_scheduling")
+    elsewhere = ("ojs_rate_limit", "ojs_backpressure", "ojs_scheduling", "ojs_version")
     for name in [name for name in shapes if name.startswith(elsewhere)]:
-        del shapes[name]  # see test_limit_metrics, and the tests of scheduling
+        del shapes[name]  # see test_limit_metrics, and the tests of the extensions
     assert shapes == {
         "ojs_job_queue_time_seconds": ("histogram", {"queue", "type"}),
         "ojs_job_duration_seconds": ("histogram", {"queue", "type", "state"}),

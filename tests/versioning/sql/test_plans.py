@@ -1,0 +1,131 @@
+"""What claims and the statements of versions read at volume: no growing table from end to end.
+
+For plans made for these parameters and for plans made for any.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from pytest_django.plugin import DjangoDbBlocker
+
+from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.services.fetch import fetch, planned
+from jobs.services.reset import reset
+from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
+from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
+from tests.versioning.wire import TYPE, push
+from versioning import queries
+from versioning.domain.declaration import declared
+
+pytestmark = pytest.mark.xdist_group("plans of versions")
+
+HELD = 200_000  # jobs that no worker accepts, in so many lanes of as many tenants
+HELD_LANES = 100
+FIRST = 50_000_000  # id of a lane
+MANY = """
+INSERT INTO ojs_version_route (id, type, major, minor)
+SELECT 1000 + n, %(type)s, 9, n FROM generate_series(0, 99) AS n;
+INSERT INTO ojs_lane_key (id, tenant, queue, priority, route)
+SELECT %(first)s + n, 'h' || n, 'held', 0, 1000 + n %% 100
+  FROM generate_series(0, %(lanes)s - 1) AS n;
+INSERT INTO ojs_lane (id, queue, priority, tenant, route, active)
+SELECT k.id, k.queue, k.priority, k.tenant, k.route, true FROM ojs_lane_key AS k
+ WHERE k.id >= %(first)s;
+INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at)
+SELECT gen_random_uuid(), %(first)s + n %% %(lanes)s, 0, now()
+  FROM generate_series(1, %(jobs)s) AS n;
+INSERT INTO ojs_worker (id, queues, last_heartbeat_at)
+SELECT 'x' || n, '["held"]', now() FROM generate_series(0, 999) AS n
+"""
+CALLS: dict[str, tuple[Callable[[], object], int]] = {
+    "declarations": (lambda: queries.declarations("held", 30_000), 2_500),
+    "waiting": (lambda: queries.waiting([1000, 1001], most=1_000, lanes=100), 2_500),
+    "active": (lambda: queries.active([1000, 1001]), 25_000),  # what runs, once
+}
+SCANS = {"declarations": {"ojs_worker"}, "active": {"ojs_lease"}}
+OURS = {"ojs_version_route", "ojs_version_held"}
+
+
+@pytest.fixture(scope="module")
+def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Load a store of ten thousand lanes, and a queue with a held backlog."""
+    with django_db_blocker.unblock():
+        reset()
+        load(SHAPES["10,000 lanes"])
+        push("1.0", queue="held")
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM ojs_version_route WHERE id >= 1000")
+            params: dict[str, int | str] = {
+                "type": TYPE,
+                "first": FIRST,
+                "lanes": HELD_LANES,
+                "jobs": HELD,
+            }
+            for statement in MANY.split(";"):
+                cursor.execute(statement, params)
+        analyze()
+        yield
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM ojs_version_route WHERE id >= 1000")
+        connection.close()  # with the mode and the plans
+        reset()
+
+
+def test_every_statement_is_measured() -> None:
+    files = {path.stem for path in (Path(queries.__file__).parent / "sql").glob("*.sql")}
+
+    assert files == set(CALLS)
+
+
+@pytest.mark.usefixtures("full")
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
+def test_a_statement_at_volume_reads_what_it_needs(name: str, mode: str) -> None:
+    call, most = CALLS[name]
+    set_mode(mode)
+
+    read = touched_by(call)
+
+    assert not read.scanned.keys() & ((GROWING | OURS) - SCANS.get(name, set())), read.scanned
+    assert max(read.entries.values(), default=0) <= most, read.entries
+
+
+def _request() -> FetchRequest:
+    handlers = [{"type": TYPE, "versions": "<9.0"}]
+    return FetchRequest(("held",), declaration=declared(handlers, is_exclusive=False))
+
+
+@pytest.mark.usefixtures("full")
+@pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
+def test_ver_8_2_c_a_held_backlog_does_not_slow_a_compatible_fetch(mode: str) -> None:
+    set_mode(mode)
+    push("1.0", queue="held")
+    wanted = _request()
+    planned(wanted, 1)  # what processes know of routes is read
+
+    found: list[object] = []
+    read = touched_by(lambda: found.extend(fetch(wanted).jobs))
+
+    assert len(found) == 1
+    assert not read.scanned.keys() & GROWING, read.scanned
+    assert read.entries.get("ojs_ready_order", 0) <= 10, read.entries
+    assert max(read.entries.values(), default=0) <= 2 * HELD_LANES, read.entries
+
+
+@pytest.mark.usefixtures("full")
+def test_ver_8_2_c_nor_one_that_finds_nothing() -> None:
+    while fetch(_request()).jobs:
+        pass
+
+    read = touched_by(lambda: fetch(_request()))
+
+    assert not read.scanned.keys() & GROWING, read.scanned
+    assert max(read.entries.values(), default=0) <= 3 * HELD_LANES, read.entries
+
+
+def test_ver_1_2_a_workers_that_declare_nothing_are_planned_as_before() -> None:
+    assert planned(FetchRequest(("q",)), 1) == ClaimPlan(
+        ("q",), 1, turns=None, terms=planned(FetchRequest(("q",)), 1).terms
+    )

@@ -1,0 +1,99 @@
+"""Which versions of which types a worker handles. Spec: job-versioning 8; contract 22 §3."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from jobs.domain import jsonio
+from jobs.domain.claim import UNDECLARED, Declaration
+from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
+from jobs.domain.errors import Unprocessable
+from versioning.domain.errors import InvalidVersionRange
+from versioning.domain.version import Range, Version, parse_range
+
+MOST: Final = 1_000  # handlers of a worker
+MEMBERS: Final = frozenset({"type", "versions", "accept_unversioned"})
+UNVERSIONED: Final = 0  # the route of jobs without a version
+
+
+@dataclass(frozen=True, slots=True)
+class Handles:
+    """What a worker accepts; types that it does not name it accepts, unless `is_exclusive`."""
+
+    ranges: Mapping[str, tuple[Range, ...]] = field(default_factory=dict)
+    is_exclusive: bool = False
+
+    def accepts(self, job_type: str, version: Version) -> bool:
+        """Tell whether a versioned job may go to it. Spec: job-versioning 8.2, 7.2."""
+        found = self.ranges.get(job_type)
+        if found is None:
+            return not self.is_exclusive
+        return any(version in one for one in found)
+
+
+ALL: Final = Handles()
+
+
+def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
+    """Check what a worker sent and return it as it is stored; an empty list clears it.
+
+    An entry may be the name of a type alone. Raises Unprocessable, InvalidVersionRange.
+    """
+    if not handlers and not is_exclusive:
+        return UNDECLARED
+    if len(handlers) > MOST:
+        raise Unprocessable.field("handlers", f"must have at most {MOST} entries", len(handlers))
+    entries = [_entry(n, one) for n, one in enumerate(handlers)]
+    text = orjson.dumps({"handlers": entries, "exclusive": is_exclusive})
+    # kept signed, as a column has it; 0 says that there is none
+    digest = int.from_bytes(hashlib.sha256(text).digest()[:8], signed=True) or 1
+    return Declaration(digest, text.decode())
+
+
+def _entry(n: int, raw: object) -> dict[str, Any]:
+    if isinstance(raw, str):
+        raw = {"type": raw}
+    name = f"handlers[{n}]"
+    if not isinstance(raw, Mapping):
+        raise Unprocessable.field(name, "must be an object with type and versions", raw)
+    if unknown := sorted(set(raw) - MEMBERS):
+        raise Unprocessable.field(f"{name}.{unknown[0][:40]}", "is not known")
+    job_type, versions = raw.get("type"), raw.get("versions")
+    if (
+        not isinstance(job_type, str)
+        or len(job_type) > MAX_TYPE
+        or not TYPE_PATTERN.fullmatch(job_type)
+    ):
+        raise Unprocessable.field(
+            f"{name}.type", "must be dot-separated lower-case words", job_type
+        )
+    if raw.get("accept_unversioned") not in (None, True):
+        raise Unprocessable.field(
+            f"{name}.accept_unversioned",
+            "must be true: jobs without a version go to any worker of the type",
+            raw["accept_unversioned"],
+        )
+    if versions is None:
+        versions = "*"
+    try:
+        parse_range(versions)
+    except ValueError as problem:
+        raise InvalidVersionRange.field(f"{name}.versions", str(problem), versions) from None
+    return {"type": job_type, "versions": versions}
+
+
+@lru_cache(maxsize=1_000)
+def handles(declaration: Declaration) -> Handles:
+    """Return what a stored declaration means; entries of one type add up."""
+    if not declaration.digest:
+        return ALL
+    read = jsonio.loads(declaration.text.encode())
+    found: dict[str, tuple[Range, ...]] = {}
+    for entry in read["handlers"]:
+        one = parse_range(entry["versions"])
+        found[entry["type"]] = (*found.get(entry["type"], ()), one)
+    return Handles(found, read["exclusive"])

@@ -1,0 +1,6 @@
+"""Versions and their ranges, which the core reads too: producers and handlers name them."""
+
+from jobs.domain.ranges import ANY, Range, parse_range
+from jobs.domain.version import Version, parse_version, split_type
+
+__all__ = ["ANY", "Range", "Version", "parse_range", "parse_version", "split_type"]

@@ -1,0 +1,72 @@
+"""The app's part in enqueue, fetch and loops."""
+
+from collections.abc import Iterable, Sequence
+
+from prometheus_client import Metric
+
+from jobs.domain.caller import Caller
+from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
+from jobs.domain.envelope import JobDraft
+from jobs.domain.gates import Gate
+from jobs.domain.job import Job
+from jobs.domain.version import parse_version, split_type
+from jobs.extensions import Extension, Facts, Label, Loop
+from versioning.conf import conf
+from versioning.domain import declaration
+from versioning.services import explain, held, routes
+from versioning.services.metrics import families
+
+
+class Versioning(Extension):
+    """Versions of jobs. Spec: job-versioning."""
+
+    def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
+        """Give a job with a version the route of that."""
+        if draft.type_given is not None and conf().keep_type_suffix:
+            draft.type = draft.type_given
+        if draft.version is not None:
+            base, _ = split_type(draft.type)
+            draft.route = routes.route_of(base, parse_version(draft.version))
+        return draft
+
+    def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
+        """Check what a worker says that it handles."""
+        return declaration.declared(handlers, is_exclusive=is_exclusive)
+
+    def plan(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
+        """Hand a worker the versions alone that it accepts."""
+        return routes.plan(plan, request)
+
+    def forget(self) -> None:
+        """Read the routes anew."""
+        routes.forget()
+
+    def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
+        """Tell which workers accept the version of a job."""
+        return explain.explain(job, viewer)
+
+    def tables(self) -> Sequence[str]:
+        """Name the table of held versions; routes stay, as processes remember them."""
+        return ("ojs_version_held",)
+
+    def configuration(self) -> Sequence[str]:
+        """Name the table that claims are planned by."""
+        return ("ojs_version_route",)
+
+    def loops(self) -> Iterable[Loop]:
+        """Look for versions that no worker accepts."""
+        return (Loop("held_versions", held.watch, 5_000, longest_ms=60_000),)
+
+    def metrics(self, label: Label) -> Iterable[Metric]:
+        """Show how many jobs are held, and where versions go."""
+        return families(label)
+
+    def manifest(self) -> Facts:
+        """Declare what is there."""
+        return Facts(
+            "job-versioning",
+            "urn:ojs:ext:experimental:job-versioning",
+            "0.1.0",
+            tier="experimental",
+            capabilities={"job_versioning": True},
+        )

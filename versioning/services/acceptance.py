@@ -1,0 +1,43 @@
+"""Which workers accept a version, by the very rule that their claims are planned by."""
+
+from dataclasses import dataclass
+
+from jobs.conf import conf as core
+from jobs.domain.claim import Declaration
+from jobs.domain.version import Version
+from versioning import queries
+from versioning.conf import conf
+from versioning.domain.declaration import ALL, handles
+from versioning.queries import Declared
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Workers that run, and those of them that accept; `unheard` only fetch, and may be gone."""
+
+    running: int = 0
+    accepting: int = 0
+    unheard: int = 0
+
+
+def accepts(declaration: Declaration, job_type: str, version: Version) -> bool:
+    """Tell whether a worker that declared this is handed jobs of a version."""
+    worker = handles(declaration)
+    if worker is ALL and conf().require_declaration:
+        return False
+    return worker.accepts(job_type, version)
+
+
+def of_workers(queue: str | None = None) -> list[Declared]:
+    """Return what the workers declared that run and may fetch a queue; None: any."""
+    return queries.declarations(queue, core().worker_silence_ms)
+
+
+def acceptance(workers: list[Declared], job_type: str, version: Version) -> Acceptance:
+    """Count the workers that accept a version."""
+    fitting = [one for one in workers if accepts(one.declaration, job_type, version)]
+    return Acceptance(
+        sum(one.workers for one in workers),
+        sum(one.workers for one in fitting),
+        sum(one.unheard for one in fitting),
+    )

@@ -1,0 +1,94 @@
+"""Tell of versions that no live worker accepts: the body of the loop `held_versions`.
+
+It looks from outside, so that no claim pays for it. Spec: contract 22 §6, versioning.held.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from jobs.domain.events import Kind
+from jobs.services.tell import Told, tell
+from versioning import queries
+from versioning.conf import conf
+from versioning.models import Held
+from versioning.services.acceptance import acceptance, of_workers
+from versioning.services.routes import Key, latest
+
+MOST = 10_000  # jobs that are counted in a lane
+LANES = 1_000  # of a version that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What a version has waiting where no worker accepts it; `queue` is the deepest."""
+
+    queue: str
+    jobs: int
+    now: datetime
+
+
+def watch() -> int:
+    """Look once; returns of how many versions it told.
+
+    1. Find the versions that have jobs and no worker that runs, fetches their queue and accepts.
+    2. Note new ones, and forget those for which that is over.
+    3. Tell of those that have lasted for `held_after_ms`, each once while it lasts.
+
+    One transaction, run by one process at a time: what is told is noted with it.
+    """
+    with transaction.atomic():
+        routes = latest().by_id
+        found = _found(routes)
+        known = {row.route: row for row in Held.objects.select_for_update().order_by("route")}
+        Held.objects.filter(route__in=known.keys() - found.keys()).delete()
+        rows = [_noted(route, known.get(route), one) for route, one in found.items()]
+        told = [row for row in rows if _is_late(row, found[row.route])]
+        for row in told:
+            row.told_at = found[row.route].now
+        Held.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=["route"], update_fields=["jobs", "told_at"]
+        )
+        tell([_told(routes[row.route], found[row.route]) for row in told])
+    return len(told)
+
+
+def _found(routes: Mapping[int, Key]) -> dict[int, Backlog]:
+    """Find what is held; jobs are counted only there, since others may be many."""
+    held = {(row.route, row.queue) for row in _unaccepted(routes)}
+    wanted = sorted({route for route, _ in held})
+    found: dict[int, Backlog] = {}
+    for row in queries.waiting(wanted, most=MOST, lanes=LANES) if wanted else ():
+        if (row.route, row.queue) in held:
+            before = found.get(row.route, Backlog(row.queue, 0, row.now))
+            found[row.route] = Backlog(before.queue, before.jobs + row.jobs, row.now)
+    return found
+
+
+def _unaccepted(routes: Mapping[int, Key]) -> list[queries.Waiting]:
+    rows = queries.waiting(list(routes), most=1, lanes=LANES) if routes else []
+    workers = {queue: of_workers(queue) for queue in {row.queue for row in rows}}
+    return [row for row in rows if not acceptance(workers[row.queue], *routes[row.route]).accepting]
+
+
+def _noted(route: int, row: Held | None, found: Backlog) -> Held:
+    row = row or Held(route=route, since=found.now)
+    row.jobs = found.jobs
+    return row
+
+
+def _is_late(row: Held, found: Backlog) -> bool:
+    held_after = timedelta(milliseconds=conf().held_after_ms)
+    return row.told_at is None and found.now - row.since >= held_after
+
+
+def _told(key: Key, found: Backlog) -> Told:
+    job_type, version = key
+    return Told(
+        Kind.VERSION_HELD,
+        queue=found.queue,
+        type=job_type,
+        data={"version": str(version), "count": found.jobs},
+    )
