@@ -5,7 +5,7 @@ what checks arguments is the form that `read` returns: `items` as an array, as d
 become `prefixItems`, and `format` is left only where it is asserted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -17,6 +17,7 @@ from versioning.domain.schema_load import Involved, check_load, token
 
 MAX_BYTES: Final = 262_144
 MAX_DEPTH: Final = 64
+MAX_REFERENCES: Final = 1_000
 MAX_PATTERNS: Final = 64  # each may take a megabyte when it is compiled
 
 # which keywords hold schemas: one, a list, or one under each name; see also `schema_load`
@@ -60,7 +61,7 @@ class Mode(StrEnum):
 class Document:
     """A document that can be used: its form for checks, and what it describes."""
 
-    form: dict[str, Any] | bool
+    form: dict[str, Any]
     target: Target
 
 
@@ -69,8 +70,8 @@ def read(raw: object) -> Document:
 
     Raises InvalidSchema, whose details name the place in the document.
     """
-    if not isinstance(raw, dict | bool):
-        raise refusal("", "must be an object or a boolean", raw)
+    if not isinstance(raw, dict):
+        raise refusal("", "must be an object", raw)
     size = len(jsonio.dumps(raw))
     if size > MAX_BYTES:
         raise refusal("", f"has {size} bytes, at most {MAX_BYTES} are taken")
@@ -82,7 +83,7 @@ def read(raw: object) -> Document:
         check_load(form)
     except Involved as problem:
         raise refusal("", str(problem)) from None
-    is_object = isinstance(raw, dict) and raw.get("type") == "object"
+    is_object = raw.get("type") == "object"
     return Document(form, Target.FIRST if is_object else Target.ARGS)
 
 
@@ -107,6 +108,17 @@ def _check_depth(raw: object) -> None:
     raise refusal("", f"is nested deeper than {MAX_DEPTH} levels")
 
 
+def _renamed(raw: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the members that count: name as sent, name in draft 2020-12, value."""
+    has_tuple = isinstance(raw.get("items"), list)
+    renamed = {"items": "prefixItems", "additionalItems": "items"} if has_tuple else {}
+    for name, value in raw.items():
+        is_remark = name == "format" and (not isinstance(value, str) or value not in FORMATS)
+        # additionalItems says nothing without a tuple
+        if name != "$schema" and not is_remark and (has_tuple or name != "additionalItems"):
+            yield name, renamed.get(name, name), value
+
+
 class _Reader:
     """Rewrites one document, and keeps what can only be judged when all of it is known."""
 
@@ -123,21 +135,14 @@ class _Reader:
         if not isinstance(raw, dict):
             raise refusal(place, "must be an object or a boolean", raw)
         self.check(raw, place)
-        form: dict[str, Any] = {}
-        has_tuple = isinstance(raw.get("items"), list)
-        if has_tuple and "prefixItems" in raw:
-            raise refusal(place, "must not have both prefixItems and items as an array")
-        for name, value in raw.items():
-            new = name
-            if has_tuple and name in {"items", "additionalItems"}:
-                new = "prefixItems" if name == "items" else "items"
-            elif name == "additionalItems":
-                continue  # it says nothing without a tuple
-            if name == "$schema" or (name == "format" and value not in FORMATS):
-                continue
-            form[new] = self.member(new, value, (place + token(name), to + token(new)))
+        form = {
+            new: self.member(new, value, (place + token(name), to + token(new)))
+            for name, new, value in _renamed(raw)
+        }
         if "$ref" in form:
             self.references.append((place, form))
+            if len(self.references) > MAX_REFERENCES:
+                raise refusal(place, f"has the reference after the first {MAX_REFERENCES}")
         return form
 
     def member(self, name: str, value: Any, places: tuple[str, str]) -> Any:
@@ -161,6 +166,8 @@ class _Reader:
         draft = raw.get("$schema")
         if draft is not None and str(draft).removesuffix("#") not in DRAFTS:
             raise refusal(place + "/$schema", "must name draft 2020-12", draft)
+        if isinstance(raw.get("items"), list) and "prefixItems" in raw:
+            raise refusal(place, "must not have both prefixItems and items as an array")
         for name in REFUSED:
             if name in raw:
                 raise refusal(place + token(name), "is not supported here", raw[name])

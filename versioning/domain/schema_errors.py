@@ -8,6 +8,11 @@ class InvalidSchema(Unprocessable):
     hint = "send a JSON Schema of draft 2020-12 that refers to nothing outside itself"
 
 
+class InvalidVersion(Unprocessable):
+    code = "invalid_version"
+    hint = 'send a version such as "2.0", or a whole number'
+
+
 class SchemaConflict(Conflict):
     code, type = "schema_conflict", "conflict"
     hint = "register the document under a new version, or send on_conflict=replace"

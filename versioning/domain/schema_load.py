@@ -15,10 +15,7 @@ from urllib.parse import unquote
 
 MAX_LOAD: Final = 1_000  # schemas that one value meets, each counted as often as it is reached
 MAX_SETS: Final = 20_000  # different ones that meet somewhere
-SAME: Final = frozenset({"allOf", "anyOf", "oneOf"})
-SAME_ONE: Final = frozenset({"not", "if", "then", "else"})
-ITEMS: Final = frozenset({"items", "contains", "unevaluatedItems"})
-MEMBERS: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
+MAX_CHAIN: Final = 100  # of schemas that lead to one another for the same value
 
 
 class Involved(ValueError):
@@ -40,6 +37,19 @@ class Inner(NamedTuple):
     step: Step | None
 
 
+INTO_ANY: Final = Step(into_array=True, name=None)
+INTO_ANY_MEMBER: Final = Step(into_array=False, name=None)
+LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+ONE: Final[Mapping[str, Step | None]] = {
+    **dict.fromkeys(("not", "if", "then", "else")),
+    **dict.fromkeys(("items", "contains", "unevaluatedItems"), INTO_ANY),
+    **dict.fromkeys(
+        ("additionalProperties", "propertyNames", "unevaluatedProperties"), INTO_ANY_MEMBER
+    ),
+}
+
+
 def token(name: object) -> str:
     """Return one step of a JSON Pointer."""
     return "/" + str(name).replace("~", "~0").replace("/", "~1")
@@ -57,21 +67,16 @@ def inner_schemas(schema: Mapping[str, Any], place: str = "") -> Iterator[Inner]
     """Yield the schemas that a schema uses, references not followed."""
     for name, value in schema.items():
         here = place + token(name)
-        if name in SAME:
-            yield from (Inner(f"{here}/{n}", one, None) for n, one in enumerate(value))
-        elif name == "prefixItems":
+        if name in LISTS:
             for n, one in enumerate(value):
-                yield Inner(f"{here}/{n}", one, Step(into_array=True, name=str(n)))
-        elif name in {"properties", "patternProperties", "dependentSchemas"}:
+                step = Step(into_array=True, name=str(n)) if name == "prefixItems" else None
+                yield Inner(f"{here}/{n}", one, step)
+        elif name in MAPS:
             for key, one in value.items():
-                named = Step(into_array=False, name=key if name == "properties" else None)
-                yield Inner(here + token(key), one, None if name == "dependentSchemas" else named)
-        elif name in SAME_ONE:
-            yield Inner(here, value, None)
-        elif name in ITEMS:
-            yield Inner(here, value, Step(into_array=True, name=None))
-        elif name in MEMBERS:
-            yield Inner(here, value, Step(into_array=False, name=None))
+                step = Step(into_array=False, name=key if name == "properties" else None)
+                yield Inner(here + token(key), one, None if name == "dependentSchemas" else step)
+        elif name in ONE:
+            yield Inner(here, value, ONE[name])
 
 
 @dataclass(slots=True)
@@ -93,6 +98,7 @@ class _Walk:
         self.form = form
         self.known: dict[str, _Reach | None] = {}  # None: being looked at
         self.schemas: dict[str, Any] = {}
+        self.chain = 0
 
     def reach(self, place: str, schema: Any) -> _Reach:
         """Raise Involved where a reference comes back without a step down."""
@@ -101,19 +107,27 @@ class _Walk:
             if found is None:
                 raise Involved("has a reference that comes back to itself for the same value")
             return found
+        if self.chain > MAX_CHAIN:
+            raise Involved(f"has a chain of more than {MAX_CHAIN} references for the same value")
         self.known[place] = None
+        self.chain += 1
+        found = self.known[place] = self.looked_up(place, schema)
+        self.chain -= 1
+        return found
+
+    def looked_up(self, place: str, schema: Any) -> _Reach:
         found = _Reach()
-        if isinstance(schema, dict):
-            for inner in inner_schemas(schema, place):
-                if inner.step is None:
-                    found.add(self.reach(inner.place, inner.schema))
-                else:
-                    self.schemas[inner.place] = inner.schema
-                    found.down[inner.step, inner.place] += 1
-            if "$ref" in schema:
-                target = unquote(schema["$ref"][1:])
-                found.add(self.reach(target, at(self.form, schema["$ref"][1:])))
-        self.known[place] = found
+        if not isinstance(schema, dict):
+            return found
+        for inner in inner_schemas(schema, place):
+            if inner.step is None:
+                found.add(self.reach(inner.place, inner.schema))
+            else:
+                self.schemas[inner.place] = inner.schema
+                found.down[inner.step, inner.place] += 1
+        if "$ref" in schema:
+            target = schema["$ref"][1:]
+            found.add(self.reach(unquote(target), at(self.form, target)))
         return found
 
     def below(self, met: Mapping[str, int]) -> Iterator[Counter[str]]:
