@@ -76,5 +76,5 @@ class Versioning(Extension):
             "urn:ojs:ext:experimental:job-versioning",
             "0.1.0",
             tier="experimental",
-            capabilities={"job_versioning": True},
+            capabilities={"job_versioning": True, "schema_validation": True},
         )

@@ -143,7 +143,7 @@ def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> Non
     Raises OJSError.
     """
     try:
-        _require(drafts, caller, terms.of_queues({draft.queue for draft in drafts}).version)
+        _refuse(refusals(drafts, caller), len(drafts))
     except OJSError as problem:
         if len(drafts) == 1:
             problem.details.pop("index", None)
@@ -152,15 +152,26 @@ def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> Non
 
 def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
     """Return why extensions would not let drafts in, by position."""
-    version = terms.of_queues({draft.queue for draft in drafts}).version
-    return extensions.refusals(drafts, caller, version)
+    while True:
+        known = terms.of_queues({draft.queue for draft in drafts})
+        try:
+            return _refusals(drafts, caller, known.version)
+        except terms.Stale:
+            terms.forget()
 
 
-def _require(drafts: Sequence[JobDraft], caller: Caller, version: int) -> None:
+def _refusals(drafts: Sequence[JobDraft], caller: Caller, version: int) -> dict[int, OJSError]:
+    """Raise Stale where something is refused by terms that have changed: it may be right by now."""
     found = extensions.refusals(drafts, caller, version)
+    if found and terms.version() != version:
+        raise terms.Stale
+    return found
+
+
+def _refuse(found: Mapping[int, OJSError], number: int) -> None:
     for n, problem in found.items():
         problem.details["index"] = n
-    if len(drafts) == 1 and found:
+    if number == 1 and found:
         raise found[0]
     if found:
         raise OJSError.first_of([found[n] for n in sorted(found)])
@@ -169,7 +180,7 @@ def _require(drafts: Sequence[JobDraft], caller: Caller, version: int) -> None:
 def _store_by(
     known: terms.Terms, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
-    _require(drafts, caller, known.version)
+    _refuse(_refusals(drafts, caller, known.version), len(drafts))
     gates = [one for one in extensions.installed() if one.gates(drafts, caller, known.version)]
     is_held = gates or backpressure.is_bounded(known, drafts)
     admit = partial(_admit, gates, known, caller) if is_held else None
