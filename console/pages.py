@@ -17,6 +17,7 @@ NAVIGATION = (
     ("limits", "Limits"),
     ("pools", "Pools"),
     ("workers", "Workers"),
+    ("schemas", "Schemas"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
@@ -26,6 +27,7 @@ OPTIONAL = {
     "workflows": "workflows",
     "crons": "scheduling",
     "pools": "scheduling",
+    "schemas": "versioning",
     "webhooks": "webhooks",
 }
 

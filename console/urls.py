@@ -55,6 +55,13 @@ if apps.is_installed("scheduling"):
         path("pools/<str:name>/edit/", PoolEdit.as_view(), name="pool_edit"),
         path("new-pool/", PoolEdit.as_view(), name="pool_new"),  # any name may be that of a pool
     ]
+if apps.is_installed("versioning"):
+    from console.views.schemas import SchemaPage, Schemas
+
+    urlpatterns += [
+        path("schemas/", Schemas.as_view(), name="schemas"),
+        path("schemas/<str:job_type>/", SchemaPage.as_view(), name="schema"),
+    ]
 if apps.is_installed("webhooks"):  # pages of an extension, for projects that have it
     from console.views.webhooks import DeliveryPage, Webhooks
 
