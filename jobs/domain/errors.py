@@ -114,11 +114,6 @@ class BulkFailed(OJSError):
     hint = "items say what is wrong with each job"
 
 
-class SchemaValidation(OJSError):
-    code, status = "schema_validation", 422
-    hint = "make the arguments fit the registered schema"
-
-
 class Unauthenticated(OJSError):
     code, status, type = "unauthenticated", 401, "auth"
     hint = "send an API key as 'Authorization: Bearer …'"

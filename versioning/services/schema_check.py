@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
+from jobs.domain.version import split_type
 from versioning.conf import conf
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import ArgsRefused
@@ -28,9 +29,13 @@ def refusals(drafts: Sequence[JobDraft], terms: int) -> dict[int, OJSError]:
     checked = {n: d for n, d in enumerate(drafts) if takes_all or d.version is not None}
     if not checked:
         return {}
-    known = schema_cache.of_types({draft.type for draft in checked.values()}, terms)
-    found = {n: _refusal(draft, known[draft.type]) for n, draft in checked.items()}
+    known = schema_cache.of_types({_base(draft) for draft in checked.values()}, terms)
+    found = {n: _refusal(draft, known[_base(draft)]) for n, draft in checked.items()}
     return {n: problem for n, problem in found.items() if problem is not None}
+
+
+def _base(draft: JobDraft) -> str:
+    return split_type(draft.type)[0]  # it may keep its version, by the settings
 
 
 def _refusal(draft: JobDraft, entries: Entries) -> OJSError | None:
@@ -45,7 +50,7 @@ def _refusal(draft: JobDraft, entries: Entries) -> OJSError | None:
     if mode is Mode.STRICT:
         return _refused(draft, entry, problems)
     draft.warnings = tuple(problems)
-    facts = {"type": draft.type, "version": entry.version, "problems": len(problems)}
+    facts = {"type": _base(draft), "version": entry.version, "problems": len(problems)}
     logger.warning("schema.not_met", extra=facts)
     return None
 
