@@ -18,6 +18,11 @@ class SchemaConflict(Conflict):
     hint = "register the document under a new version, or send on_conflict=replace"
 
 
+class SchemaInUse(Conflict):
+    code = "schema_in_use"
+    hint = "let the workers that declare this version end, or send force=true"
+
+
 class BreakingChange(Unprocessable):
     code = "breaking_change"
     hint = "give it the version that details.required_version names, or name compatible_with"

@@ -23,11 +23,14 @@ from versioning.domain.compatibility import (
     changes,
     demanded,
 )
+from versioning.domain.declaration import handles
 from versioning.domain.schema import Document, Mode, read
-from versioning.domain.schema_errors import BreakingChange, SchemaConflict
+from versioning.domain.schema_errors import BreakingChange, SchemaConflict, SchemaInUse
 from versioning.domain.schema_version import Key, parse_key
 from versioning.domain.validator import Validator
+from versioning.domain.version import Range, Version
 from versioning.models import Schema
+from versioning.services.acceptance import of_workers
 
 KIND = "schema"
 MOST_VERSIONS = 200  # of one type: an answer shows all of them
@@ -272,6 +275,19 @@ def register(wanted: Registration, caller: Caller = SYSTEM) -> Registered:
     return Registered(row, stored is None, breaking, before)
 
 
+def _refuse_used(found: Sequence[Schema]) -> None:
+    workers = of_workers()
+    for schema in found:
+        version = Version(schema.major, schema.minor)
+        exact = Range(version, version.following)
+        declared = [handles(one.declaration).ranges.get(schema.type, ()) for one in workers]
+        if any(exact in ranges for ranges in declared):
+            raise SchemaInUse(
+                f"workers that run handle version {schema.version} of {schema.type}",
+                details={"type": schema.type, "version": schema.version},
+            )
+
+
 def digest(document: Any) -> str:
     """Name a document by what it says, whatever the order of its members."""
     try:
@@ -308,7 +324,12 @@ def _take_over(row: Schema, stored: Schema) -> None:
 
 
 def delete(found: Sequence[Schema], caller: Caller = SYSTEM, *, force: bool = False) -> None:
-    """Forget schemas of a type; jobs of their versions are not checked any more."""
+    """Forget schemas of a type; jobs of their versions are not checked any more.
+
+    Raises SchemaInUse where workers that run declare just that version, unless `force`.
+    """
+    if not force:
+        _refuse_used(found)
     with audited(caller, "schema.deleted", found[0].type) as data:
         terms.change()
         data |= {"versions": [one.version for one in found], "force": force}
