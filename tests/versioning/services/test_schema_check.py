@@ -201,7 +201,7 @@ def test_schema_4_schema_changed_or_deleted_elsewhere_counts_for_the_next_job() 
 
 def test_schema_4_known_types_cost_no_statement() -> None:
     register(made())
-    enqueue([draft("x")])
+    enqueue([draft("x"), draft("y", version="7")])
 
     assert len(statements(lambda: enqueue([draft("x"), draft("y", version="7")]))) == 1
 
