@@ -316,12 +316,12 @@ def known_type(raw: object, name: str) -> str:
     return raw
 
 
-def known_version(raw: object) -> tuple[int, int, int]:
+def known_version(raw: object, name: str = "version") -> tuple[int, int, int]:
     """Return what a version is compared by. Raises InvalidVersion."""
     try:
         return parse_key(raw)
     except ValueError as problem:
-        raise InvalidVersion.field("version", str(problem), raw) from None
+        raise InvalidVersion.field(name, str(problem), raw) from None
 
 
 def _require_known(body: Mapping[str, Any]) -> None:

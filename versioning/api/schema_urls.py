@@ -30,7 +30,7 @@ urlpatterns = [
     # A URI arrives decoded, slashes and all. Its scheme ends in the colon that no type has, and
     # what follows belongs to it.
     re_path(
-        rf"^{ENTRIES}/(?P<name>[^/]*:[\s\S]*)\Z",
+        rf"^{ENTRIES}/(?P<name>[^/]*:[\s\S]*)$",
         NamedEntry.as_view(schema=None),
         name="ojs-schema-entry-uri",
     ),

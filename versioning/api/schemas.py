@@ -140,8 +140,9 @@ class SchemaDiff(SchemaView):
         """
         new = plain(request, "to")
         old = plain(request, "from")
-        for version in filter(None, (old, new)):
-            codec.known_version(version)
+        for name, version in (("from", old), ("to", new)):
+            if version is not None:
+                codec.known_version(version, name)
         return Answer(codec.encode_difference(schemas.difference(storable(job_type), old, new)))
 
 

@@ -101,6 +101,7 @@ BODIES: dict[str, dict[str, Any]] = {
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
+    "job_type": "mail.send", "version": "1.0",
     "type": "mail.send",
 }  # fmt: skip
 OPERATIONS = [
