@@ -15,6 +15,7 @@ from jobs.api.schemas import (
     array,
     component,
     integer,
+    matching,
     maybe,
     obj,
     text,
@@ -44,7 +45,7 @@ SENT_VERSION: Schema = {
     ]
 }
 MODE: Schema = {"type": "string", "enum": [str(one) for one in Mode]}
-DOCUMENT: Schema = {**OBJECT, "description": "JSON Schema 2020-12", "minProperties": 1}
+DOCUMENT: Schema = {**OBJECT, "description": "JSON Schema 2020-12"}
 ROUTING = obj(
     {
         "strategy": {"const": "weighted"},
@@ -128,18 +129,23 @@ _OPTIONAL: Schema = {
 PUT = obj(
     {},
     {
-        "type": TYPE,
-        "job_type": TYPE,
-        "version": SENT_VERSION,
-        "args_schema": DOCUMENT,
-        "schema": DOCUMENT,
+        "type": maybe(TYPE),
+        "job_type": maybe(TYPE),
+        "version": maybe(SENT_VERSION),
+        "args_schema": maybe(DOCUMENT),
+        "schema": maybe(DOCUMENT),
         **_OPTIONAL,
     },
     additionalProperties=False,
 )
 POST = obj(
     {"version": SENT_VERSION, "schema": DOCUMENT},
-    {"job_type": TYPE, "type": TYPE, "uri": maybe(text(1, MAX_URI)), **_OPTIONAL},
+    {
+        "job_type": maybe(TYPE),
+        "type": maybe(TYPE),
+        "uri": maybe(matching(URI_PATTERN, maxLength=MAX_URI)),
+        **_OPTIONAL,
+    },
     additionalProperties=False,
 )
 ENTRY_MEMBERS: Schema = {
@@ -316,12 +322,20 @@ def known_type(raw: object, name: str) -> str:
     return raw
 
 
-def known_version(raw: object, name: str = "version") -> tuple[int, int, int]:
+def known_version(raw: object) -> tuple[int, int, int]:
     """Return what a version is compared by. Raises InvalidVersion."""
     try:
         return parse_key(raw)
     except ValueError as problem:
-        raise InvalidVersion.field(name, str(problem), raw) from None
+        raise InvalidVersion.field("version", str(problem), raw) from None
+
+
+def known_query(raw: str, name: str) -> None:
+    """Check a version of the query. Raises InvalidRequest."""
+    try:
+        parse_key(raw)
+    except ValueError as problem:
+        raise InvalidRequest.field(name, str(problem), raw) from None
 
 
 def _require_known(body: Mapping[str, Any]) -> None:

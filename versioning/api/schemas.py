@@ -12,6 +12,7 @@ from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import MAX_PER_PAGE, NUMBERED, Page, admin_page
+from jobs.api.schemas import TYPE as NAME
 from jobs.api.schemas import text
 from jobs.domain.errors import NotFound
 from versioning.api import schema_codec as codec
@@ -142,7 +143,7 @@ class SchemaDiff(SchemaView):
         old = plain(request, "from")
         for name, version in (("from", old), ("to", new)):
             if version is not None:
-                codec.known_version(version, name)
+                codec.known_query(version, name)
         return Answer(codec.encode_difference(schemas.difference(storable(job_type), old, new)))
 
 
@@ -176,7 +177,7 @@ class SchemaDetail(SchemaView):
         "putSchema",
         {201: codec.PUT_ANSWER, 200: codec.PUT_ANSWER},
         body=codec.PUT,
-        path={**TYPE, **VERSION},
+        path={"job_type": NAME, "version": codec.SENT_VERSION},
         query={"on_conflict": {"type": "string", "enum": [codec.REPLACE, codec.ERROR, ""]}},
         refusals=(409,),
     )
