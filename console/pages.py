@@ -18,6 +18,7 @@ NAVIGATION = (
     ("pools", "Pools"),
     ("tenants", "Tenants"),
     ("workers", "Workers"),
+    ("schemas", "Schemas"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
@@ -28,6 +29,7 @@ OPTIONAL = {
     "crons": "scheduling",
     "pools": "scheduling",
     "tenants": "tenancy",
+    "schemas": "versioning",
     "webhooks": "webhooks",
 }
 

@@ -64,6 +64,13 @@ if apps.is_installed("tenancy"):
         path("tenants/<str:tenant_id>/edit/", TenantEdit.as_view(), name="tenant_edit"),
         path("new-tenant/", TenantEdit.as_view(), name="tenant_new"),  # any word may be an id
     ]
+if apps.is_installed("versioning"):
+    from console.views.schemas import SchemaPage, Schemas
+
+    urlpatterns += [
+        path("schemas/", Schemas.as_view(), name="schemas"),
+        path("schemas/<str:job_type>/", SchemaPage.as_view(), name="schema"),
+    ]
 if apps.is_installed("webhooks"):  # pages of an extension, for projects that have it
     from console.views.webhooks import DeliveryPage, Webhooks
 

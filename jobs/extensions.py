@@ -85,6 +85,16 @@ class Extension:
         """
         return None
 
+    def refusals(
+        self, drafts: Sequence[JobDraft], caller: Caller, terms: int
+    ) -> Mapping[int, OJSError]:
+        """Return why drafts must not be stored, by position, and set the `warnings` of others.
+
+        Asked before each insert, outside any transaction of its own, and for what will be enqueued
+        later. `terms` as `gates` has it. No statement for what this process has met before.
+        """
+        return {}
+
     def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
         """Tell whether `admit` must run for these; false keeps enqueue at one statement.
 
@@ -236,6 +246,14 @@ def tenant_labels() -> TenantLabels | None:
     """Return which tenants metrics tell apart, as the first extension that says it has it."""
     said = (hook() for hook in having("tenant_labels"))
     return next((labels for labels in said if labels is not None), None)
+
+
+def refusals(drafts: Sequence[JobDraft], caller: Caller, terms: int) -> dict[int, OJSError]:
+    """Return why drafts must not be stored, by position; the first extension that says so."""
+    found: dict[int, OJSError] = {}
+    for hook in having("refusals"):
+        found = {**hook(drafts, caller, terms), **found}
+    return found
 
 
 def forget() -> None:

@@ -275,6 +275,14 @@ OJS_VERSIONING = {
     "REQUIRE_DECLARATION": env.flag("OJS_VERSION_REQUIRE_DECLARATION"),
     "HELD_AFTER_MS": env.integer("OJS_VERSION_HELD_AFTER_MS", _VERSIONING.held_after_ms),
     "MAX_VERSIONS": env.integer("OJS_VERSION_MAX_VERSIONS", _VERSIONING.max_versions),
+    "SCHEMA_VALIDATION": env.text("OJS_SCHEMA_VALIDATION", _VERSIONING.schema_validation),
+    "SCHEMA_VALIDATE_UNVERSIONED": env.text(
+        "OJS_SCHEMA_VALIDATE_UNVERSIONED", _VERSIONING.schema_validate_unversioned
+    ),
+    "SCHEMA_COMPATIBILITY": env.text("OJS_SCHEMA_COMPATIBILITY", _VERSIONING.schema_compatibility),
+    "SCHEMA_COMPATIBILITY_MODE": env.text(
+        "OJS_SCHEMA_COMPATIBILITY_MODE", _VERSIONING.schema_compatibility_mode
+    ),
 }
 _HOOKS = WebhooksConf()
 OJS_WEBHOOKS = {

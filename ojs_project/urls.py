@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("scheduling.api.urls")),
     path("", include("tenancy.api.urls")),
     path("", include("versioning.api.urls")),
+    path("", include("versioning.api.schema_urls")),
     path("", include("webhooks.api.urls")),
     path("", include("workflows.api.urls")),
     path("console/", include("console.urls")),

@@ -7,7 +7,15 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from versioning.conf import Conf, conf
+from versioning.domain.compatibility import Compatibility, OnBreaking
+from versioning.domain.schema import Mode
 
+CHOICES = {
+    "schema_validation": ("per-schema", *Mode),
+    "schema_validate_unversioned": ("off", "latest"),
+    "schema_compatibility": tuple(OnBreaking),
+    "schema_compatibility_mode": tuple(Compatibility),
+}
 POSITIVE = ("held_after_ms", "max_versions")
 
 
@@ -27,5 +35,14 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         )
         for name in POSITIVE
         if type(getattr(conf(), name)) is not int or getattr(conf(), name) < 1
+    ]
+    found += [
+        Error(
+            f"OJS_VERSIONING[{name.upper()!r}] is {getattr(conf(), name)!r}: "
+            f"use one of {', '.join(allowed)}",
+            id="ojs_versioning.E003",
+        )
+        for name, allowed in CHOICES.items()
+        if getattr(conf(), name) not in allowed
     ]
     return found

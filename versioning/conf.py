@@ -17,6 +17,10 @@ class Conf:
     require_declaration: bool = False  # workers that declare nothing get unversioned jobs alone
     held_after_ms: int = 30_000  # jobs that no worker accepts are told of after so long
     max_versions: int = 1_000  # of one job type; jobs with more are refused
+    schema_validation: str = "per-schema"  # what holds for all types: or "strict", "warn", "off"
+    schema_validate_unversioned: str = "off"  # or "latest": such jobs must fit the latest version
+    schema_compatibility: str = "warn"  # what becomes of breaking changes: or "enforce", "off"
+    schema_compatibility_mode: str = "backward"  # which break: or "none", "forward", "full"
 
 
 @cache

@@ -1,19 +1,20 @@
 """The app's part in enqueue, fetch and loops."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from prometheus_client import Metric
 
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.version import parse_version, split_type
 from jobs.extensions import Extension, Facts, Label, Loop
 from versioning.conf import conf
 from versioning.domain import declaration
-from versioning.services import explain, held, routes
+from versioning.services import explain, held, routes, schema_cache, schema_check
 from versioning.services.metrics import families
 
 
@@ -29,6 +30,12 @@ class Versioning(Extension):
             draft.route = routes.route_of(base, parse_version(draft.version))
         return draft
 
+    def refusals(
+        self, drafts: Sequence[JobDraft], caller: Caller, terms: int
+    ) -> Mapping[int, OJSError]:
+        """Tell which jobs do not fit the schemas of their versions."""
+        return schema_check.refusals(drafts, terms)
+
     def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
         """Check what a worker says that it handles."""
         return declaration.declared(handlers, is_exclusive=is_exclusive)
@@ -38,16 +45,17 @@ class Versioning(Extension):
         return routes.plan(plan, request)
 
     def forget(self) -> None:
-        """Read the routes anew."""
+        """Read the routes and the schemas anew."""
         routes.forget()
+        schema_cache.forget()
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Tell which workers accept the version of a job."""
         return explain.explain(job, viewer)
 
     def tables(self) -> Sequence[str]:
-        """Name the table of held versions; routes stay, as processes remember them."""
-        return ("ojs_version_held",)
+        """Name the tables of held versions and schemas; routes stay, as processes remember them."""
+        return ("ojs_version_held", "ojs_schema")
 
     def configuration(self) -> Sequence[str]:
         """Name the table that claims are planned by."""
@@ -68,5 +76,5 @@ class Versioning(Extension):
             "urn:ojs:ext:experimental:job-versioning",
             "0.1.0",
             tier="experimental",
-            capabilities={"job_versioning": True},
+            capabilities={"job_versioning": True, "schema_validation": True},
         )

@@ -1,8 +1,15 @@
 """Tables of job versions. Verbs live in `services/`."""
 
 from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
 
 from jobs.models import NameField
+from versioning.domain.schema import Mode, Target
+
+
+def _choices(names: object) -> list[tuple[str, str]]:
+    return [(str(name), str(name)) for name in names]  # type: ignore[attr-defined]  # iterable
 
 
 class Route(models.Model):
@@ -43,3 +50,46 @@ class Held(models.Model):
 
     def __str__(self) -> str:
         return f"{self.route}: {self.jobs}"
+
+
+class Schema(models.Model):
+    """What the arguments of a version of a type look like. Spec: contract 30 §1.
+
+    Every change raises the version of the terms, by which processes notice it. Versions that differ
+    in how they are written alone are one.
+    """
+
+    type = NameField()
+    version = models.TextField()  # as it was first written
+    major = models.IntegerField()
+    minor = models.IntegerField()
+    patch = models.IntegerField()
+    uri = NameField(null=True)  # its name for clients that ask by URI
+    document = models.TextField()  # JSON as sent; domain/schema.py reads it
+    digest = models.TextField()  # of the document, whatever its order of members
+    target = models.TextField(choices=_choices(Target))
+    mode = models.TextField(choices=_choices(Mode))
+    compatible_with = models.JSONField(default=list)  # versions, as written
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_schema"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["type", "major", "minor", "patch"], name="ojs_schema_key"
+            ),
+            models.UniqueConstraint(fields=["uri"], name="ojs_schema_uri"),
+            models.CheckConstraint(
+                name="ojs_schema_mode", condition=Q(mode__in=[str(one) for one in Mode])
+            ),
+            models.CheckConstraint(
+                name="ojs_schema_target", condition=Q(target__in=[str(one) for one in Target])
+            ),
+        ]
+        indexes = [  # the latest of each type, types by name
+            models.Index(fields=["type", "-major", "-minor", "-patch"], name="ojs_schema_latest")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type}@{self.version}"

@@ -350,10 +350,16 @@ def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
         shown["dead_letter"] = job.dead_letter
     if job.version is not None:
         shown["version"] = orjson.Fragment(job.version)
-    if job.progress is not None:
-        shown.update(orjson.loads(job.progress))
+    _add_told(shown, job)
     shown.update(more)
     return _splice(orjson.dumps(shown, option=orjson.OPT_UTC_Z), job.attributes)
+
+
+def _add_told(shown: dict[str, Any], job: Job) -> None:
+    if job.warnings:
+        shown["warnings"] = list(job.warnings)
+    if job.progress is not None:
+        shown.update(orjson.loads(job.progress))
 
 
 def _add_times(shown: dict[str, Any], job: Job) -> None:

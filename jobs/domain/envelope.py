@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -107,6 +107,7 @@ class JobDraft:
     type_given: str | None = None  # the type with the version behind it, where it came so
     route: int = 0  # lane route; 0: any worker of the type
     watched: bool = False  # an extension follows its end
+    warnings: Sequence[str] = ()  # what an extension tells the producer
 
 
 def attributes(draft: JobDraft) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class OJSError(Exception):
         self.details = dict(details or {})
         self.headers = dict(headers or {})
         self.extra = dict(extra or {})
+        self.listed: dict[str, Any] = {}  # told of it besides, where it is one of several
 
     @classmethod
     def field(cls, name: str, problem: str, received: object = None) -> Self:
@@ -70,7 +71,7 @@ class OJSError(Exception):
         first = problems[0]
         first.details["errors"] = [
             {"index": problem.details["index"], "field": problem.details.get("field"),
-             "message": problem.message}
+             "message": problem.message, **problem.listed}
             for problem in problems[:LISTED]
         ]  # fmt: skip
         return first
@@ -111,11 +112,6 @@ class ValidationFailed(OJSError):
 class BulkFailed(OJSError):
     code, status = "x_bulk_failed", 422
     hint = "items say what is wrong with each job"
-
-
-class SchemaValidation(OJSError):
-    code, status = "schema_validation", 422
-    hint = "make the arguments fit the registered schema"
 
 
 class Unauthenticated(OJSError):

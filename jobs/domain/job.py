@@ -1,5 +1,6 @@
 """A job as the server knows it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -45,4 +46,5 @@ class Job:
     pool: str | None = None
     watched: bool = False
     deduplicated: bool = False  # the answer to a new job with the same fingerprint
+    warnings: Sequence[str] = ()  # what extensions told when it was enqueued
     progress: str | None = None  # JSON object of envelope members: what the attempt reported

@@ -137,9 +137,50 @@ def store(
             terms.forget()
 
 
+def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> None:
+    """Refuse what extensions would refuse if it were enqueued now: for jobs of later.
+
+    Raises OJSError.
+    """
+    try:
+        _refuse(refusals(drafts, caller), len(drafts))
+    except OJSError as problem:
+        if len(drafts) == 1:
+            problem.details.pop("index", None)
+        raise
+
+
+def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
+    """Return why extensions would not let drafts in, by position."""
+    while True:
+        known = terms.of_queues({draft.queue for draft in drafts})
+        try:
+            return _refusals(drafts, caller, known.version)
+        except terms.Stale:
+            terms.forget()
+
+
+def _refusals(drafts: Sequence[JobDraft], caller: Caller, version: int) -> dict[int, OJSError]:
+    """Raise Stale where something is refused by terms that have changed: it may be right by now."""
+    found = extensions.refusals(drafts, caller, version)
+    if found and terms.version() != version:
+        raise terms.Stale
+    return found
+
+
+def _refuse(found: Mapping[int, OJSError], number: int) -> None:
+    for n, problem in found.items():
+        problem.details["index"] = n
+    if number == 1 and found:
+        raise found[0]
+    if found:
+        raise OJSError.first_of([found[n] for n in sorted(found)])
+
+
 def _store_by(
     known: terms.Terms, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
+    _refuse(_refusals(drafts, caller, known.version), len(drafts))
     gates = [one for one in extensions.installed() if one.gates(drafts, caller, known.version)]
     is_held = gates or backpressure.is_bounded(known, drafts)
     admit = partial(_admit, gates, known, caller) if is_held else None
@@ -280,6 +321,7 @@ def _job(draft: JobDraft, text: Written, place: queries.Placed) -> Job:
         expires_at=place.expires_at,
         version=text.version,
         watched=draft.watched,
+        warnings=draft.warnings,
     )
 
 

@@ -9,7 +9,7 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.services.enqueue import id_taken, prepared_drafts, store
+from jobs.services.enqueue import id_taken, prepared_drafts, refusals, store
 from jobs.services.show import existing
 
 
@@ -44,6 +44,10 @@ def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job
     tenant: as many as it lets through are stored, found by halving.
     """
     answer, todo = _without_taken(drafts)
+    places = list(todo)
+    for n, problem in refusals(list(todo.values()), caller).items():
+        answer[places[n]] = problem
+        del todo[places[n]]
     size = len(todo)
     while todo:
         places = list(todo)[:size]

@@ -11,6 +11,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
 from jobs.services.clock import now as database_now
+from jobs.services.enqueue import require_accepted
 from jobs.services.envelopes import limits
 from scheduling.domain.cron import Interval, Plan, plan
 from scheduling.domain.definition import Definition
@@ -75,7 +76,7 @@ def register(definition: Definition, caller: Caller, check: Check) -> tuple[Cron
     Raises InvalidRequest and what a PUSH of its job would.
     """
     now = database_now()
-    check(definition.check(now, limits()))
+    _check(definition.check(now, limits()), caller, check)
     coming = _upcoming(definition, now)
     for _ in range(TRIES):
         try:
@@ -97,9 +98,14 @@ def change(
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
         definition = changes.applied(entry)
-        check(definition.check(entry.now, limits()))
+        _check(definition.check(entry.now, limits()), caller, check)
         _store(entry, definition)
         return entry
+
+
+def _check(job: JobDraft, caller: Caller, check: Check) -> None:
+    check(job)
+    require_accepted([job], caller)
 
 
 def switch(name: str, caller: Caller, *, enabled: bool, tenant: str | None = None) -> CronEntry:

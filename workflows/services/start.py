@@ -10,7 +10,7 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.ids import new_id
 from jobs.models import DEFAULT_TENANT
-from jobs.services.enqueue import enqueue
+from jobs.services.enqueue import enqueue, require_accepted
 from workflows import queries
 from workflows.domain.envelope import member
 from workflows.domain.graph import dependents
@@ -40,6 +40,7 @@ def start(plan: Plan, caller: Caller = SYSTEM) -> str:
     """
     inherit(plan, caller)
     caller = originated(caller)
+    require_accepted(list(plan.drafts()), caller)
     flows = list(_flows(_Flow(new_id(), plan, runs=True)))
     first = [
         (flow, n, draft)

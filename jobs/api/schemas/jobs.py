@@ -217,6 +217,7 @@ JOB_MEMBERS = obj(
         "version": VERSION,
         "unique": UNIQUE,
         "deduplicated": BOOLEAN,
+        "warnings": array(text()),
         "result_ttl": _RESULT_TTL,
     },
     additionalProperties=True,

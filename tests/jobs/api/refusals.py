@@ -90,6 +90,9 @@ BODIES: dict[str, dict[str, Any]] = {
         "fairness_weight": 2,
         "limits": {"max_enqueue_rate": {"limit": 3, "period": "PT1M"}},
     },
+    "putSchema": {"schema": {"type": "array"}},
+    "registerSchemaEntry": {"job_type": "mail.send", "version": "1.0", "schema": {"type": "array"}},
+    "checkArgs": {"args": [1]},
     "putTenantLimits": {"max_concurrency": 3, "max_enqueue_rate": {"limit": 3, "period": "PT1M"}},
     "suspendTenant": {},
     "resumeTenant": {},
@@ -98,6 +101,7 @@ BODIES: dict[str, dict[str, Any]] = {
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
+    "job_type": "mail.send", "version": "1.0",
     "type": "mail.send",
 }  # fmt: skip
 OPERATIONS = [

@@ -46,6 +46,8 @@ SCOPES = {
         "reportProgress", "reportPercentage",
     },
     "ojs:data:read": {
+        "listSchemaEntries", "getSchemaEntry", "listSchemaEntryVersions", "getSchemaEntryVersion",
+        "getSchemaEntryVersionShort",
         "listWorkflows", "getWorkflow", "getWorkflowProgress",
         "getJob", "getProgress", "listQueues", "getQueue", "getQueueStats", "listDeadLetter",
         "listEvents", "getWorkerHealth", "getOpenAPI", "getDocs", "listJobs", "getJobResult",
@@ -64,6 +66,7 @@ SCOPES = {
         "changeJob", "retryDeadLetter",
     },
     "ojs:admin:read": {
+        "listSchemas", "getSchemas", "listSchemaVersions", "diffSchemas", "checkArgs", "getSchema",
         "getMetrics", "getMetricsSummary", "getSystemStats", "getStatsHistory", "adminListQueues",
         "adminGetQueue", "adminListJobs", "adminGetJob", "adminTraceJob", "adminExplainJob",
         "adminListWorkers",
@@ -86,6 +89,8 @@ SCOPES = {
         "setQueueConfig", "configureQueue", "setQueueRateLimit", "overrideRateLimit",
         "setRateLimitOverride", "endRateLimitOverride", "deleteRateLimitOverride",
         "putPool", "deletePool", "setSchedulingConfig",
+        "putSchema", "deleteSchema", "deleteSchemas", "registerSchemaEntry", "deleteSchemaEntry",
+        "deleteSchemaEntryVersion", "deleteSchemaEntryVersionShort",
         "putTenant", "putTenantLimits", "deleteTenant", "suspendTenant", "resumeTenant",
         "releaseTenant",
     },

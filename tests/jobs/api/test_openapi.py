@@ -69,6 +69,12 @@ BEYOND_SCHEMAS = {
     "accepts no version: its constraints exclude each other",
     "is required, since no pool names any",
     "adds up to more than 1 over the queues",
+    "must not be sent together with schema",
+    'must be text such as "1.10" where it has two parts: a number loses zeros',
+    "differs from job_type",
+    "is required, or args_schema",
+    "must be an object or a boolean",  # of a document: JSON Schema
+    "is not JSON Schema 2020-12",
 }
 BEYOND_FIELDS = {"expression"}
 OPERATIONS = [

@@ -1,0 +1,5 @@
+"""Fixtures of the tests over the wire."""
+
+from tests.jobs.api.conftest import new_key, with_keys
+
+__all__ = ["new_key", "with_keys"]

@@ -1,0 +1,32 @@
+"""Versions of schemas, which tell patches apart. Spec: contract 30 §1, §2."""
+
+from typing import NamedTuple
+
+from jobs.domain.version import Version, parse_version
+
+PATCH = 2  # the place of the patch in `major.minor.patch`
+
+
+class Key(NamedTuple):
+    """What a version is compared by: `1`, `1.0` and `1.0.0` are one."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    @property
+    def routed(self) -> Version:
+        """The version as jobs are routed by it."""
+        return Version(self.major, self.minor)
+
+
+def parse_key(value: object) -> Key:
+    """Read a version as written. Raises ValueError, which says what is wrong with it."""
+    version = parse_version(value)
+    parts = str(value).split(".")
+    return Key(*version, int(parts[PATCH]) if len(parts) > PATCH else 0)
+
+
+def shown_version(text: str) -> str | int:
+    """Return a version as answers have it: a bare integer is a number."""
+    return int(text) if text.isascii() and text.isdigit() else text

@@ -1,0 +1,149 @@
+"""What this process knows about schemas, and how it notices that they changed.
+
+Read when a type is met, as of a version of the terms (`jobs.services.terms`). Each enqueue names
+the version that it follows from and stores nothing when that is not the latest: a schema counts
+from its commit on, in every process, and types that were met cost no statement. Compiled documents
+are kept by what they say, so that a change of terms compiles none anew.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import NamedTuple
+
+from django.db import connection, transaction
+
+from jobs.conf import read_anew
+from jobs.domain import jsonio
+from versioning.domain.schema import Mode, read
+from versioning.domain.schema_version import Key
+from versioning.domain.validator import Validator
+from versioning.models import Schema
+
+MOST = 100_000  # types that a process remembers
+COMPILED = 1_000  # documents
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One schema without its document."""
+
+    id: int
+    version: str
+    mode: Mode
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The schemas of a type."""
+
+    by_key: dict[Key, Entry]
+
+    def of(self, key: Key) -> Entry | None:
+        """Return the schema of a version: of its patches the one it names, else the latest."""
+        exact = self.by_key.get(key)
+        if exact is not None:
+            return exact
+        alike = [other for other in self.by_key if other[:2] == key[:2]]
+        return self.by_key[max(alike)] if alike else None
+
+    @property
+    def latest(self) -> Entry | None:
+        """The schema of the highest version."""
+        return self.by_key[max(self.by_key)] if self.by_key else None
+
+
+NONE = Entries({})
+
+
+class Known(NamedTuple):
+    """Schemas as of one version of the terms; `by_type` grows as types are met."""
+
+    version: int
+    by_type: dict[str, Entries]
+
+
+@dataclass(slots=True)
+class _Compiled:
+    """The validators used last."""
+
+    lock: Lock = field(default_factory=Lock)
+    kept: OrderedDict[tuple[str, bool], Validator] = field(default_factory=OrderedDict)
+
+
+class _Memory:
+    """What this process has read; replaced as a whole."""
+
+    latest = Known(0, {})
+    compiled = _Compiled()
+
+    @classmethod
+    def cache_clear(cls) -> None:
+        """Read everything anew."""
+        cls.latest = Known(0, {})
+        cls.compiled = _Compiled()
+
+
+def of_types(types: Iterable[str], version: int) -> dict[str, Entries]:
+    """Return the schemas of types, as of `version` of the terms or a later one.
+
+    One statement where some are new to this process.
+    """
+    found = _Memory.latest
+    if found.version < version or len(found.by_type) > MOST:
+        found = _Memory.latest = Known(version, {})
+    missing = [one for one in set(types) if one not in found.by_type]
+    if not missing:
+        return found.by_type
+    read_now = _read(missing)  # after the version: may be later than it says, never earlier
+    if not connection.in_atomic_block:
+        found.by_type.update(read_now)
+        return found.by_type
+    # one that was registered in a transaction that rolls back was never there
+    transaction.on_commit(partial(found.by_type.update, read_now), robust=True)
+    return {**found.by_type, **read_now}
+
+
+def _read(types: Iterable[str]) -> dict[str, Entries]:
+    found = dict.fromkeys(types, NONE)
+    rows = Schema.objects.filter(type__in=list(found)).values_list(
+        "type", "major", "minor", "patch", "id", "version", "mode", "digest"
+    )
+    for name, major, minor, patch, pk, version, mode, digest in rows:
+        if found[name] is NONE:
+            found[name] = Entries({})
+        found[name].by_key[Key(major, minor, patch)] = Entry(pk, version, Mode(mode), digest)
+    return found
+
+
+def validator(entry: Entry, *, asserts_formats: bool) -> Validator | None:
+    """Return the compiled document of a schema; None: it is gone by now.
+
+    One statement where it is new to this process.
+    """
+    compiled = _Memory.compiled
+    key = entry.digest, asserts_formats
+    with compiled.lock:
+        if key in compiled.kept:
+            compiled.kept.move_to_end(key)
+            return compiled.kept[key]
+    text = Schema.objects.filter(pk=entry.id, digest=entry.digest).values_list("document").first()
+    if text is None:
+        return None
+    made = Validator(read(jsonio.loads(text[0].encode())), asserts_formats=asserts_formats)
+    with compiled.lock:
+        compiled.kept[key] = made
+        if len(compiled.kept) > COMPILED:
+            compiled.kept.popitem(last=False)
+    return made
+
+
+def forget() -> None:
+    """Read everything anew; what is compiled stays true."""
+    _Memory.latest = Known(0, {})
+
+
+read_anew(_Memory, setting="OJS_VERSIONING")
