@@ -1,5 +1,6 @@
 """What every page has: login, permission, navigation."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -18,6 +19,8 @@ NAVIGATION = (
     ("pools", "Pools"),
     ("tenants", "Tenants"),
     ("workers", "Workers"),
+)
+MORE = (  # behind one entry: all of them do not fit
     ("schemas", "Schemas"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
@@ -34,12 +37,10 @@ OPTIONAL = {
 }
 
 
-def navigation() -> list[tuple[str, str]]:
+def present(pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the pages there are: name and label."""
     return [
-        page
-        for page in NAVIGATION
-        if page[0] not in OPTIONAL or apps.is_installed(OPTIONAL[page[0]])
+        page for page in pages if page[0] not in OPTIONAL or apps.is_installed(OPTIONAL[page[0]])
     ]
 
 
@@ -54,7 +55,8 @@ class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
         """Add what the frame of the page shows."""
         return super().get_context_data(
             **{
-                "navigation": navigation(),
+                "navigation": present(NAVIGATION),
+                "more": present(MORE),
                 "section": self.section,
                 "title": self.title,
                 **kwargs,

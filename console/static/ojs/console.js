@@ -8,6 +8,12 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.more[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
 function isInUse(part) {
   const selection = window.getSelection();
   const isSelecting = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
