@@ -70,7 +70,8 @@ BEGIN
                                                   'reason', m.reason)
                           FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at)),
         'lane', CASE WHEN v_key.id IS NOT NULL THEN jsonb_build_object(
-            'id', v_key.id, 'priority', v_key.priority,
+            'id', v_key.id, 'priority', v_key.priority, 'boost', coalesce(v_lane.boost, 0),
+            'effective_priority', coalesce(-v_lane.rank, v_key.priority),
             'route', coalesce(v_lane.route, v_key.route)) END,
         'is_apart', coalesce(v_lane.queue <> v_name, false),
         'is_paused', coalesce(v_lane.paused, false),
