@@ -137,25 +137,31 @@ NACKED = obj(
     },
 )
 COUNT = integer(0, 2**31 - 1)
-BEAT = obj(
-    {"worker_id": WORKER_ID},
-    optional(
-        {
-            "state": {"type": "string", "enum": list(codec.STANDINGS)},
-            "active_jobs": {"anyOf": [array(text()), COUNT]},
-            "active_job_ids": array(text()),
-            "visibility_timeout_ms": LEASE_MS,
-            "hostname": text(0, codec.MAX_WORKER_ID),
-            "pid": integer(0, 2**53),
-            "queues": array(QUEUE, maxItems=codec.MAX_QUEUES),
-            "concurrency": COUNT,
-            "labels": {"anyOf": [OBJECT, array(ANY)]},
-            "started_at": TIME,
-            "pool": POOL,
-            **HANDLERS,
-        }
-    ),
+OF_WORKER: Schema = optional(
+    {
+        "state": {"type": "string", "enum": list(codec.STANDINGS)},
+        "active_jobs": {"anyOf": [array(text()), COUNT]},
+        "active_job_ids": array(text()),
+        "visibility_timeout_ms": LEASE_MS,
+        "hostname": text(0, codec.MAX_WORKER_ID),
+        "pid": integer(0, 2**53),
+        "queues": array(QUEUE, maxItems=codec.MAX_QUEUES),
+        "concurrency": COUNT,
+        "labels": {"anyOf": [OBJECT, array(ANY)]},
+        "started_at": TIME,
+        "pool": POOL,
+        **HANDLERS,
+    }
 )
+
+
+def _by_worker(members: Schema) -> Schema:
+    """Describe a body about one worker, named by `worker_id` or by an object `worker`."""
+    wrapped = obj({"worker": obj({"id": WORKER_ID}, members)}, members)
+    return {"anyOf": [obj({"worker_id": WORKER_ID}, members), wrapped]}
+
+
+BEAT = _by_worker(OF_WORKER)
 REGISTRATION = BEAT
 REGISTERED = obj(
     {
