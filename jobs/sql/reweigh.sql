@@ -31,7 +31,8 @@ UPDATE ojs_lane AS l
                  THEN coalesce((SELECT z.seq FROM ojs_ready AS z WHERE z.lane_id = c.id
                                  ORDER BY z.lane_id, z.seq LIMIT 1), 0)
                  WHEN l.ordered AND NOT c.moves THEN 0
-                 ELSE ojs_present(c.found_in, c.rank) END
+                 ELSE coalesce(ojs_present(c.found_in, c.rank),
+                               CASE WHEN l.ordered THEN 0 ELSE l.vt END) END
   FROM changed AS c
  WHERE l.id = c.id AND l.id = ANY (ARRAY(SELECT id FROM changed))
 RETURNING l.id, (SELECT count(*) FROM woken) AS woken
