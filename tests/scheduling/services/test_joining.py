@@ -36,7 +36,9 @@ def test_fs_9_2_b_what_tenants_got_while_another_had_nothing_is_not_held_against
     for tenant in (first, "new" if first == "old" else "old"):
         of_tenant(tenant, 40)
 
-    assert take(40, size) == {"old": 20, "new": 20}
+    found = take(40, size)
+    assert found.total() == 40
+    assert abs(found["old"] - found["new"]) <= 2  # a job each: contract 20 §4
 
 
 def test_fs_9_2_b_tenants_that_worked_at_different_times_are_equals() -> None:
@@ -45,7 +47,9 @@ def test_fs_9_2_b_tenants_that_worked_at_different_times_are_equals() -> None:
     for tenant in "bca":
         of_tenant(tenant, 30)
 
-    assert take(30) == {"a": 10, "b": 10, "c": 10}
+    found = take(30)
+    assert found.total() == 30
+    assert max(found.values()) - min(found.values()) <= 2
 
 
 def test_fs_9_2_b_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> None:
