@@ -262,19 +262,23 @@ def decode_registration(body: Mapping[str, Any]) -> Report:
 
 
 def _of_worker(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Take in what stands in `worker`, with its `id`; what stands beside it counts first.
+    """Take in what stands in `worker`, its `id` as `worker_id`. Raises InvalidRequest.
 
-    Spec: fair-scheduling 14.1.
+    What stands beside it, too, must be the same. Spec: fair-scheduling 14.1.
     """
     raw = body.get("worker")
     if raw is None:
         return body
     if not isinstance(raw, Mapping):
         raise InvalidRequest.field("worker", "must be an object", raw)
-    named = {**raw, "worker_id": raw.get("id", raw.get("worker_id"))}
-    if body.get("worker_id") not in (None, named["worker_id"]):
-        raise InvalidRequest.field("worker.id", "must be the worker_id beside it", raw.get("id"))
-    return {**named, **{name: value for name, value in body.items() if value is not None}}
+    given = {name: value for name, value in body.items() if value is not None}
+    inside = {name: value for name, value in raw.items() if value is not None}
+    for name, value in inside.items():
+        beside = given.get("worker_id" if name == "id" else name, value)
+        if type(beside) is not type(value) or beside != value:
+            raise InvalidRequest.field(f"worker.{name}", "must be what stands beside it", value)
+    named = {"worker_id": inside["id"]} if "id" in inside else {}
+    return {**inside, **named, **given}
 
 
 def _active(body: Mapping[str, Any]) -> tuple[list[Any], int]:

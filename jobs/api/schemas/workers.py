@@ -157,8 +157,16 @@ OF_WORKER: Schema = optional(
 
 def _by_worker(members: Schema) -> Schema:
     """Describe a body about one worker, named by `worker_id` or by an object `worker`."""
-    wrapped = obj({"worker": obj({"id": WORKER_ID}, members)}, members)
-    return {"anyOf": [obj({"worker_id": WORKER_ID}, members), wrapped]}
+    worker = obj({}, {**members, **optional({"id": WORKER_ID})})
+    named = {"type": "object", "required": ["id"], "properties": {"id": WORKER_ID}}
+    return obj(
+        {},
+        {**members, **optional({"worker_id": WORKER_ID, "worker": worker})},
+        anyOf=[
+            {"required": ["worker_id"], "properties": {"worker_id": WORKER_ID}},
+            {"required": ["worker"], "properties": {"worker": named}},
+        ],
+    )
 
 
 BEAT = _by_worker(OF_WORKER)
