@@ -1,7 +1,7 @@
 -- reweigh: give lanes their weights and boosts, and say whether jobs go in their order; `shares` is a
 -- JSON array of (lane, weight, boost, is_ordered, is_timed, found_in).
--- Where the order changes the lanes get virtual times of the other kind at once, for the jobs that wait: the
--- `seq` of their first one (0 where none is to be seen: it must not lie behind one that is being
+-- Where the order changes the lanes get virtual times of the other kind at once, for the jobs that wait:
+-- the `seq` of their first one (0 where none is to be seen: it must not lie behind one that is being
 -- stored), or the same for all.
 -- `found_in` is the queue that claims find the lane in (null: as it is; see models.Lane). A lane that
 -- moves comes to its new neighbours as one that was made there, and whoever waits looks again. So does
@@ -16,8 +16,8 @@ WITH wanted AS MATERIALIZED (
            coalesce(k.found_in, l.queue) AS found_in, coalesce(l.queue <> k.found_in, false) AS moves,
            (-least(100, greatest(-100, l.priority + k.boost)))::smallint AS rank
       FROM ojs_lane AS l JOIN wanted AS k ON k.id = l.id
-     WHERE l.weight <> k.weight OR l.boost <> k.boost OR l.ordered <> k.is_ordered OR l.timed <> k.is_timed
-        OR l.queue <> k.found_in
+     WHERE l.weight <> k.weight OR l.boost <> k.boost
+        OR l.ordered <> k.is_ordered OR l.timed <> k.is_timed OR l.queue <> k.found_in
      ORDER BY l.id FOR NO KEY UPDATE OF l
 ), woken AS (
     SELECT pg_notify('ojs_ready', '') FROM (SELECT 1 FROM changed WHERE moves LIMIT 1) AS moved
