@@ -65,6 +65,7 @@ class Weighed(NamedTuple):
     named: Mapping[LaneKey, float]
     otherwise: Mapping[LaneKey, float] = {}  # where no extension names one
     factors: Mapping[LaneKey, float] = {}  # what is left of a weight, whoever named it
+    boosts: Mapping[LaneKey, int] = {}  # added to the priority; 0 where nobody says
 
 
 class Extension:
@@ -127,10 +128,10 @@ class Extension:
         """Drop what `plan`, `weigh`, `ways` and `apart` go by: those terms are not the latest."""
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
-        """Return the weights of lanes that are being made, or given their weights anew.
+        """Return the weights and boosts of lanes that are being made, or are to be shared anew.
 
         `forget` is called when the version is not the latest. The first extension that names a
-        weight decides.
+        weight or a boost decides.
         """
         raise NotImplementedError
 

@@ -12,7 +12,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Least, Now
+from django.db.models.functions import Greatest, Least, Now
+
+from jobs.domain.envelope import MAX_PRIORITY
 
 DEFAULT_TENANT = "_default"
 
@@ -210,16 +212,20 @@ class Lane(models.Model):
     kept apart, `tenant:queue`, which no claim walks; those for the tenant find lanes by their keys
     (ADR 0013). Where lanes are `ordered`, all of a queue at once, `vt` is the `seq` of the first
     job, or less. `low` bounds the `seq` of its jobs from below, see ADR 0003. Extensions set
-    weight, the tenant's limit, ordered, timed, queue and paused through `services/lanes.py`;
-    `active` and `blocked_*` belong to the claim.
+    weight, boost, the tenant's limit, ordered, timed, queue and paused through
+    `services/lanes.py`; `active` and `blocked_*` belong to the claim.
     """
 
     # not unique in the database, nothing is: see LaneKey and migration 0002
     id = models.BigIntegerField(primary_key=True)
     queue = NameField()
     priority = models.SmallIntegerField()
-    rank = models.GeneratedField(  # ascending index order, so that one row comparison bounds a scan
-        expression=-F("priority"), output_field=models.SmallIntegerField(), db_persist=True
+    boost = models.SmallIntegerField(default=0, db_default=0)  # of the tenant, adds to the priority
+    # the effective priority, negated, so that one row comparison bounds a scan of the index
+    rank = models.GeneratedField(
+        expression=-Least(MAX_PRIORITY, Greatest(-MAX_PRIORITY, F("priority") + F("boost"))),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
     )
     tenant = NameField()
     route = models.IntegerField(default=0, db_default=0)  # 0: any worker of the type

@@ -4,7 +4,7 @@ Rows come back as tuples or `Job`s; JSON crosses the boundary as text. Each func
 trip; what it locks stands in its file.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -16,7 +16,7 @@ import orjson
 from django.db import connection
 from django.db.models.functions import Now
 
-from jobs.domain.claim import ClaimPlan, LaneKey, Way
+from jobs.domain.claim import ClaimPlan, LaneKey, Share
 from jobs.domain.dispatches import OpenQueue, Started
 from jobs.domain.duplicates import Known
 from jobs.domain.job import Job
@@ -155,28 +155,29 @@ def lock_lanes(*, exclusive: bool) -> None:
 
 
 def lanes(
-    keys: Sequence[LaneKey],
-    weights: Mapping[LaneKey, float],
-    ways: Mapping[str, Way] | None = None,
-    apart: Collection[str] = (),
+    keys: Sequence[LaneKey], shares: Mapping[LaneKey, Share]
 ) -> tuple[dict[LaneKey, int], int]:
-    """Find or make the lanes of `keys`, weights 1 where absent; returns the terms' version, too.
+    """Find or make the lanes of `keys`, shares plain where absent; returns the terms' version, too.
 
-    `ways` are those of the queues, plain ones where absent; `apart` are tenants whose lanes only
-    claims for them find.
     A lane that another transaction is just making is absent: ask again.
     """
     wanted = [
         {
             "n": n, "queue": key.queue, "priority": key.priority, "tenant": key.tenant,
             "route": key.route, "limits": f"{{{','.join(map(str, key.limits))}}}",
-            "weight": weights.get(key, 1.0), **(ways or {}).get(key.queue, Way())._asdict(),
-            "found_in": key.namespaced() if key.tenant in apart else key.queue,
+            **_share(shares.get(key, Share()), key.queue),
         }
         for n, key in enumerate(keys)
     ]  # fmt: skip
     rows = _rows("lanes", {"keys": _json(wanted)})
     return {keys[n]: lane_id for n, lane_id, _ in rows if n is not None}, rows[0][2]
+
+
+def _share(share: Share, queue: str | None = None) -> dict[str, object]:
+    return {
+        "weight": share.weight, "boost": share.boost, **share.way._asdict(),
+        "found_in": share.found_in or queue,
+    }  # fmt: skip
 
 
 class LimitKey(NamedTuple):
@@ -287,20 +288,9 @@ def weigh(tenant: str, weight: float | None, limit_id: int | None) -> int:
     return len(_rows("weigh", {"tenant": tenant, "weight": weight, "limit_id": limit_id}))
 
 
-def reweigh(
-    shares: Mapping[int, tuple[float, Way]], found_in: Mapping[int, str] | None = None
-) -> int:
-    """Set the weights of lanes, how they share and the queue they are found in, by id.
-
-    Returns how many changed. A lane that is absent from `found_in` stays where it is.
-    """
-    wanted = [
-        {
-            "id": lane_id, "weight": weight, **way._asdict(),
-            "found_in": (found_in or {}).get(lane_id),
-        }
-        for lane_id, (weight, way) in shares.items()
-    ]  # fmt: skip
+def reweigh(shares: Mapping[int, Share]) -> int:
+    """Set how lanes share and the queue they are found in, by id; returns how many changed."""
+    wanted = [{"id": lane_id, **_share(share)} for lane_id, share in shares.items()]
     return len(_rows("reweigh", {"shares": _json(wanted)}))
 
 

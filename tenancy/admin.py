@@ -37,7 +37,7 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     list_per_page = 50
     list_display = (
         "id", "name", "state", "source", "max_concurrency", "enqueue_rate", "max_queue_depth",
-        "max_scheduled", "fairness_weight", "quota_mode", "updated_at",
+        "max_scheduled", "fairness_weight", "priority_boost", "quota_mode", "updated_at",
     )  # fmt: skip
     list_filter = ("state", "source", "quota_mode")
     search_fields = ("id", "name")

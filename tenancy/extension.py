@@ -59,12 +59,16 @@ class Tenancy(Extension):
             admission.tell_refused(problem)
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
-        """Return the tenants' own weights, and what is left of those of throttled ones."""
-        version, weights, factors = tenant_cache.shares(key.tenant for key in keys)
+        """Return the tenants' own weights, what is left of those of throttled ones, and boosts."""
+        version, terms = tenant_cache.shares(key.tenant for key in keys)
+        known = {key: terms[key.tenant] for key in keys if key.tenant in terms}
         return Weighed(
             version,
-            {k: weights[k.tenant] for k in keys if k.tenant in weights},
-            factors={k: factors[k.tenant] for k in keys if k.tenant in factors},
+            {key: one.weight for key, one in known.items() if one.weight is not None},
+            factors={
+                k: one.weight_factor for k, one in known.items() if one.weight_factor is not None
+            },
+            boosts={key: one.boost for key, one in known.items() if one.boost},
         )
 
     def apart(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:

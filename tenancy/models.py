@@ -29,6 +29,7 @@ class Tenant(models.Model):
     max_queue_depth = models.IntegerField(null=True)  # available and scheduled jobs
     max_scheduled = models.IntegerField(null=True)
     fairness_weight = models.FloatField(null=True)  # null: as pools have it, else 1
+    priority_boost = models.SmallIntegerField(default=0, db_default=0)  # of all its jobs
     quota_mode = models.TextField(choices=_choices(QuotaMode), default=QuotaMode.HARD)
     isolation = models.TextField(choices=_choices(ISOLATIONS), null=True)  # null: the settings'
     source = models.TextField(choices=_choices(Source), default=Source.DYNAMIC)

@@ -211,6 +211,7 @@ def decode_nack(body: Mapping[str, Any]) -> Nack:
 
 def decode_heartbeat(body: Mapping[str, Any]) -> Report:
     """Decode BEAT; `active_jobs` may be the ids or their number. Spec: D17."""
+    body = _of_worker(body)
     state = "running" if body.get("state") is None else body["state"]
     if not isinstance(state, str) or state not in STANDINGS:
         raise Unprocessable.field("state", f"must be one of {', '.join(STANDINGS)}", state)
@@ -249,7 +250,7 @@ def declaration(body: Mapping[str, Any]) -> Declaration | None:
 def decode_registration(body: Mapping[str, Any]) -> Report:
     """Decode a registration: a heartbeat that also says which job types the worker handles."""
     report = decode_heartbeat(body)
-    handlers = body.get("handlers")
+    handlers = _of_worker(body).get("handlers")
     if handlers is None:
         return report
     handlers = [one.get("type") if isinstance(one, Mapping) else one for one in handlers]
@@ -258,6 +259,26 @@ def decode_registration(body: Mapping[str, Any]) -> Report:
     if report.labels is not None and not isinstance(report.labels, Mapping):
         raise InvalidRequest.field("labels", "must be an object beside handlers", report.labels)
     return replace(report, labels={**(report.labels or {}), "handlers": handlers})
+
+
+def _of_worker(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take in what stands in `worker`, its `id` as `worker_id`. Raises InvalidRequest.
+
+    What stands beside it, too, must be the same. Spec: fair-scheduling 14.1.
+    """
+    raw = body.get("worker")
+    if raw is None:
+        return body
+    if not isinstance(raw, Mapping):
+        raise InvalidRequest.field("worker", "must be an object", raw)
+    given = {name: value for name, value in body.items() if value is not None}
+    inside = {name: value for name, value in raw.items() if value is not None}
+    for name, value in inside.items():
+        beside = given.get("worker_id" if name == "id" else name, value)
+        if type(beside) is not type(value) or beside != value:
+            raise InvalidRequest.field(f"worker.{name}", "must be what stands beside it", value)
+    named = {"worker_id": inside["id"]} if "id" in inside else {}
+    return {**inside, **named, **given}
 
 
 def _active(body: Mapping[str, Any]) -> tuple[list[Any], int]:

@@ -114,8 +114,20 @@ class Way(NamedTuple):
     is_timed: bool = False
 
 
+class Share(NamedTuple):
+    """How a lane shares its queue with others; `boost` is added to the priority of its jobs.
+
+    `found_in` is the queue that claims find it in, null: that of its key, or as it is.
+    """
+
+    weight: float = 1.0
+    way: Way = Way()
+    boost: int = 0
+    found_in: str | None = None
+
+
 class LaneKey(NamedTuple):
-    """What makes jobs equal before the scheduler; `priority` is the effective one."""
+    """What makes jobs equal before the scheduler; `priority` is that of the jobs, unboosted."""
 
     queue: str
     priority: int

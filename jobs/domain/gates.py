@@ -131,7 +131,7 @@ def _expiry(job: Waiting, facts: Mapping[str, Any]) -> Gate:
 
 
 def _lane(facts: Mapping[str, Any]) -> Gate:
-    numbers = {"priority": facts["lane"]["priority"]} if facts["lane"] is not None else {}
+    numbers, words = _priority(facts["lane"])
     if facts["is_paused"]:
         message = "Its lane, the jobs of this queue, priority and tenant, is held by an operator."
         return _gate("lane", message, closed=True, numbers=numbers)
@@ -141,7 +141,18 @@ def _lane(facts: Mapping[str, Any]) -> Gate:
     if "position" in facts and not (facts["is_offered"] or facts["is_blocked"]):
         message = "Its lane is not offered although it has jobs; this is repaired within seconds."
         return _gate("lane", message, closed=True, numbers=numbers)
-    return _gate("lane", "Its lane is not held.", closed=False, numbers=numbers)
+    return _gate("lane", f"Its lane is not held.{words}", closed=False, numbers=numbers)
+
+
+def _priority(lane: Mapping[str, Any] | None) -> tuple[dict[str, int], str]:
+    """Return the priority in numbers, and in words what its tenant makes of it."""
+    if lane is None:
+        return {}, ""
+    numbers = {"priority": lane["priority"]}
+    if not lane["boost"]:
+        return numbers, ""
+    numbers |= {"boost": lane["boost"], "effective_priority": lane["effective_priority"]}
+    return numbers, f" Its priority counts as {lane['effective_priority']}: its tenant has a boost."
 
 
 def _tenant(job: Waiting, facts: Mapping[str, Any]) -> Gate:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.db import DatabaseError, connection, transaction
 
 from jobs import extensions, queries
-from jobs.domain.claim import LaneKey, Way, reduced
+from jobs.domain.claim import LaneKey, Share, Way, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
 from jobs.models import Lane
@@ -74,36 +74,53 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
     with transaction.atomic():
         # whoever changes weights waits for us, or we see the version that it raised
         queries.lock_lanes(exclusive=False)
-        weights, ways, versions = _shares(keys)
-        apart, more = _apart({key.tenant for key in keys})
-        made, latest = queries.lanes(keys, weights, ways, apart)
-        if not versions | more <= {latest}:
+        shares, versions = _shares(keys)
+        made, latest = queries.lanes(keys, shares)
+        if not versions <= {latest}:
             raise Stale
         return made
 
 
-def _shares(
-    keys: Sequence[LaneKey],
-) -> tuple[dict[LaneKey, float], dict[str, Way], set[int]]:
-    """Return the weights and ways that extensions give, and the versions of the terms behind them.
-
-    Of weights the first that names one decides; what one says of all others counts where none does.
-    """
-    found = [hook(keys) for hook in reversed(extensions.having("weigh"))]
-    versions = {said.version for said in found}
-    weights: dict[LaneKey, float] = {}
-    for said in found:
-        weights |= said.otherwise
-    for said in found:
-        weights |= said.named
-    for said in found:
-        weights |= {k: reduced(weights.get(k, 1.0), factor) for k, factor in said.factors.items()}
+def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:
+    """Return the shares that extensions give, and the versions of the terms behind them."""
+    weights, boosts, versions = _weights(list(keys))
     ways: dict[str, Way] = {}
     for hook in extensions.having("ways"):
         version, named = hook({key.queue for key in keys})
         versions.add(version)
         ways |= named
-    return weights, ways, versions
+    apart, more = _apart({key.tenant for key in keys})
+    shares = {
+        key: Share(
+            weights.get(key, 1.0),
+            ways.get(key.queue, Way()),
+            boosts.get(key, 0),
+            key.namespaced() if key.tenant in apart else key.queue,
+        )
+        for key in keys
+    }
+    return shares, versions | more
+
+
+def _weights(
+    keys: Sequence[LaneKey],
+) -> tuple[dict[LaneKey, float], dict[LaneKey, int], set[int]]:
+    """Return weights, boosts and the versions behind them.
+
+    The first that names one decides; what one says of all others counts where none does.
+    """
+    found = [hook(keys) for hook in reversed(extensions.having("weigh"))]
+    versions = {said.version for said in found}
+    weights: dict[LaneKey, float] = {}
+    boosts: dict[LaneKey, int] = {}
+    for said in found:
+        weights |= said.otherwise
+    for said in found:
+        weights |= said.named
+        boosts |= said.boosts
+    for said in found:
+        weights |= {k: reduced(weights.get(k, 1.0), factor) for k, factor in said.factors.items()}
+    return weights, boosts, versions
 
 
 def _apart(tenants: Collection[str]) -> tuple[set[str], set[int]]:
@@ -176,12 +193,8 @@ def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None
         found = found.filter(tenant=tenant)
     rows = found.values_list("id", "queue", "priority", "tenant", "route")
     keys = {row[0]: LaneKey(*row[1:]) for row in rows}
-    weights, ways, _ = _shares(list(dict.fromkeys(keys.values())))
-    apart, _ = _apart({key.tenant for key in keys.values()})
-    return queries.reweigh(
-        {lane: (weights.get(k, 1.0), ways.get(k.queue, Way())) for lane, k in keys.items()},
-        {lane: k.namespaced() if k.tenant in apart else k.queue for lane, k in keys.items()},
-    )
+    shares, _ = _shares(set(keys.values()))
+    return queries.reweigh({lane: shares[key] for lane, key in keys.items()})
 
 
 def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:

@@ -6,7 +6,8 @@
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
         AS k (n int, queue text, priority smallint, tenant text, route int, limits bigint[],
-              weight float8, is_ordered boolean, is_timed boolean, found_in text)
+              weight float8, boost smallint, is_ordered boolean, is_timed boolean,
+              found_in text)
 ), queues AS MATERIALIZED (
     SELECT ojs_make_queues(array_agg(queue)) AS made FROM wanted
 ), named AS (
@@ -16,8 +17,8 @@ WITH wanted AS MATERIALIZED (
     ON CONFLICT (tenant, queue, priority, route, limits) DO NOTHING
     RETURNING id, queue, priority, tenant, route, limits
 ), made AS (
-    INSERT INTO ojs_lane (id, queue, priority, tenant, route, weight, ordered, timed, limits)
-    SELECT n.id, k.found_in, n.priority, n.tenant, n.route, k.weight, k.is_ordered, k.is_timed,
+    INSERT INTO ojs_lane (id, queue, priority, boost, tenant, route, weight, ordered, timed, limits)
+    SELECT n.id, k.found_in, n.priority, k.boost, n.tenant, n.route, k.weight, k.is_ordered, k.is_timed,
            nullif(n.limits || ARRAY(SELECT m.id FROM ojs_limit AS m
                                      WHERE m.kind = 2 AND m.tenant = n.tenant AND m.key = ''), '{}')
       FROM named AS n JOIN wanted AS k USING (queue, priority, tenant, route, limits)

@@ -25,6 +25,7 @@ from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import (
     ISOLATIONS,
+    MAX_BOOST,
     MAX_WEIGHT,
     MIN_WEIGHT,
     QuotaMode,
@@ -63,6 +64,7 @@ SHOWN_LIMITS = obj(
     )
 )
 JOBS = obj({state.value: integer(0) for state in State})
+BOOST = integer(-MAX_BOOST, MAX_BOOST)
 STATE: Schema = {"type": "string", "enum": [str(one) for one in Standing]}
 REASON_CODE: Schema = {"type": "string", "enum": [str(one) for one in Reason]}
 SIGNAL = component(
@@ -100,7 +102,7 @@ MEMBERS: Schema = {
     "limits": SHOWN_LIMITS,
     "fairness_weight": NUMBER,
     "effective_weight": NUMBER,
-    "priority_boost": {"const": 0},
+    "priority_boost": BOOST,
     "quota_mode": {"type": "string", "enum": [str(one) for one in QuotaMode]},
     "isolation": {"type": "string", "enum": list(ISOLATIONS)},
     "stats": obj({"queues": integer(0), "jobs": JOBS, "workers": integer(0)}),
@@ -133,7 +135,7 @@ PUT = obj(
             "state": STATE,
             "limits": SENT_LIMITS,
             "fairness_weight": WEIGHT,
-            "priority_boost": {"const": 0},
+            "priority_boost": BOOST,
             "quota_mode": {"type": "string", "enum": [str(one) for one in QuotaMode]},
             "isolation": {"type": "string", "enum": list(ISOLATIONS)},
         }
@@ -188,7 +190,7 @@ def encode_tenant(row: Tenant, summary: Summary, *, is_own: bool = False) -> dic
         "limits": limits_of(row).to_wire(),
         "fairness_weight": row.fairness_weight or 1,
         "effective_weight": terms_of(row).effective_weight,
-        "priority_boost": 0,
+        "priority_boost": row.priority_boost,
         "quota_mode": row.quota_mode,
         "isolation": row.isolation or conf().isolation,
         "stats": {

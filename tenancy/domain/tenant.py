@@ -9,6 +9,7 @@ from jobs.domain.durations import format_duration
 from tenancy.domain.throttle import Action, Reduction
 
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1_000_000
+MAX_BOOST: Final = 200  # takes the lowest priority to the highest, or back
 NAMESPACE: Final = "namespace"  # workers of the tenant alone take its jobs
 ISOLATIONS: Final = (NAMESPACE, "shared", "hybrid")
 SECOND_MS: Final = 1000
@@ -80,6 +81,7 @@ class Definition:
     limits: TenantLimits = TenantLimits()
     name: str | None = None
     weight: float | None = None  # null: as pools have it, else 1
+    boost: int = 0  # added to the priority of its jobs
     quota_mode: QuotaMode = QuotaMode.HARD
     isolation: str | None = None  # null: as the settings have it
     standing: Standing | None = None
@@ -92,6 +94,7 @@ class Terms:
     is_suspended: bool = False
     is_soft: bool = False
     weight: float | None = None
+    boost: int = 0
     limits: TenantLimits = TenantLimits()
     is_apart: bool = False  # it has a namespace of its own
     reduction: Reduction | None = None  # of a tenant that is throttled

@@ -10,6 +10,7 @@ from jobs.domain.durations import parse_period
 from jobs.domain.errors import Unprocessable, Unsupported
 from tenancy.domain.tenant import (
     ISOLATIONS,
+    MAX_BOOST,
     MAX_WEIGHT,
     MIN_WEIGHT,
     Definition,
@@ -48,9 +49,6 @@ def parse_tenant(tenant_id: str, body: Mapping[str, Any]) -> Definition:
     for name in ("tenant_id", "id"):
         if body.get(name) not in (None, tenant_id):
             raise Unprocessable.field(name, "must be that of the path", body[name])
-    boost = body.get("priority_boost")
-    if boost is False or boost not in (None, 0):  # false equals 0
-        raise Unsupported.field("priority_boost", "must be 0 here", boost)
     raw = body.get("limits")
     if raw is not None and not isinstance(raw, Mapping):
         raise Unprocessable.field("limits", "must be an object", raw)
@@ -58,6 +56,7 @@ def parse_tenant(tenant_id: str, body: Mapping[str, Any]) -> Definition:
         limits=parse_limits(raw or {}, TenantLimits()),
         name=_name(body.get("name")),
         weight=_weight(body.get("fairness_weight")),
+        boost=_boost(body.get("priority_boost")),
         quota_mode=QuotaMode(_one_of(body, "quota_mode", tuple(QuotaMode)) or QuotaMode.HARD),
         isolation=_one_of(body, "isolation", ISOLATIONS),
         standing=_standing(body),
@@ -101,11 +100,11 @@ def _rate(raw: object) -> Rate:
         raise Unprocessable.field(f"{path}.period", str(problem), raw.get("period")) from None
 
 
-def _whole(raw: object, path: str, *, low: int) -> int:
+def _whole(raw: object, path: str, *, low: int, high: int = MOST) -> int:
     if isinstance(raw, float) and raw.is_integer():
         raw = int(raw)
-    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= MOST:
-        raise Unprocessable.field(path, f"must be an integer from {low} to {MOST}", raw)
+    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
+        raise Unprocessable.field(path, f"must be an integer from {low} to {high}", raw)
     return raw
 
 
@@ -129,6 +128,12 @@ def _weight(raw: object) -> float | None:
             "fairness_weight", f"must be a number from {MIN_WEIGHT} to {MAX_WEIGHT}", raw
         )
     return float(raw)
+
+
+def _boost(raw: object) -> int:
+    if raw is None:
+        return 0
+    return _whole(raw, "priority_boost", low=-MAX_BOOST, high=MAX_BOOST)
 
 
 def _one_of(body: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str | None:

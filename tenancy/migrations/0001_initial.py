@@ -42,6 +42,7 @@ class Migration(migrations.Migration):
                 ('max_queue_depth', models.IntegerField(null=True)),
                 ('max_scheduled', models.IntegerField(null=True)),
                 ('fairness_weight', models.FloatField(null=True)),
+                ('priority_boost', models.SmallIntegerField(db_default=0, default=0)),
                 ('quota_mode', models.TextField(choices=[('hard', 'hard'), ('soft', 'soft')], default=tenancy.domain.tenant.QuotaMode['HARD'])),
                 ('isolation', models.TextField(choices=[('namespace', 'namespace'), ('shared', 'shared'), ('hybrid', 'hybrid')], null=True)),
                 ('source', models.TextField(choices=[('static', 'static'), ('dynamic', 'dynamic'), ('auto', 'auto')], default=tenancy.domain.tenant.Source['DYNAMIC'])),

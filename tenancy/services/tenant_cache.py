@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 from django.db import connection, transaction
 
@@ -99,25 +98,12 @@ def _catch_up(found: Known) -> None:
         _Memory.latest = found
 
 
-class Shares(NamedTuple):
-    """What tenants weigh by a version of the terms; those that nothing is said of are absent."""
-
-    version: int
-    weights: Mapping[str, float]
-    factors: Mapping[str, float]  # what is left of the weights of throttled ones
-
-
-def shares(ids: Iterable[str]) -> Shares:
-    """Return what tenants weigh."""
+def shares(ids: Iterable[str]) -> tuple[int, dict[str, Terms]]:
+    """Return the version of the terms, and the terms of tenants that are known by it."""
     wanted = set(ids)
     found = known(wanted)
     by_id = {**found.by_id, **_changing.get()}
-    terms = {one: by_id[one] for one in wanted if one in by_id}
-    return Shares(
-        found.version,
-        {one: t.weight for one, t in terms.items() if t.weight is not None},
-        {one: t.weight_factor for one, t in terms.items() if t.weight_factor is not None},
-    )
+    return found.version, {one: by_id[one] for one in wanted if one in by_id}
 
 
 def apart(ids: Collection[str]) -> tuple[int, set[str]]:
@@ -165,6 +151,7 @@ def terms_of(row: Tenant) -> Terms:
         is_suspended=row.state == Standing.SUSPENDED,
         is_soft=row.quota_mode == QuotaMode.SOFT,
         weight=row.fairness_weight,
+        boost=row.priority_boost,
         limits=limits_of(row),
         reduction=_reduction(row),
         is_apart=has_namespace(row.id, row.isolation),

@@ -115,8 +115,10 @@ def put(
         is_new = data["is_new"]
         data |= {"limits": wanted.limits.to_wire(), "fairness_weight": wanted.weight}
         data |= {"quota_mode": str(wanted.quota_mode), "isolation": wanted.isolation}
+        data["priority_boost"] = wanted.boost
         _limit(row, wanted.limits)
         row.name, row.fairness_weight = wanted.name, wanted.weight
+        row.priority_boost = wanted.boost
         row.quota_mode, row.isolation = wanted.quota_mode, wanted.isolation
         row.state = wanted.standing or row.state
         if source is Source.STATIC or row.source == Source.AUTO:
@@ -192,7 +194,7 @@ def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
 
 def _place(known: Terms) -> tuple[object, ...]:
     """Return what the lanes of a tenant follow from."""
-    return known.weight, known.weight_factor, known.is_apart
+    return known.weight, known.weight_factor, known.boost, known.is_apart
 
 
 # --- deletion -------------------------------------------------------------------------------------

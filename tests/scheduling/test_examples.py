@@ -81,9 +81,9 @@ def sent(method: str, path: str, body: object, status: int) -> None:
 def test_fs_14_1_a_worker_serves_three_queues_five_three_and_one_ninths_of_the_time() -> None:
     worker = orjson.loads(MULTI_QUEUE_WORKER)["worker"]
     fill(critical=60, default=60, low=60)
-    # the wire calls it `worker_id`; its wishes travel with each FETCH
+    sent("POST", "workers/register", orjson.loads(MULTI_QUEUE_WORKER), 200)
+    # its wishes travel with each FETCH, which calls it `worker_id`
     said = {**worker, "worker_id": worker["id"]}
-    sent("POST", "workers/register", said, 200)
 
     found: Counter[str] = Counter()
     for _ in range(9):

@@ -137,25 +137,39 @@ NACKED = obj(
     },
 )
 COUNT = integer(0, 2**31 - 1)
-BEAT = obj(
-    {"worker_id": WORKER_ID},
-    optional(
-        {
-            "state": {"type": "string", "enum": list(codec.STANDINGS)},
-            "active_jobs": {"anyOf": [array(text()), COUNT]},
-            "active_job_ids": array(text()),
-            "visibility_timeout_ms": LEASE_MS,
-            "hostname": text(0, codec.MAX_WORKER_ID),
-            "pid": integer(0, 2**53),
-            "queues": array(QUEUE, maxItems=codec.MAX_QUEUES),
-            "concurrency": COUNT,
-            "labels": {"anyOf": [OBJECT, array(ANY)]},
-            "started_at": TIME,
-            "pool": POOL,
-            **HANDLERS,
-        }
-    ),
+OF_WORKER: Schema = optional(
+    {
+        "state": {"type": "string", "enum": list(codec.STANDINGS)},
+        "active_jobs": {"anyOf": [array(text()), COUNT]},
+        "active_job_ids": array(text()),
+        "visibility_timeout_ms": LEASE_MS,
+        "hostname": text(0, codec.MAX_WORKER_ID),
+        "pid": integer(0, 2**53),
+        "queues": array(QUEUE, maxItems=codec.MAX_QUEUES),
+        "concurrency": COUNT,
+        "labels": {"anyOf": [OBJECT, array(ANY)]},
+        "started_at": TIME,
+        "pool": POOL,
+        **HANDLERS,
+    }
 )
+
+
+def _by_worker(members: Schema) -> Schema:
+    """Describe a body about one worker, named by `worker_id` or by an object `worker`."""
+    worker = obj({}, {**members, **optional({"id": WORKER_ID})})
+    named = {"type": "object", "required": ["id"], "properties": {"id": WORKER_ID}}
+    return obj(
+        {},
+        {**members, **optional({"worker_id": WORKER_ID, "worker": worker})},
+        anyOf=[
+            {"required": ["worker_id"], "properties": {"worker_id": WORKER_ID}},
+            {"required": ["worker"], "properties": {"worker": named}},
+        ],
+    )
+
+
+BEAT = _by_worker(OF_WORKER)
 REGISTRATION = BEAT
 REGISTERED = obj(
     {

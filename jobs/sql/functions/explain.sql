@@ -1,6 +1,6 @@
 -- ojs_explain: what a claim would find about one job now, as one JSON object; reads only.
 --
--- It goes by the claim's own words (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage, ojs_present)
+-- It goes by the claim's own words (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage, ojs_joined)
 -- and takes the lanes in the claim's order, under the claim's planner settings: lanes with the same
 -- virtual time come as their index holds them. A test compares both in random stores.
 --
@@ -70,7 +70,8 @@ BEGIN
                                                   'reason', m.reason)
                           FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at)),
         'lane', CASE WHEN v_key.id IS NOT NULL THEN jsonb_build_object(
-            'id', v_key.id, 'priority', v_key.priority,
+            'id', v_key.id, 'priority', v_key.priority, 'boost', coalesce(v_lane.boost, 0),
+            'effective_priority', coalesce(-v_lane.rank, v_key.priority),
             'route', coalesce(v_lane.route, v_key.route)) END,
         'is_apart', coalesce(v_lane.queue <> v_name, false),
         'is_paused', coalesce(v_lane.paused, false),
@@ -125,7 +126,7 @@ BEGIN
     -- The claim first opens lanes whose limit has opened by itself: see ojs_claim.
     WITH opens AS MATERIALIZED (
         SELECT row_number() OVER () AS n, o.*
-          FROM (SELECT l.id, l.rank, l.vt, l.weight, l.ordered,
+          FROM (SELECT l.id, l.rank, l.vt, l.weight, l.ordered, l.timed,
                        ojs_offered(l.active, NULL, l.paused) AS is_offered
                   FROM ojs_lane AS l
                  WHERE l.queue = v_lane.queue AND l.blocked_until <= v_now
@@ -138,7 +139,7 @@ BEGIN
                  ORDER BY l.queue, l.rank, l.vt LIMIT p_lanes) AS o
          UNION ALL
         SELECT p_lanes + o.n, true, o.id, o.rank,
-               CASE WHEN o.ordered THEN o.vt ELSE greatest(o.vt, coalesce(
+               CASE WHEN o.ordered THEN o.vt ELSE ojs_joined(o.vt, o.weight, o.timed, coalesce(
                    (SELECT m.vt FROM ojs_lane AS m
                      WHERE m.queue = v_lane.queue AND m.rank = o.rank
                        AND ojs_offered(m.active, m.blocked_by, m.paused)
@@ -156,7 +157,8 @@ BEGIN
       FROM lanes AS l;
     -- a lane that is held back comes in at the present virtual time, once it is offered
     v_vt := coalesce(v_vt, CASE WHEN v_lane.ordered THEN v_seq ELSE
-                           greatest(v_lane.vt, ojs_present(v_lane.queue, v_lane.rank)) END);
+                           ojs_joined(v_lane.vt, v_lane.weight, v_lane.timed,
+                                      ojs_present(v_lane.queue, v_lane.rank)) END);
     v_upto := CASE WHEN v_lane.ordered THEN v_seq ELSE v_vt + v_own / v_lane.weight END;
 
     FOR k IN 1 .. coalesce(cardinality(v_ids), 0) LOOP

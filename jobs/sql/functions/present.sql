@@ -1,8 +1,8 @@
--- ojs_present: the virtual time of the next lane of a queue and rank; 0 when none is waiting.
+-- ojs_present: the virtual time of the next lane of a queue and rank; null when none is waiting.
 CREATE OR REPLACE FUNCTION ojs_present(p_queue text, p_rank smallint) RETURNS float8
 LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT m.vt FROM ojs_lane AS m
-                      WHERE m.queue = p_queue COLLATE "C" AND m.rank = p_rank
-                        AND ojs_offered(m.active, m.blocked_by, m.paused)
-                      ORDER BY m.queue, m.rank, m.vt LIMIT 1), 0)
+    SELECT m.vt FROM ojs_lane AS m
+     WHERE m.queue = p_queue COLLATE "C" AND m.rank = p_rank
+       AND ojs_offered(m.active, m.blocked_by, m.paused)
+     ORDER BY m.queue, m.rank, m.vt LIMIT 1
 $$

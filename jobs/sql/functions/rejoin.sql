@@ -1,5 +1,5 @@
 -- ojs_rejoin: the virtual time at which a lane that was empty or held back is offered (again).
--- Where tenants share by weight that is the present one: idling earns no credit. Where they are served
+-- Where tenants share by weight see ojs_joined. Where they are served
 -- in order (`ordered`) it is the `seq` of the lane's first job, or one below those to come: the jobs
 -- of the statement that wakes the lane may not be stored yet.
 CREATE OR REPLACE FUNCTION ojs_rejoin(p_lane ojs_lane) RETURNS float8
@@ -9,5 +9,6 @@ LANGUAGE sql STABLE AS $$
                                 WHERE z.lane_id = p_lane.id AND z.seq >= p_lane.low - 128
                                 ORDER BY z.lane_id, z.seq LIMIT 1),
                               (SELECT s.last_value FROM ojs_ready_seq_seq AS s))
-                ELSE greatest(p_lane.vt, ojs_present(p_lane.queue, p_lane.rank)) END
+                ELSE ojs_joined(p_lane.vt, p_lane.weight, p_lane.timed,
+                                ojs_present(p_lane.queue, p_lane.rank)) END
 $$

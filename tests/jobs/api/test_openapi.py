@@ -67,6 +67,7 @@ BEYOND_SCHEMAS = {
     "must not name a tenant twice",
     "must be an object beside handlers",
     "accepts no version: its constraints exclude each other",
+    "must be what stands beside it",
     "is required, since no pool names any",
     "adds up to more than 1 over the queues",
     "must not be sent together with schema",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from jobs import queries
 from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest, Way
+from jobs.domain.claim import FetchRequest, Share, Way
 from jobs.domain.explanation import Explanation
 from jobs.domain.ids import new_id
 from jobs.domain.states import CODES, State
@@ -86,6 +86,12 @@ def hold_lane(number: int) -> None:
     lanes.set_paused(ids[number : number + 1], paused=True)
 
 
+def boost(tenant: int, by: int) -> None:
+    """Let the jobs of a tenant count for more, or less."""
+    found = Lane.objects.filter(tenant=TENANTS[tenant]).values_list("id", "weight")
+    queries.reweigh({lane: Share(weight, boost=by) for lane, weight in found})
+
+
 def end_some(number: int) -> None:
     """Acknowledge active jobs."""
     held = Lease.objects.order_by("id").values_list("id", flat=True)
@@ -111,6 +117,7 @@ STEPS: st.SearchStrategy[tuple[Any, ...]] = st.one_of(
     st.tuples(st.just(lambda tenant, weight, cap: lanes.set_terms(
         TENANTS[tenant], weight=weight, cap=cap)), st.integers(0, 2),
         st.sampled_from([0.5, 1.0, 3.0]), st.sampled_from([None, None, 0, 1, 2])),
+    st.tuples(st.just(boost), st.integers(0, 2), st.sampled_from([0, 5, 10, -5])),
     st.tuples(st.just(lambda concurrency: configure(
         QUEUE, {"concurrency": concurrency})), st.sampled_from([1, 3, 50])),
     st.tuples(st.just(lambda: stored(1, queue=QUEUE, scheduled_at=FAR))),
@@ -211,7 +218,7 @@ def test_20_5_nothing_is_next_during_maintenance() -> None:
 def test_20_5_where_tenants_do_not_share_the_oldest_is_next() -> None:
     def order() -> None:
         found = Lane.objects.filter(queue=QUEUE).values_list("id", flat=True)
-        queries.reweigh(dict.fromkeys(found, (1.0, Way(is_ordered=True))))
+        queries.reweigh(dict.fromkeys(found, Share(way=Way(is_ordered=True))))
 
     found = compare(30, order)
 

@@ -302,6 +302,36 @@ def test_d_fs_12_registration_tells_how_to_live() -> None:
     assert details["field"] == "handlers"
 
 
+@pytest.mark.parametrize("way", ["heartbeat", "register"])
+def test_fs_14_1_worker_may_be_told_of_as_an_object(way: str) -> None:
+    worker = {"id": "w1", "pool": "p", "queues": ["a"], "concurrency": 3, "handlers": ["mail.send"]}
+
+    answer = send("POST", f"workers/{way}", {"worker": worker, "hostname": "h"})
+
+    assert answer.status_code == 200, answer.content
+    row = Worker.objects.get(id="w1")
+    assert (row.pool, row.queues, row.concurrency, row.hostname) == ("p", ["a"], 3, "h")
+    if way == "register":
+        assert get("admin/workers/w1")["handlers"] == ["mail.send"]
+
+
+@pytest.mark.parametrize("way", ["heartbeat", "register"])
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"worker": "w1"}, "worker"),
+        ({"worker": {}}, "worker_id"),
+        ({"worker": {"id": 7}}, "worker_id"),
+        ({"worker": {"id": "w1"}, "worker_id": "w2"}, "worker.id"),
+    ],
+)
+def test_fs_14_1_worker_that_is_not_named_or_twice_is_refused(
+    way: str, body: dict[str, Any], field: str
+) -> None:
+    assert refused(send("POST", f"workers/{way}", body), 400)["field"] == field
+    assert not Worker.objects.exists()
+
+
 def test_d_fs_12_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> None:
     job_id = stored_ids(1, queue="a")[0]
     taken(worker_id="w1", queues=["a"])

@@ -131,6 +131,21 @@ def test_fs_r003_starving_queues_are_rotated_in(served: Served) -> None:
     assert all(later - before <= 20 for before, later in pairwise([-1, *at, 41]))
 
 
+def test_fs_12_b_fs_r004_statistics_show_what_each_queue_was_given(served: Served) -> None:
+    served.fill(a=4, b=4)
+    served.put("p", "a", "b")
+    assert served.turns(4, pool="p") == "abab"
+
+    found = served.send("GET", "admin/scheduling/stats")
+
+    assert found["window"] == "PT1M"
+    shown = ("name", "dispatch_count_1m", "dispatch_ratio_1m", "active_jobs", "available_jobs")
+    assert [[queue[member] for member in shown] for queue in found["queues"]] == [
+        ["a", 2, 0.5, 2, 2],
+        ["b", 2, 0.5, 2, 2],
+    ]
+
+
 def test_fs_r005_tenants_of_a_queue_share_it(served: Served) -> None:
     of_tenant("A", 200)
     of_tenant("B", 20)

@@ -21,6 +21,8 @@ from scheduling.services import pool_cache, scenarios, simulate
 from scheduling.services.past import past
 from scheduling.services.scenarios import Wish
 from scheduling.services.simulate import Comparison
+from tenancy.domain.tenant import Definition
+from tenancy.services.tenants import put as put_tenant
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids
 from tests.jobs.services.test_scratch import left, written
@@ -49,6 +51,19 @@ def overloaded(*queues: str, slots: int = 4, **members: Any) -> dict[str, Any]:
 def starts(found: Outcome) -> dict[str, int]:
     """Return how many jobs of each queue started."""
     return {name: one.started for name, one in found.queues.items()}
+
+
+def test_mt_8_1_f_boosts_of_tenants_count_in_simulations() -> None:
+    put_tenant("blue", Definition(boost=10))
+    jobs = [
+        {"queue": "q", "tenant": "red", "priority": 5, "arrivals": {"burst": 100}, "runs": "500ms"},
+        {"queue": "q", "tenant": "blue", "arrivals": {"burst": 100}, "runs": "500ms"},
+    ]
+
+    found = compared({**overloaded("q"), "duration": "5s", "jobs": jobs}).before
+
+    assert found.tenants["blue"].started >= 40
+    assert found.tenants["red"].started == 0
 
 
 def test_weighted_shares_are_the_weights_and_round_robin_is_even() -> None:

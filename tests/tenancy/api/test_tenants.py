@@ -81,8 +81,6 @@ def test_mt_8_1_a_what_put_leaves_out_gets_its_default_but_the_state() -> None:
         ),
         ({"fairness_weight": 0}, "fairness_weight", "invalid_request"),
         ({"fairness_weight": "3"}, "fairness_weight", "invalid_request"),
-        ({"priority_boost": 5}, "priority_boost", "unsupported"),
-        ({"priority_boost": False}, "priority_boost", "unsupported"),
         ({"isolation": "none"}, "isolation", "invalid_request"),
         ({"quota_mode": "firm"}, "quota_mode", "invalid_request"),
         ({"state": "gone"}, "state", "invalid_request"),

@@ -5,9 +5,12 @@ from collections.abc import Callable
 import pytest
 from django.db.models.functions import Now
 
+from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
+from jobs.models import Lane
 from jobs.services import terms
 from jobs.services.enqueue import enqueue
+from jobs.services.fetch import fetch, low_water
 from jobs.services.reset import forget
 from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended
 from tenancy.domain.tenant import Definition, Standing, TenantLimits
@@ -53,6 +56,20 @@ def test_mt_15_1_c_change_elsewhere_counts_for_the_next_job(
 
     with pytest.raises(problem):
         send_one()
+
+
+def test_mt_15_1_c_boost_that_changed_elsewhere_counts_for_new_lanes_and_those_that_wait() -> None:
+    send_one()
+    enqueue([DraftFactory.create(meta={"tenant_id": "red"}, priority=5)])
+    low_water.forget()
+    fetch(FetchRequest(("default",)))
+    elsewhere(lambda: put("blue", Definition(boost=10)))
+    enqueue([DraftFactory.create(meta={"tenant_id": "red"}, priority=5)])
+    enqueue([DraftFactory.create(meta={"tenant_id": "blue"}, priority=1)])
+
+    assert set(Lane.objects.filter(tenant="blue").values_list("rank", flat=True)) == {-10, -11}
+    found = [fetch(FetchRequest(("default",))).jobs[0] for _ in range(3)]
+    assert [(job.tenant, job.priority) for job in found] == [("blue", 1), ("blue", 0), ("red", 5)]
 
 
 def test_mt_15_1_c_tenant_that_was_deleted_elsewhere_is_made_again() -> None:

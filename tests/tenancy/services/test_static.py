@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from jobs.models import Lane
 from jobs.services.lanes import forget
 from tenancy.extension import Tenancy
 from tenancy.models import Tenant
@@ -31,6 +32,14 @@ def test_mt_15_1_a_tenants_of_the_settings_are_there_and_count(settings: Any) ->
     assert (shown["source"], shown["fairness_weight"]) == ("static", 2)
     push("blue", status=429)
     assert "tenants" in {loop.name for loop in Tenancy().loops()}
+
+
+def test_mt_15_1_a_boost_of_the_settings_counts_for_what_waits(settings: Any) -> None:
+    push("blue")
+    configure(settings, {"tenant_id": "blue", "priority_boost": 4})
+
+    assert answer(send("GET", "admin/tenants/blue"))["priority_boost"] == 4
+    assert Lane.objects.get().rank == -4
 
 
 def test_mt_9_3_a_what_operators_change_stays_until_the_settings_change(settings: Any) -> None:

@@ -1,0 +1,73 @@
+"""Tenants that come to a queue, or back to it: neither credit nor a debt to nobody. Spec: FS 9."""
+
+from collections import Counter
+
+import pytest
+
+from jobs.domain.claim import FetchRequest
+from jobs.models import Lane
+from jobs.services.fetch import fetch, low_water
+from tests.scheduling.pools import of_tenant
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def take(number: int, size: int = 1) -> Counter[str]:
+    """Fetch so many jobs; returns how many of each tenant."""
+    low_water.forget()
+    requests = [FetchRequest(("q",), size)] * (number // size)
+    return Counter(job.tenant for one in requests for job in fetch(one).jobs)
+
+
+def worked(*tenants: str) -> None:
+    """Let tenants have shared the queue until it was empty."""
+    for tenant in tenants:
+        of_tenant(tenant, 100)
+    take(100 * len(tenants), 10)
+    assert not take(10, 10)  # it is only now that the lanes are known to be empty
+
+
+@pytest.mark.parametrize("size", [1, 5])
+@pytest.mark.parametrize("first", ["old", "new"])
+def test_fs_9_2_b_what_tenants_got_while_another_had_nothing_is_not_held_against_them(
+    first: str, size: int
+) -> None:
+    worked("old", "other")
+    for tenant in (first, "new" if first == "old" else "old"):
+        of_tenant(tenant, 40)
+
+    found = take(40, size)
+    assert found.total() == 40
+    assert abs(found["old"] - found["new"]) <= 2  # a job each: contract 20 §4
+
+
+def test_fs_9_2_b_tenants_that_worked_at_different_times_are_equals() -> None:
+    for tenants in ("ab", "ab", "bc", "a"):
+        worked(*tenants)
+    for tenant in "bca":
+        of_tenant(tenant, 30)
+
+    found = take(30)
+    assert found.total() == 30
+    assert max(found.values()) - min(found.values()) <= 2
+
+
+def test_fs_9_2_b_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> None:
+    of_tenant("many", 60)
+    of_tenant("few", 1)
+    found: Counter[str] = Counter()
+    for _ in range(40):
+        got = take(1)
+        found.update(got)
+        of_tenant("few", got["few"])
+
+    assert abs(found["few"] - found["many"]) <= 2
+
+
+def test_fs_9_2_a_share_by_weight_holds_for_who_comes_back() -> None:
+    worked("heavy", "other")
+    Lane.objects.filter(tenant="heavy").update(weight=3)
+    of_tenant("light", 40)
+    of_tenant("heavy", 40)
+
+    assert abs(take(40)["heavy"] - 30) <= 1
