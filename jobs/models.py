@@ -251,7 +251,8 @@ class Lane(models.Model):
         indexes = [
             # claim: the next lanes of a queue
             models.Index(
-                fields=["queue", "rank", "vt"],
+                # of lanes that are equally far the oldest comes first, wherever its row is
+                fields=["queue", "rank", "vt", "id"],
                 name="ojs_lane_pick",
                 condition=Q(active=True, blocked_by__isnull=True, paused=False),
             ),

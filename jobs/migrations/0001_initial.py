@@ -473,7 +473,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'ojs_lane',
-                'indexes': [models.Index(condition=models.Q(('active', True), ('blocked_by__isnull', True), ('paused', False)), fields=['queue', 'rank', 'vt'], name='ojs_lane_pick'), models.Index(condition=models.Q(('blocked_by__isnull', False)), fields=['blocked_by'], name='ojs_lane_blocked'), models.Index(condition=models.Q(('blocked_until__isnull', False)), fields=['queue', 'blocked_until'], name='ojs_lane_opens')],
+                'indexes': [models.Index(condition=models.Q(('active', True), ('blocked_by__isnull', True), ('paused', False)), fields=['queue', 'rank', 'vt', 'id'], name='ojs_lane_pick'), models.Index(condition=models.Q(('blocked_by__isnull', False)), fields=['blocked_by'], name='ojs_lane_blocked'), models.Index(condition=models.Q(('blocked_until__isnull', False)), fields=['queue', 'blocked_until'], name='ojs_lane_opens')],
                 'constraints': [models.CheckConstraint(condition=models.Q(('weight__gt', 0)), name='ojs_lane_weight_positive')],
             },
         ),

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from django.test import Client
 
-from jobs.models import Audit
+from jobs.models import ApiKey, Audit
 from jobs.services import api_keys
 from tests.conftest import end_all, free_port, wait_until_answering
 
@@ -44,6 +44,7 @@ def guarded(spawn: Callable[..., subprocess.Popen[bytes]], store: None) -> Itera
     with httpx.Client(base_url=url) as client:
         yield client
     end_all([server])
+    ApiKey.objects.all().delete()
 
 
 def test_31_4_plain_http_is_refused_by_a_real_server_but_for_health(

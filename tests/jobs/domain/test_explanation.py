@@ -14,8 +14,8 @@ SOON, LATER = NOW + timedelta(minutes=1), NOW + timedelta(minutes=2)
 JOB = Waiting("mail", "north", State.AVAILABLE, 0, 3, None, None)
 FACTS: dict[str, Any] = {
     "now": NOW, "is_known": True, "paused_at": None, "is_draining": False, "maintenance": None,
-    "lane": None, "is_paused": False, "is_blocked": False, "is_offered": True, "expired": False,
-    "limits": [], "started": 0,
+    "lane": None, "is_apart": False, "is_paused": False, "is_blocked": False, "is_offered": True,
+    "expired": False, "limits": [], "started": 0,
     "workers": {"serving": 1, "quiet": 0, "unsaid": 0, "elsewhere": 0},
 }  # fmt: skip
 LIMIT: dict[str, Any] = {

@@ -62,6 +62,9 @@ DELETE /ojs/v1/admin/pools/{name}
 GET /ojs/v1/admin/scheduling/config
 PUT /ojs/v1/admin/scheduling/config
 GET /ojs/v1/admin/scheduling/stats
+GET /ojs/v1/admin/versions/{type}
+PUT /ojs/v1/admin/schemas/{job_type}/{version}
+POST /ojs/v1/schemas
 """
 # only reads; the answer is the same as if the other tenant were not there. After the path, queries
 # that name things of that tenant
@@ -118,6 +121,16 @@ GET /ojs/v1/webhooks/deliveries/{delivery_id}
 GET /ojs/v1/workflows
 GET /ojs/v1/workflows/{workflow_id}
 GET /ojs/v1/workflows/{workflow_id}/progress
+GET /ojs/v1/admin/schemas
+GET /ojs/v1/admin/schemas/{job_type}
+GET /ojs/v1/admin/schemas/{job_type}/versions
+GET /ojs/v1/admin/schemas/{job_type}/diff
+GET /ojs/v1/admin/schemas/{job_type}/{version}
+GET /ojs/v1/schemas
+GET /ojs/v1/schemas/{name}
+GET /ojs/v1/schemas/{job_type}/versions
+GET /ojs/v1/schemas/{job_type}/versions/{version}
+GET /ojs/v1/schemas/{job_type}/{version}
 """
 # endless for who may read them: told apart by what they tell, see test_leaks
 STREAMS = """
@@ -229,6 +242,12 @@ CHANGES: dict[str, list[Any]] = {
         {"type": "chain", "steps": [_JOB]},
         {"type": "chain", "steps": [{**_JOB, "meta": {"tenant_id": "{tenant}"}}]},
     ],
+    "POST /ojs/v1/admin/schemas/{job_type}/validate": [{"args": []}],
+    "DELETE /ojs/v1/admin/schemas/{job_type}": [None],
+    "DELETE /ojs/v1/admin/schemas/{job_type}/{version}": [None],
+    "DELETE /ojs/v1/schemas/{name}": [None],
+    "DELETE /ojs/v1/schemas/{job_type}/versions/{version}": [None],
+    "DELETE /ojs/v1/schemas/{job_type}/{version}": [None],
     "DELETE /ojs/v1/workflows/{workflow_id}": [None],
     "POST /ojs/v1/workflows/{workflow_id}/cancel": [{}],
 }
@@ -244,8 +263,8 @@ class Ask:
 
 
 def routes() -> list[str]:
-    """Name every method of every route."""
-    return [f"{method} /{path}" for path, view in views() for method in view.scopes]
+    """Name every method of every route once, however many patterns lead to it."""
+    return sorted({f"{method} /{path}" for path, view in views() for method in view.scopes})
 
 
 def lines(text: str) -> list[str]:

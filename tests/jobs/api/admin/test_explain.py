@@ -297,13 +297,6 @@ def test_worker_gate_knows_served_unknown_and_unserved_queues(api: Client) -> No
     assert found["message"].endswith("Those that do are quiet or about to end.")
 
 
-def test_route_is_for_workers_that_accept_it(api: Client) -> None:
-    job = DraftFactory.create()
-    enqueue([replace(job, route=3)])
-
-    assert gate(explained(api, job.id), "route")["state"] == "unknown"
-
-
 def test_estimate_goes_by_what_the_queue_starts(api: Client) -> None:
     serve()
     ids = stored_ids(10)
