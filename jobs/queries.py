@@ -884,18 +884,17 @@ def analyze(tables: Sequence[str]) -> None:
         cursor.execute("ANALYZE (SKIP_LOCKED) " + ", ".join(map(connection.ops.quote_name, tables)))
 
 
-OLDEST_FIRST = "\n ORDER BY e.stamp, e.seq, k.part LIMIT %(limit)s::int OFFSET %(offset)s::int"
-NEWEST_FIRST = (
-    "\n ORDER BY e.stamp DESC, e.seq DESC, k.part DESC LIMIT %(limit)s::int OFFSET %(offset)s::int"
-)
+OLDEST_FIRST, NEWEST_FIRST = "", " DESC"  # orders of events
 _OF_JOB = "\n   AND e.job_id = %(job_id)s::uuid"
 _BEFORE = "\n   AND e.stamp < %(before_stamp)s::text::xid8"
 _SETTLED = "\n   AND e.stamp < pg_snapshot_xmin(pg_current_snapshot())"
 # A name of an event has the low bits of its seq only, enough within one stamp
+_FROM = f"""
+   AND (e.stamp > %(after_stamp)s::text::xid8
+        OR ((e.seq - %(after_seq)s::bigint) & {SEQ_MASK}) BETWEEN 0 AND {SEQ_MASK // 2})"""
 _AFTER = f"""
    AND (e.stamp > %(after_stamp)s::text::xid8
-        OR ((e.seq - %(after_seq)s::bigint) & {SEQ_MASK}) BETWEEN 1 AND {SEQ_MASK // 2}
-        OR ((e.seq - %(after_seq)s::bigint) & {SEQ_MASK}) = 0 AND k.part > %(after_part)s::int)"""
+        OR ((e.seq - %(after_seq)s::bigint) & {SEQ_MASK}) <> 0 OR k.part > %(after_part)s::int)"""
 
 
 def events(
@@ -909,13 +908,19 @@ def events(
 ) -> list[Any]:
     """Read public events by filter, rows as in `sql/events.sql`; `after` is a place of theirs."""
     given = {**params, "limit": limit, "offset": offset}
-    suffix = _OF_JOB if params["job_id"] is not None else ""
-    suffix += _BEFORE if params["before_stamp"] is not None else ""
-    suffix += _SETTLED if settled else ""
+    conditions = _OF_JOB if params["job_id"] is not None else ""
+    conditions += _BEFORE if params["before_stamp"] is not None else ""
+    conditions += _SETTLED if settled else ""
+    place = ""
     if after is not None and after != FIRST:
-        suffix += _AFTER
+        conditions, place = conditions + _FROM, _AFTER
         given |= {"after_stamp": str(after.stamp), "after_seq": after.seq, "after_part": after.part}
-    return _rows("events", given, suffix + order)
+    by = f"e.stamp{order}, e.seq{order}"
+    parts = {
+        "conditions": conditions, "place": place,
+        "order": by, "order of parts": f"{by}, k.part{order}",
+    }  # fmt: skip
+    return _rows("events", given, parts=parts)
 
 
 def stamp_at(at: datetime) -> int:

@@ -35,13 +35,23 @@ class Statements:
         lines = (self._folder / f"{name}.sql").read_text().splitlines()
         return "\n".join(line for line in lines if not line.startswith("--"))
 
-    def rows(self, name: str, params: Mapping[str, Any], suffix: str = "") -> list[Any]:
+    def rows(
+        self,
+        name: str,
+        params: Mapping[str, Any],
+        suffix: str = "",
+        parts: Mapping[str, str] | None = None,
+    ) -> list[Any]:
         """Run a statement and return its rows as tuples: ids as text, times in UTC, JSON as asked.
 
-        `suffix` is constant text that follows the statement, such as an order.
+        `suffix` is constant text that follows the statement, such as an order; `parts` are such
+        texts by the mark that they stand for, `/* mark */`.
         """
+        text = self.text(name) + suffix
+        for mark, part in (parts or {}).items():
+            text = text.replace(f"/* {mark} */", part)
         cursor = _cursor()
-        cursor.execute(self.text(name) + suffix, params)
+        cursor.execute(text, params)
         return cursor.fetchall() if cursor.cursor.pgresult.nfields else []
 
     def hot_rows(self, name: str, params: Mapping[str, Any]) -> list[Any]:
