@@ -1,10 +1,12 @@
 """The application in a real server process."""
 
+import http.client
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.conftest import ROOT, free_port
 from tests.processes import DEADLINE_S, kill_family
@@ -46,3 +48,18 @@ def test_sigterm_while_a_worker_loads_ends_the_server(tmp_path: Path) -> None:
             kill_family(server.pid)
             server.wait()
             line.close()
+
+
+def test_connection_is_good_for_more_after_a_refusal_that_no_body_was_read_for(server: str) -> None:
+    line = http.client.HTTPConnection(urlsplit(server).netloc, timeout=DEADLINE_S)
+    line.connect()
+    first = line.sock
+
+    for _ in range(30):
+        line.request("POST", "/ojs/v1/no-such-path", body=b"x" * 300_000)
+        assert line.getresponse().read()
+        line.request("GET", "/livez")
+        assert line.getresponse().read() == b'{"status":"ok"}'
+
+    assert line.sock is first
+    line.close()
