@@ -57,6 +57,7 @@ class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
             **{
                 "navigation": present(NAVIGATION),
                 "more": present(MORE),
+                "more_label": dict(MORE).get(self.section),
                 "section": self.section,
                 "title": self.title,
                 **kwargs,

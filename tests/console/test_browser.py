@@ -36,7 +36,8 @@ def test_every_page_is_in_sight_on_a_small_laptop(page: Page) -> None:
     expect(audit).to_be_hidden()
     page.get_by_text("More").click()
     audit.click()
-    expect(page.locator(".more summary b")).to_have_text("Audit")
+    expect(page.locator(".more summary")).to_have_text("Audit")
+    assert page.evaluate("document.querySelector('.top').clientHeight < 70")
 
 
 def test_events_are_added_while_they_happen(page: Page) -> None:
