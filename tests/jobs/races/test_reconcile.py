@@ -91,11 +91,13 @@ def while_all_work(*meanwhile: Callable[[], object]) -> None:
 
 @pytest.fixture
 def busy(store: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have jobs in a queue that is about to be moved."""
+    """Have jobs in a queue that is about to be moved, and counts of the others."""
     monkeypatch.setattr(bulk, "SLICE", 7)
     create("a", {}, SYSTEM)
     stored(60, queue="old")
     stored(10, queue="old", scheduled_at="+PT1H")
+    drafts = [DraftFactory.create(queue=queue) for queue in ("a", "b")]
+    enqueue([replace(draft, tenant="t1") for draft in drafts])
     fold_all()
 
 
