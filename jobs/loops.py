@@ -25,6 +25,7 @@ from jobs.services.idempotency import forget_answers
 from jobs.services.promote import due_in_ms, promote
 from jobs.services.queue_removal import drain
 from jobs.services.reap import reap, reap_dead_workers
+from jobs.services.reconcile import reconcile_in_turn
 from jobs.services.replay import replay_once
 from jobs.services.retain import retain
 from jobs.services.stall import stall
@@ -47,6 +48,7 @@ CORE = (
     # followed by one of what came meanwhile, and one that takes long by a long pause.
     Loop("fold", fold, 500, full=BATCH // 2, longest_ms=2000),
     Loop("heal", heal, 1000),
+    Loop("reconcile", reconcile_in_turn, 300_000),
     Loop("drain", drain, 1000),
     Loop("pressure", watch_pressure, 1000),
     Loop("replay", replay_once, 60_000),

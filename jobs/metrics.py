@@ -4,6 +4,7 @@ Names follow contract 32.3. Children are resolved once per label set: looking th
 dearest part of counting.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,7 @@ _fetch_empty = Counter("ojs_fetch_empty_total", "FETCH answers without a job")
 
 
 _lost = Counter("ojs_events_lost_total", "Events that left before a reader had read them")
+_drifts = Counter("ojs_count_drifts_total", "Counts that differed from the jobs", ["table"])
 _progress = Counter("ojs_progress_updates_total", "Reports stored", ["queue", "job_type"])
 _checkpoint = Histogram(
     "ojs_progress_checkpoint_size_bytes",
@@ -86,6 +88,12 @@ def _capped(kind: str, value: str) -> str:
 def observe_lost(events: int) -> None:
     """Count events that a reader will never read."""
     _lost.inc(events)
+
+
+def observe_drifts(tables: Mapping[str, int]) -> None:
+    """Count counts that were wrong, by table; 0 is shown, too."""
+    for table in ("ojs_depth", "ojs_tenant_depth", "ojs_queue_size"):
+        _drifts.labels(table).inc(tables.get(table, 0))
 
 
 def observe_tick(loop: str, seconds: float) -> None:

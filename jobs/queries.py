@@ -863,6 +863,41 @@ def fold(
     return int(folded)
 
 
+class Drift(NamedTuple):
+    """A count that differs from the jobs: it tells `excess` too many, or too few if negative."""
+
+    table: str
+    queue: str
+    excess: int  # jobs; bytes in ojs_queue_size
+    tenant: str | None = None  # of ojs_tenant_depth
+    state: int | None = None  # null: all that waits
+
+
+def lock_counts() -> None:
+    """Wait for the turn to prove the counts, and keep it until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(20266617, 0)")
+
+
+def drifts() -> list[Drift]:
+    """Return the numbers of live jobs, by queue and by tenant, that differ from the jobs."""
+    return [
+        Drift("ojs_depth" if tenant is None else "ojs_tenant_depth", queue, excess, tenant, state)
+        for tenant, queue, state, excess in _rows("drifts", {})
+    ]
+
+
+def size_drifts(most: int | None) -> list[Drift]:
+    """Return the sizes that differ from the jobs; none where `most` jobs wait or more."""
+    return [Drift("ojs_queue_size", *row) for row in _rows("size_drifts", {"most": most})]
+
+
+def amend(drifts: Iterable[Drift]) -> int:
+    """Take drifts out of the counts; returns how many."""
+    given = _json([drift._asdict() for drift in drifts])
+    return int(_rows("amend", {"drifts": given})[0][0])
+
+
 def name_queues() -> list[str]:
     """Make deleted queues again that hold jobs; returns their names."""
     return [row[0] for row in _rows("name_queues", {})]

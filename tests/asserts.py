@@ -114,6 +114,12 @@ def assert_loads_equal_recount() -> None:
     }
 
 
+def assert_counts_have_not_drifted() -> None:
+    """Nothing would have to be set right. Design: ADR 0002."""
+    assert queries.drifts() == []
+    assert queries.size_drifts(None) == []
+
+
 def events_of(job_ids: Iterable[str] | None = None) -> dict[str, list[Event]]:
     """Return the events of jobs by id, in the order of the record."""
     found: dict[str, list[Event]] = defaultdict(list)
@@ -170,4 +176,5 @@ def assert_store_is_sound() -> None:
     assert_rows_stand_for_jobs()
     assert_depths_equal_recount()
     assert_loads_equal_recount()
+    assert_counts_have_not_drifted()
     assert_events_replay()

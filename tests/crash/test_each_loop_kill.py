@@ -39,9 +39,11 @@ from jobs.models import (
     Period,
     Progress,
     Queue,
+    QueueSize,
     Ready,
     Replay,
     ReplayRule,
+    TenantDepth,
     Total,
     Worker,
 )
@@ -90,6 +92,7 @@ PROVEN = {
     "reap_dead_workers": f"{HERE}.test_9_4_the_jobs_of_dead_workers_come_back_once",
     "fold": f"{HERE}.test_12_3_every_event_is_counted_once",
     "heal": f"{HERE}.test_lanes_are_offered_again",
+    "reconcile": f"{HERE}.test_12_3_every_drift_is_taken_out_once",
     "drain": f"{HERE}.test_10_2_a_draining_queue_goes_with_its_last_job",
     "replay": f"{HERE}.test_28_4_every_dead_job_is_replayed_once_by_one_rule",
     "stall": f"{HERE}.test_29_every_stalled_job_is_told_once",
@@ -303,6 +306,26 @@ def test_12_3_every_event_is_counted_once(victim: Victim) -> None:
     spans = Period.objects.values("span_s").annotate(stored=Sum("enqueued"), ended=Sum("completed"))
     assert {(one["stored"], one["ended"]) for one in spans} == {(55, 30)}
     assert {one["span_s"] for one in spans} == {60, 3600, 86400}
+
+
+def test_12_3_every_drift_is_taken_out_once(victim: Victim) -> None:
+    stored(5)
+    active(4, "w")
+    QueueSize.objects.create(queue="default", bytes=70)
+    Depth.objects.create(queue="default", state=CODES[State.AVAILABLE], jobs=3)
+    TenantDepth.objects.create(tenant="t", queue="qw", state=CODES[State.ACTIVE], jobs=-2)
+    drifted = [*queries.drifts(), *queries.size_drifts(None)]
+    assert [drift.excess for drift in drifted] == [3, -2, 70]
+
+    with transaction.atomic():
+        list(Depth.objects.select_for_update())
+        victim.killed_while_blocked("reconcile")
+    assert victim.killed_at_each_step("reconcile") >= 5
+
+    assert dict(QueueSize.objects.values_list("queue", "bytes")) == {"default": 0}
+    assert list(Depth.objects.values_list("jobs", flat=True)) == [0]
+    assert list(TenantDepth.objects.values_list("jobs", flat=True)) == [0]
+    assert_store_is_sound()
 
 
 def test_lanes_are_offered_again(victim: Victim) -> None:

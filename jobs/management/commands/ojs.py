@@ -4,7 +4,7 @@
     manage.py ojs inspect JOB            manage.py ojs cancel JOB --reason "…"
     manage.py ojs retry JOB              manage.py ojs queues
     manage.py ojs pause QUEUE            manage.py ojs resume QUEUE
-    manage.py ojs stats
+    manage.py ojs stats                  manage.py ojs reconcile
 
 Every verb takes `--json` for scripts; the shapes are those of the HTTP API.
 """
@@ -27,6 +27,7 @@ from jobs.models import Queue
 from jobs.services import operate
 from jobs.services.enqueue import enqueue
 from jobs.services.queues import pause, resume, stats
+from jobs.services.reconcile import reconcile
 from jobs.services.show import show
 
 CALLER = Caller("manage.py")
@@ -58,6 +59,7 @@ class Command(BaseCommand):
             verbs.add_parser(verb, help=f"{verb} a queue").add_argument("queue")
         verbs.add_parser("queues", help="list queues with their numbers")
         verbs.add_parser("stats", help="jobs by state, over all queues")
+        verbs.add_parser("reconcile", help="prove the counts by the jobs, set right what differs")
         for choice in verbs.choices.values():
             choice.add_argument("--json", action="store_true", help="print JSON")
 
@@ -116,6 +118,20 @@ class Command(BaseCommand):
             return
         for state, jobs in summed.items():
             self.stdout.write(f"{state:10} {jobs:>12,}")
+
+    def _reconcile(self, options: dict[str, Any]) -> None:
+        found = [
+            drift._asdict() | {"state": drift.state and state_of(drift.state).value}
+            for drift in reconcile()
+        ]
+        if options["json"]:
+            self.stdout.write(json.dumps(found))
+            return
+        for drift in found:
+            names = (drift["table"], drift["tenant"], drift["queue"], drift["state"])
+            about = " ".join(name for name in names if name)
+            self.stdout.write(f"{about}: {drift['excess']:+,} set right")
+        self.stdout.write(f"{len(found)} counts differed from the jobs.")
 
     def _print_job(self, job: Job, options: dict[str, Any], *, details: bool = False) -> None:
         envelope = json.loads(jsonio.dumps(codec.encode_job(job)))

@@ -8,8 +8,10 @@ from django.core.management import CommandError
 
 from jobs.domain.ids import new_id
 from jobs.domain.states import State, state_of
+from jobs.models import Depth, QueueSize, TenantDepth
 from jobs.services.queues import pause
 from jobs.services.show import show
+from tests.asserts import assert_store_is_sound
 from tests.factories import JobFactory, stored
 from tests.jobs.management.conftest import Manage
 
@@ -155,6 +157,33 @@ def test_stats_adds_up_all_queues(manage: Manage) -> None:
 
     assert counts == {**dict.fromkeys(STATES, 0), "available": 5, "completed": 1}
     assert said == {state: str(number) for state, number in counts.items()}
+
+
+def test_reconcile_says_what_it_found_and_sets_it_right(manage: Manage) -> None:
+    stored(2, queue="a")
+    assert manage("ojs", "reconcile") == "0 counts differed from the jobs.\n"
+    Depth.objects.create(queue="a", state=3, jobs=1500)
+    TenantDepth.objects.create(tenant="north", queue="a", state=4, jobs=-1)
+    QueueSize.objects.create(queue="a", bytes=7)
+
+    said = manage("ojs", "reconcile")
+
+    assert said.splitlines() == [
+        "ojs_depth a available: +1,500 set right",
+        "ojs_tenant_depth north a active: -1 set right",
+        "ojs_queue_size a: +7 set right",
+        "3 counts differed from the jobs.",
+    ]
+    assert_store_is_sound()
+
+
+def test_reconcile_for_scripts(manage: Manage) -> None:
+    assert parsed(manage("ojs", "reconcile", "--json")) == []
+    Depth.objects.create(queue="a", state=3, jobs=2)
+
+    assert parsed(manage("ojs", "reconcile", "--json")) == [
+        {"table": "ojs_depth", "queue": "a", "excess": 2, "tenant": None, "state": "available"}
+    ]
 
 
 def test_a_missing_or_unknown_verb_is_refused(manage: Manage) -> None:

@@ -128,6 +128,9 @@ MAY_READ: dict[str, int] = {
     "fold": 5_000,  # events since the last fold
     "forget": SOME,  # workers
     "adopt": 20_000,  # active jobs
+    "drifts": 40_000,  # all live jobs; the lane of each state, counts, events since the last fold
+    "size_drifts": 40_000,  # all waiting jobs and their sizes; lanes, counts, events as above
+    "size_drifts of too many": SOME,  # up to its bound; counts
     "configure": 20_000,  # the same
     "heal": 20_000,  # lanes
     "minutes": SOME,  # an hour of types
@@ -157,6 +160,9 @@ MAY_READ: dict[str, int] = {
 
 # once for a new limit or a page, and there are not many active jobs
 SCANS = {name: {"ojs_lease"} for name in ("adopt", "configure", "weigh", "workers")}
+# every five minutes, by design: the narrow rows of all live jobs, but no wide row and no history
+SCANS["drifts"] = {"ojs_ready", "ojs_lease", "ojs_later"}
+SCANS["size_drifts"] = SCANS["size_drifts of too many"] = {"ojs_ready", "ojs_later"}
 
 POLICY = LimitPolicy(concurrency=3, rate=10, rate_ms=1000)
 
@@ -301,6 +307,13 @@ RULE = {
 }  # fmt: skip
 
 
+DRIFTS = [
+    queries.Drift("ojs_depth", "q0", 1, None, 3),
+    queries.Drift("ojs_tenant_depth", "q0", 1, "t0", 3),
+    queries.Drift("ojs_queue_size", "q0", 1),
+]
+
+
 def prune_events(**given: object) -> None:
     """Remove a batch from the beginning of the record."""
     rest = {"age_ms": None, "most": None, "unread": None, "most_unread": 0, "batch": BATCH}
@@ -412,6 +425,10 @@ CALLS: dict[str, Callable[[], object]] = {
     "prune_periods of seconds": lambda: queries.prune_periods(1, 7_200_000, BATCH),
     "prune_periods of hours": lambda: queries.prune_periods(3600, 40 * 86_400_000, BATCH),
     "prune_audit": lambda: queries.prune_audit(86_400_000, BATCH),
+    "drifts": queries.drifts,
+    "size_drifts": lambda: queries.size_drifts(None),
+    "size_drifts of too many": lambda: queries.size_drifts(1000),
+    "amend": lambda: queries.amend(DRIFTS),
     "raise_terms": queries.raise_terms,
     "remove": lambda: dead_letter.delete(discarded()),
     "remove pruned": lambda: remove(archive=False),

@@ -1,0 +1,48 @@
+"""Prove the counts of live jobs against the jobs, and set right what differs: an alarm if any does.
+
+Counts are sums of events (docs/adr/0002-counts-from-events.md), so one that was wrong once stays
+wrong. Numbers of ended jobs and totals have nothing to be proven by but history, which is not read.
+"""
+
+import logging
+from collections import Counter
+
+from django.db import transaction
+
+from jobs import queries
+from jobs.metrics import observe_drifts
+from jobs.queries import Drift
+
+logger = logging.getLogger("ojs.reconcile")
+
+MOST_SIZED = 100_000  # waiting jobs whose sizes the loop reads, one row each
+TOLD = 10  # drifts that a log line names
+
+
+def reconcile(most_sized: int | None = None) -> list[Drift]:
+    """Find the counts that differ from the jobs and set them right; returns what was found.
+
+    Can be called at any time, whoever works; two follow each other. The sizes of queues are left
+    out where `most_sized` jobs wait or more.
+    """
+    with transaction.atomic():
+        # Another one that has found the same must have set it right before this one looks.
+        queries.lock_counts()
+        found = [*queries.drifts(), *queries.size_drifts(most_sized)]
+        if found:
+            queries.amend(found)
+    _tell(found)
+    return found
+
+
+def reconcile_in_turn() -> int:
+    """Reconcile as the loop does; returns how many counts were wrong (0 is healthy)."""
+    return len(reconcile(MOST_SIZED))
+
+
+def _tell(found: list[Drift]) -> None:
+    tables = Counter(drift.table for drift in found)
+    observe_drifts(tables)
+    if found:
+        named = [drift._asdict() for drift in found[:TOLD]]
+        logger.error("counts.drifted", extra={"count": len(found), "drifts": named})

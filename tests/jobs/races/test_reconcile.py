@@ -1,0 +1,176 @@
+"""The counts are proven while everybody works: nothing is mistaken for drift. Design: ADR 0002."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+import pytest
+from django.db import transaction
+from django.db.models import F
+
+from jobs import queries
+from jobs.domain.caller import SYSTEM
+from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import OJSError
+from jobs.models import Depth, Later, QueueSize, TenantDepth
+from jobs.queries import Drift, ago
+from jobs.services import bulk
+from jobs.services.ack import Ack, ack
+from jobs.services.cancel import cancel
+from jobs.services.enqueue import enqueue
+from jobs.services.fetch import fetch
+from jobs.services.fold import fold
+from jobs.services.nack import Nack, nack
+from jobs.services.promote import promote
+from jobs.services.queue_config import create
+from jobs.services.queue_removal import delete, drain
+from jobs.services.reconcile import reconcile
+from tests.asserts import assert_store_is_sound
+from tests.concurrency import threads, wait_until_blocked, wait_until_settled
+from tests.factories import DraftFactory, error, stored
+
+pytestmark = pytest.mark.usefixtures("store")
+
+QUEUES = ("a", "b", "old")
+
+
+def work(number: int) -> None:
+    """Do everything that there is to do with jobs, of a tenant of its own."""
+    for n in range(12):
+        queue = QUEUES[n % 2]
+        drafts = [DraftFactory.create(queue=queue) for _ in range(4)]
+        drafts.append(DraftFactory.create(queue=queue, scheduled_at="+PT1H"))
+        enqueue([replace(draft, tenant=f"t{number % 3}") for draft in drafts])
+        ids = [job.id for job in fetch(FetchRequest(QUEUES, count=3)).jobs]
+        ack([Ack(job_id) for job_id in ids[:1]])
+        nack([Nack(job_id, error(), requeue=job_id == ids[-1]) for job_id in ids[1:]])
+        with suppress(OJSError):  # somebody has just taken it
+            cancel(drafts[0].id)
+
+
+def make_due() -> None:
+    """Let what waits for a time come, again and again."""
+    for _ in range(12):
+        Later.objects.exclude(due_at=None).update(due_at=ago(1))
+        promote(100)
+
+
+def move_on() -> None:
+    """Give the jobs of a queue to another."""
+    delete("old", "move", "test", "a")
+    while drain():
+        pass
+
+
+def while_all_work(*meanwhile: Callable[[], object]) -> None:
+    """Run these again and again until all work is done."""
+    over = threading.Event()
+
+    def again(one: Callable[[], object]) -> int:
+        for times in count(1):
+            one()
+            if over.is_set():
+                return times
+        raise AssertionError
+
+    with threads(len(meanwhile) + 7) as start:
+        others = [start(partial(again, one)) for one in meanwhile]
+        works = [start(partial(work, n)) for n in range(5)]
+        works += [start(make_due), start(move_on)]
+        try:
+            for one in works:
+                one.result()
+        finally:
+            over.set()
+        assert all(other.result() for other in others)
+
+
+@pytest.fixture
+def busy(store: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have jobs in a queue that is about to be moved, and counts of the others."""
+    monkeypatch.setattr(bulk, "SLICE", 7)
+    create("a", {}, SYSTEM)
+    stored(60, queue="old")
+    stored(10, queue="old", scheduled_at="+PT1H")
+    drafts = [DraftFactory.create(queue=queue) for queue in ("a", "b")]
+    enqueue([replace(draft, tenant="t1") for draft in drafts])
+    fold_all()
+
+
+@pytest.mark.usefixtures("busy")
+def test_no_drift_is_found_while_everybody_works() -> None:
+    found: list[Drift] = []
+
+    def look() -> None:
+        found.extend(reconcile())
+
+    while_all_work(look, look, lambda: fold(25))
+
+    assert found == []
+    assert_store_is_sound()
+
+
+@pytest.mark.usefixtures("busy")
+def test_injected_drift_is_found_once_while_everybody_works() -> None:
+    found: Counter[tuple[str, str, str | None]] = Counter()
+    injected: Counter[tuple[str, str, str | None]] = Counter()
+    wrongs = count(1)
+
+    def look() -> None:
+        for drift in reconcile():
+            found[drift.table, drift.queue, drift.tenant] += drift.excess
+
+    def spoil() -> None:
+        number = next(wrongs)
+        wrong = Depth.objects.filter(queue="a", state=3).update(jobs=F("jobs") + number)
+        injected["ojs_depth", "a", None] += number * wrong
+        of_tenant = TenantDepth.objects.filter(tenant="t1", queue="b", state=3)
+        injected["ojs_tenant_depth", "b", "t1"] -= of_tenant.update(jobs=F("jobs") - 1)
+        sizes = QueueSize.objects.filter(queue="b").update(bytes=F("bytes") + 9)
+        injected["ojs_queue_size", "b", None] += 9 * sizes
+
+    while_all_work(look, look, lambda: fold(25), spoil)
+    look()
+
+    assert all(injected.values())
+    assert found == injected
+    assert reconcile() == []
+
+
+def test_two_that_look_at_once_set_right_once() -> None:
+    stored(3)
+    Depth.objects.create(queue="default", state=3, jobs=5)
+
+    with threads(1) as start, transaction.atomic():
+        reconcile()
+        other = start(reconcile)
+        wait_until_blocked()
+    assert other.result() == []
+    assert_store_is_sound()
+
+
+def test_a_fold_between_finding_and_amending_loses_nothing() -> None:
+    fold_all()
+    stored(3)
+    Depth.objects.create(queue="default", state=3, jobs=5)
+    wait_until_settled()
+    found = queries.drifts()
+
+    assert fold() == 3
+    queries.amend(found)
+
+    assert [drift.excess for drift in found] == [5]
+    assert list(Depth.objects.values_list("jobs", flat=True)) == [3]
+    assert_store_is_sound()
+
+
+def fold_all() -> None:
+    """Fold until nothing is left."""
+    wait_until_settled()
+    fold()  # the first ever only places the start
+    while fold():
+        pass
