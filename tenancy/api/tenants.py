@@ -68,7 +68,7 @@ class TenantCollection(TenantView):
         },
     )
     def get(self, request: Request) -> Answer:
-        """List tenants by id, with what they have; the default one once it was configured."""
+        """List tenants by id, with what they have; the default one is always there."""
         window, noisy = admin_page(request), chosen(request, "noisy", FLAGS)
         found, total = tenants.page(
             standing=chosen(request, "state", tuple(Standing)) or None,

@@ -76,7 +76,10 @@ def page(
     offset: int,
     is_noisy: bool | None = None,
 ) -> tuple[list[Tenant], int]:
-    """List tenants by id; returns a page and the total. `only`: that one alone, if it matches."""
+    """List tenants by id; returns a page and the total. `only`: that one alone, if it matches.
+
+    The default one is always there, in its place by id.
+    """
     found = _rows()
     if standing is not None:
         found = found.filter(state=standing)
@@ -87,7 +90,28 @@ def page(
         found = found.filter(noisy if is_noisy else ~noisy)
     if only is not None:
         found = found.filter(id=only)
-    return list(found[offset : offset + limit]), found.count()
+    unstored = _unstored(standing, containing, only, is_noisy=is_noisy)
+    if not unstored:
+        return list(found[offset : offset + limit]), found.count()
+    place = found.filter(id__lt=unstored[0].id).count()
+    # of the window, the part before the default tenant and the part after it
+    rows = list(found[min(offset, place) : min(offset + limit, place)])
+    rows += unstored if offset <= place < offset + limit else []
+    rows += found[max(offset - 1, place) : max(offset + limit - 1, place)]
+    return rows, found.count() + 1
+
+
+def _unstored(
+    standing: str | None, containing: str, only: str | None, *, is_noisy: bool | None
+) -> list[Tenant]:
+    """Return the default tenant where nothing was said about it and the filters of a page fit."""
+    row = Tenant(id=conf().default, source=Source.AUTO)
+    fits = standing in (None, row.state) and containing in row.id and only in (None, row.id)
+    if not fits or _rows().filter(id=row.id).exists():
+        return []
+    if is_noisy is not None and noise.fresh().filter(tenant=row.id).exists() != is_noisy:
+        return []
+    return [row]
 
 
 # --- changes --------------------------------------------------------------------------------------

@@ -94,7 +94,8 @@ def test_mt_14_3_the_health_of_a_tenant_is_read_and_its_capacity_reduced() -> No
     stats = answer(send("GET", "admin/tenants/enterprise-acme/stats"))
     reduced = answer(send("PUT", "admin/tenants/enterprise-acme/limits", {"max_concurrency": 5}))
 
-    assert [one["tenant_id"] for one in listed] == sorted(tier["tenant_id"] for tier in TIERS)
+    tiers = [tier["tenant_id"] for tier in TIERS]
+    assert [one["tenant_id"] for one in listed] == sorted(["_default", *tiers])
     assert stats["limits"]["max_concurrency"] == {"limit": 50, "current": 0}
     assert reduced["limits"]["max_concurrency"] == 5
     assert reduced["limits"]["max_queue_depth"] == 200_000

@@ -139,16 +139,42 @@ def test_mt_10_1_a_tenants_are_listed_by_page_state_and_text() -> None:
 
     first, second = get("?per_page=2"), get("?per_page=2&page=2")
 
-    assert [one["id"] for one in first["items"]] == ["a", "b"]
-    assert (
-        [one["id"] for one in second["tenants"]] == ["c"] == [one["id"] for one in second["items"]]
-    )
-    assert (first["total"], first["pagination"]["has_more"]) == (3, True)
-    assert second["items"][0]["stats"] == {
+    assert [one["id"] for one in first["items"]] == ["_default", "a"]
+    assert second["items"] == second["tenants"]
+    assert [one["id"] for one in second["items"]] == ["b", "c"]
+    assert (first["total"], first["pagination"]["has_more"]) == (4, True)
+    assert second["items"][1]["stats"] == {
         "queues": 1, "jobs": {**ZEROS, "available": 1}, "workers": 0,
     }  # fmt: skip
     assert [one["id"] for one in get("?state=suspended")["items"]] == ["b"]
     assert [one["id"] for one in get("?q=ltd")["items"]] == ["a", "c"]
+
+
+def test_mt_10_1_a_default_tenant_is_always_listed_in_its_place() -> None:
+    def listed(query: str = "") -> list[str]:
+        found = get(f"?{query}")
+        assert found["total"] == len(found["items"])
+        return [one["id"] for one in found["items"]]
+
+    assert listed() == ["_default"]
+    push()
+    for name in ("B", "a", "c"):
+        put(name)
+    whole = ["B", "_default", "a", "c"]
+
+    assert listed() == whole
+    assert get("?q=_default")["items"] == [get("/_default")["tenant"]]
+    for size in (1, 2, 3):
+        pages = [get(f"?per_page={size}&page={n}")["items"] for n in range(1, 6)]
+        assert [one["id"] for page in pages for one in page] == whole
+        assert max(map(len, pages)) == size
+    assert listed("state=suspended") == listed("noisy=true") == []
+    assert listed("state=active&noisy=false") == whole
+    assert listed("q=a") == ["_default", "a"]
+    assert listed("q=c") == ["c"]
+    put("_default", name="All others")
+    assert listed() == whole
+    assert listed("q=others") == ["_default"]
 
 
 def test_mt_10_1_a_tenant_is_deleted_once_its_jobs_have_ended() -> None:
@@ -259,6 +285,9 @@ def test_31_key_bound_to_a_tenant_reads_its_own_and_changes_none(new_key: Any) -
     blue = new_key(*SCOPES, tenant="blue")
 
     assert [one["id"] for one in get("", **blue)["items"]] == ["blue"]
+    assert [one["id"] for one in get("", **new_key(*SCOPES, tenant="_default"))["items"]] == [
+        "_default"
+    ]
     for path in ("/blue", "/blue/stats", "/blue/jobs"):
         get(path, **blue)
     for path in ("/red", "/red/stats", "/red/jobs", "/nobody"):

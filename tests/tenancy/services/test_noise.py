@@ -117,8 +117,8 @@ def test_mt_9_1_a_tenants_are_listed_by_noise() -> None:
     watch()
 
     assert listed("?noisy=true") == ["blue"]
-    assert listed("?noisy=false") == ["red"]
-    assert listed() == ["blue", "red"]
+    assert listed("?noisy=false") == ["_default", "red"]
+    assert listed() == ["_default", "blue", "red"]
     answer(send("GET", "admin/tenants?noisy=maybe"), 400)
 
 
@@ -129,6 +129,15 @@ def test_mt_9_1_a_nobody_is_noisy_when_nobody_looks_any_more() -> None:
 
     assert shown()["noisy"] is False
     assert listed("?noisy=true") == []
+
+
+def test_mt_9_1_a_default_tenant_is_listed_as_noisy_though_nothing_was_said_about_it() -> None:
+    noise()
+    watch()
+    Noise.objects.update(tenant="_default")
+
+    assert listed("?noisy=true") == ["_default"]
+    assert listed("?noisy=false") == ["blue", "red"]
 
 
 def test_mt_9_2_a_throttling_is_off_unless_chosen() -> None:
