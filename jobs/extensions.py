@@ -86,6 +86,10 @@ class Extension:
         """
         return None
 
+    def tenant_headers(self) -> Mapping[str, Any]:
+        """Return the headers that `tenant_of` reads as parameters of OpenAPI, by component name."""
+        return {}
+
     def refusals(
         self, drafts: Sequence[JobDraft], caller: Caller, terms: int
     ) -> Mapping[int, OJSError]:

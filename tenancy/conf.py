@@ -44,6 +44,11 @@ class Conf:
     noise_min_active: int = 10
     noise_min_outcomes: int = 20
 
+    @property
+    def reads_headers(self) -> bool:
+        """Whether requests name tenants in headers."""
+        return self.enabled and "header" in self.sources
+
 
 @cache
 def conf() -> Conf:

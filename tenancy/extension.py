@@ -14,7 +14,7 @@ from jobs.domain.job import Job
 from jobs.extensions import Extension, Facts, Label, Loop, TenantLabels, Weighed
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
-from tenancy.domain.tenant_id import Rules, identified, named_in
+from tenancy.domain.tenant_id import Rules, header_parameters, identified, named_in
 from tenancy.services import admission, metrics, suspension, tenant_cache
 from tenancy.services.isolation import BATCH, reconcile
 from tenancy.services.tenants import apply_settings
@@ -30,10 +30,11 @@ class Tenancy(Extension):
 
     def tenant_of(self, headers: Mapping[str, Any]) -> str | None:
         """Return the tenant that the headers name."""
-        known = conf()
-        if not (known.enabled and "header" in known.sources):
-            return None
-        return named_in(headers, known.default)
+        return named_in(headers, conf().default) if conf().reads_headers else None
+
+    def tenant_headers(self) -> Mapping[str, Any]:
+        """Describe the header and its alias, while they are read."""
+        return header_parameters(conf().default) if conf().reads_headers else {}
 
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
         """Give the job its tenant."""

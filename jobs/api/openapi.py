@@ -13,6 +13,7 @@ from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
+from jobs import extensions
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.domain.errors import OJSError
@@ -108,14 +109,16 @@ class OperationSchema(AutoSchema):
         if found is None:
             return None
         scope, more = view.scopes[method], view.optional_scope
+        # as the view does: what is public or of all tenants does not look at the header
+        names_tenants = scope is not None and not view.is_global and bool(tenant_parameters())
         summary, _, description = (handler.__doc__ or "").partition("\n")
         built: Schema = {
             "operationId": found.aliases.get(path, found.id),
             "summary": summary.strip().rstrip("."),
             "description": " ".join(description.split()),
             "tags": [_tag(type(view).__module__)],
-            "parameters": _parameters(path, found),
-            "responses": _responses(found, scope),
+            "parameters": _parameters(path, found, names_tenants=names_tenants),
+            "responses": _responses(found, scope, names_tenants=names_tenants),
             "security": _security(scope, more),
         }
         if found.body is not None:
@@ -133,7 +136,14 @@ def _tag(module: str) -> str:
     return module.rpartition(".")[2].replace("_", " ").capitalize()
 
 
-def _parameters(path: str, found: Operation) -> list[Schema]:
+def tenant_parameters() -> dict[str, Schema]:
+    """Return the headers that name the tenant of a request, as the extensions read them."""
+    return {
+        name: one for hook in extensions.having("tenant_headers") for name, one in hook().items()
+    }
+
+
+def _parameters(path: str, found: Operation, *, names_tenants: bool) -> list[Schema]:
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     schemas = {**PATH, **found.path}
     listed: list[Schema] = [
@@ -142,17 +152,18 @@ def _parameters(path: str, found: Operation) -> list[Schema]:
     listed += [
         {"name": name, "in": "query", "schema": schema} for name, schema in found.query.items()
     ]
-    return listed + [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS]
+    shared = [*PARAMETERS, *(tenant_parameters() if names_tenants else ())]
+    return listed + [{"$ref": f"#/components/parameters/{name}"} for name in shared]
 
 
-def _responses(found: Operation, scope: str | None) -> dict[str, Schema]:
+def _responses(found: Operation, scope: str | None, *, names_tenants: bool) -> dict[str, Schema]:
     answers = {
         str(status): _answer(status, schema, found) for status, schema in found.answers.items()
     }
     expected = {*EVERYWHERE, *found.refusals}
     expected |= {401, 403} if scope else set()
     expected |= {400, 413} if found.body is not None else set()
-    expected |= {400} if found.query else set()
+    expected |= {400} if found.query or names_tenants else set()
     refused = {
         str(status): {"$ref": f"#/components/responses/Error{status}"}
         for status in sorted(expected - found.answers.keys())
@@ -207,7 +218,7 @@ class Generator(SchemaGenerator):
             "paths": paths,
             "components": {
                 "schemas": COMPONENTS,
-                "parameters": PARAMETERS,
+                "parameters": PARAMETERS | tenant_parameters(),
                 "headers": HEADERS,
                 "securitySchemes": SECURITY,
                 "responses": _error_responses(),

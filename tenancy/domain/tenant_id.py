@@ -17,6 +17,11 @@ FIELD: Final = f"meta.{MEMBER}"
 NOBODY: Final = "_default"  # the core's word for no tenant
 OTHER: Final = "_other"  # what metrics put together
 HEADERS: Final = {"X-OJS-Tenant": "HTTP_X_OJS_TENANT", "X-OJS-Tenant-ID": "HTTP_X_OJS_TENANT_ID"}
+# component names of OpenAPI, and what it says
+PARAMETERS: Final = {
+    "Tenant": ("X-OJS-Tenant", "Whose the request is: it sees and touches one tenant alone."),
+    "TenantID": ("X-OJS-Tenant-ID", "The same; where both are sent they must not differ."),
+}
 RULE: Final = "must be 1 to 255 letters, digits, '.', '_', ':' and '-', a letter or digit first"
 
 
@@ -54,6 +59,16 @@ def named_in(headers: Mapping[str, Any], default: str) -> str | None:
     if len(set(given.values())) > 1:
         raise TenantConflict.field("X-OJS-Tenant-ID", "differs from X-OJS-Tenant")
     return next(iter(given.values()), None)
+
+
+def header_parameters(default: str) -> dict[str, dict[str, Any]]:
+    """Return the headers as parameters of OpenAPI, by component name."""
+    by_pattern = {"minLength": 1, "maxLength": MAX, "pattern": f"^{PATTERN.pattern}$"}
+    named = {"type": "string", "anyOf": [by_pattern, {"const": default}]}
+    return {
+        component: {"name": header, "in": "header", "description": said, "schema": named}
+        for component, (header, said) in PARAMETERS.items()
+    }
 
 
 def identified(draft: JobDraft, caller: Caller, rules: Rules) -> JobDraft:

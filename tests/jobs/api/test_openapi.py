@@ -62,6 +62,8 @@ BEYOND_SCHEMAS = {
     "must name queues of the list only",
     "differs from the weight in queues",
     "must be that of the path",
+    "differs from X-OJS-Tenant",  # the alias
+    "differs from the tenant in the header",
     "must be from one second to one day",
     "must name tenants",
     "must not name a tenant twice",

@@ -1,14 +1,19 @@
 """Whose a job is. Spec: MT 5, contract 21 §3, §4."""
 
+import re
 from typing import Any
 
 import pytest
+from django.test import Client
 
+from jobs.api.media import OJS_TYPE
+from jobs.api.openapi import Generator
 from jobs.domain.events import Kind
 from jobs.domain.keys import SCOPES
 from jobs.models import Job
 from jobs.services.reset import forget
 from tenancy.models import Tenant
+from tests.tenancy.served.things import nothings
 from tests.tenancy.wire import answer, push, send, told
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -175,6 +180,47 @@ def test_d_mt_5_unknown_tenant_is_refused_where_they_are_configured(rules: Any) 
     push("acme")
     push()
     assert sorted(tenants()) == ["_default", "acme"]
+
+
+def described() -> Any:
+    """Return the OpenAPI document as the settings have it now."""
+    return Generator().get_schema()  # type: ignore[no-untyped-call]  # no types
+
+
+def test_d_mt_10_document_names_the_headers_where_they_are_read() -> None:
+    told = described()
+    documented, reading = set(), set()
+
+    for path, methods in told["paths"].items():
+        for method, operation in methods.items():
+            named = {one["$ref"] for one in operation["parameters"] if "$ref" in one}
+            both = {f"#/components/parameters/{one}" for one in ("Tenant", "TenantID")}
+            assert named & both in (set(), both)
+            if named & both:
+                documented.add((method, path))
+            filled = re.sub(r"{(\w+)}", lambda name: nothings().get(name[1], "x"), path)
+            headers = {"X-OJS-Tenant": "-"}
+            found = Client().generic(method.upper(), filled, b"{", OJS_TYPE, headers=headers)
+            if found.status_code == 400 and b'"X-OJS-Tenant"' in found.content:
+                reading.add((method, path))
+
+    assert documented == reading
+    assert ("post", "/ojs/v1/jobs") in documented
+    assert ("get", "/ojs/v1/health") not in documented
+    assert ("get", "/ojs/v1/admin/pools") not in documented
+    assert told["components"]["parameters"]["TenantID"]["name"] == "X-OJS-Tenant-ID"
+
+
+@pytest.mark.parametrize("chosen", [{"ENABLED": False}, {"SOURCES": ("key", "meta")}])
+def test_d_mt_4_document_names_no_tenant_where_nobody_reads_the_headers(
+    rules: Any, chosen: dict[str, Any]
+) -> None:
+    rules(**chosen)
+
+    assert "X-OJS-Tenant" not in {
+        one["name"] for one in described()["components"]["parameters"].values()
+    }
+    assert "parameters/Tenant" not in str(described()["paths"])
 
 
 def test_d_mt_10_other_header_is_an_alias_and_must_not_differ() -> None:
