@@ -35,6 +35,7 @@ HELD = {
     "max_enqueue_rate": "new",
     "max_queue_depth": "waiting",
     "max_scheduled": "scheduled",
+    "max_queues": "queues",
 }
 
 

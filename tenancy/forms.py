@@ -36,6 +36,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     PERIOD: ("Period", EVERY),
     "max_queue_depth": ("Available and scheduled jobs", "unlimited"),
     "max_scheduled": ("Scheduled jobs", "unlimited"),
+    "max_queues": ("Queues with jobs", "unlimited"),
 }
 CHOICES: Final = {"hard": "refused", "soft": "taken and told"}
 

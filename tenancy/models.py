@@ -28,6 +28,7 @@ class Tenant(models.Model):
     enqueue_period_ms = models.BigIntegerField(null=True)
     max_queue_depth = models.IntegerField(null=True)  # available and scheduled jobs
     max_scheduled = models.IntegerField(null=True)
+    max_queues = models.IntegerField(null=True)  # with jobs that have not ended
     fairness_weight = models.FloatField(null=True)  # null: as pools have it, else 1
     priority_boost = models.SmallIntegerField(default=0, db_default=0)  # of all its jobs
     quota_mode = models.TextField(choices=_choices(QuotaMode), default=QuotaMode.HARD)

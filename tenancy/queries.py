@@ -37,6 +37,13 @@ def usage(periods_ms: Mapping[str, int | None]) -> dict[str, Usage]:
     return {row[0]: Usage(*row[1:]) for row in found}
 
 
+def queues(wanted: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, set[str]]]:
+    """Count the queues where tenants have jobs that have not ended; with those of `wanted`."""
+    sent = [{"tenant": one, "queues": sorted(names)} for one, names in wanted.items()]
+    found = _rows("queues", {"wanted": jsonio.dumps(sent).decode()})
+    return {tenant: (number, set(known)) for tenant, number, known in found}
+
+
 def count(came: Sequence[Mapping[str, object]]) -> None:
     """Note new jobs; members as `sql/count.sql` reads them."""
     _rows("count", {"came": jsonio.dumps(list(came)).decode()})
@@ -53,13 +60,14 @@ class Summary(NamedTuple):
     jobs: dict[int, int]
     queues: int = 0
     workers: int = 0
+    live_queues: int = 0  # with jobs that have not ended
 
 
 def summaries(tenants: Iterable[str]) -> dict[str, Summary]:
     """Count what tenants have; those without jobs are absent."""
     found: dict[str, Summary] = {}
-    for tenant, state, jobs, queues, workers in _rows("summaries", {"tenants": list(tenants)}):
-        summary = found.setdefault(tenant, Summary({}, queues, workers))
+    for tenant, state, jobs, *more in _rows("summaries", {"tenants": list(tenants)}):
+        summary = found.setdefault(tenant, Summary({}, *more))
         summary.jobs[state] = jobs
     return found
 

@@ -52,6 +52,7 @@ LIMIT_MEMBERS: Schema = {
     "max_enqueue_rate": RATE,
     "max_queue_depth": {**COUNT, "description": "Available and scheduled jobs"},
     "max_scheduled": COUNT,
+    "max_queues": {**COUNT, "description": "Queues with jobs that have not ended"},
 }
 SHOWN_LIMITS = obj(
     optional(
@@ -59,7 +60,6 @@ SHOWN_LIMITS = obj(
             **LIMIT_MEMBERS,
             "max_concurrent_jobs": {**COUNT, "description": "Mirrors max_concurrency"},
             "max_jobs_per_second": {**COUNT, "description": "Mirrors max_enqueue_rate, rounded"},
-            "max_queues": COUNT,
         }
     )
 )
@@ -122,7 +122,6 @@ SENT_LIMITS = obj(
         **optional(LIMIT_MEMBERS),
         "max_concurrent_jobs": {"description": "Read-only: follows from max_concurrency"},
         "max_jobs_per_second": {"description": "Read-only: follows from max_enqueue_rate"},
-        "max_queues": {"type": "null"},
     },
     additionalProperties=False,
 )
@@ -256,7 +255,7 @@ def _jobs(summary: Summary) -> dict[str, int]:
 
 
 def decode_limits(body: Mapping[str, Any], before: TenantLimits) -> TenantLimits:
-    """Read limits given flat or under `limits`. Raises Unprocessable, Unsupported."""
+    """Read limits given flat or under `limits`. Raises Unprocessable."""
     raw = body.get("limits")
     if raw is None:
         raw = {}

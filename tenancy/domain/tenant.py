@@ -52,12 +52,15 @@ class TenantLimits:
     max_enqueue_rate: Rate | None = None
     max_queue_depth: int | None = None
     max_scheduled: int | None = None
+    max_queues: int | None = None  # with jobs that have not ended
 
     @property
     def bounds_enqueue(self) -> bool:
         """Whether new jobs have to be counted."""
-        counted = self.max_enqueue_rate, self.max_queue_depth, self.max_scheduled
-        return counted != (None, None, None)
+        counted = (
+            self.max_enqueue_rate, self.max_queue_depth, self.max_scheduled, self.max_queues,
+        )  # fmt: skip
+        return any(limit is not None for limit in counted)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the members of the contract with the mirrors that its admin UI reads."""
@@ -70,7 +73,7 @@ class TenantLimits:
             "max_jobs_per_second": rate and round(rate.limit * SECOND_MS / rate.period_ms),
             "max_queue_depth": self.max_queue_depth,
             "max_scheduled": self.max_scheduled,
-            "max_queues": None,
+            "max_queues": self.max_queues,
         }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jobs.domain.durations import parse_period
-from jobs.domain.errors import Unprocessable, Unsupported
+from jobs.domain.errors import Unprocessable
 from tenancy.domain.tenant import (
     ISOLATIONS,
     MAX_BOOST,
@@ -35,14 +35,15 @@ SHOWN: Final = frozenset(
         "noisy", "noisy_reasons", "noisy_signals",
     }
 )  # fmt: skip
-LIMITS: Final = ("max_concurrency", "max_enqueue_rate", "max_queue_depth", "max_scheduled")
-UNLIMITED: Final = "max_queues"
-# the first two follow from the others and are taken back unread, too
-MIRRORS: Final = ("max_concurrent_jobs", "max_jobs_per_second", UNLIMITED)
+LIMITS: Final = (
+    "max_concurrency", "max_enqueue_rate", "max_queue_depth", "max_scheduled", "max_queues",
+)  # fmt: skip
+# follow from the others and are taken back unread, too
+MIRRORS: Final = ("max_concurrent_jobs", "max_jobs_per_second")
 
 
 def parse_tenant(tenant_id: str, body: Mapping[str, Any]) -> Definition:
-    """Read a definition; what is absent gets its default. Raises Unprocessable, Unsupported."""
+    """Read a definition; what is absent gets its default. Raises Unprocessable."""
     for name in body:
         if name not in MEMBERS | SHOWN:
             raise Unprocessable.field(name, "is not a member of a tenant", body[name])
@@ -64,17 +65,12 @@ def parse_tenant(tenant_id: str, body: Mapping[str, Any]) -> Definition:
 
 
 def parse_limits(raw: Mapping[str, Any], before: TenantLimits) -> TenantLimits:
-    """Return `before` with the members that are given; null clears one.
-
-    Raises Unprocessable, Unsupported.
-    """
+    """Return `before` with the members that are given; null clears one. Raises Unprocessable."""
     for name in raw:
         if name not in {*LIMITS, *MIRRORS}:
             raise Unprocessable.field(f"limits.{name}", "is not a limit of tenants", raw[name])
     given = {name: getattr(before, name) for name in LIMITS}
     given |= {name: _limit(name, raw[name]) for name in LIMITS if name in raw}
-    if raw.get(UNLIMITED) is not None:
-        raise Unsupported.field(f"limits.{UNLIMITED}", "must be null here", raw[UNLIMITED])
     return TenantLimits(**given)
 
 

@@ -41,6 +41,7 @@ class Migration(migrations.Migration):
                 ('enqueue_period_ms', models.BigIntegerField(null=True)),
                 ('max_queue_depth', models.IntegerField(null=True)),
                 ('max_scheduled', models.IntegerField(null=True)),
+                ('max_queues', models.IntegerField(null=True)),
                 ('fairness_weight', models.FloatField(null=True)),
                 ('priority_boost', models.SmallIntegerField(db_default=0, default=0)),
                 ('quota_mode', models.TextField(choices=[('hard', 'hard'), ('soft', 'soft')], default=tenancy.domain.tenant.QuotaMode['HARD'])),

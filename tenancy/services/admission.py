@@ -5,7 +5,7 @@ what leaves the queues meanwhile only makes room. Tenants without limits are not
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
@@ -88,8 +88,12 @@ def _count(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> None:
     rates = {one: terms.limits.max_enqueue_rate for one, terms in counted.items()}
     used = queries.usage({one: rate and rate.period_ms for one, rate in rates.items()})
     coming = _coming(drafts, counted)
+    spread = {
+        one: coming[one].queues for one in counted if counted[one].limits.max_queues is not None
+    }
+    queues = queries.queues(spread) if spread else {}
     for one, terms in counted.items():
-        for excess in _excesses(terms.limits, used[one], coming[one]):
+        for excess in _excesses(terms.limits, used[one], coming[one], queues.get(one)):
             if not terms.is_soft:
                 raise _exceeded(one, excess, is_batch=len(drafts) > 1)
             tell([_told(one, excess, QuotaMode.SOFT)])
@@ -104,19 +108,24 @@ def _count(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> None:
 
 @dataclass(slots=True)
 class _Coming:
-    """What a request brings to a tenant; places of those for a later time."""
+    """What a request brings to a tenant.
 
-    jobs: int
-    later: list[int]
+    Places of those for a later time, and of the first for each queue, in their order.
+    """
+
+    jobs: int = 0
+    later: list[int] = field(default_factory=list)
+    queues: dict[str, int] = field(default_factory=dict)
 
 
 def _coming(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> dict[str, _Coming]:
-    found = {one: _Coming(0, []) for one in counted}
+    found = {one: _Coming() for one in counted}
     is_timed = any(draft.scheduled_at is not None for draft in drafts)
     at = now() if is_timed else None  # a time that has passed makes no scheduled job
     for n, draft in enumerate(drafts):
         if draft.tenant in found:
             found[draft.tenant].jobs += 1
+            found[draft.tenant].queues.setdefault(draft.queue, n)
             if _is_later(draft, at):
                 found[draft.tenant].later.append(n)
     return found
@@ -130,8 +139,13 @@ def _is_later(draft: JobDraft, at: datetime | None) -> bool:
     return bool(draft.scheduled_in_ms)
 
 
-def _excesses(limits: TenantLimits, used: Usage, coming: _Coming) -> Iterator[Excess]:
-    """Yield the limits that have no room for what comes, in the order of the contract."""
+def _excesses(
+    limits: TenantLimits, used: Usage, coming: _Coming, queues: tuple[int, set[str]] | None
+) -> Iterator[Excess]:
+    """Yield the limits that have no room for what comes, in the order of the contract.
+
+    `queues`: how many the tenant has jobs in, and those of them that more come for.
+    """
     rate = limits.max_enqueue_rate
     if rate is not None and used.came + coming.jobs > rate.limit:
         wait_s = rate.period_ms / 1000 if used.opens_in_s is None else used.opens_in_s
@@ -144,6 +158,12 @@ def _excesses(limits: TenantLimits, used: Usage, coming: _Coming) -> Iterator[Ex
     if most is not None and coming.later and used.scheduled + len(coming.later) > most:
         room = max(0, most - used.scheduled)
         yield Excess("max_scheduled", used.scheduled, most, retry_s, coming.later[room])
+    most = limits.max_queues
+    if most is not None and queues is not None:
+        held, known = queues
+        new = [place for queue, place in coming.queues.items() if queue not in known]
+        if new and held + len(new) > most:
+            yield Excess("max_queues", held, most, retry_s, new[max(0, most - held)])
 
 
 def _exceeded(tenant: str, excess: Excess, *, is_batch: bool) -> TenantLimitExceeded:

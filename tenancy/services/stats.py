@@ -32,6 +32,7 @@ class Summary:
     jobs: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
     queues: int = 0
     workers: int = 0
+    live_queues: int = 0  # with jobs that have not ended
     signals: tuple[Signal, ...] = ()  # that it is noisy by
     throttle: Throttled | None = None  # what is taken from it
 
@@ -70,6 +71,7 @@ def summaries(tenants: Sequence[Tenant]) -> dict[str, Summary]:
             {state: one.jobs.get(code, 0) for state, code in CODES.items()},
             one.queues,
             one.workers,
+            one.live_queues,
             signals.get(row.id, ()),
             throttled(row),
         )
@@ -118,13 +120,11 @@ def used(
     rates_of = {row.id: rate for row in tenants if (rate := limits_of(row).max_enqueue_rate)}
     periods = {one: rate.period_ms for one, rate in rates_of.items()}
     usage = queries.usage(periods) if periods else {}
-    return {
-        row.id: _used(row, counted[row.id].jobs, usage.get(row.id, Usage()).came) for row in tenants
-    }
+    return {row.id: _used(row, counted[row.id], usage.get(row.id, Usage()).came) for row in tenants}
 
 
-def _used(row: Tenant, jobs: Mapping[State, int], came: int) -> dict[str, tuple[int, int]]:
-    limits = limits_of(row)
+def _used(row: Tenant, summary: Summary, came: int) -> dict[str, tuple[int, int]]:
+    limits, jobs = limits_of(row), summary.jobs
     rate = limits.max_enqueue_rate
     found: dict[str, tuple[int | None, int]] = {
         "max_concurrency": (limits.max_concurrency, jobs[State.ACTIVE]),
@@ -133,5 +133,6 @@ def _used(row: Tenant, jobs: Mapping[State, int], came: int) -> dict[str, tuple[
             limits.max_queue_depth, jobs[State.AVAILABLE] + jobs[State.SCHEDULED],
         ),
         "max_scheduled": (limits.max_scheduled, jobs[State.SCHEDULED]),
+        "max_queues": (limits.max_queues, summary.live_queues),
     }  # fmt: skip
     return {name: (most, held) for name, (most, held) in found.items() if most is not None}

@@ -172,7 +172,9 @@ def limits_of(row: Tenant) -> TenantLimits:
     rate = None
     if row.enqueue_limit is not None and row.enqueue_period_ms is not None:
         rate = Rate(row.enqueue_limit, row.enqueue_period_ms)
-    return TenantLimits(row.max_concurrency, rate, row.max_queue_depth, row.max_scheduled)
+    return TenantLimits(
+        row.max_concurrency, rate, row.max_queue_depth, row.max_scheduled, row.max_queues
+    )
 
 
 read_anew(_Memory, setting="OJS_TENANCY")

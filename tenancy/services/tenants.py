@@ -202,6 +202,7 @@ def _limit(row: Tenant, limits: TenantLimits) -> None:
     row.enqueue_period_ms = rate and rate.period_ms
     row.max_queue_depth = limits.max_queue_depth
     row.max_scheduled = limits.max_scheduled
+    row.max_queues = limits.max_queues
 
 
 def enforce(tenant_id: str, before: Terms, after: Terms) -> None:

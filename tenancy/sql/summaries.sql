@@ -1,5 +1,6 @@
--- summaries: jobs of tenants by state, exact as in the core's depths, in how many queues they are, and
--- how many workers run some. One row for each tenant and state that has jobs.
+-- summaries: jobs of tenants by state, exact as in the core's depths, in how many queues they are and
+-- in how many they have not ended, and how many workers run some. One row for each tenant and state
+-- that has jobs.
 WITH held AS MATERIALIZED (
     SELECT c.tenant, c.queue, c.state, sum(c.jobs) AS jobs
       FROM (SELECT d.tenant, d.queue, d.state, d.jobs FROM ojs_tenant_depth AS d
@@ -20,5 +21,7 @@ WITH held AS MATERIALIZED (
 )
 SELECT h.tenant, h.state::int, sum(h.jobs)::bigint,
        (SELECT count(DISTINCT q.queue) FROM held AS q WHERE q.tenant = h.tenant)::int,
-       coalesce((SELECT w.workers FROM worked AS w WHERE w.tenant = h.tenant), 0)::int
+       coalesce((SELECT w.workers FROM worked AS w WHERE w.tenant = h.tenant), 0)::int,
+       (SELECT count(DISTINCT q.queue) FROM held AS q
+         WHERE q.tenant = h.tenant AND q.state <= 5)::int
   FROM held AS h GROUP BY h.tenant, h.state

@@ -123,6 +123,39 @@ def test_mt_8_1_e_scheduled_are_bounded_and_immediate_ones_pass() -> None:
     push("blue", scheduled_at="2020-01-01T00:00:00Z")
 
 
+def test_mt_8_1_a_queues_with_jobs_that_have_not_ended_are_bounded() -> None:
+    limited(max_queues=2)
+    first = push("blue", queue="a")["id"]
+    push("blue", queue="b", scheduled_at=FAR)
+
+    error = refused(queue="c")
+
+    assert (error["limit"], error["current"], error["maximum"]) == ("max_queues", 2, 2)
+    push("blue", queue="a")
+    push("red", queue="c")
+    fetched(1, "a")
+    refused(queue="c")
+    answer(send("POST", "workers/ack", {"job_id": first}))
+    refused(queue="c")
+    answer(send("DELETE", f"jobs/{fetched(1, 'a')[0]['id']}"))
+    push("blue", queue="c")
+    used = answer(send("GET", "admin/tenants/blue/stats"))["limits"]
+    assert used == {"max_queues": {"limit": 2, "current": 2}}
+
+
+def test_mt_8_1_a_queues_of_a_batch_fit_as_a_whole_and_of_a_bulk_one_by_one() -> None:
+    limited(max_queues=2)
+    jobs = [
+        {**ONE, "meta": {"tenant_id": "blue"}, "options": {"queue": queue}} for queue in "abacb"
+    ]
+
+    error = answer(send("POST", "jobs/batch", {"jobs": jobs}), 429)["error"]
+    assert (error["limit"], error["current"], error["details"]["index"]) == ("max_queues", 0, 3)
+    answer(send("POST", "jobs/bulk", {"jobs": jobs, "atomic": False}), 207)
+
+    assert sorted(Job.objects.values_list("queue", flat=True)) == ["a", "a", "b", "b"]
+
+
 def test_mt_8_1_f_weight_of_a_tenant_shares_its_queues() -> None:
     push("blue", queue="before")
     put("blue", status=200, fairness_weight=3)

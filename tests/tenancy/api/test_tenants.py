@@ -17,9 +17,9 @@ pytestmark = pytest.mark.usefixtures("store")
 
 LIMITS = {
     "max_concurrency": 8, "max_enqueue_rate": {"limit": 300, "period": "PT1M"},
-    "max_queue_depth": 2500, "max_scheduled": 400,
+    "max_queue_depth": 2500, "max_scheduled": 400, "max_queues": 9,
 }  # fmt: skip
-MIRRORED = {**LIMITS, "max_concurrent_jobs": 8, "max_jobs_per_second": 5, "max_queues": None}
+MIRRORED = {**LIMITS, "max_concurrent_jobs": 8, "max_jobs_per_second": 5}
 ZEROS = {one.value: 0 for one in State}
 
 
@@ -69,7 +69,7 @@ def test_mt_8_1_a_what_put_leaves_out_gets_its_default_but_the_state() -> None:
         ({"limits": {"max_jobs": 1}}, "limits.max_jobs", "invalid_request"),
         ({"limits": {"max_concurrency": -1}}, "limits.max_concurrency", "invalid_request"),
         ({"limits": {"max_queue_depth": True}}, "limits.max_queue_depth", "invalid_request"),
-        ({"limits": {"max_queues": 3}}, "limits.max_queues", "unsupported"),
+        ({"limits": {"max_queues": "3"}}, "limits.max_queues", "invalid_request"),
         ({"limits": []}, "limits", "invalid_request"),
         (
             {"limits": {"max_enqueue_rate": {"limit": 1, "period": "soon"}}},
@@ -244,6 +244,7 @@ def test_mt_10_2_a_stats_have_every_number_of_the_seed() -> None:
             "max_enqueue_rate": {"limit": 300, "current": 5},
             "max_queue_depth": {"limit": 2500, "current": 3},
             "max_scheduled": {"limit": 400, "current": 1},
+            "max_queues": {"limit": 9, "current": 1},
         },
         "fairness": {
             "weight": 3, "effective_weight": 3, "effective_share": 0.75, "actual_share": 0.6667,

@@ -1,6 +1,8 @@
 """Limits of tenants with many clients: exceeded by none. Spec: MT 8, contract 21 §2."""
 
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -11,6 +13,7 @@ from jobs.models import Event, Job, Ready
 from jobs.services.ack import Ack, ack
 from jobs.services.enqueue import enqueue
 from jobs.services.fetch import fetch
+from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant import Definition, Rate, TenantLimits
 from tenancy.models import Enqueued, Tenant
 from tenancy.services.tenants import put
@@ -59,6 +62,18 @@ def test_mt_8_2_a_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
     assert found == {"taken": MOST, "TENANT_LIMIT_EXCEEDED": CLIENTS * EACH - MOST}
     assert Job.objects.count() == MOST
     assert sum(Enqueued.objects.values_list("jobs", flat=True)) in {0, MOST}
+
+
+def test_mt_8_2_a_queues_are_never_more_than_the_quota() -> None:
+    put("blue", Definition(limits=TenantLimits(max_queues=3)))
+
+    def work(n: int) -> None:
+        with suppress(TenantLimitExceeded):
+            enqueue([DraftFactory.create(meta={"tenant_id": "blue"}, queue=f"q{n}")])
+
+    at_once([partial(work, n) for n in range(CLIENTS)])
+
+    assert len(set(Job.objects.values_list("queue", flat=True))) == 3
 
 
 def test_mt_8_2_a_batches_of_several_tenants_neither_exceed_nor_deadlock() -> None:

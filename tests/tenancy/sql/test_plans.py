@@ -50,6 +50,7 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "started": (lambda: queries.started(5), 25_000),
     "shares": (lambda: queries.shares("t5", 5), 25_000),  # lanes that have jobs, once
     "summaries": (lambda: queries.summaries(["t5", "t1005"]), FEW * 2),
+    "queues": (lambda: queries.queues({"t5": ["q1", "new"], "t1005": ["q2"]}), FEW * 2),
     "usage": (lambda: queries.usage({"t5": 60_000, "t1005": None}), FEW * 2),
 }
 # as much as there is active, or has jobs
