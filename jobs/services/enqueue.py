@@ -150,6 +150,14 @@ def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> Non
         raise
 
 
+def require_prepared(draft: JobDraft, caller: Caller = SYSTEM) -> None:
+    """Refuse a job of later that extensions would not prepare if it were sent now.
+
+    Middleware is not asked: it may act on what it sees. Raises OJSError.
+    """
+    _hooks(draft, caller)
+
+
 def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
     """Return why extensions would not let drafts in, by position."""
     while True:

@@ -11,13 +11,14 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
 from jobs.services.clock import now as database_now
-from jobs.services.enqueue import require_accepted
+from jobs.services.enqueue import require_accepted, require_prepared
 from jobs.services.envelopes import limits
 from scheduling.domain.cron import Interval, Plan, plan
 from scheduling.domain.definition import Definition
 from scheduling.domain.overlap import Overlap
 from scheduling.models import WITH_NOW, CronEntry
 from scheduling.services.cron_entries import find
+from scheduling.services.cron_run import of_tenant
 
 Check = Callable[[JobDraft], None]  # raises when the caller may not enqueue such a job
 TRIES = 5  # of two that register one name at once, one finds the other's
@@ -76,7 +77,9 @@ def register(definition: Definition, caller: Caller, check: Check) -> tuple[Cron
     Raises InvalidRequest and what a PUSH of its job would.
     """
     now = database_now()
-    _check(definition.check(now, limits()), caller, check)
+    job = definition.check(now, limits())
+    _check(job, caller, check)
+    _require_runnable(job, caller, caller.tenant)
     coming = _upcoming(definition, now)
     for _ in range(TRIES):
         try:
@@ -98,7 +101,10 @@ def change(
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
         definition = changes.applied(entry)
-        _check(definition.check(entry.now, limits()), caller, check)
+        job = definition.check(entry.now, limits())
+        _check(job, caller, check)
+        if definition.enabled:  # one that runs no more may always be paused
+            _require_runnable(job, caller, entry.tenant)
         _store(entry, definition)
         return entry
 
@@ -106,6 +112,12 @@ def change(
 def _check(job: JobDraft, caller: Caller, check: Check) -> None:
     check(job)
     require_accepted([job], caller)
+
+
+def _require_runnable(job: JobDraft, caller: Caller, tenant: str | None) -> None:
+    """Refuse a schedule whose every run would be refused, such as one without a needed tenant."""
+    unbound = replace(caller, tenant=None, tenant_header=None)
+    require_prepared(of_tenant(job, tenant), unbound)
 
 
 def switch(name: str, caller: Caller, *, enabled: bool, tenant: str | None = None) -> CronEntry:

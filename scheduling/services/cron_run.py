@@ -127,13 +127,17 @@ def _enqueue(firings: Sequence[Firing], caller: Caller) -> None:
 
 def _draft(firing: Firing) -> JobDraft:
     entry = firing.entry
-    made = draft(entry.name, entry.template, firing.at, limits())
-    if entry.tenant is not None:
-        meta = {**made.meta, "tenant_id": entry.tenant}
-        made = replace(made, tenant=entry.tenant, meta=meta)
+    made = of_tenant(draft(entry.name, entry.template, firing.at, limits()), entry.tenant)
     if entry.overlap_policy == Overlap.ENQUEUE:
         return replace(made, watched=True, pending=made.pending or firing.waits)
     return made
+
+
+def of_tenant(job: JobDraft, tenant: str | None) -> JobDraft:
+    """Return the job of a schedule's tenant; null: of whom it says itself."""
+    if tenant is None:
+        return job
+    return replace(job, tenant=tenant, meta={**job.meta, "tenant_id": tenant})
 
 
 def _keep_turns(firings: Iterable[Firing], overlaps: Overlaps) -> None:

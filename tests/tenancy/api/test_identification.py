@@ -55,6 +55,28 @@ def test_mt_5_1_b_job_without_a_tenant_is_refused_where_it_must_have_one(rules: 
     push("acme")
 
 
+def test_d_mt_1_schedule_without_a_tenant_is_refused_where_its_jobs_must_have_one(
+    rules: Any,
+) -> None:
+    cron = {"name": "nightly", "cron": "0 3 * * *", "type": "tests.noop", "args": []}
+    before = {**cron, "name": "before"}
+    answer(send("POST", "cron", before), 201)
+    rules(MISSING="reject")
+
+    error = answer(send("POST", "cron", cron), 422)["error"]
+
+    assert (error["code"], error["details"]["field"]) == ("tenant_required", "meta.tenant_id")
+    answer(send("GET", "cron/nightly"), 404)
+    answer(send("PATCH", "cron/before", {"cron": "0 4 * * *"}), 422)
+    answer(send("POST", "cron/before/pause", {}))
+    answer(send("POST", "cron/before/resume", {}), 422)
+    answer(send("POST", "cron", {**cron, "meta": {"tenant_id": "acme"}}), 201)
+    answer(send("POST", "cron", {**cron, "name": "mine"}, X_OJS_Tenant="acme"), 201)
+    answer(send("PATCH", "cron/mine?tenant=acme", {"cron": "0 4 * * *"}))
+    answer(send("POST", "cron/mine/trigger", {}, X_OJS_Tenant="acme"), 201)
+    assert tenants() == ["acme"]
+
+
 @pytest.mark.parametrize("bad", BAD_IDS)
 def test_mt_5_2_a_what_is_no_tenant_id_is_refused(bad: Any) -> None:
     error = answer(send("POST", "jobs", {**JOB, "meta": {"tenant_id": bad}}), 400)["error"]
