@@ -1,15 +1,17 @@
 """The console as a person sees it, in Chromium on a real server."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from jobs.domain.states import State
 from jobs.services.cancel import cancel
+from jobs.services.enqueue import enqueue
 from tests.asserts import assert_state
 from tests.console.conftest import PASSWORD, WAIT_MS
-from tests.factories import JobFactory, stored_ids
+from tests.factories import DraftFactory, JobFactory, stored_ids
 
 expect.set_options(timeout=WAIT_MS)
 PATHS = ("/console/", "/console/jobs/", "/console/queues/", "/console/dead-letter/",
@@ -48,6 +50,15 @@ def test_events_are_added_while_they_happen(page: Page) -> None:
     expect(row).to_have_count(1)
     expect(row).to_contain_text("job.enqueued")
     assert row.get_by_role("link").get_attribute("href") == f"/console/jobs/{job_id}/"
+
+
+def test_an_event_that_was_added_leads_to_its_tenant(page: Page) -> None:
+    page.goto("/console/events/")
+    expect(page.locator("#following")).to_have_text("Following live")
+    enqueue([replace(DraftFactory.create(), tenant="acme:eu", meta={"tenant_id": "acme:eu"})])
+    link = page.locator("tr.new").get_by_role("link", name="acme:eu")
+    link.first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("acme:eu")
 
 
 def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:

@@ -29,6 +29,14 @@ function subject(row, body, told) {
   row.append(made);
 }
 
+function tenant(row, body, name) {
+  if (!name || !body.dataset.ojsTenant) return cell(row, name);
+  const link = document.createElement("a");
+  link.href = body.dataset.ojsTenant.replace("ID", encodeURIComponent(name));
+  link.textContent = name;
+  row.appendChild(document.createElement("td")).append(link);
+}
+
 function what(told) {
   if (told.error) return told.error.message || String(told.error.type || told.error);
   if (told.reason) return told.reason;
@@ -42,7 +50,7 @@ function show(body, told) {
   cell(row, told.event, "th");
   subject(row, body, told);
   cell(row, told.queue);
-  cell(row, told.tenant_id);
+  tenant(row, body, told.tenant_id);
   const line = cell(row, what(told) || " ");
   line.className = "line";
   const time = document.createElement("time");
