@@ -722,7 +722,7 @@ BEGIN
 
                 SELECT coalesce(sum(t), 0) INTO v_want FROM unnest(v_takes) AS t;
                 v_got := 0;
-                IF v_want > 0 THEN
+                IF v_want > 0 OR cardinality(v_paid) > 0 THEN  -- what was owed is charged in any case
                     RETURN QUERY
                     WITH h AS MATERIALIZED (
                         SELECT w.lane, w.tenant, w.limits, hh.place, hh.seq, hh.attempt, hh.enqueued_at,

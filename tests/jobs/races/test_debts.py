@@ -103,6 +103,20 @@ def test_9_2_a_what_is_owed_counts_before_the_next_claim_chooses() -> None:
     assert of_tenants(12) == {"a": 5, "b": 7}
 
 
+def test_9_2_a_what_is_owed_is_charged_though_a_limit_lets_nothing_go() -> None:
+    store(30, "a", "b")
+    for tenant in ("a", "b"):
+        lanes.set_terms(tenant, weight=1, cap=2)
+    assert taken(2) + taken(2) == 4
+    Lane.objects.update(blocked_by=None)  # as if a claim had not met the limits yet
+    Debt.objects.create(lane_id=Lane.objects.get(tenant="a").id, cost=10)
+
+    assert taken(8) == 0
+
+    assert not Debt.objects.exists()
+    assert charged() == pytest.approx(14)
+
+
 def test_9_2_a_a_lane_that_is_empty_owes_nothing_when_it_comes_back() -> None:
     store(3, "a", "b")
     assert taken_past_held_lanes(6) == 6
