@@ -90,7 +90,7 @@ class Tenancy(Extension):
         return known.default if is_own else None
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
-        """Tell whether the job's tenant is suspended."""
+        """Tell whether the job's tenant is suspended, or throttled."""
         return suspension.explain(job.tenant)
 
     def forget(self) -> None:
