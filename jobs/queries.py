@@ -383,6 +383,7 @@ class Claimed:
     bound: str | None = None  # the pool the worker is in instead; empty: none
     awaits: int | None = None  # the lock that may have hidden jobs; see Claimer.awaits
     declared: int | None = None  # what the worker has declared instead; 0: nothing
+    is_taken: bool = False  # the worker is of another tenant than the caller
 
 
 class Claimer(NamedTuple):
@@ -390,7 +391,8 @@ class Claimer(NamedTuple):
 
     `prefetches`: its concurrency does not bound the claim, it keeps count by itself. `awaits` is
     what its last claim said: the claim waits for that lock first. `declared` is what the worker is
-    taken to have declared, null: the request says so itself.
+    taken to have declared, null: the request says so itself. `tenant` is the one that the caller is
+    bound to.
     """
 
     worker_id: str | None = None
@@ -400,6 +402,7 @@ class Claimer(NamedTuple):
     prefetches: bool = False
     awaits: int | None = None
     declared: int | None = None
+    tenant: str | None = None
 
 
 def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claimed:
@@ -432,6 +435,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "low_seqs": hints.seqs,
         "declared": by.declared,
         "refuses": plan.refuses,
+        "caller": by.tenant,
     }
     answer = Claimed([], [])
     for row in _hot_rows("claim", params):
@@ -439,7 +443,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
             answer.directive, answer.is_due = row[28] or 0, bool(row[29])
             answer.opens_ms, answer.crowded = row[30], orjson.loads(row[31] or "[]")
             answer.is_stale, answer.bound, answer.awaits = bool(row[32]), row[33], row[35]
-            answer.declared = row[36]
+            answer.declared, answer.is_taken = row[36], bool(row[37])
             if row[34]:
                 answer.jobs = _in_turn(answer.jobs, [plan.queues[at - 1] for at in row[34]])
         else:
@@ -664,7 +668,8 @@ class Beat(NamedTuple):
     extended: list[str]
     cancelled: list[str]
     test_directive: str | None
-    conflict: str | None  # the pool the worker lives in, unlike it says; nothing was done
+    # the pool the worker lives in, or empty; nothing was done: it says another, or is not the tenant's
+    conflict: str | None
 
 
 def heartbeat(params: Mapping[str, Any]) -> Beat:
@@ -1277,6 +1282,7 @@ class WorkerRow(NamedTuple):
     is_draining: bool
     labels: str | None
     standing: str
+    tenant: str | None
 
 
 def workers(params: Mapping[str, Any]) -> list[WorkerRow]:

@@ -222,7 +222,7 @@ class Heartbeat(WorkerView):
     )
     def post(self, request: Request) -> Answer:
         """Note that a worker lives and tell it what to do."""
-        report = codec.decode_heartbeat(self.body())
+        report = codec.decode_heartbeat(self.body(), tenant=self.principal.tenant)
         if self.principal.tenant is not None:
             report = replace(report, active_ids=tuple(self.known(report.active_ids)))
         return Answer(codec.encode_heartbeat(heartbeat(report)))
@@ -238,7 +238,7 @@ class RegisterWorker(WorkerView):
     )
     def post(self, request: Request) -> Answer:
         """Note a worker, what it is and the pool it belongs to."""
-        heard = heartbeat(codec.decode_registration(self.body()))
+        heard = heartbeat(codec.decode_registration(self.body(), tenant=self.principal.tenant))
         return Answer(
             {
                 "ok": True,

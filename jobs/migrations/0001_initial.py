@@ -733,6 +733,7 @@ class Migration(migrations.Migration):
                 ('declaration', models.JSONField(null=True)),
                 ('declared', models.BigIntegerField(null=True)),
                 ('pool', jobs.models.NameField(db_collation='C', null=True)),
+                ('tenant', jobs.models.NameField(db_collation='C', null=True)),
                 ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('last_heartbeat_at', models.DateTimeField(null=True)),
                 ('dead_at', models.DateTimeField(null=True)),
