@@ -210,6 +210,11 @@ def wake(lane_ids: Sequence[int]) -> None:
         cursor.execute("SELECT ojs_wake(%s::bigint[])", [sorted(lane_ids)])
 
 
+def offer(lane_id: int) -> bool:
+    """Offer a lane again that was held; false when it was not."""
+    return bool(_rows("offer", {"id": lane_id}))
+
+
 class Hints(NamedTuple):
     """Lower bounds for one claim; see `sql/functions/claim.sql`."""
 

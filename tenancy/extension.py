@@ -99,7 +99,13 @@ class Tenancy(Extension):
 
     def tables(self) -> Sequence[str]:
         """Name the tables of tenants."""
-        return ("ojs_tenant_enqueued", "ojs_tenant_noise", "ojs_tenant_throttle", "ojs_tenant")
+        return (
+            "ojs_tenant_enqueued",
+            "ojs_tenant_noise",
+            "ojs_tenant_survey",
+            "ojs_tenant_throttle",
+            "ojs_tenant",
+        )
 
     def configuration(self) -> Sequence[str]:
         """Name the tables that weights are read from."""

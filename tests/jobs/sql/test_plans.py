@@ -194,6 +194,13 @@ def claim(**plan: object) -> None:
         queries.claim(ClaimPlan(**facts), queries.Claimer("w900"), 1000, bounds)  # type: ignore[arg-type]
 
 
+def resumed() -> None:
+    """Hold a lane that has jobs, and offer it again."""
+    lane = Ready.objects.order_by("-id").values_list("lane_id", flat=True)[0]
+    lanes.set_paused([lane], paused=True)
+    queries.offer(lane)
+
+
 def latest_ready() -> str:
     """Return a job that waits, far from those that claims take."""
     return str(Ready.objects.order_by("-id").values_list("id", flat=True)[0])
@@ -468,6 +475,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "standings": lambda: workers.standings(workers.WorkerFilter()),
     "loads": lambda: queries.loads(["q0"]),
     "move": lambda: move(READY),
+    "offer": resumed,
     "move later": lambda: move(LATER),
     "pressure": backpressure.watch_pressure,
     "limit_loads": lambda: queries.limit_loads(10_000),
