@@ -673,7 +673,7 @@ class Beat(NamedTuple):
     extended: list[str]
     cancelled: list[str]
     test_directive: str | None
-    # the pool the worker lives in, or empty; nothing was done: it says another, or is not the tenant's
+    # the pool the worker lives in, or empty; nothing was done: it says another, or is another's
     conflict: str | None
 
 

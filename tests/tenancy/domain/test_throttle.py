@@ -25,9 +25,7 @@ def test_mt_9_2_a_something_is_taken_of_every_weight_and_some_left(
     assert 0 < reduced(configured, factor) < configured
 
 
-@given(
-    st.floats(0.001, 1_000_000), st.floats(0.001, 1_000_000), st.floats(0.001, 0.999)
-)
+@given(st.floats(0.001, 1_000_000), st.floats(0.001, 1_000_000), st.floats(0.001, 0.999))
 def test_mt_9_2_a_who_weighs_more_still_does_not_weigh_less(
     one: float, other: float, factor: float
 ) -> None:

@@ -26,7 +26,8 @@ def nothings() -> Names:
     """Name things that nobody has."""
     return {
         "tenant": "no-tenant", "tenant_id": "no-tenant", "queue": "no-queue", "cron": "no-cron",
-        "type": "no.type", "worker_id": f"no-worker-{new_id()}", "key": "no-key", "job_id": new_id(),
+        "type": "no.type", "worker_id": f"no-worker-{new_id()}", "key": "no-key",
+        "job_id": new_id(),
         "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
         "delivery_id": f"del_{new_id()}", "verb": "quiet",
     }  # fmt: skip
