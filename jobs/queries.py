@@ -1095,6 +1095,18 @@ def open_queues(queues: Sequence[str]) -> dict[str, OpenQueue]:
     }
 
 
+def namespaces(after: str, most: int) -> list[str]:
+    """Return the next queues of namespaces, `tenant:queue`, that have a lane to offer."""
+    return [row[0] for row in _rows("namespaces", {"after": after, "most": most})]
+
+
+def namespace_starts(wanted: Mapping[str, tuple[str, str, datetime]]) -> dict[str, datetime]:
+    """Return when a job of a tenant and queue last started since a time, by name."""
+    tenants, queues, since = (list(one) for one in zip(*wanted.values(), strict=True))
+    params = {"names": list(wanted), "tenants": tenants, "queues": queues, "since": since}
+    return dict(_rows("namespace_starts", params))
+
+
 def last_starts(queues: Sequence[str]) -> dict[str, datetime]:
     """Return the last of the starts that are not folded yet."""
     return dict(_rows("last_starts", {"queues": list(queues)}))

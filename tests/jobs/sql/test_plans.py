@@ -119,6 +119,7 @@ MAY_READ: dict[str, int] = {
     "workers": 20_000,  # active jobs
     "label_depths": 5_000,  # tenants that metrics tell apart, queues, events since the last fold
     "depths": SOME,  # events since the last fold, queues
+    "namespace_starts": SOME,  # events since the last fold
     "dispatches": SOME,  # a minute of seconds, an hour of minutes, a day of hours; events as above
     "full_pools": SOME,  # workers
     "last_starts": SOME,  # events since the last fold
@@ -359,6 +360,10 @@ CALLS: dict[str, Callable[[], object]] = {
     "full_pools": lambda: dispatches.full_pools({"p0": 10, "p1": None}, "default"),
     "last_starts": lambda: dispatches.last_starts(["q0", "q1"]),
     "open_queues": lambda: dispatches.open_queues(["q0", "q1", "none"]),
+    "namespaces": lambda: dispatches.namespaces("", 1000),
+    "namespace_starts": lambda: dispatches.namespace_starts(
+        {"t0:q0": queries.now() - timedelta(hours=1)}
+    ),
     "pool_loads": lambda: dispatches.loads(["q0"], "p0"),
     "depths of a queue": lambda: queries.depths(["q0"]),
     "discard": expire,
