@@ -428,6 +428,8 @@ class Engine:
             heartbeat(self._report(()))
         except Error:
             logger.warning("heartbeat.database", exc_info=True)
+        except OJSError as refused:  # its id is that of another tenant's worker, or in another pool
+            logger.warning("heartbeat.refused", extra={"reason": str(refused)})
 
 
 def _raise_in(thread_id: int) -> None:
