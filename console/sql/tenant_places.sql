@@ -1,5 +1,5 @@
--- tenant_places: what a few tenants did in the last `minutes`, as of the last fold, what waits of theirs,
--- and what all did and weigh together as of the last survey.
+-- tenant_places: what a few tenants did in the last `minutes`, as of the last fold, what waits of
+-- theirs, and what all did and weigh together as of the last survey.
 -- The head of each lane that has jobs is looked at, of 200 lanes of each tenant.
 SELECT x.id, coalesce(x.id = ANY (s.loud), false), coalesce(a.enqueued, 0)::bigint,
        coalesce(a.started, 0)::bigint, coalesce(a.completed, 0)::bigint,

@@ -1,6 +1,6 @@
 -- open_queues: which queues have a job that a claim by some worker would hand out now, and when one
--- of theirs last started, as of the last fold. A hundred lanes of each are looked at. Lanes of a namespace
--- are those of `tenant:queue`, of which no last start is told. A queue that is not there has none.
+-- of theirs last started, as of the last fold. A hundred lanes of each are looked at. Lanes of a
+-- namespace are those of `tenant:queue`, of which no last start is told. A queue that is gone has none.
 SELECT x.queue,
        coalesce(u.name IS NOT NULL AND u.paused_at IS NULL
            AND NOT EXISTS (SELECT 1 FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))

@@ -1,7 +1,7 @@
--- survey: note what all tenants together did in the last `minutes`, which did most of it (`most` of them,
--- the busiest first), which of these are loud, and what those weigh that have jobs to hand out: the pages
--- of tenants go by it, and read nothing of all tenants themselves. As of the last fold.
--- Loud is who made more than half of all new jobs or starts, `least` of them, where others made some, too.
+-- survey: note what all tenants together did in the last `minutes`, which did most of it (`most` of
+-- them, the busiest first), which of these are loud, and what those weigh that have jobs to hand out:
+-- pages go by it, and read nothing of all tenants themselves. As of the last fold.
+-- Loud is who made more than half of all new jobs or starts, `least` of them, where others made some.
 -- A lane that is offered counts, though another claim may just have emptied it: no head is looked at.
 WITH lately AS MATERIALIZED (
     SELECT p.tenant, sum(p.enqueued) AS enqueued, sum(p.started) AS started
