@@ -5,7 +5,6 @@ Everything is checked: what is wrong raises Unprocessable or InvalidVersion, nam
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
 from typing import Any, Final
 
 from jobs.domain.durations import format_duration, parse_duration
@@ -182,12 +181,7 @@ def _word(raw: Mapping[str, Any], name: str, allowed: tuple[str, ...], prefix: s
 
 
 def _number(raw: object, name: str, least: float, most: float) -> float:
-    if (
-        isinstance(raw, bool)
-        or not isinstance(raw, int | float)
-        or not isfinite(raw)
-        or not least <= raw <= most
-    ):
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not least <= raw <= most:
         raise Unprocessable.field(name, f"must be a number from {least} to {most}", raw)
     return raw
 

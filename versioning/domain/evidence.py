@@ -13,6 +13,7 @@ from math import exp, inf, log, log1p, sqrt
 from typing import Final, NamedTuple, Self
 
 PRIOR: Final = 2.0  # outcomes that the first guess weighs as
+ON_SUDDEN, SUDDEN = 0.1, 1 / 3  # this part of a bet, on so many of all attempts failing
 Z: Final = 1.959963984540054  # 95 percent between both sides
 
 
@@ -77,8 +78,7 @@ class Evidence:
             return self
         looks = self.looks + 1
         stake = -log(looks * (looks + 1))  # the parts 1/2, 1/6, 1/12, ... are 1 together
-        grown = log_ratio(seen, _guess(before, threshold))
-        return type(self)(looks, _log_add(self.log_bet, stake) + grown)
+        return type(self)(looks, _log_add(self.log_bet, stake) + _grown(seen, before, threshold))
 
     def is_evident(self, significance: float) -> bool:
         """Tell whether equal versions would look like this with less than this probability."""
@@ -95,6 +95,15 @@ class Guess(NamedTuple):
 
     new: float
     old: float
+
+
+def _grown(seen: Pair, before: Pair, threshold: float) -> float:
+    """Return the logarithm of what a look makes of a bet; a part is on a sudden failure."""
+    guess = _guess(before, threshold)
+    bad = guess._replace(new=max(guess.new, guess.old + (1 - guess.old) * SUDDEN))
+    return _log_add(
+        log(1 - ON_SUDDEN) + log_ratio(seen, guess), log(ON_SUDDEN) + log_ratio(seen, bad)
+    )
 
 
 def _guess(before: Pair, threshold: float) -> Guess:
