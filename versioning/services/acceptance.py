@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from jobs.conf import conf as core
 from jobs.domain.claim import Declaration
+from jobs.domain.version import Version
 from versioning import queries
 from versioning.conf import conf
 from versioning.domain.declaration import ALL, handles
@@ -32,6 +33,16 @@ def accepts(
 def of_workers(queue: str | None = None) -> list[Declared]:
     """Return what the workers declared that run and may fetch a queue; None: any."""
     return queries.declarations(queue, core().worker_silence_ms)
+
+
+def accepting(workers: list[Declared], job_type: str, version: Version) -> int:
+    """Count the workers that accept a version by what they declared."""
+    return sum(
+        one.workers
+        for one in workers
+        if not (handles(one.declaration) is ALL and conf().require_declaration)
+        and handles(one.declaration).accepts(job_type, version)
+    )
 
 
 def acceptance(
