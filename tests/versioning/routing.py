@@ -11,7 +11,7 @@ from versioning.models import Outcome
 from versioning.services import canaries, redraw
 
 SPLIT = [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}]
-GUARD = {"error_rate_threshold": 0.05, "evaluation_window": "PT2M"}
+GUARD: dict[str, Any] = {"error_rate_threshold": 0.05, "evaluation_window": "PT2M"}
 
 
 def put(rules: Any = None, /, *, status: int = 201, name: str = TYPE, **more: Any) -> Any:

@@ -1,6 +1,7 @@
 """Routing rules under concurrency: real threads and commits. Spec: contract 22 §4."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -99,13 +100,12 @@ def test_steps_and_puts_at_once_leave_the_rules_whole() -> None:
     plan = {"steps": [5, 25, 50, 100], "bake_time": "PT1S"}
     row = put(50, plan=plan)
 
-    at_once(
-        [
-            *[partial(routing.advance, TYPE, row.revision)] * 3,
-            *[partial(put, 50, plan=plan)] * 2,
-            partial(routing.roll_back_by, TYPE, Verdict(row.revision, SEEN)),
-        ]
-    )
+    works: list[Callable[[], object]] = [
+        *[partial(routing.advance, TYPE, row.revision)] * 3,
+        *[partial(put, 50, plan=plan)] * 2,
+        partial(routing.roll_back_by, TYPE, Verdict(row.revision, SEEN)),
+    ]
+    at_once(works)
 
     found = Routing.objects.get(type=TYPE)
     revisions = [
@@ -121,10 +121,10 @@ def test_steps_and_puts_at_once_leave_the_rules_whole() -> None:
 
 def test_ver_10_1_a_jobs_stored_while_rules_change_are_drawn_by_what_holds_at_last() -> None:
     put(0.5)
-    works = [partial(produce, 40) for _ in range(3)]
-    changes = [partial(put, weight) for weight in (10, 90)]
+    works: list[Callable[[], Any]] = [partial(produce, 40) for _ in range(3)]
+    works += [partial(put, weight) for weight in (10, 90)]
 
-    done = at_once([*works, *changes])
+    done = at_once(works)
 
     Redrawing.objects.update(first_stage=1)
     redrawn()
@@ -135,7 +135,7 @@ def test_ver_10_1_a_jobs_stored_while_rules_change_are_drawn_by_what_holds_at_la
     lanes = {str(row.id): row.lane_id for row in Job.objects.all()}
     routes = dict(LaneKey.objects.values_list("id", "route"))
     for ids in done[:3]:
-        for job in ids:  # type: ignore[union-attr]  # the first works return ids
+        for job in ids:
             assert routes[lanes[job]] == route_of(TYPE, None, rules.drawn(job))
 
 
@@ -154,11 +154,10 @@ def test_ver_10_1_a_no_job_is_lost_or_doubled_while_it_is_drawn_anew() -> None:
             redrawn()
         return []
 
-    done = at_once(
-        [
-            partial(work, "1.0"), partial(work, "2.0"), partial(produce, 40), redraw, rollback,
-        ]
-    )  # fmt: skip
+    works: list[Callable[[], list[str]]] = [
+        partial(work, "1.0"), partial(work, "2.0"), partial(produce, 40), redraw, rollback,
+    ]  # fmt: skip
+    done = at_once(works)
 
     redrawn()
     taken = Counter([*done[0], *done[1], *work("1.0"), *work("2.0")])
