@@ -62,6 +62,13 @@ def test_d_ver_1_versions_are_shown_as_they_were_written() -> None:
     assert put(rules)["rules"] == rules
 
 
+PLAN: dict[str, Any] = {"steps": [5, 50], "bake_time": "PT10M"}
+GUARDS: list[tuple[str, Any]] = [
+    ("error_rate_threshold", 1.1), ("evaluation_window", "PT1S"),
+    ("evaluation_window", 5), ("min_samples", 0), ("min_samples", 2**63),
+    ("action", "explode"), ("significance", 0), ("significance", 0.9),
+    ("cool_down", "soon"), ("other", 1),
+]  # fmt: skip
 WRONG: list[tuple[dict[str, Any], str, str, int]] = [
     ({}, "rules", "invalid_request", 400),
     ({"rules": None}, "rules", "invalid_request", 400),
@@ -92,17 +99,12 @@ WRONG: list[tuple[dict[str, Any], str, str, int]] = [
     ({"rules": SPLIT, "auto_rollback": {}}, "auto_rollback.error_rate_threshold",
      "invalid_request", 422),
     *[
-        ({"rules": SPLIT, "auto_rollback": {**GUARD, name: value}}, f"auto_rollback.{name}",
+        ({"rules": SPLIT, "auto_rollback": GUARD | {member: value}}, f"auto_rollback.{member}",
          "invalid_request", 422)
-        for name, value in [
-            ("error_rate_threshold", 1.1), ("evaluation_window", "PT1S"),
-            ("evaluation_window", 5), ("min_samples", 0), ("min_samples", 2**63),
-            ("action", "explode"), ("significance", 0), ("significance", 0.9),
-            ("cool_down", "soon"), ("other", 1),
-        ]
+        for member, value in GUARDS
     ],
     *[
-        ({"rules": SPLIT, "plan": {"steps": [5, 50], "bake_time": "PT10M", name: value}},
+        ({"rules": SPLIT, "plan": PLAN | {name: value}},
          f"plan.{field}", "invalid_request", 422)
         for name, value, field in [
             ("steps", [], "steps"), ("steps", "x", "steps"), ("steps", [0, 5], "steps[0]"),
