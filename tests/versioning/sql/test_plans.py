@@ -17,7 +17,9 @@ from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
 from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
 from tests.versioning.wire import TYPE, push
 from versioning import queries
+from versioning.domain.canary_request import parse_wanted
 from versioning.domain.declaration import declared
+from versioning.services import routing
 
 pytestmark = pytest.mark.xdist_group("plans of versions")
 
@@ -140,6 +142,34 @@ def test_ver_8_2_c_nor_one_that_finds_nothing() -> None:
 
     assert not read.scanned.keys() & GROWING, read.scanned
     assert max(read.entries.values(), default=0) <= 3 * HELD_LANES, read.entries
+
+
+DRAWN = """
+UPDATE ojs_version_route SET major = NULL, minor = NULL, to_major = 9, to_minor = id - 1000
+ WHERE id IN (1000, 1001);
+UPDATE ojs_lane_key SET route = 1000 + route % 2 WHERE route >= 1000;
+UPDATE ojs_lane SET route = 1000 + route % 2 WHERE route >= 1000;
+"""
+
+
+@pytest.mark.usefixtures("full")
+def test_contract_22_4_nor_does_one_that_rules_sent_to_a_version_nobody_accepts() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(DRAWN)
+    rules = [{"version": "9.0", "weight": 1}, {"version": "9.1", "weight": 1}]
+    routing.put(parse_wanted(TYPE, {"rules": rules}))
+    analyze()
+    push("1.0", queue="held")  # the rules do not fit it
+    wanted = _request()
+    planned(wanted, 1)
+
+    found: list[object] = []
+    read = touched_by(lambda: found.extend(fetch(wanted).jobs))
+
+    assert len(found) == 1
+    assert not read.scanned.keys() & GROWING, read.scanned
+    assert read.entries.get("ojs_ready_order", 0) <= 10, read.entries
+    assert max(read.entries.values(), default=0) <= 2 * HELD_LANES, read.entries
 
 
 def test_ver_1_2_a_workers_that_declare_nothing_are_planned_as_before() -> None:
