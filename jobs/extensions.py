@@ -174,7 +174,8 @@ class Extension:
         """Return the gates of this extension that a waiting job meets, open ones too.
 
         At most two statements. `viewer` is the tenant that whoever asks is bound to: leave out
-        numbers of others. A gate that a claim enforces has to go by what `plan` goes by.
+        numbers of others. A gate that a claim enforces has to go by what `plan` goes by. The
+        `route` of the job is that of its lane.
         """
         return ()
 

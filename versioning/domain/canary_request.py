@@ -152,9 +152,12 @@ def _plan(raw: object) -> Plan | None:
 
 def parse_revision(raw: object) -> int | None:
     """Read the revision of the rules to change, None: whatever it is. Raises Unprocessable."""
-    if raw is not None and (type(raw) is not int or not 0 <= raw < 2**63):
+    if raw is None:
+        return None
+    found = _whole(raw)
+    if found is None or not 0 <= found < 2**63:
         raise Unprocessable.field("revision", "must be that of the rules to replace", raw)
-    return raw
+    return found
 
 
 def _object(raw: object, name: str, members: set[str]) -> Mapping[str, Any]:
@@ -190,11 +193,19 @@ def _count(raw: Mapping[str, Any], name: str, prefix: str, least: int, default: 
     said = raw.get(name)
     if said is None:
         return default
-    if type(said) is not int or not least <= said <= MAX_SAMPLES:
+    found = _whole(said)
+    if found is None or not least <= found <= MAX_SAMPLES:
         raise Unprocessable.field(
             f"{prefix}{name}", f"must be an integer from {least} to {MAX_SAMPLES}", said
         )
-    return said
+    return found
+
+
+def _whole(raw: object) -> int | None:
+    """Read an integer, which JSON may write as 5.0; None: it is none."""
+    if isinstance(raw, float) and raw.is_integer():
+        return int(raw)
+    return raw if type(raw) is int else None
 
 
 def _duration(

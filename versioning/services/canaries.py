@@ -5,6 +5,7 @@ Spec: job-versioning 10.2, contract 22 §4. See docs/adr/0017.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -20,6 +21,14 @@ from versioning.services.routing import Verdict
 NONE = Outcomes()
 
 
+class Counted(NamedTuple):
+    """Rules, what speaks against their newest versions, and whether more of the record waits."""
+
+    rows: list[Routing]
+    trials: Mapping[str, Evidence]
+    has_more: bool
+
+
 def watch() -> int:
     """Look once; returns how many types were changed, or 1 where more of the record waits.
 
@@ -32,15 +41,24 @@ def watch() -> int:
     Each change is a transaction of its own: counts stay whatever becomes of it.
     """
     routes = latest()
+    found = count(routes)
+    if found.has_more:
+        return 1
+    now = clock.now() if found.rows else None
+    changed = [one for one in found.rows if now and _decide(one, routes, found.trials, now)]
+    return len(changed) + fallback.watch(routes)
+
+
+def count(routes: Routes) -> Counted:
+    """Count what has ended since the last time, and what speaks against new versions by now.
+
+    One transaction: what was counted was weighed.
+    """
     with transaction.atomic():
         ended, has_more = outcomes.read(routes)
         rows = list(Routing.objects.order_by("type")) if routes.rules else []
         trials = {row.type: _look(row, routes, ended) for row in rows if row.guard is not None}
-    if has_more:
-        return 1
-    now = clock.now() if rows else None
-    changed = [row for row in rows if now is not None and _decide(row, routes, trials, now)]
-    return len(changed) + fallback.watch(routes)
+    return Counted(rows, trials, has_more)
 
 
 # --- evidence -------------------------------------------------------------------------------------

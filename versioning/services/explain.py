@@ -1,24 +1,21 @@
 """Tell of the version of a waiting job. Spec: job-versioning 8.2."""
 
-from django.db.models import Subquery
-
 from jobs.domain.gates import Gate, GateState
 from jobs.domain.job import Job
 from jobs.domain.version import Version
-from jobs.models import LaneKey, Terms
 from versioning.domain.canary import Key, waits_for
 from versioning.services.acceptance import Acceptance, acceptance, of_workers
-from versioning.services.routes import as_of
+from versioning.services.routes import latest
 
 
 def explain(job: Job, viewer: str | None) -> list[Gate]:
     """Return the gate of a job that waits for a version: its own, or one that rules sent it to."""
-    version_of_terms = Subquery(Terms.objects.values("version")[:1])
-    lane = LaneKey.objects.filter(id=job.lane_id or 0, route__gt=0).annotate(terms=version_of_terms)
-    key, now = lane.values_list("route", "terms").first() or (0, 0)
+    key = job.route
     if not key:
         return []
-    routes = as_of(now)
+    routes = latest()
+    if key not in routes.by_id:
+        return []
     rules = routes.rules.get(routes.by_id[key].type)
     version = waits_for(routes.by_id[key], rules)
     if version is None:

@@ -22,7 +22,7 @@ from versioning.domain.canary import Rules
 from versioning.domain.declaration import UNVERSIONED
 from versioning.domain.errors import TooManyVersions
 from versioning.models import Redrawing
-from versioning.services import routes
+from versioning.services import canaries, routes
 from versioning.services.routing import UNROUTED
 
 BATCH: Final = 500  # jobs at a time: their rows are locked meanwhile
@@ -36,7 +36,7 @@ def redraw() -> int:
     """Take one step; returns how much it looked at, 0: nothing is left to do for now.
 
     1. Find a type whose jobs are to be drawn, and its rules; those that have changed since began
-       another turn.
+       another turn. At its beginning count what has ended.
     2. Look at the next jobs of its stage and move those whose route is another now.
     3. Note where that stands; the next stage follows, then the second turn, then none.
     """
@@ -48,6 +48,10 @@ def redraw() -> int:
     rules = known.rules.get(row.type)
     if rules is None or rules.revision != row.revision:
         return 0
+    if row.turn == row.after_lane == row.after_seq == 0 and row.stage == row.first_stage:
+        # outcomes are joined with the lanes of their jobs: count those of the rules before first
+        while canaries.count(known).has_more:
+            pass
     looked = _later(row, rules) if row.stage == LATER else _available(row, rules, known)
     if not looked:
         _next_stage(row)

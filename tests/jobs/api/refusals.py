@@ -93,7 +93,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "putSchema": {"schema": {"type": "array"}},
     "registerSchemaEntry": {"job_type": "mail.send", "version": "1.0", "schema": {"type": "array"}},
     "checkArgs": {"args": [1]},
-    "putRouting": {"rules": [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}]},
+    "putRouting": {
+        "rules": [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}],
+        "auto_rollback": {"error_rate_threshold": 0.05, "evaluation_window": "PT5M"},
+        "plan": {"steps": [5, 50], "bake_time": "PT10M"},
+    },
     "promoteRouting": {},
     "pauseRouting": {},
     "resumeRouting": {},

@@ -461,7 +461,7 @@ def test_a_plan_waits_for_enough_outcomes() -> None:
 
 def test_a_plan_does_not_go_on_with_a_version_that_fails() -> None:
     put(plan={**PLAN, "steps": [50, 100]}, auto_rollback={**GUARD, "significance": 0.001})
-    pushed(100)
+    pushed(200)
     bake(11)
 
     assert looked(served({"2.0": (28, 2), "1.0": (28, 2)})) == 0
@@ -471,3 +471,15 @@ def test_a_plan_does_not_go_on_with_a_version_that_fails() -> None:
     bake(11)
     assert canaries.watch() == 0
     assert SPLIT[1]["version"] == get()["rules"][0]["version"]
+
+
+def test_outcomes_count_for_what_ran_though_its_job_is_drawn_anew_at_once() -> None:
+    put(plan={**PLAN, "steps": [50, 100]}, auto_rollback={**GUARD, "min_samples": 1_000})
+    pushed(60)
+    served({"2.0": (0, 8), "1.0": (0, 8)})
+
+    act("promote")
+    redrawn()  # the jobs that failed wait for their next attempts at 2.0
+
+    looked(16)
+    assert [one["failed"] for one in get()["outcomes"]] == [8, 8]
