@@ -112,7 +112,7 @@ def test_contract_22_4_the_registry_says_what_is_compatible_besides() -> None:
     assert taken("2.0") == set()
     assert taken(">=1.0") == before | after
     found = answer(send("GET", f"admin/versions/{TYPE}"))
-    assert found["versions"][0]["version"] == "1.0"
+    assert {one["version"]: one["active"] for one in found["versions"]}["1.0"] == 2
 
 
 def test_contract_22_4_undeclared_workers_get_all() -> None:
