@@ -21,6 +21,7 @@ NAVIGATION = (
     ("workers", "Workers"),
 )
 MORE = (  # behind one entry: all of them do not fit
+    ("versions", "Versions"),
     ("schemas", "Schemas"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
@@ -33,6 +34,7 @@ OPTIONAL = {
     "pools": "scheduling",
     "tenants": "tenancy",
     "schemas": "versioning",
+    "versions": "versioning",
     "webhooks": "webhooks",
 }
 

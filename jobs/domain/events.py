@@ -67,6 +67,8 @@ class Kind(IntEnum):
     TENANT_THROTTLED = 88
     TENANT_THROTTLE_RELEASED = 89
     VERSION_HELD = 93
+    VERSION_ROLLED_BACK = 94
+    ROUTING_CHANGED = 95
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -128,6 +130,8 @@ NAMES: Final = {
     Kind.TENANT_THROTTLED: "tenant.throttled",
     Kind.TENANT_THROTTLE_RELEASED: "tenant.throttle_released",
     Kind.VERSION_HELD: "versioning.held",
+    Kind.VERSION_ROLLED_BACK: "versioning.rolled_back",
+    Kind.ROUTING_CHANGED: "versioning.routing_changed",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
 

@@ -75,6 +75,7 @@ SCOPES = {
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
+        "listRouting", "getRouting",
     },
     "ojs:webhooks:write": {
         "createSubscription", "patchSubscription", "putSubscription", "deleteSubscription",
@@ -93,6 +94,8 @@ SCOPES = {
         "deleteSchemaEntryVersion", "deleteSchemaEntryVersionShort",
         "putTenant", "putTenantLimits", "deleteTenant", "suspendTenant", "resumeTenant",
         "releaseTenant",
+        "putRouting", "deleteRouting", "promoteRouting", "pauseRouting", "resumeRouting",
+        "rollBackRouting",
     },
     "ojs:admin:purge": {
         "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",
