@@ -58,9 +58,8 @@ def test_ver_10_1_a_unversioned_jobs_are_split_by_weight_between_two_workers() -
 
     new, old = taken("2.0"), taken("1.0")
 
-    assert (
-        60 <= len(new) <= 140
-    )  # the contract's 70 to 130, and a standard deviation more: one run in 600 left those
+    # the contract's 70 to 130 and a standard deviation more: one run in 600 left those
+    assert 60 <= len(new) <= 140
     assert new | old == every
     assert not new & old
     rules = rule_cache.read_one(TYPE)
