@@ -20,7 +20,7 @@ from jobs.api.schemas import (
 from jobs.api.schemas.workers import POOL as NAME
 from jobs.domain.claim import MAX_WEIGHT, STRATEGIES, PriorityScope, Strategy
 from jobs.domain.durations import format_duration
-from scheduling.domain.pool import MAX_CONCURRENCY, MAX_QUEUES, Cost, TenantWeights
+from scheduling.domain.pool import MAX_CONCURRENCY, MAX_QUEUES, Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import MAX_TENANT, parse_scope, parse_strategy, parse_tenants
 from scheduling.services.configuration import Defaults, Wanted
 from scheduling.services.pools import PoolState
@@ -47,7 +47,11 @@ FAIRNESS_MEMBERS: Schema = {
         "description": "By tenant, with or without the prefix `tenant:`",
     },
     "default_weight": WEIGHT,
-    "scope": {"const": "queue"},
+    "scope": {
+        "type": "string",
+        "enum": list(Scope),
+        "description": "Over what tenants share: a queue, the queues of a pool, all that say so",
+    },
     "cost": {
         "type": "string",
         "enum": list(Cost),
@@ -188,6 +192,6 @@ def _fairness(tenants: TenantWeights) -> dict[str, Any]:
         "strategy": "fair-share",
         "weights": dict(tenants.weights),
         "default_weight": tenants.default,
-        "scope": "queue",
+        "scope": tenants.scope.value,
         "cost": tenants.cost.value,
     }

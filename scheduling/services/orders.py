@@ -16,9 +16,9 @@ def reconcile() -> int:
     change between two starts, and for a while processes may go by different ones.
     """
     pools = pool_cache.latest()
-    rows = Lane.objects.order_by().values_list("queue", "ordered", "timed").distinct()
+    rows = Lane.objects.order_by().values_list("queue", "ordered", "timed", "scope").distinct()
     found = {(split_queue(name)[1], Way(*way)) for name, *way in rows}
-    wrong = {queue for queue, way in found if way != pools.tenants_of(queue).way}
+    wrong = {queue for queue, way in found if way != pools.way_of(queue)}
     if wrong:
         with transaction.atomic():
             terms.change()  # hints and plans of the other kind of virtual times end here
