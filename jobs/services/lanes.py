@@ -10,7 +10,7 @@ from jobs import extensions, queries
 from jobs.domain.claim import LaneKey, Share, Way, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
-from jobs.models import Lane
+from jobs.models import Lane, Served
 from jobs.models import LaneKey as Row
 from jobs.services import limits
 from jobs.services.terms import Stale
@@ -195,6 +195,11 @@ def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None
     keys = {row[0]: LaneKey(*row[1:]) for row in rows}
     shares, _ = _shares(set(keys.values()))
     return queries.reweigh({lane: shares[key] for lane, key in keys.items()})
+
+
+def keep_scopes(scopes: Collection[str]) -> None:
+    """Forget what tenants got of all other scopes. Call it in the transaction that ends them."""
+    Served.objects.exclude(scope__in=scopes).delete()
 
 
 def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:

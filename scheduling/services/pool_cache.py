@@ -52,6 +52,12 @@ class Pools:
         """Return what lanes of a queue have to know of how tenants share it."""
         return self.tenants_of(queue).way(self.homes.get(queue))
 
+    def scopes(self) -> set[str]:
+        """Return all that tenants may share over beyond a queue."""
+        found = {pool.name: pool.tenants or self.tenants or EQUAL for pool in self.by_name.values()}
+        ways = [tenants.way(name) for name, tenants in found.items()]
+        return {way.scope for way in (*ways, (self.tenants or EQUAL).way(None)) if way.scope}
+
 
 class _Memory:
     """What this process has read; replaced as a whole."""

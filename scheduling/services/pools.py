@@ -12,7 +12,7 @@ from jobs.domain.events import Kind
 from jobs.models import Lease, Worker
 from jobs.services import terms
 from jobs.services.audit import audited
-from jobs.services.lanes import reweigh
+from jobs.services.lanes import keep_scopes, reweigh
 from jobs.services.tell import Told, tell
 from scheduling.domain.errors import PoolInUse, PoolStatic
 from scheduling.domain.pool import DEFAULT, Pool, Scope
@@ -194,3 +194,4 @@ def share(pools: Pools, queues: Sequence[str]) -> None:
     if queues:
         with pool_cache.standing(pools):
             reweigh(in_queues=queues)
+        keep_scopes(pools.scopes())
