@@ -109,7 +109,9 @@ def refuse_contradiction(pool: Pool, pools: Pools) -> None:
             problem = f"pool {other.name} lets the tenants of queue {min(both)} share differently"
             raise Conflict(problem, details=where)
         if pool.tenants.enabled and pool.tenants.scope is Scope.POOL:
-            problem = f"tenants share queue {min(both)} with the others of pool {other.name} already"
+            problem = (
+                f"tenants share queue {min(both)} with the others of pool {other.name} already"
+            )
             raise Conflict(problem, details=where | {"field": "tenant_fairness.scope"})
 
 

@@ -881,7 +881,7 @@ BEGIN
                     ), u AS (
                         UPDATE ojs_lane AS l
                            SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
-                               paid = CASE WHEN l.scope IS NULL THEN 0
+                               paid = CASE WHEN v_scope IS NULL THEN l.paid
                                            ELSE l.paid + n.jobs / l.weight END,
                                low = greatest(l.low, n.low)
                           FROM (SELECT count(d.seq) AS jobs, max(d.seq) AS low,

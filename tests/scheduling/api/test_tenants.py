@@ -197,3 +197,80 @@ def test_fs_9_two_pools_of_a_queue_cannot_differ_in_it() -> None:
     answer = send("PUT", "admin/pools/o", {"queues": ["q"], "tenant_fairness": {"enabled": True}})
 
     assert refused(answer, 409, "conflict")["queue"] == "q"
+
+
+# --- over several queues --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["pool", "global"])
+def test_fs_9_2_a_shares_may_be_over_several_queues(scope: str) -> None:
+    put("p", "a", "b", tenant_fairness={"scope": scope, "weights": {"A": 2}})
+    of_tenant(*"A" * 40 + "B" * 40, queue="a")
+    of_tenant(*"B" * 40, queue="b")
+
+    assert get("admin/pools/p")["tenant_fairness"]["scope"] == scope
+    found = Counter("".join(tenants(3, pool="p") for _ in range(12)))
+    assert abs(found["A"] - 18) <= 3  # all of the first queue: the other has none of A
+
+
+@pytest.mark.parametrize("scope", ["queues", "", 1, [], {}, True])
+def test_fs_9_2_a_no_other_scope_is_known(scope: object) -> None:
+    body = {"tenant_fairness": {"scope": scope}}
+    for path, more in (("pools/p", {"queues": ["q"]}), ("scheduling/config", {})):
+        answer = send("PUT", f"admin/{path}", {**body, **more})
+
+        found = refused(answer, 422)
+        assert found["field"] == "tenant_fairness.scope"
+        assert found["expected"] == "must be one of queue, pool, global"
+
+
+@pytest.mark.parametrize("scope", ["pool", "global"])
+def test_20_4_durations_are_refused_where_tenants_share_over_several_queues(scope: str) -> None:
+    body = {"tenant_fairness": {"scope": scope, "cost": "duration"}}
+    for path, more in (("pools/p", {"queues": ["q"]}), ("scheduling/config", {})):
+        answer = send("PUT", f"admin/{path}", {**body, **more})
+
+        found = refused(answer, 422, "unsupported")
+        assert found["field"] == "tenant_fairness.cost"
+        assert found["expected"] == f"must be dispatch with scope {scope}"
+
+
+def test_fs_9_two_pools_cannot_both_count_a_queue_nor_differ_in_the_scope() -> None:
+    put("p", "q", "r", tenant_fairness={"scope": "pool"})
+
+    for scope, field in (("pool", "tenant_fairness.scope"), ("global", "tenant_fairness")):
+        body = {"queues": ["r", "s"], "tenant_fairness": {"scope": scope}}
+        found = refused(send("PUT", "admin/pools/o", body), 409, "conflict")
+        assert (found["field"], found["pool"], found["queue"]) == (field, "p", "r")
+    put("o", "r", "s")  # one that says nothing may have the queue, too
+    put("g", "s", "t", tenant_fairness={"scope": "global"})
+    put("h", "t", tenant_fairness={"scope": "global"})
+
+
+def test_fs_9_in_order_a_scope_waits_until_tenants_share_again() -> None:
+    body = {"tenant_fairness": {"enabled": False, "scope": "pool"}}
+    put("p", "a", "b", **body)
+    of_tenant(*"AAB", queue="a")
+    assert set(Lane.objects.values_list("ordered", "scope")) == {(True, None)}
+
+    assert get("admin/pools/p")["tenant_fairness"]["scope"] == "pool"
+    put("p", "a", "b", status=200, tenant_fairness={"scope": "pool"})
+    assert set(Lane.objects.values_list("ordered", "scope")) == {(False, "p")}
+    assert Counter(tenants(3, pool="p")) == {"A": 2, "B": 1}
+
+
+@override_settings(
+    OJS_SCHEDULING={
+        "POOLS": [{"name": "s", "queues": ["a", "b"], "tenant_fairness": {"scope": "pool"}}]
+    }
+)
+def test_fs_9_2_a_a_scope_of_the_settings_counts_for_lanes_from_before() -> None:
+    of_tenant(*"A" * 30 + "B" * 30, queue="a")
+    of_tenant(*"B" * 30, queue="b")
+    Lane.objects.update(scope=None)
+
+    assert reconcile() == 2
+    assert reconcile() == 0
+
+    found = Counter("".join(tenants(1, pool="s") for _ in range(30)))
+    assert abs(found["A"] - found["B"]) <= 2

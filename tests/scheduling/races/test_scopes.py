@@ -59,7 +59,9 @@ def test_fs_9_2_b_equal_tenants_of_several_queues_have_a_jain_index_near_one(
 
 def test_fs_9_2_a_weighted_tenants_of_several_queues_are_near_their_shares_with_16() -> None:
     weights = {"x": 5, "y": 3, "z": 1, "v": 1}
-    put(tenant_fairness={"scope": "pool", "weights": weights}, strategy="weighted", weights={"a": 2})
+    put(
+        tenant_fairness={"scope": "pool", "weights": weights}, strategy="weighted", weights={"a": 2}
+    )
     for n, name in enumerate(weights):
         for queue in QUEUES[n % 2 :]:  # two of them are not in the first one
             of_tenant(name, 300, queue)
@@ -96,7 +98,9 @@ def test_nothing_is_lost_or_counted_twice_while_tenants_come_and_go() -> None:
                 break
         return got
 
-    done = at_once([*[partial(produce, n) for n in range(4)], *[partial(work, n) for n in range(8)]])
+    done = at_once(
+        [*[partial(produce, n) for n in range(4)], *[partial(work, n) for n in range(8)]]
+    )
 
     ids = [job_id for one in done for job_id in one]
     assert len(ids) == len(set(ids)) == total
