@@ -52,11 +52,15 @@ class Pools:
         """Return what lanes of a queue have to know of how tenants share it."""
         return self.tenants_of(queue).way(self.homes.get(queue))
 
+    def scope_of(self, pool: Pool | None) -> str | None:
+        """Return over what tenants share in queues of a pool, or of none, if not over a queue."""
+        tenants = (pool and pool.tenants) or self.tenants or EQUAL
+        return tenants.way(pool and pool.name).scope
+
     def scopes(self) -> set[str]:
         """Return all that tenants may share over beyond a queue."""
-        found = {pool.name: pool.tenants or self.tenants or EQUAL for pool in self.by_name.values()}
-        ways = [tenants.way(name) for name, tenants in found.items()]
-        return {way.scope for way in (*ways, (self.tenants or EQUAL).way(None)) if way.scope}
+        found = map(self.scope_of, (*self.by_name.values(), None))
+        return {scope for scope in found if scope is not None}
 
 
 class _Memory:

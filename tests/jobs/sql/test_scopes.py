@@ -32,8 +32,8 @@ SELECT id, queue, priority, tenant, true, 's' FROM key;
 INSERT INTO ojs_served (scope, rank, tenant, cost)
 SELECT 's', 0, 't' || n, 0 FROM generate_series(1, 2000) AS n;
 WITH made AS (
-    INSERT INTO ojs_job (id, type, queue, tenant, lane_id, priority, watched, args, meta, attributes,
-                         max_attempts, timeout_ms, created_at, attempt, enqueued_at)
+    INSERT INTO ojs_job (id, type, queue, tenant, lane_id, priority, watched, args, meta,
+                         attributes, max_attempts, timeout_ms, created_at, attempt, enqueued_at)
     SELECT gen_random_uuid(), 'volume.type', l.queue, l.tenant, l.id, 0, false, '[]', '{}', '{}', 3,
            1000, now(), 0, now()
       FROM ojs_lane AS l, generate_series(1, 3) RETURNING id, lane_id
@@ -122,7 +122,7 @@ def test_a_claim_raises_some_hundreds_of_lanes_and_leaves_the_rest_to_the_next()
 def test_sums_that_are_no_longer_valid_are_not_walked_over() -> None:
     for n in range(1, 40):
         Served.objects.filter(tenant="t1").delete()
-        run(f"INSERT INTO ojs_served (scope, rank, tenant, cost) VALUES ('s', 0, 't1', {n})")
+        Served.objects.create(scope="s", rank=0, tenant="t1", cost=n)
 
     read = touched_by(lambda: run("SELECT ojs_served('s', 0::smallint, 't1')"))
 
