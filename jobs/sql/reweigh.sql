@@ -36,7 +36,8 @@ UPDATE ojs_lane AS l
                  THEN coalesce((SELECT z.seq FROM ojs_ready AS z WHERE z.lane_id = c.id
                                  ORDER BY z.lane_id, z.seq LIMIT 1), 0)
                  WHEN l.ordered AND NOT c.moves THEN 0
-                 ELSE coalesce(ojs_present(c.found_in, c.rank),
+                 ELSE coalesce(CASE WHEN c.scope IS NULL THEN ojs_present(c.found_in, c.rank)
+                                    ELSE ojs_present_shared(c.scope, c.found_in, c.rank) END,
                                CASE WHEN l.ordered THEN 0 ELSE l.vt END) END
   FROM changed AS c
  WHERE l.id = c.id AND l.id = ANY (ARRAY(SELECT id FROM changed))

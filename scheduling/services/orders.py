@@ -17,7 +17,9 @@ def reconcile() -> int:
     """
     pools = pool_cache.latest()
     rows = Lane.objects.order_by().values_list("queue", "ordered", "timed", "scope").distinct()
-    found = {(split_queue(name)[1], Way(*way)) for name, *way in rows}
+    found = {
+        (split_queue(name)[1], Way(ordered, timed, scope)) for name, ordered, timed, scope in rows
+    }
     wrong = {queue for queue, way in found if way != pools.way_of(queue)}
     if wrong:
         with transaction.atomic():

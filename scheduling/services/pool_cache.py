@@ -55,7 +55,7 @@ class Pools:
     def scope_of(self, pool: Pool | None) -> str | None:
         """Return over what tenants share in queues of a pool, or of none, if not over a queue."""
         tenants = (pool and pool.tenants) or self.tenants or EQUAL
-        return tenants.way(pool and pool.name).scope
+        return tenants.way(pool.name if pool else None).scope
 
     def scopes(self) -> set[str]:
         """Return all that tenants may share over beyond a queue."""

@@ -773,6 +773,7 @@ BEGIN
                     PERFORM ojs_spend((SELECT array_agg(p_scopes[x.spot] ORDER BY x.k)
                                          FROM unnest(v_spots) WITH ORDINALITY AS x (spot, k)),
                                       v_ranks, v_tenants, v_takes, v_weights);
+                    v_held := true;
                 ELSIF v_scope IS NOT NULL AND v_want > 0 THEN
                     -- The jobs are locked now, so that each lane gives what is charged here.
                     SELECT array_agg(h.jobs ORDER BY u.position) INTO v_gives
@@ -794,6 +795,7 @@ BEGIN
                     PERFORM ojs_spend(array_fill(v_scope, ARRAY[v_lanes]),
                                       array_fill(v_rank, ARRAY[v_lanes]),
                                       v_tenants, v_gives, v_weights);
+                    v_held := true;  -- what tenants got, which whoever ends the scope waits for
                 END IF;
                 v_got := 0;
                 IF v_want > 0 OR cardinality(v_paid) > 0 THEN  -- what was owed is charged in any case

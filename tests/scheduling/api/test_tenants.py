@@ -248,8 +248,7 @@ def test_fs_9_two_pools_cannot_both_count_a_queue_nor_differ_in_the_scope() -> N
 
 
 def test_fs_9_in_order_a_scope_waits_until_tenants_share_again() -> None:
-    body = {"tenant_fairness": {"enabled": False, "scope": "pool"}}
-    put("p", "a", "b", **body)
+    put("p", "a", "b", tenant_fairness={"enabled": False, "scope": "pool"})
     of_tenant(*"AAB", queue="a")
     assert set(Lane.objects.values_list("ordered", "scope")) == {(True, None)}
 

@@ -132,7 +132,8 @@ def test_switching_the_scope_to_and_fro_under_fetchers_loses_nothing() -> None:
         wish = pooled if number % 2 else one_queue
         return [job.id for n in range(15) for job in fetch(wish(1 + n % 4)).jobs]
 
-    taken = at_once([switch, *[partial(work, n) for n in range(FETCHERS // 2)]])
+    works: list[Callable[[], list[str]]] = [partial(work, n) for n in range(FETCHERS // 2)]
+    taken = at_once([switch, *works])
 
     ids = [job_id for one in taken for job_id in one]
     while found := fetch(pooled(MOST)).jobs:
