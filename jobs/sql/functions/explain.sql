@@ -1,8 +1,8 @@
 -- ojs_explain: what a claim would find about one job now, as one JSON object; reads only.
 --
 -- It goes by the claim's own words (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage, ojs_joined,
--- ojs_raised) and takes the lanes in the claim's order, under the claim's planner settings: lanes with the same
--- virtual time come as their index holds them. A test compares both in random stores.
+-- ojs_raised) and takes the lanes in the claim's order, under the claim's planner settings: lanes with
+-- the same virtual time come as their index holds them. A test compares both in random stores.
 --
 -- Parameters: p_most bounds what is counted and looked at in each lane, p_lanes how many lanes are;
 -- a worker that was silent for p_silence_ms is not alive; rates are of the last p_minutes.
