@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 from django.db.models.functions import Now
 
+from jobs import extensions
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
@@ -77,6 +78,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     Conflict where another pool shares the tenants of one of its queues differently, PoolStatic.
     Locks: the version of the terms, then lanes.
     """
+    extensions.forget()  # tenants' own weights count in the shares, too
     with audited(caller, "pool.changed", pool.name) as data:
         terms.change()
         before = pool_cache.read()
@@ -157,6 +159,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
 
     Raises NotFound, PoolStatic; PoolInUse while workers of it live, unless `force`.
     """
+    extensions.forget()
     with audited(caller, "pool.deleted", name):
         terms.change()
         before = pool_cache.read()

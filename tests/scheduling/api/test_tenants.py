@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from jobs import queries
 from jobs.models import Lane, Ready
 from jobs.services import lanes
 from jobs.services.enqueue import enqueue
 from jobs.services.fetch import low_water
 from scheduling.services.orders import reconcile
+from tenancy.domain.tenant import Definition
+from tenancy.models import Tenant
+from tenancy.services.tenants import put as put_tenant
 from tests.factories import DraftFactory
 from tests.scheduling.pools import get, put, refused, send, taken
 
@@ -273,3 +277,37 @@ def test_fs_9_2_a_a_scope_of_the_settings_counts_for_lanes_from_before() -> None
 
     found = Counter("".join(tenants(1, pool="s") for _ in range(30)))
     assert abs(found["A"] - found["B"]) <= 2
+
+
+@override_settings(
+    OJS_SCHEDULING={
+        "POOLS": [{"name": "s", "queues": ["a"], "tenant_fairness": {"weights": {"A": 3}}}]
+    }
+)
+def test_fs_9_2_a_weights_of_the_settings_count_for_lanes_from_before() -> None:
+    of_tenant(*"AB", queue="a")
+    of_tenant(*"AB", queue="b")
+    Lane.objects.update(weight=2)  # of pools of the settings before
+
+    assert reconcile() == 2
+    assert reconcile() == 0
+
+    assert dict(Lane.objects.values_list("tenant", "weight").filter(queue="a")) == {"A": 3, "B": 1}
+    assert set(Lane.objects.values_list("weight", flat=True).filter(queue="b")) == {1}
+    Lane.objects.filter(tenant="A").update(weight=1)  # by a process that goes by older ones
+    assert reconcile() == 1
+    assert dict(Lane.objects.values_list("tenant", "weight").filter(queue="a")) == {"A": 3, "B": 1}
+
+
+def test_fs_9_2_a_a_pool_shares_by_weights_that_another_process_gave_tenants() -> None:
+    put_tenant("A", Definition(weight=2))
+    of_tenant(*"AB")
+    assert dict(Lane.objects.values_list("tenant", "weight")) == {"A": 2, "B": 1}
+    Tenant.objects.filter(id="A").update(fairness_weight=5)  # this process remembers 2
+    Lane.objects.filter(tenant="A").update(weight=5)
+    queries.raise_terms()
+
+    put("p", "q", tenant_fairness={"weights": {"B": 3}})
+
+    assert dict(Lane.objects.values_list("tenant", "weight")) == {"A": 5, "B": 3}
+    assert reconcile() == 0
