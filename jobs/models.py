@@ -59,6 +59,10 @@ class Queue(models.Model):
                 name="ojs_queue_bounded",
                 condition=Q(config__has_key="backpressure") | Q(pressed_at__isnull=False),
             ),
+            # open: which of a claim's queues are paused
+            models.Index(
+                fields=["name"], name="ojs_queue_paused", condition=Q(paused_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

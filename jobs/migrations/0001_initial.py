@@ -622,7 +622,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'ojs_queue',
                 'ordering': ['name'],
-                'indexes': [models.Index(condition=models.Q(('config__has_key', 'backpressure'), ('pressed_at__isnull', False), _connector='OR'), fields=['name'], name='ojs_queue_bounded')],
+                'indexes': [models.Index(condition=models.Q(('config__has_key', 'backpressure'), ('pressed_at__isnull', False), _connector='OR'), fields=['name'], name='ojs_queue_bounded'), models.Index(condition=models.Q(('paused_at__isnull', False)), fields=['name'], name='ojs_queue_paused')],
             },
         ),
         migrations.CreateModel(
