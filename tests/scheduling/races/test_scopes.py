@@ -109,6 +109,13 @@ def test_nothing_is_lost_or_counted_twice_while_tenants_come_and_go() -> None:
     assert_store_is_sound()
 
 
+def done(wish: FetchRequest) -> list[str]:
+    """Fetch jobs and acknowledge them."""
+    found = fetch(wish).jobs
+    ack([Ack(job.id) for job in found])
+    return [job.id for job in found]
+
+
 def sum_of_jobs() -> float:
     """Return how many jobs tenants have got, by what is charged."""
     weights = dict(Lane.objects.values_list("tenant", "weight"))
@@ -121,6 +128,8 @@ def test_switching_the_scope_to_and_fro_under_fetchers_loses_nothing() -> None:
     for n in range(5):
         for queue in QUEUES:
             of_tenant(f"t{n}", 15, queue)
+    lanes.set_terms("t0", weight=1, cap=2)  # its lanes are waited for
+    lanes.set_terms("t1", weight=1, cap=2)
 
     def switch() -> list[str]:
         for n in range(12):
@@ -130,13 +139,12 @@ def test_switching_the_scope_to_and_fro_under_fetchers_loses_nothing() -> None:
 
     def work(number: int) -> list[str]:
         wish = pooled if number % 2 else one_queue
-        return [job.id for n in range(15) for job in fetch(wish(1 + n % 4)).jobs]
+        return [job_id for n in range(15) for job_id in done(wish(1 + n % 4))]
 
     works: list[Callable[[], list[str]]] = [partial(work, n) for n in range(FETCHERS // 2)]
-    taken = at_once([switch, *works])
+    ids = [job_id for one in at_once([switch, *works]) for job_id in one]
 
-    ids = [job_id for one in taken for job_id in one]
-    while found := fetch(pooled(MOST)).jobs:
-        ids += [job.id for job in found]
+    while found := done(pooled(MOST)):
+        ids += found
     assert len(ids) == len(set(ids)) == 5 * 15 * len(QUEUES)
     assert_store_is_sound()
