@@ -136,6 +136,7 @@ DECLARE
     v_scope text;  -- over what tenants share beyond the queue
     v_ordered boolean;  -- jobs go by their `seq`, whosever they are
     v_gives int[];
+    v_asks int[];  -- of which v_gives are there, of a scope
     v_empty bigint[];
     v_behind bigint[];
     v_ids bigint[];
@@ -774,7 +775,8 @@ BEGIN
                                       v_ranks, v_tenants, v_takes, v_weights);
                     v_held := true;
                 ELSIF v_scope IS NOT NULL AND v_want > 0 THEN
-                    -- The jobs are locked now, so that each lane gives what is charged here.
+                    -- The jobs are locked now, so that each lane gives what is charged here, and no more
+                    -- of those that come meanwhile.
                     SELECT array_agg(h.jobs ORDER BY u.position) INTO v_gives
                       FROM unnest(v_ids, v_takes, v_lows)
                            WITH ORDINALITY AS u (lane, n, low, position)
@@ -795,6 +797,8 @@ BEGIN
                                       array_fill(v_rank, ARRAY[v_lanes]),
                                       v_tenants, v_gives, v_weights);
                     v_held := true;  -- what tenants got, which whoever ends the scope waits for
+                    v_asks := v_takes;
+                    v_takes := v_gives;
                 END IF;
                 v_got := 0;
                 IF v_want > 0 OR cardinality(v_paid) > 0 THEN  -- what was owed is charged in any case
@@ -907,6 +911,8 @@ BEGIN
                      ORDER BY b.tag, b.position;
                     GET DIAGNOSTICS v_got = ROW_COUNT;
                 END IF;
+                v_takes := coalesce(v_asks, v_takes);
+                v_asks := NULL;
 
                 IF v_ordered THEN
                     -- Which lane is next goes by the first job of each; of jobs in the hands of others
