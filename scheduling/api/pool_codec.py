@@ -59,6 +59,13 @@ FAIRNESS_MEMBERS: Schema = {
     },
 }
 FAIRNESS = obj(FAIRNESS_MEMBERS)
+# jobs cost by duration where tenants share each queue by itself
+SHARING: Schema = {
+    "anyOf": [
+        obj({}, optional({**FAIRNESS_MEMBERS, "scope": {"const": "queue"}})),
+        obj({}, optional({**FAIRNESS_MEMBERS, "cost": {"const": "dispatch"}})),
+    ]
+}
 MEMBERS: Schema = {
     "name": NAME,
     "id": NAME,
@@ -102,7 +109,7 @@ REQUEST = obj(
             "concurrency": integer(1, MAX_CONCURRENCY),
             "isolated": BOOLEAN,
             "starvation_prevention": obj({}, optional(PREVENTION_MEMBERS)),
-            "tenant_fairness": obj({}, optional(FAIRNESS_MEMBERS)),
+            "tenant_fairness": SHARING,
             "tenant": text(1, MAX_TENANT),
         }
     ),
@@ -125,7 +132,7 @@ CONFIGURE = obj(
         {
             "default_strategy": STRATEGY,
             "priority_scope": SCOPE,
-            "tenant_fairness": obj({}, optional(FAIRNESS_MEMBERS)),
+            "tenant_fairness": SHARING,
         }
     ),
 )
