@@ -24,7 +24,7 @@ ONE_QUEUE, HUNDRED, MANY_TENANTS, OF_A_SCOPE = 1.1, 2.0, 2.0, 2.0
 NOTHING = dict.fromkeys((
     "lease_ms", "tenant", "routes", "pool", "pool_cap", "bound", "terms", "turns", "strategy",
     "weights", "ratio", "rotation_ms", "low_ranks", "low_vts", "low_lanes", "low_seqs", "awaits",
-    "prefetches", "is_global", "declared", "refuses", "scopes",
+    "prefetches", "is_global", "declared", "refuses", "caller", "scopes",
 ))  # fmt: skip
 
 

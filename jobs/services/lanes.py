@@ -206,7 +206,10 @@ def unlike(queues: Collection[str] | None = None) -> set[str]:
     if queues is not None:
         found = found.filter(queue__in=queues)
     rows = found.values_list("queue", "priority", "tenant", "route", "weight")
-    keys = [(LaneKey(*key), weight) for *key, weight in rows]
+    keys = [
+        (LaneKey(queue, priority, tenant, route), weight)
+        for queue, priority, tenant, route, weight in rows
+    ]
     weights, _, _ = _weights(list({key for key, _ in keys}))
     return {key.queue for key, weight in keys if weights.get(key, 1.0) != weight}
 
