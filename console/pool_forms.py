@@ -17,13 +17,13 @@ from scheduling.services.pools import PoolState
 
 TEXTS = (
     "name", "queues", "strategy", "scope", "concurrency", "rotation", "ratio", "tenants", "default",
-    "sharing", "tenant",
+    "sharing", "over", "tenant",
 )  # fmt: skip
 FLAGS = ("isolated", "prevention")
 EMPTY = {
     "name": "", "queues": "", "strategy": "round-robin", "concurrency": "", "isolated": "",
     "prevention": "", "rotation": "PT30S", "ratio": "0.05", "tenants": "", "default": "",
-    "sharing": "", "tenant": "",
+    "sharing": "", "over": "", "tenant": "",
 }  # fmt: skip
 # names of the API, the longest that begins a field's path decides
 FIELDS = {
@@ -32,6 +32,7 @@ FIELDS = {
     "starvation_prevention": "prevention", "starvation_prevention.rotation_interval": "rotation",
     "starvation_prevention.min_dispatch_ratio": "ratio", "tenant_fairness": "tenants",
     "tenant_fairness.weights": "tenants", "tenant_fairness.default_weight": "default",
+    "tenant_fairness.scope": "over", "tenant_fairness.cost": "sharing",
     "default_strategy": "strategy", "priority_scope": "scope",
 }  # fmt: skip
 # how tenants share a queue, in the words of the form
@@ -98,13 +99,14 @@ def fields_of(state: PoolState) -> dict[str, str]:
 
 def _tenants_of(fairness: Mapping[str, Any] | None) -> dict[str, str]:
     if fairness is None:
-        return {"tenants": "", "default": "", "sharing": ""}
+        return {"tenants": "", "default": "", "sharing": "", "over": ""}
     lines = [f"{tenant} {weight}" for tenant, weight in fairness["weights"].items()]
     sharing = "time" if fairness["cost"] == "duration" else "jobs"
     return {
         "tenants": "\n".join(lines),
         "default": str(fairness["default_weight"]),
         "sharing": sharing if fairness["enabled"] else "order",
+        "over": fairness["scope"],
     }
 
 
@@ -153,7 +155,7 @@ def _queues(text: str) -> tuple[list[str], dict[str, Any]]:
 def _fairness(fields: Mapping[str, str], known: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Read how tenants share; None where all fields are empty: as everywhere."""
     sharing = fields["sharing"]
-    if not fields["tenants"] and not fields["default"] and not sharing:
+    if not any(fields[name] for name in ("tenants", "default", "sharing", "over")):
         return None
     if sharing and sharing not in SHARING:
         raise Unprocessable.field("tenant_fairness", "must be a way to share", sharing)
@@ -168,6 +170,7 @@ def _fairness(fields: Mapping[str, str], known: Mapping[str, Any] | None) -> dic
         **SHARING.get(sharing, {}),
         "weights": weights,
         "default_weight": _number(fields["default"]),
+        "scope": fields["over"] or None,
     }
 
 

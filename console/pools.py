@@ -5,25 +5,38 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from console import queries
+from console.queries import TenantShare
 from jobs.domain.claim import STRATEGIES, Strategy
 from jobs.domain.durations import format_duration
 from jobs.domain.turns import Ahead
 from jobs.services.queues import QueueStats, named_stats
 from jobs.services.turns import Outlook, outlook
-from scheduling.domain.pool import MAX_QUEUES, Pool
+from scheduling.domain.pool import MAX_QUEUES, Pool, Scope, TenantWeights
 from scheduling.domain.pool_gates import share
+from scheduling.services import pool_cache
 from scheduling.services.explain import whole_of
 from scheduling.services.pools import PoolState
 
 MINUTES = 5  # that shares are counted over
 SLOTS = 200  # turns that are looked ahead
 SHOWN = 20  # of those, with those of one queue in a row as one
+TENANTS = 20  # that share over several queues
 WORDS = {
     Strategy.STRICT: "the first queue that has a job",
     Strategy.ROUND_ROBIN: "one job of each queue in turn",
     Strategy.WEIGHTED: "by weight, exact to one job",
     Strategy.LEAST_LOADED: "the deepest queue, to workers with room",
 }
+
+OVER = {
+    Scope.POOL: "over all queues of a pool together",
+    Scope.GLOBAL: "over all queues that say so together",
+}
+
+
+def over(tenants: TenantWeights | None) -> str:
+    """Say over what tenants share, if not over each queue by itself."""
+    return OVER.get(tenants.scope, "") if tenants and tenants.enabled else ""
 
 
 def name_of(strategy: Strategy) -> str:
@@ -74,6 +87,11 @@ class PoolLine:
         return self.used is not None and self.used >= 1
 
     @property
+    def over(self) -> str:
+        """Say over what its tenants share, if not over each queue by itself."""
+        return over(self.pool.tenants)
+
+    @property
     def rotation(self) -> str:
         """How long a queue waits at most for a turn."""
         return format_duration(self.pool.prevention.rotation_ms)
@@ -104,6 +122,8 @@ class Detail:
     following: Sequence[tuple[str, int]]  # queues and how often in a row
     started: int
     nameless: int  # workers that name no pool, and are in this one as it is the default
+    scope: str | None  # that tenants share over, None: each queue by itself
+    tenants: Sequence[TenantShare]  # that do
 
 
 def detail(line: PoolLine) -> Detail:
@@ -115,11 +135,14 @@ def detail(line: PoolLine) -> Detail:
     view = outlook((), [plan], slots=SLOTS) if plan and plan.queues else None
     ahead = view.turns[0] if view else Ahead((), (), (), (), (), 0)
     stats = {one.name: one for one in found}
+    scope = pool_cache.latest().scope_of(pool)
     return Detail(
         list(_queues(pool, stats, started, ahead)),
         [(ahead.queues[n], len(list(run))) for n, run in groupby(ahead.order)][:SHOWN],
         sum(started.values()),
         _nameless(view) if pool.name == "default" else 0,
+        scope,
+        [] if scope is None else queries.shares(scope, MINUTES, TENANTS),
     )
 
 

@@ -54,6 +54,34 @@ def starts(queues: Sequence[str], minutes: int) -> dict[str, int]:
     return dict(_rows("starts", {"queues": list(queues), "minutes": minutes}))
 
 
+class TenantShare(NamedTuple):
+    """A tenant that shares over several queues, what it got lately and what all did together."""
+
+    tenant: str
+    weight: float
+    waits: bool  # it has jobs to hand out
+    started: int
+    all_started: int | None  # None: nothing was
+    weights: float | None  # of all that have jobs to hand out, together
+    tenants: int
+
+    @property
+    def got(self) -> float | None:
+        """Return its part of what was handed out."""
+        return self.started / self.all_started if self.all_started else None
+
+    @property
+    def due(self) -> float | None:
+        """Return the part it is entitled to; None: it has no job to hand out."""
+        return self.weight / self.weights if self.waits and self.weights else None
+
+
+def shares(scope: str, minutes: int, size: int) -> list[TenantShare]:
+    """List tenants that share over a scope by what they got lately, most first."""
+    found = _rows("shares", {"scope": scope, "minutes": minutes, "size": size})
+    return [TenantShare(*row) for row in found]
+
+
 class TenantSearch(NamedTuple):
     """Which tenants are listed, and from where on; `loud` are ids that come first."""
 

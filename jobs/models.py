@@ -59,6 +59,10 @@ class Queue(models.Model):
                 name="ojs_queue_bounded",
                 condition=Q(config__has_key="backpressure") | Q(pressed_at__isnull=False),
             ),
+            # open: which of a claim's queues are paused
+            models.Index(
+                fields=["name"], name="ojs_queue_paused", condition=Q(paused_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -156,6 +160,26 @@ class Debt(models.Model):
         return f"{self.lane_id} {self.cost}"
 
 
+class Served(models.Model):
+    """What a tenant got at one rank in all queues of a scope: jobs by weight. See ADR 0018.
+
+    A claim adds the next sum and deletes the one before, as with turns: the largest is the latest,
+    and the first that its index finds, however many dead ones a held snapshot keeps.
+    """
+
+    pk = models.CompositePrimaryKey("scope", "rank", "tenant", "cost")
+    scope = NameField()
+    rank = models.SmallIntegerField()
+    tenant = NameField()
+    cost = models.FloatField()
+
+    class Meta:
+        db_table = "ojs_served"
+
+    def __str__(self) -> str:
+        return f"{self.scope}/{self.rank}/{self.tenant} {self.cost}"
+
+
 class Start(models.Model):
     """How many jobs of a limit started in a slot of time; `at` is when the last one did."""
 
@@ -211,9 +235,11 @@ class Lane(models.Model):
     is next. `queue` is where claims find the lane: the queue of its key or, of a tenant that is
     kept apart, `tenant:queue`, which no claim walks; those for the tenant find lanes by their keys
     (ADR 0013). Where lanes are `ordered`, all of a queue at once, `vt` is the `seq` of the first
-    job, or less. `low` bounds the `seq` of its jobs from below, see ADR 0003. Extensions set
-    weight, boost, the tenant's limit, ordered, timed, queue and paused through
-    `services/lanes.py`; `active` and `blocked_*` belong to the claim.
+    job, or less. Where tenants share over a `scope` it is a lower bound: what the tenant got in its
+    other queues since is added when the lane comes up, see ADR 0018. `low` bounds the `seq` of its
+    jobs from below, see ADR 0003. Extensions set weight, boost, the tenant's limit, ordered, timed,
+    scope, queue and paused through `services/lanes.py`; `active` and `blocked_*` belong to the
+    claim.
     """
 
     # not unique in the database, nothing is: see LaneKey and migration 0002
@@ -234,6 +260,9 @@ class Lane(models.Model):
     ordered = models.BooleanField(default=False, db_default=False)
     # jobs of the queue cost by how long they run
     timed = models.BooleanField(default=False, db_default=False)
+    # over what its tenant shares beyond the queue, see Served; null: nothing
+    scope = NameField(null=True)
+    paid = models.FloatField(default=0, db_default=0)  # what of Served `vt` has been raised by
     # ids of Limits that hold its jobs back: its key's and the tenant's; null: none
     limits = ArrayField(models.BigIntegerField(), null=True)
     vt = models.FloatField(default=0, db_default=0)

@@ -441,6 +441,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "declared": by.declared,
         "refuses": plan.refuses,
         "caller": by.tenant,
+        "scopes": [plan.scopes.get(queue) for queue in plan.queues] if plan.scopes else None,
     }
     answer = Claimed([], [])
     for row in _hot_rows("claim", params):

@@ -81,7 +81,7 @@ class FairScheduling(Extension):
     def ways(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
         """Return how tenants share queues, as the pools have it."""
         pools = pool_cache.known()
-        return pools.version, {queue: pools.tenants_of(queue).way for queue in queues}
+        return pools.version, {queue: pools.way_of(queue) for queue in queues}
 
     def forget(self) -> None:
         """Read the pools anew."""

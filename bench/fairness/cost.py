@@ -20,11 +20,11 @@ from bench.statements import LEASE_MS, script_of
 
 CLAIMS = {1: 100, 50: 20}  # by their size: how many in a slice
 WARM = 5
-ONE_QUEUE, HUNDRED, MANY_TENANTS = 1.1, 2.0, 2.0
+ONE_QUEUE, HUNDRED, MANY_TENANTS, OF_A_SCOPE = 1.1, 2.0, 2.0, 2.0
 NOTHING = dict.fromkeys((
     "lease_ms", "tenant", "routes", "pool", "pool_cap", "bound", "terms", "turns", "strategy",
     "weights", "ratio", "rotation_ms", "low_ranks", "low_vts", "low_lanes", "low_seqs", "awaits",
-    "prefetches", "is_global",
+    "prefetches", "is_global", "declared", "refuses", "caller", "scopes",
 ))  # fmt: skip
 
 
@@ -67,16 +67,21 @@ def of_queues(stage: Stage, slices: int) -> Iterator[Finding]:
 def of_tenants(stage: Stage, slices: int, tenants: int, each: int) -> Iterator[Finding]:
     """Compare the claim from a queue that many tenants share with that from one of one tenant."""
     stage.fill({("alone", "t0"): tenants * each})
-    stage.fill({("shared", f"t{n}"): each for n in range(tenants)})
+    for queue in ("shared", "scoped"):
+        stage.fill({(queue, f"t{n}"): each for n in range(tenants)})
     stage.database.run("VACUUM (ANALYZE)")
     version = stage.database.number("SELECT version FROM ojs_terms WHERE id = 1")
     for count in CLAIMS:
         ways = [
             Way("one tenant", {"queues": ["alone"], "terms": version}),
             Way(f"{tenants:,} tenants", {"queues": ["shared"], "terms": version}),
-        ]
+            Way(f"{tenants:,} tenants of a scope", {
+                "queues": ["scoped"], "terms": version, "scopes": ["s"],
+            }),
+        ]  # fmt: skip
         _measure(stage.database, ways, count, slices)
         yield _compared(count, ways[1], ways[0], MANY_TENANTS)
+        yield _compared(count, ways[2], ways[1], OF_A_SCOPE)
 
 
 def _measure(database: Database, ways: list[Way], count: int, slices: int) -> None:

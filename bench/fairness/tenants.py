@@ -10,7 +10,7 @@ from bench.fairness.shares import shares_of, worst_jain, worst_share
 from bench.fairness.stage import Stage
 
 OWN, TIMES = 10, 2  # jobs of each tenant beside the burst, and their bound
-JAIN = 0.99
+JAIN, TOGETHER = 0.99, 0.95
 
 
 def burst(stage: Stage, jobs: int) -> Iterator[Finding]:
@@ -37,6 +37,43 @@ def burst(stage: Stage, jobs: int) -> Iterator[Finding]:
         title = f"A has {jobs:,}, B to Z come with {OWN} each, fetch(1..{most})"
         yield at_most("tenants", f"{title}: turns until their last start", bound, last)
         yield at_most("tenants", f"{title}: of their jobs not started by then", 0, missing)
+
+
+def together(stage: Stage, turns: int) -> Iterator[Finding]:
+    """Tenants that share over several queues get their shares of all, wherever their jobs are."""
+    weights = {"A": 5, "B": 3, "C": 1, "D": 1}
+    for most in (1, MIXED):
+        how = f"fetch(1..{most})"
+        asked = turns + stage.number * most + MARGIN
+        queues, names = [f"together-{most}-{n}" for n in range(8)], [f"t{n}" for n in range(20)]
+        fairness: dict[str, object] = {"scope": "pool"}
+        # half of them are in two queues alone, the others in all
+        stage.fill({
+            (queue, name): asked // 10
+            for n, name in enumerate(names)
+            for k, queue in enumerate(queues)
+            if n % 2 or k in {n // 2 % 8, (n // 2 + 3) % 8}
+        })  # fmt: skip
+        wish = stage.pool(f"together-{most}", queues=queues, tenant_fairness=fairness)
+        fetched = stage.fetchers().fetch(wish, turns, most)
+        order = [start.tenant for start in stage.order(queues, fetched).starts]
+        found = worst_jain(order, names, WINDOW)
+        title = f"20 equal of 8 queues, {how}: Jain's index of any {WINDOW:,}"
+        yield at_least("tenants", title, TOGETHER, found)
+
+        queues = [f"weights-{most}-{n}" for n in range(4)]
+        fairness = {"scope": "pool", "weights": {"A": 5, "B": 3}}
+        stage.fill({
+            (queue, tenant): asked
+            for k, queue in enumerate(queues) for n, tenant in enumerate(weights)
+            if n < 2 or k % 2 == n % 2  # noqa: PLR2004 - the light ones are in two each
+        })  # fmt: skip
+        wish = stage.pool(f"weights-{most}", queues=queues, tenant_fairness=fairness)
+        fetched = stage.fetchers().fetch(wish, turns, most)
+        order = [start.tenant for start in stage.order(queues, fetched).starts]
+        worst = 100 * worst_share(order, shares_of(weights), WINDOW)
+        title = f"5:3:1:1 of 4 queues, {how}: points off in any {WINDOW:,}"
+        yield at_most("tenants", title, POINTS, worst)
 
 
 def shared(stage: Stage, turns: int) -> Iterator[Finding]:

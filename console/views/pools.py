@@ -11,7 +11,7 @@ from console import pool_forms
 from console.callers import caller_of
 from console.pages import Page
 from console.pool_forms import Wrong
-from console.pools import MINUTES, WORDS, PoolLine, detail, name_of
+from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
 from jobs.domain.claim import STRATEGIES
 from jobs.domain.errors import NotFound, OJSError
 from jobs.services.workers import WorkerFilter, workers
@@ -48,6 +48,7 @@ class Pools(Page):
                 "default_words": WORDS[defaults.strategy],
                 "default_scope": defaults.scope,
                 "default_tenants": defaults.tenants,
+                "default_over": over(defaults.tenants),
                 "strategies": _strategies(),
                 "fields": pool_forms.configured(),
                 **kwargs,

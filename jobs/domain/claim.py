@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from math import floor
 from typing import Final, NamedTuple
@@ -93,7 +93,8 @@ class ClaimPlan:
     `restless` are queues whose lanes' virtual times may fall, so that what was once the first lane
     bounds nothing. `routes` null accepts any; `refuses` tells that there are others. `turns` null:
     each queue until it is empty, in their order. `terms` is the version of the terms that the plan
-    follows from, null: of none.
+    follows from, null: of none. `scopes` names those that tenants share over, by queue, where it is
+    more than the queue.
     """
 
     queues: tuple[str, ...]
@@ -106,13 +107,23 @@ class ClaimPlan:
     turns: Turns | None = None
     terms: int | None = None
     restless: frozenset[str] = frozenset()
+    scopes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Way(NamedTuple):
-    """How jobs of a queue are shared: oldest first whosever they are, or tenants pay durations."""
+    """How jobs of a queue are shared: oldest first whosever they are, or tenants pay durations.
+
+    Or tenants share it together with the other queues of a `scope`, null: by itself. ADR 0018.
+    """
 
     is_ordered: bool = False
     is_timed: bool = False
+    scope: str | None = None
+
+    @property
+    def is_restless(self) -> bool:
+        """Whether virtual times may fall, or are none."""
+        return self.is_ordered or self.is_timed
 
 
 class Share(NamedTuple):

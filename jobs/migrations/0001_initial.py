@@ -250,6 +250,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Served',
+            fields=[
+                ('pk', models.CompositePrimaryKey('scope', 'rank', 'tenant', 'cost', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('scope', jobs.models.NameField(db_collation='C')),
+                ('rank', models.SmallIntegerField()),
+                ('tenant', jobs.models.NameField(db_collation='C')),
+                ('cost', models.FloatField()),
+            ],
+            options={
+                'db_table': 'ojs_served',
+            },
+        ),
+        migrations.CreateModel(
             name='Start',
             fields=[
                 ('pk', models.CompositePrimaryKey('limit_id', 'slot', blank=True, editable=False, primary_key=True, serialize=False)),
@@ -464,6 +477,8 @@ class Migration(migrations.Migration):
                 ('weight', models.FloatField(db_default=1, default=1)),
                 ('ordered', models.BooleanField(db_default=False, default=False)),
                 ('timed', models.BooleanField(db_default=False, default=False)),
+                ('scope', jobs.models.NameField(db_collation='C', null=True)),
+                ('paid', models.FloatField(db_default=0, default=0)),
                 ('limits', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), null=True, size=None)),
                 ('vt', models.FloatField(db_default=0, default=0)),
                 ('low', models.BigIntegerField(db_default=0, default=0)),
@@ -607,7 +622,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'ojs_queue',
                 'ordering': ['name'],
-                'indexes': [models.Index(condition=models.Q(('config__has_key', 'backpressure'), ('pressed_at__isnull', False), _connector='OR'), fields=['name'], name='ojs_queue_bounded')],
+                'indexes': [models.Index(condition=models.Q(('config__has_key', 'backpressure'), ('pressed_at__isnull', False), _connector='OR'), fields=['name'], name='ojs_queue_bounded'), models.Index(condition=models.Q(('paused_at__isnull', False)), fields=['name'], name='ojs_queue_paused')],
             },
         ),
         migrations.CreateModel(

@@ -7,10 +7,10 @@ from typing import TypeVar
 from django.db import DatabaseError, connection, transaction
 
 from jobs import extensions, queries
-from jobs.domain.claim import LaneKey, Share, Way, reduced
+from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, Way, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
-from jobs.models import Lane
+from jobs.models import Lane, Served
 from jobs.models import LaneKey as Row
 from jobs.services import limits
 from jobs.services.terms import Stale
@@ -195,6 +195,28 @@ def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None
     keys = {row[0]: LaneKey(*row[1:]) for row in rows}
     shares, _ = _shares(set(keys.values()))
     return queries.reweigh({lane: shares[key] for lane, key in keys.items()})
+
+
+def unlike(queues: Collection[str] | None = None) -> set[str]:
+    """Return queues with a lane that weighs other than extensions say; None: of all queues.
+
+    Lanes of tenants that are kept apart share with nobody, and are not looked at.
+    """
+    found = Lane.objects.exclude(queue__contains=NAMESPACE_END)
+    if queues is not None:
+        found = found.filter(queue__in=queues)
+    rows = found.values_list("queue", "priority", "tenant", "route", "weight")
+    keys = [
+        (LaneKey(queue, priority, tenant, route), weight)
+        for queue, priority, tenant, route, weight in rows
+    ]
+    weights, _, _ = _weights(list({key for key, _ in keys}))
+    return {key.queue for key, weight in keys if weights.get(key, 1.0) != weight}
+
+
+def keep_scopes(scopes: Collection[str]) -> None:
+    """Forget what tenants got of all other scopes. Call it in the transaction that ends them."""
+    Served.objects.exclude(scope__in=scopes).delete()
 
 
 def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:

@@ -6,7 +6,7 @@
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
         AS k (n int, queue text, priority smallint, tenant text, route int, limits bigint[],
-              weight float8, boost smallint, is_ordered boolean, is_timed boolean,
+              weight float8, boost smallint, is_ordered boolean, is_timed boolean, scope text,
               found_in text)
 ), queues AS MATERIALIZED (
     SELECT ojs_make_queues(array_agg(queue)) AS made FROM wanted
@@ -17,8 +17,10 @@ WITH wanted AS MATERIALIZED (
     ON CONFLICT (tenant, queue, priority, route, limits) DO NOTHING
     RETURNING id, queue, priority, tenant, route, limits
 ), made AS (
-    INSERT INTO ojs_lane (id, queue, priority, boost, tenant, route, weight, ordered, timed, limits)
+    INSERT INTO ojs_lane (id, queue, priority, boost, tenant, route, weight, ordered, timed, scope,
+                          limits)
     SELECT n.id, k.found_in, n.priority, k.boost, n.tenant, n.route, k.weight, k.is_ordered, k.is_timed,
+           k.scope,
            nullif(n.limits || ARRAY(SELECT m.id FROM ojs_limit AS m
                                      WHERE m.kind = 2 AND m.tenant = n.tenant AND m.key = ''), '{}')
       FROM named AS n JOIN wanted AS k USING (queue, priority, tenant, route, limits)

@@ -1,37 +1,43 @@
 -- reweigh: give lanes their weights and boosts, and say whether jobs go in their order; `shares` is a
--- JSON array of (lane, weight, boost, is_ordered, is_timed, found_in).
+-- JSON array of (lane, weight, boost, is_ordered, is_timed, scope, found_in).
 -- Where the order changes the lanes get virtual times of the other kind at once, for the jobs that wait:
 -- the `seq` of their first one (0 where none is to be seen: it must not lie behind one that is being
 -- stored), or the same for all.
 -- `found_in` is the queue that claims find the lane in (null: as it is; see models.Lane). A lane that
 -- moves comes to its new neighbours as one that was made there, and whoever waits looks again. So does
--- one whose rank changes: what it had among others counts for nothing.
+-- one whose rank changes: what it had among others counts for nothing. Where the scope that tenants
+-- share over changes, what they got before in other queues of either one counts for nothing.
 -- Locks: the lanes that change, in id order.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(shares)s::json)
         AS k (id bigint, weight float8, boost smallint, is_ordered boolean, is_timed boolean,
-              found_in text)
+              scope text, found_in text)
 ), changed AS MATERIALIZED (
-    SELECT l.id, k.weight, k.boost, k.is_ordered, k.is_timed,
+    SELECT l.id, k.weight, k.boost, k.is_ordered, k.is_timed, k.scope,
            coalesce(k.found_in, l.queue) AS found_in, coalesce(l.queue <> k.found_in, false) AS moves,
            (-least(100, greatest(-100, l.priority + k.boost)))::smallint AS rank
       FROM ojs_lane AS l JOIN wanted AS k ON k.id = l.id
      WHERE l.weight <> k.weight OR l.boost <> k.boost
         OR l.ordered <> k.is_ordered OR l.timed <> k.is_timed OR l.queue <> k.found_in
+        OR l.scope IS DISTINCT FROM k.scope
      ORDER BY l.id FOR NO KEY UPDATE OF l
 ), woken AS (
     SELECT pg_notify('ojs_ready', '') FROM (SELECT 1 FROM changed WHERE moves LIMIT 1) AS moved
 )
 UPDATE ojs_lane AS l
    SET weight = c.weight, boost = c.boost, ordered = c.is_ordered, timed = c.is_timed,
-       queue = c.found_in,
+       queue = c.found_in, scope = c.scope,
+       paid = CASE WHEN c.scope IS NULL THEN 0
+                   WHEN l.scope = c.scope AND l.rank = c.rank AND NOT c.moves THEN l.paid
+                   ELSE ojs_served(c.scope, c.rank, l.tenant) END,
        vt = CASE WHEN l.ordered = c.is_ordered AND (l.ordered OR NOT c.moves AND l.rank = c.rank)
                  THEN l.vt
                  WHEN c.is_ordered
                  THEN coalesce((SELECT z.seq FROM ojs_ready AS z WHERE z.lane_id = c.id
                                  ORDER BY z.lane_id, z.seq LIMIT 1), 0)
                  WHEN l.ordered AND NOT c.moves THEN 0
-                 ELSE coalesce(ojs_present(c.found_in, c.rank),
+                 ELSE coalesce(CASE WHEN c.scope IS NULL THEN ojs_present(c.found_in, c.rank)
+                                    ELSE ojs_present_shared(c.scope, c.found_in, c.rank) END,
                                CASE WHEN l.ordered THEN 0 ELSE l.vt END) END
   FROM changed AS c
  WHERE l.id = c.id AND l.id = ANY (ARRAY(SELECT id FROM changed))

@@ -20,7 +20,7 @@ from jobs.api.schemas import (
 from jobs.api.schemas.workers import POOL as NAME
 from jobs.domain.claim import MAX_WEIGHT, STRATEGIES, PriorityScope, Strategy
 from jobs.domain.durations import format_duration
-from scheduling.domain.pool import MAX_CONCURRENCY, MAX_QUEUES, Cost, TenantWeights
+from scheduling.domain.pool import MAX_CONCURRENCY, MAX_QUEUES, Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import MAX_TENANT, parse_scope, parse_strategy, parse_tenants
 from scheduling.services.configuration import Defaults, Wanted
 from scheduling.services.pools import PoolState
@@ -47,7 +47,11 @@ FAIRNESS_MEMBERS: Schema = {
         "description": "By tenant, with or without the prefix `tenant:`",
     },
     "default_weight": WEIGHT,
-    "scope": {"const": "queue"},
+    "scope": {
+        "type": "string",
+        "enum": list(Scope),
+        "description": "Over what tenants share: a queue, the queues of a pool, all that say so",
+    },
     "cost": {
         "type": "string",
         "enum": list(Cost),
@@ -55,6 +59,13 @@ FAIRNESS_MEMBERS: Schema = {
     },
 }
 FAIRNESS = obj(FAIRNESS_MEMBERS)
+# jobs cost by duration where tenants share each queue by itself
+SHARING: Schema = {
+    "anyOf": [
+        obj({}, optional({**FAIRNESS_MEMBERS, "scope": {"const": "queue"}})),
+        obj({}, optional({**FAIRNESS_MEMBERS, "cost": {"const": "dispatch"}})),
+    ]
+}
 MEMBERS: Schema = {
     "name": NAME,
     "id": NAME,
@@ -98,7 +109,7 @@ REQUEST = obj(
             "concurrency": integer(1, MAX_CONCURRENCY),
             "isolated": BOOLEAN,
             "starvation_prevention": obj({}, optional(PREVENTION_MEMBERS)),
-            "tenant_fairness": obj({}, optional(FAIRNESS_MEMBERS)),
+            "tenant_fairness": SHARING,
             "tenant": text(1, MAX_TENANT),
         }
     ),
@@ -121,7 +132,7 @@ CONFIGURE = obj(
         {
             "default_strategy": STRATEGY,
             "priority_scope": SCOPE,
-            "tenant_fairness": obj({}, optional(FAIRNESS_MEMBERS)),
+            "tenant_fairness": SHARING,
         }
     ),
 )
@@ -188,6 +199,6 @@ def _fairness(tenants: TenantWeights) -> dict[str, Any]:
         "strategy": "fair-share",
         "weights": dict(tenants.weights),
         "default_weight": tenants.default,
-        "scope": "queue",
+        "scope": tenants.scope.value,
         "cost": tenants.cost.value,
     }

@@ -11,6 +11,7 @@ DEFAULT: Final = "default"  # the pool of workers that name none
 MAX_CONCURRENCY: Final = 2**31 - 1
 MAX_QUEUES: Final = 100
 MAX_TENANTS: Final = 1_000
+EVERYWHERE: Final = "*"  # the scope of tenants' shares that is no pool's
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,14 @@ class Cost(StrEnum):
     DURATION = "duration"  # by how long it ran, of the average
 
 
+class Scope(StrEnum):
+    """Over what tenants share: each queue by itself, the queues of a pool, or all that say so."""
+
+    QUEUE = "queue"
+    POOL = "pool"
+    GLOBAL = "global"
+
+
 @dataclass(frozen=True, slots=True)
 class TenantWeights:
     """How tenants share a queue. Spec: fair-scheduling 9.2, contract 20 §4.
@@ -55,23 +64,30 @@ class TenantWeights:
     default: int = 1
     enabled: bool = True
     cost: Cost = Cost.DISPATCH
+    scope: Scope = Scope.QUEUE
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "TenantWeights":
         """Read what `to_row` wrote."""
-        return cls(row["weights"], row["default"], row["enabled"], Cost(row["cost"]))
+        return cls(
+            row["weights"], row["default"], row["enabled"], Cost(row["cost"]), Scope(row["scope"])
+        )
 
     def to_row(self) -> dict[str, Any]:
         """Write it for the database."""
         return {
             "weights": dict(self.weights), "default": self.default, "enabled": self.enabled,
-            "cost": self.cost.value,
+            "cost": self.cost.value, "scope": self.scope.value,
         }  # fmt: skip
 
-    @property
-    def way(self) -> Way:
-        """What of this the lanes have to know."""
-        return Way(not self.enabled, self.enabled and self.cost is Cost.DURATION)
+    def way(self, pool: str | None) -> Way:
+        """Return what of this the lanes of a queue have to know; `pool` counts the queue as its."""
+        if not self.enabled:
+            return Way(is_ordered=True)
+        scope = EVERYWHERE if self.scope is Scope.GLOBAL else None
+        return Way(
+            is_timed=self.cost is Cost.DURATION, scope=pool if self.scope is Scope.POOL else scope
+        )
 
     def of(self, tenant: str) -> int:
         """Return the weight of a tenant."""

@@ -4,7 +4,8 @@ Everything is checked: what is wrong raises Unprocessable naming the member.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from enum import StrEnum
+from typing import Any, Final, TypeVar
 
 from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES, PriorityScope, Strategy
 from jobs.domain.durations import parse_duration
@@ -18,8 +19,11 @@ from scheduling.domain.pool import (
     Cost,
     Pool,
     Prevention,
+    Scope,
     TenantWeights,
 )
+
+OneOf = TypeVar("OneOf", bound=StrEnum)
 
 PREFIX: Final = "tenant:"
 MAX_TENANT: Final = 256
@@ -214,24 +218,32 @@ def parse_tenants(raw: object) -> TenantWeights | None:
         return None
     if not isinstance(raw, Mapping):
         raise Unprocessable.field(path, "must be an object", raw)
-    for name, only in (("strategy", "fair-share"), ("scope", "queue")):
-        if raw.get(name) not in (None, only):
-            raise Unsupported.field(f"{path}.{name}", f"must be {only}", raw[name])
+    if raw.get("strategy") not in (None, "fair-share"):
+        raise Unsupported.field(f"{path}.strategy", "must be fair-share", raw["strategy"])
     default = raw.get("default_weight")
+    cost = _choice(raw, "cost", Cost.DISPATCH)
+    scope = _choice(raw, "scope", Scope.QUEUE)
+    if cost is Cost.DURATION and scope is not Scope.QUEUE:
+        # what short jobs are given back would let virtual times fall that other queues bound
+        raise Unsupported.field(f"{path}.cost", f"must be dispatch with scope {scope}", raw["cost"])
     return TenantWeights(
         _tenant_weights(raw.get("weights")),
         1 if default is None else _weight(f"{path}.default_weight", default),
         _flag(raw, "enabled", f"{path}.enabled", default=True),
-        _cost(raw.get("cost")),
+        cost,
+        scope,
     )
 
 
-def _cost(raw: object) -> Cost:
-    if raw is None:
-        return Cost.DISPATCH
-    if not isinstance(raw, str) or raw not in list(Cost):
-        raise Unprocessable.field("tenant_fairness.cost", f"must be one of {', '.join(Cost)}", raw)
-    return Cost(raw)
+def _choice(raw: Mapping[str, Any], name: str, default: OneOf) -> OneOf:
+    """Read one of the members of an enumeration, that of `default`."""
+    given, known = raw.get(name), type(default)
+    if given is None:
+        return default
+    if not isinstance(given, str) or given not in list(known):
+        path = f"tenant_fairness.{name}"
+        raise Unprocessable.field(path, f"must be one of {', '.join(known)}", given)
+    return known(given)
 
 
 def _tenant_weights(raw: object) -> dict[str, int]:

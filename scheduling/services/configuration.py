@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models.functions import Now
 
+from jobs import extensions
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import PriorityScope, Strategy
 from jobs.models import Queue
@@ -44,6 +45,7 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
 
     Locks: the version of the terms, then lanes.
     """
+    extensions.forget()  # tenants' own weights count in the shares, too
     with audited(caller, "scheduling.configured", "scheduling") as data:
         strategy = wanted.strategy
         data["default_strategy"] = strategy.name.lower() if strategy is not None else None

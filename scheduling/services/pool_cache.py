@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from jobs.conf import read_anew
-from jobs.domain.claim import STRATEGIES, PriorityScope, Strategy
+from jobs.domain.claim import STRATEGIES, PriorityScope, Strategy, Way
 from jobs.services import terms
 from scheduling.conf import conf
 from scheduling.domain.pool import DEFAULT, Pool, Prevention, TenantWeights
@@ -33,6 +33,7 @@ class Pools:
     tenants: TenantWeights | None  # where no pool of the queue says anything
     closed: Mapping[str, set[str]]  # by queue: the isolated pools that have it to themselves
     shares: Mapping[str, TenantWeights]  # by queue, where a pool says something
+    homes: Mapping[str, str]  # by queue: the pool that counts it, where tenants share over pools
 
     def governing(self, name: str | None) -> Pool | None:
         """Return the pool whose policy counts for a worker that says it is in pool `name`."""
@@ -46,6 +47,20 @@ class Pools:
     def tenants_of(self, queue: str) -> TenantWeights:
         """Return how tenants share a queue."""
         return self.shares.get(queue) or self.tenants or EQUAL
+
+    def way_of(self, queue: str) -> Way:
+        """Return what lanes of a queue have to know of how tenants share it."""
+        return self.tenants_of(queue).way(self.homes.get(queue))
+
+    def scope_of(self, pool: Pool | None) -> str | None:
+        """Return over what tenants share in queues of a pool, or of none, if not over a queue."""
+        tenants = (pool and pool.tenants) or self.tenants or EQUAL
+        return tenants.way(pool.name if pool else None).scope
+
+    def scopes(self) -> set[str]:
+        """Return all that tenants may share over beyond a queue."""
+        found = map(self.scope_of, (*self.by_name.values(), None))
+        return {scope for scope in found if scope is not None}
 
 
 class _Memory:
@@ -107,6 +122,8 @@ def changed(
         default_strategy=pools.default_strategy if strategy is None else strategy,
         tenants=tenants or pools.tenants,
         closed=_closed(by_name.values()),
+        shares=_shares(by_name.values()),
+        homes=_homes(by_name.values()),
     )
 
 
@@ -134,6 +151,7 @@ def read() -> Pools:
         None if tenants is None else TenantWeights.from_row(tenants),
         _closed(by_name.values()),
         _shares(by_name.values()),
+        _homes(by_name.values()),
     )
 
 
@@ -164,6 +182,15 @@ def _shares(pools: Iterable[Pool]) -> dict[str, TenantWeights]:
         if pool.tenants is not None:
             for queue in pool.queues:
                 found.setdefault(queue, pool.tenants)
+    return found
+
+
+def _homes(pools: Iterable[Pool]) -> dict[str, str]:
+    """Return the pool of each queue: the one that says how its tenants share, else the first."""
+    found: dict[str, str] = {}
+    for pool in sorted(pools, key=lambda one: (one.tenants is None, one.name)):
+        for queue in pool.queues:
+            found.setdefault(queue, pool.name)
     return found
 
 

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 from django.db.models.functions import Now
 
+from jobs import extensions
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.models import Lease, Worker
 from jobs.services import terms
 from jobs.services.audit import audited
-from jobs.services.lanes import reweigh
+from jobs.services.lanes import keep_scopes, reweigh
 from jobs.services.tell import Told, tell
 from scheduling.domain.errors import PoolInUse, PoolStatic
-from scheduling.domain.pool import DEFAULT, Pool
+from scheduling.domain.pool import DEFAULT, Pool, Scope
 from scheduling.models import Overload, PoolQueue, PoolRow
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools
@@ -77,6 +78,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     Conflict where another pool shares the tenants of one of its queues differently, PoolStatic.
     Locks: the version of the terms, then lanes.
     """
+    extensions.forget()  # tenants' own weights count in the shares, too
     with audited(caller, "pool.changed", pool.name) as data:
         terms.change()
         before = pool_cache.read()
@@ -99,20 +101,20 @@ def _refuse_static(name: str, pools: Pools) -> None:
 
 
 def refuse_contradiction(pool: Pool, pools: Pools) -> None:
-    """Let a queue's tenants share in one way: its lanes have one weight and one order."""
+    """Let a queue's tenants share in one way: its lanes have one weight, order and scope."""
     for other in pools.by_name.values():
         both = set(pool.queues) & set(other.queues)
-        if (
-            both
-            and other.name != pool.name
-            and pool.tenants is not None
-            and other.tenants is not None
-            and pool.tenants != other.tenants
-        ):
-            raise Conflict(
-                f"pool {other.name} lets the tenants of queue {min(both)} share differently",
-                details={"field": "tenant_fairness", "pool": other.name, "queue": min(both)},
+        if not both or other.name == pool.name or pool.tenants is None or other.tenants is None:
+            continue
+        where = {"field": "tenant_fairness", "pool": other.name, "queue": min(both)}
+        if pool.tenants != other.tenants:
+            problem = f"pool {other.name} lets the tenants of queue {min(both)} share differently"
+            raise Conflict(problem, details=where)
+        if pool.tenants.enabled and pool.tenants.scope is Scope.POOL:
+            problem = (
+                f"tenants share queue {min(both)} with the others of pool {other.name} already"
             )
+            raise Conflict(problem, details=where | {"field": "tenant_fairness.scope"})
 
 
 def _tell(before: Pool, after: Pool) -> None:
@@ -157,6 +159,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
 
     Raises NotFound, PoolStatic; PoolInUse while workers of it live, unless `force`.
     """
+    extensions.forget()
     with audited(caller, "pool.deleted", name):
         terms.change()
         before = pool_cache.read()
@@ -180,7 +183,15 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
 def _share(before: Pools, queues: Iterable[str]) -> None:
     """Give the lanes of queues the weights that hold now, where others held before."""
     after = pool_cache.read()
-    share(after, [one for one in queues if after.tenants_of(one) != before.tenants_of(one)])
+    share(
+        after,
+        [
+            one
+            for one in queues
+            if after.tenants_of(one) != before.tenants_of(one)
+            or after.way_of(one) != before.way_of(one)
+        ],
+    )
 
 
 def share(pools: Pools, queues: Sequence[str]) -> None:
@@ -188,3 +199,4 @@ def share(pools: Pools, queues: Sequence[str]) -> None:
     if queues:
         with pool_cache.standing(pools):
             reweigh(in_queues=queues)
+        keep_scopes(pools.scopes())

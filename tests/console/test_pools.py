@@ -14,17 +14,18 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from jobs.domain.claim import FetchRequest, PriorityScope, Strategy
-from jobs.models import Audit, Period
+from jobs.models import Audit, Period, TenantPeriod
 from jobs.services.fetch import fetch
 from jobs.services.fold import fold
 from jobs.services.heartbeat import Report, heartbeat
 from jobs.services.queues import pause
-from scheduling.domain.pool import Cost, TenantWeights
+from scheduling.domain.pool import Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Configuration, PoolRow
 from scheduling.services import configuration, pools
 from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.factories import stored
+from tests.scheduling.pools import of_tenant
 
 MINE = {
     "queues": {"a": 3, "b": 1}, "strategy": "weighted", "concurrency": 4,
@@ -162,6 +163,31 @@ def test_fs_10_1_detail_shows_queues_shares_turns_and_workers(console: Client) -
     Period.objects.all().delete()
 
 
+def test_fs_9_2_a_detail_shows_tenants_that_share_over_several_queues(console: Client) -> None:
+    define("p", queues=["a", "b"], tenant_fairness={"scope": "pool", "weights": {"red": 3}})
+    for tenant, queue in (("red", "a"), ("blue:x", "a"), ("blue:x", "b")):
+        of_tenant(tenant, 5, queue)
+    claim("p", 2)
+    minute = timezone.now().replace(second=0, microsecond=0)
+    for tenant, queue, started in (("red", "a", 3), ("blue:x", "b", 1), ("red", "other", 50)):
+        nothing = dict.fromkeys(("enqueued", "completed", "failed", "wait_ms", "run_ms"), 0)
+        TenantPeriod.objects.create(
+            tenant=tenant, span_s=60, at=minute, queue=queue, started=started, **nothing
+        )
+
+    page = words(text(console, url("pool", "p")))
+
+    assert "red 3, others 1 over all queues of a pool together" in page
+    assert "over the queues that count for this pool" in page
+    assert "red 3 3 75 % 75 %" in page
+    assert "blue:x 1 1 25 % 25 %" in page
+    define("p", queues=["a", "b"], tenant_fairness={"scope": "global"})
+    assert "over all queues that count together" in words(text(console, url("pool", "p")))
+    define("p", queues=["a", "b"])
+    assert "Tenants of several queues" not in text(console, url("pool", "p"))
+    TenantPeriod.objects.all().delete()
+
+
 def test_fs_8_detail_marks_queues_that_are_owed_paused_or_empty(console: Client) -> None:
     define("p", queues=["a", "b", "c", "d"], strategy="strict",
            starvation_prevention={"min_dispatch_ratio": 0.25})  # fmt: skip
@@ -227,7 +253,8 @@ def test_fs_10_1_b_form_makes_a_pool(console: Client) -> None:
     answer = console.post(
         url("pool_new"),
         form(queues="a 3\n\n  b\n", strategy="weighted", concurrency="7", isolated="on",
-             prevention="on", ratio="0.25", rotation="PT10S", tenants="blue 4\nx y 2"),
+             prevention="on", ratio="0.25", rotation="PT10S", tenants="blue 4\nx y 2",
+             over="pool"),
     )  # fmt: skip
 
     assert answer["Location"] == url("pool", "mail")
@@ -238,6 +265,7 @@ def test_fs_10_1_b_form_makes_a_pool(console: Client) -> None:
     assert made.prevention.rotation_ms == 10_000
     assert made.tenants is not None
     assert (made.tenants.weights, made.tenants.default) == ({"blue": 4, "x y": 2}, 1)
+    assert made.tenants.scope is Scope.POOL
     entry = Audit.objects.get()
     assert (entry.action, entry.target, entry.actor) == (
         "pool.changed", "mail", "console:operator",
@@ -289,6 +317,12 @@ def test_form_empties_what_is_emptied(console: Client) -> None:
         ({"tenants": "blue"}, "tenants", "Must have a name and a weight on each line, not “blue”."),
         ({"tenants": "blue x"}, "tenants", "Weight of blue must be an integer"),
         ({"default": "-1"}, "default", "Must be an integer"),
+        ({"over": "all"}, "over", "Must be one of queue, pool, global, not “all”."),
+        (
+            {"over": "pool", "sharing": "time"},
+            "sharing",
+            "Must be dispatch with scope pool, not “duration”.",
+        ),
         ({"tenants": "blue 5", "queues": "a"}, "tenants", ""),  # mine shares a by other weights
     ],
 )
@@ -331,7 +365,7 @@ def test_configuration_is_shown_and_changed(console: Client) -> None:
     assert "round-robin one job of each queue in turn" in words(text(console, url("pools")))
 
     fields = {"strategy": "strict", "tenants": "blue 3", "default": "2"}
-    fields |= {"sharing": "time", "scope": "global"}
+    fields |= {"sharing": "time", "over": "queue", "scope": "global"}
     answer = console.post(url("pools"), fields)
 
     assert answer["Location"] == url("pools")

@@ -21,10 +21,12 @@
 -- than it runs, and keeps count of them itself; p_terms the version of the terms that all this
 -- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`; p_caller
 -- the tenant that the caller is bound to (null: none), whose a worker is that it is the first to name.
+-- p_scopes has by position of p_queues over what tenants share beyond the queue (null: over nothing,
+-- and as a whole: nowhere); see ADR 0018.
 --
 -- Locks, in this order: the worker (waited for, only while it is put into a pool or where its load
--- decides), the pool or what else takes turns (exclusive; waited for), what p_awaits names (waited
--- for; nothing else is from then on), a queue's limit
+-- decides), the pool or what else takes turns (exclusive; waited for), scopes (exclusive, in order;
+-- waited for), what p_awaits names (waited for; nothing else is from then on), a queue's limit
 -- (exclusive; waited for while nothing but the pool is held, else tried), lanes (SKIP LOCKED; a
 -- limited lane alone is waited for while no other can be held), limits of lanes (exclusive, tried),
 -- ready rows (SKIP LOCKED), stripes of emptied lanes (exclusive, tried). Where tenants are served in
@@ -50,7 +52,7 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     p_prefetches boolean, p_terms bigint, p_awaits bigint, p_turns text, p_strategy smallint,
     p_weights float8[], p_ratio float8, p_rotation_ms bigint, p_is_global boolean,
     p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[],
-    p_declared bigint, p_refuses boolean, p_caller text
+    p_declared bigint, p_refuses boolean, p_caller text, p_scopes text[]
 ) RETURNS TABLE (
     id uuid, type text, queue text, tenant text, lane_id bigint, seq bigint, priority smallint,
     version text, args text, meta text, attributes text, max_attempts int, timeout_ms bigint,
@@ -131,8 +133,10 @@ DECLARE
     v_busy_rank smallint;  -- the priority of lanes that others are at work on
     v_awaits bigint;
     v_capped boolean;
+    v_scope text;  -- over what tenants share beyond the queue
     v_ordered boolean;  -- jobs go by their `seq`, whosever they are
     v_gives int[];
+    v_asks int[];  -- of which v_gives are there, of a scope
     v_empty bigint[];
     v_behind bigint[];
     v_ids bigint[];
@@ -227,6 +231,15 @@ BEGIN
         IF v_keeps THEN
             PERFORM pg_advisory_xact_lock(20266601, hashtext(p_turns));
         END IF;
+    END IF;
+    IF p_scopes IS NOT NULL AND v_need > 0 THEN
+        -- What tenants got is read and added to by one claim at a time.
+        PERFORM pg_advisory_xact_lock(20266621, s.key)
+           FROM (SELECT DISTINCT hashtext(x) AS key FROM unnest(p_scopes) AS x
+                  WHERE x IS NOT NULL ORDER BY 1) AS s;
+        v_now := clock_timestamp();
+    END IF;
+    IF v_takes_turns THEN
         v_now := clock_timestamp();
         SELECT o.is_open, o.keys, o.ranks INTO v_is_open, v_keys, v_level_ranks
           FROM ojs_open(p_queues, p_tenant, p_routes, p_low_ranks, p_low_vts, p_strategy = 3,
@@ -285,6 +298,7 @@ BEGIN
         FOR i IN v_first .. cardinality(p_queues) LOOP
             EXIT WHEN v_need <= 0;
             q := p_queues[i];
+            v_scope := p_scopes[i];
             v_quota := v_need;
             v_before := v_need;
             v_queue_limits := NULL;
@@ -344,7 +358,9 @@ BEGIN
                 LOOP
                     v_held := true;  -- by id alone: one that has changed is locked and told of, too
                     UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL,
-                                             vt = ojs_rejoin(l)
+                                             vt = ojs_rejoin(l),
+                                             paid = CASE WHEN l.scope IS NULL THEN 0 ELSE
+                                                    ojs_served(l.scope, l.rank, l.tenant) END
                      WHERE l.ctid = r.place AND r.until <= v_now;
                 END LOOP;
 
@@ -471,6 +487,13 @@ BEGIN
                     END IF;
 
                     v_alone := v_lanes = 1;
+                    IF v_scope IS NOT NULL AND p_tenant IS NULL AND NOT v_ordered
+                       AND (v_lanes > 1 OR v_held)
+                    THEN
+                        v_held := true;
+                        v_vt := coalesce(ojs_settle(v_scope, q, v_rank, v_vt, v_quota, v_barren, v_shut,
+                                                    p_routes), v_vt);
+                    END IF;
                     v_locked := false;
                     v_rest := NULL;
                     IF v_ordered THEN
@@ -559,7 +582,10 @@ BEGIN
                                        FOR NO KEY UPDATE SKIP LOCKED) AS s;
                         END IF;
                         v_locked := v_lanes > 0;
-                        IF p_tenant IS NULL AND v_lanes < v_quota AND NOT v_alone THEN
+                        -- Of a scope there is no other claim, and lanes may be far from the first one.
+                        IF p_tenant IS NULL AND v_lanes < v_quota AND NOT v_alone
+                           AND v_scope IS NULL
+                        THEN
                             SELECT array_agg(c.id), max(c.vt) INTO v_rest, v_level
                               FROM (SELECT l.id, l.vt FROM ojs_lane AS l
                                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -617,8 +643,8 @@ BEGIN
                         END IF;
                     END IF;
 
-                    v_owes := NOT v_ordered AND (NOT v_locked AND cardinality(v_near) > 1
-                                                 OR v_rest IS NOT NULL);
+                    v_owes := NOT v_ordered AND v_scope IS NULL
+                              AND (NOT v_locked AND cardinality(v_near) > 1 OR v_rest IS NOT NULL);
                     v_paid := '{}';
                     IF v_locked AND NOT v_alone THEN
                         FOR r IN DELETE FROM ojs_debt AS t WHERE t.lane_id = ANY (v_ids)
@@ -743,6 +769,37 @@ BEGIN
                 END;
 
                 SELECT coalesce(sum(t), 0) INTO v_want FROM unnest(v_takes) AS t;
+                IF i = 0 AND p_scopes IS NOT NULL THEN
+                    PERFORM ojs_spend((SELECT array_agg(p_scopes[x.spot] ORDER BY x.k)
+                                         FROM unnest(v_spots) WITH ORDINALITY AS x (spot, k)),
+                                      v_ranks, v_tenants, v_takes, v_weights);
+                    v_held := true;
+                ELSIF v_scope IS NOT NULL AND v_want > 0 THEN
+                    -- The jobs are locked now, so that each lane gives what is charged here, and no more
+                    -- of those that come meanwhile.
+                    SELECT array_agg(h.jobs ORDER BY u.position) INTO v_gives
+                      FROM unnest(v_ids, v_takes, v_lows)
+                           WITH ORDINALITY AS u (lane, n, low, position)
+                     CROSS JOIN LATERAL (
+                           SELECT count(*)::int AS jobs
+                             FROM (SELECT 1 FROM ojs_ready AS z
+                                    WHERE z.lane_id = u.lane
+                                      AND z.seq >= CASE WHEN v_hinted THEN
+                                                   greatest(u.low, (SELECT lo.seq
+                                                       FROM unnest(p_low_lanes, p_low_seqs)
+                                                            AS lo (lane, seq)
+                                                      WHERE lo.lane = u.lane LIMIT 1)) - 128
+                                                   ELSE 0 END
+                                      AND ojs_fresh(z.expires_at, v_now)
+                                    ORDER BY z.lane_id, z.seq LIMIT u.n
+                                      FOR UPDATE SKIP LOCKED) AS locked) AS h;
+                    PERFORM ojs_spend(array_fill(v_scope, ARRAY[v_lanes]),
+                                      array_fill(v_rank, ARRAY[v_lanes]),
+                                      v_tenants, v_gives, v_weights);
+                    v_held := true;  -- what tenants got, which whoever ends the scope waits for
+                    v_asks := v_takes;
+                    v_takes := v_gives;
+                END IF;
                 v_got := 0;
                 IF v_want > 0 OR cardinality(v_paid) > 0 THEN  -- what was owed is charged in any case
                     RETURN QUERY
@@ -829,6 +886,8 @@ BEGIN
                     ), u AS (
                         UPDATE ojs_lane AS l
                            SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
+                               paid = CASE WHEN v_scope IS NULL THEN l.paid
+                                           ELSE l.paid + n.jobs / l.weight END,
                                low = greatest(l.low, n.low)
                           FROM (SELECT count(d.seq) AS jobs, max(d.seq) AS low,
                                        v_places[d.position] AS place, v_vts[d.position] AS vt
@@ -852,6 +911,8 @@ BEGIN
                      ORDER BY b.tag, b.position;
                     GET DIAGNOSTICS v_got = ROW_COUNT;
                 END IF;
+                v_takes := coalesce(v_asks, v_takes);
+                v_asks := NULL;
 
                 IF v_ordered THEN
                     -- Which lane is next goes by the first job of each; of jobs in the hands of others

@@ -1,8 +1,8 @@
 -- ojs_explain: what a claim would find about one job now, as one JSON object; reads only.
 --
--- It goes by the claim's own words (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage, ojs_joined)
--- and takes the lanes in the claim's order, under the claim's planner settings: lanes with the same
--- virtual time come as their index holds them. A test compares both in random stores.
+-- It goes by the claim's own words (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage, ojs_joined,
+-- ojs_raised) and takes the lanes in the claim's order, under the claim's planner settings: lanes with
+-- the same virtual time come as their index holds them. A test compares both in random stores.
 --
 -- Parameters: p_most bounds what is counted and looked at in each lane, p_lanes how many lanes are;
 -- a worker that was silent for p_silence_ms is not alive; rates are of the last p_minutes.
@@ -126,20 +126,33 @@ BEGIN
     -- The claim first opens lanes whose limit has opened by itself: see ojs_claim.
     WITH opens AS MATERIALIZED (
         SELECT row_number() OVER () AS n, o.*
-          FROM (SELECT l.id, l.rank, l.vt, l.weight, l.ordered, l.timed,
+          FROM (SELECT l.id, l.rank, l.weight, l.ordered, l.timed, l.scope,
+                       l.vt + CASE WHEN l.scope IS NULL THEN 0 ELSE
+                              greatest(ojs_served(l.scope, l.rank, l.tenant) - l.paid, 0) END AS vt,
                        ojs_offered(l.active, NULL, l.paused) AS is_offered
                   FROM ojs_lane AS l
                  WHERE l.queue = v_lane.queue AND l.blocked_until <= v_now
                  ORDER BY l.queue, l.blocked_until LIMIT 100) AS o
-    ), lanes AS (
-        SELECT row_number() OVER () AS n, false AS reopens, o.*
-          FROM (SELECT l.id, l.rank, l.vt, l.weight FROM ojs_lane AS l
+    ), waits AS (
+        SELECT row_number() OVER (ORDER BY o.id) AS n, o.*,
+               CASE WHEN o.scope IS NOT NULL THEN ojs_served(o.scope, o.rank, o.tenant) END AS served
+          FROM (SELECT l.id, l.rank, l.vt, l.weight, l.scope, l.tenant, l.paid FROM ojs_lane AS l
                  WHERE l.queue = v_lane.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                    AND l.rank <= v_lane.rank
                  ORDER BY l.queue, l.rank, l.vt LIMIT p_lanes) AS o
+    ), lanes AS (
+        -- the claim raises those of a scope before it goes by them: see ojs_settle
+        SELECT w.n, false AS reopens, w.id, w.rank,
+               CASE WHEN w.scope IS NULL THEN w.vt ELSE ojs_raised(
+                   w.vt, w.paid, w.weight, w.served,
+                   min(w.vt + greatest(w.served - w.paid, 0)) OVER (PARTITION BY w.rank)) END AS vt,
+               w.weight
+          FROM waits AS w
          UNION ALL
         SELECT p_lanes + o.n, true, o.id, o.rank,
                CASE WHEN o.ordered THEN o.vt ELSE ojs_joined(o.vt, o.weight, o.timed, coalesce(
+                   CASE WHEN o.scope IS NOT NULL
+                        THEN ojs_present_shared(o.scope, v_lane.queue, o.rank) END,
                    (SELECT m.vt FROM ojs_lane AS m
                      WHERE m.queue = v_lane.queue AND m.rank = o.rank
                        AND ojs_offered(m.active, m.blocked_by, m.paused)
@@ -156,9 +169,7 @@ BEGIN
       INTO v_ids, v_ranks, v_vts, v_weights, v_reopen, v_vt, v_more
       FROM lanes AS l;
     -- a lane that is held back comes in at the present virtual time, once it is offered
-    v_vt := coalesce(v_vt, CASE WHEN v_lane.ordered THEN v_seq ELSE
-                           ojs_joined(v_lane.vt, v_lane.weight, v_lane.timed,
-                                      ojs_present(v_lane.queue, v_lane.rank)) END);
+    v_vt := coalesce(v_vt, CASE WHEN v_lane.ordered THEN v_seq ELSE ojs_rejoin(v_lane) END);
     v_upto := CASE WHEN v_lane.ordered THEN v_seq ELSE v_vt + v_own / v_lane.weight END;
 
     FOR k IN 1 .. coalesce(cardinality(v_ids), 0) LOOP

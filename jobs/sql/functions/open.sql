@@ -12,14 +12,19 @@ CREATE OR REPLACE FUNCTION ojs_open(
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_most int := greatest(100, 10000 / cardinality(p_queues));
+    v_paused text[];
 BEGIN
+    -- at an index of the few that are, instead of a row of each
+    v_paused := ARRAY(SELECT u.name FROM ojs_queue AS u
+                       WHERE u.name = ANY (p_queues) AND u.paused_at IS NOT NULL);
     IF p_tenant IS NULL THEN
-        SELECT array_agg(u.paused_at IS NULL AND coalesce(
+        SELECT array_agg(x.queue <> ALL (v_paused) AND coalesce(
+                   CASE WHEN p_low_ranks[x.i] IS NOT NULL THEN
                    (SELECT true FROM ojs_lane AS l
                      WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                        AND (l.rank, l.vt) >= (p_low_ranks[x.i], p_low_vts[x.i])
                        AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                     ORDER BY l.queue, l.rank, l.vt LIMIT 1),
+                     ORDER BY l.queue, l.rank, l.vt LIMIT 1) END,
                    (SELECT true FROM ojs_lane AS l
                      WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                        AND (p_routes IS NULL OR l.route = ANY (p_routes))
@@ -29,10 +34,9 @@ BEGIN
                      ORDER BY l.queue, l.blocked_until LIMIT 1),
                    false) ORDER BY x.i)
           INTO is_open
-          FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i)
-          LEFT JOIN ojs_queue AS u ON u.name = x.queue;
+          FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i);
     ELSE
-        SELECT array_agg(u.paused_at IS NULL AND coalesce(
+        SELECT array_agg(x.queue <> ALL (v_paused) AND coalesce(
                    (SELECT true FROM ojs_lane_key AS k JOIN ojs_lane AS l ON l.id = k.id
                      WHERE k.tenant = p_tenant AND k.queue = x.queue
                        AND (p_routes IS NULL OR k.route = ANY (p_routes))
@@ -40,8 +44,7 @@ BEGIN
                        AND (l.blocked_by IS NULL OR l.blocked_until <= v_now) LIMIT 1),
                    false) ORDER BY x.i)
           INTO is_open
-          FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i)
-          LEFT JOIN ojs_queue AS u ON u.name = x.queue;
+          FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i);
     END IF;
     IF p_ranks AND p_tenant IS NULL THEN
         SELECT array_agg(CASE WHEN x.is_open THEN least(coalesce(

@@ -1,7 +1,8 @@
 -- ojs_rejoin: the virtual time at which a lane that was empty or held back is offered (again).
 -- Where tenants share by weight see ojs_joined. Where they are served
 -- in order (`ordered`) it is the `seq` of the lane's first job, or one below those to come: the jobs
--- of the statement that wakes the lane may not be stored yet.
+-- of the statement that wakes the lane may not be stored yet. Of a lane of a scope `paid` is set with
+-- it, to ojs_served: what its tenant gets in other queues is charged from then on.
 CREATE OR REPLACE FUNCTION ojs_rejoin(p_lane ojs_lane) RETURNS float8
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN p_lane.ordered
@@ -9,6 +10,11 @@ LANGUAGE sql STABLE AS $$
                                 WHERE z.lane_id = p_lane.id AND z.seq >= p_lane.low - 128
                                 ORDER BY z.lane_id, z.seq LIMIT 1),
                               (SELECT s.last_value FROM ojs_ready_seq_seq AS s))
-                ELSE ojs_joined(p_lane.vt, p_lane.weight, p_lane.timed,
-                                ojs_present(p_lane.queue, p_lane.rank)) END
+                WHEN p_lane.scope IS NULL
+                THEN ojs_joined(p_lane.vt, p_lane.weight, p_lane.timed,
+                                ojs_present(p_lane.queue, p_lane.rank))
+                ELSE ojs_joined(p_lane.vt + greatest(ojs_served(p_lane.scope, p_lane.rank,
+                                                                p_lane.tenant) - p_lane.paid, 0),
+                                p_lane.weight, p_lane.timed,
+                                ojs_present_shared(p_lane.scope, p_lane.queue, p_lane.rank)) END
 $$

@@ -16,7 +16,9 @@ BEGIN
                  ORDER BY l.id FOR NO KEY UPDATE
     LOOP
         UPDATE ojs_lane AS l
-           SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l)
+           SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l),
+               paid = CASE WHEN l.scope IS NULL THEN 0
+                           ELSE ojs_served(l.scope, l.rank, l.tenant) END
          WHERE l.id = lane.id;
         PERFORM pg_notify('ojs_ready', lane.queue);
         freed := freed + 1;

@@ -33,7 +33,9 @@ BEGIN
         FOR lane IN SELECT l.id, l.queue FROM ojs_lane AS l
                      WHERE l.id = ANY (p_lanes) AND NOT l.active ORDER BY l.id
         LOOP
-            UPDATE ojs_lane AS l SET active = true, vt = ojs_rejoin(l)
+            UPDATE ojs_lane AS l SET active = true, vt = ojs_rejoin(l),
+               paid = CASE WHEN l.scope IS NULL THEN 0
+                           ELSE ojs_served(l.scope, l.rank, l.tenant) END
              WHERE l.id = lane.id AND NOT l.active;
             IF FOUND THEN
                 PERFORM pg_notify('ojs_ready', lane.queue);

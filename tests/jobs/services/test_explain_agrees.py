@@ -88,8 +88,8 @@ def hold_lane(number: int) -> None:
 
 def boost(tenant: int, by: int) -> None:
     """Let the jobs of a tenant count for more, or less."""
-    found = Lane.objects.filter(tenant=TENANTS[tenant]).values_list("id", "weight")
-    queries.reweigh({lane: Share(weight, boost=by) for lane, weight in found})
+    found = Lane.objects.filter(tenant=TENANTS[tenant]).values_list("id", "weight", "scope")
+    queries.reweigh({lane: Share(weight, Way(scope=scope), by) for lane, weight, scope in found})
 
 
 def end_some(number: int) -> None:

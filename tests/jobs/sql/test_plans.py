@@ -90,7 +90,7 @@ GROWING = {
     for name in (
         "job", "ready", "lease", "later", "finished", "event", "progress", "period", "duration",
         "latency", "tenant_period", "dispatch_period", "audit", "unique", "bulk_answer",
-        "result_expiry", "archived_job",
+        "result_expiry", "archived_job", "served",
     )
 }  # fmt: skip
 FEW = 250  # rows of a small table, or index entries, that a call on ten jobs may read
@@ -152,6 +152,7 @@ MAY_READ: dict[str, int] = {
     "unblock": 20_000,  # lanes
     "unique_jobs": SOME,  # what a list looks at
     "vitals": SOME,  # workers and queues
+    "claim of a scope": SOME,  # lanes whose tenants got jobs elsewhere, some hundreds at most
     "claim by depth": 30_000,  # counts what waits, up to its bound
     "reweigh": 20_000,  # lanes
     "weigh": 20_000,  # lanes of the tenant, active jobs
@@ -222,6 +223,12 @@ def claim_by_turns(
         "p", strategy, (1.0, 2.0, 3.0), ratio, None if ratio is None else 30_000, is_global
     )
     plan = ClaimPlan(queues, BATCH, turns=turns)
+    queries.claim(plan, queries.Claimer("w900"), 1000, queries.Hints())
+
+
+def claim_of_a_scope() -> None:
+    """Claim where tenants share over several queues, and have got jobs in others."""
+    plan = ClaimPlan(SPARE, BATCH, scopes=dict.fromkeys(SPARE, "s"))
     queries.claim(plan, queries.Claimer("w900"), 1000, queries.Hints())
 
 
@@ -355,6 +362,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "claim by priority": lambda: claim_by_turns(
         Strategy.STRICT, queues=("q3", "q4", "q0"), is_global=True
     ),
+    "claim of a scope": claim_of_a_scope,
     "claim after a limit": lambda: claim_after(1_000_009),
     "claim after a lane": lambda: claim_after(-LANE),
     "claim of a worker": claim_bounded,

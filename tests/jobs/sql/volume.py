@@ -64,6 +64,9 @@ WITH key AS (
     RETURNING id, queue, priority, tenant
 )
 INSERT INTO ojs_lane (id, queue, priority, tenant) SELECT id, queue, priority, tenant FROM key;
+INSERT INTO ojs_served (scope, rank, tenant, cost)
+SELECT 's', r, 't' || n, 3 * (n %% 50 = 0)::int
+  FROM generate_series(0, 9_999) AS n, generate_series(-1, 1) AS r;
 INSERT INTO ojs_worker (id, last_heartbeat_at, dead_at)
 SELECT 'w' || n, now() - interval '1 hour' * (n < 20)::int, CASE WHEN n < 10 THEN now() END
   FROM generate_series(0, %(workers)s - 1) AS n;

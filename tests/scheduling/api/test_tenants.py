@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from jobs import queries
 from jobs.models import Lane, Ready
 from jobs.services import lanes
 from jobs.services.enqueue import enqueue
 from jobs.services.fetch import low_water
 from scheduling.services.orders import reconcile
+from tenancy.domain.tenant import Definition
+from tenancy.models import Tenant
+from tenancy.services.tenants import put as put_tenant
 from tests.factories import DraftFactory
 from tests.scheduling.pools import get, put, refused, send, taken
 
@@ -197,3 +201,113 @@ def test_fs_9_two_pools_of_a_queue_cannot_differ_in_it() -> None:
     answer = send("PUT", "admin/pools/o", {"queues": ["q"], "tenant_fairness": {"enabled": True}})
 
     assert refused(answer, 409, "conflict")["queue"] == "q"
+
+
+# --- over several queues --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["pool", "global"])
+def test_fs_9_2_a_shares_may_be_over_several_queues(scope: str) -> None:
+    put("p", "a", "b", tenant_fairness={"scope": scope, "weights": {"A": 2}})
+    of_tenant(*"A" * 40 + "B" * 40, queue="a")
+    of_tenant(*"B" * 40, queue="b")
+
+    assert get("admin/pools/p")["tenant_fairness"]["scope"] == scope
+    found = Counter("".join(tenants(3, pool="p") for _ in range(12)))
+    assert abs(found["A"] - 18) <= 3  # all of the first queue: the other has none of A
+
+
+@pytest.mark.parametrize("scope", ["queues", "", 1, [], {}, True])
+def test_fs_9_2_a_no_other_scope_is_known(scope: object) -> None:
+    body = {"tenant_fairness": {"scope": scope}}
+    for path, more in (("pools/p", {"queues": ["q"]}), ("scheduling/config", {})):
+        answer = send("PUT", f"admin/{path}", {**body, **more})
+
+        found = refused(answer, 422)
+        assert found["field"] == "tenant_fairness.scope"
+        assert found["expected"] == "must be one of queue, pool, global"
+
+
+@pytest.mark.parametrize("scope", ["pool", "global"])
+def test_20_4_durations_are_refused_where_tenants_share_over_several_queues(scope: str) -> None:
+    body = {"tenant_fairness": {"scope": scope, "cost": "duration"}}
+    for path, more in (("pools/p", {"queues": ["q"]}), ("scheduling/config", {})):
+        answer = send("PUT", f"admin/{path}", {**body, **more})
+
+        found = refused(answer, 422, "unsupported")
+        assert found["field"] == "tenant_fairness.cost"
+        assert found["expected"] == f"must be dispatch with scope {scope}"
+
+
+def test_fs_9_two_pools_cannot_both_count_a_queue_nor_differ_in_the_scope() -> None:
+    put("p", "q", "r", tenant_fairness={"scope": "pool"})
+
+    for scope, field in (("pool", "tenant_fairness.scope"), ("global", "tenant_fairness")):
+        body = {"queues": ["r", "s"], "tenant_fairness": {"scope": scope}}
+        found = refused(send("PUT", "admin/pools/o", body), 409, "conflict")
+        assert (found["field"], found["pool"], found["queue"]) == (field, "p", "r")
+    put("o", "r", "s")  # one that says nothing may have the queue, too
+    put("g", "s", "t", tenant_fairness={"scope": "global"})
+    put("h", "t", tenant_fairness={"scope": "global"})
+
+
+def test_fs_9_in_order_a_scope_waits_until_tenants_share_again() -> None:
+    put("p", "a", "b", tenant_fairness={"enabled": False, "scope": "pool"})
+    of_tenant(*"AAB", queue="a")
+    assert set(Lane.objects.values_list("ordered", "scope")) == {(True, None)}
+
+    assert get("admin/pools/p")["tenant_fairness"]["scope"] == "pool"
+    put("p", "a", "b", status=200, tenant_fairness={"scope": "pool"})
+    assert set(Lane.objects.values_list("ordered", "scope")) == {(False, "p")}
+    assert Counter(tenants(3, pool="p")) == {"A": 2, "B": 1}
+
+
+@override_settings(
+    OJS_SCHEDULING={
+        "POOLS": [{"name": "s", "queues": ["a", "b"], "tenant_fairness": {"scope": "pool"}}]
+    }
+)
+def test_fs_9_2_a_a_scope_of_the_settings_counts_for_lanes_from_before() -> None:
+    of_tenant(*"A" * 30 + "B" * 30, queue="a")
+    of_tenant(*"B" * 30, queue="b")
+    Lane.objects.update(scope=None)
+
+    assert reconcile() == 2
+    assert reconcile() == 0
+
+    found = Counter("".join(tenants(1, pool="s") for _ in range(30)))
+    assert abs(found["A"] - found["B"]) <= 2
+
+
+@override_settings(
+    OJS_SCHEDULING={
+        "POOLS": [{"name": "s", "queues": ["a"], "tenant_fairness": {"weights": {"A": 3}}}]
+    }
+)
+def test_fs_9_2_a_weights_of_the_settings_count_for_lanes_from_before() -> None:
+    of_tenant(*"AB", queue="a")
+    of_tenant(*"AB", queue="b")
+    Lane.objects.update(weight=2)  # of pools of the settings before
+
+    assert reconcile() == 2
+    assert reconcile() == 0
+
+    assert dict(Lane.objects.values_list("tenant", "weight").filter(queue="a")) == {"A": 3, "B": 1}
+    assert set(Lane.objects.values_list("weight", flat=True).filter(queue="b")) == {1}
+    Lane.objects.filter(tenant="A").update(weight=1)  # by a process that goes by older ones
+    assert reconcile() == 1
+    assert dict(Lane.objects.values_list("tenant", "weight").filter(queue="a")) == {"A": 3, "B": 1}
+
+
+def test_fs_9_2_a_a_pool_shares_by_weights_that_another_process_gave_tenants() -> None:
+    put_tenant("A", Definition(weight=2))
+    of_tenant(*"AB")
+    assert dict(Lane.objects.values_list("tenant", "weight")) == {"A": 2, "B": 1}
+    Tenant.objects.filter(id="A").update(fairness_weight=5)  # this process remembers 2
+    Lane.objects.filter(tenant="A").update(weight=5)
+    queries.raise_terms()
+
+    put("p", "q", tenant_fairness={"weights": {"B": 3}})
+
+    assert dict(Lane.objects.values_list("tenant", "weight")) == {"A": 5, "B": 3}
+    assert reconcile() == 0

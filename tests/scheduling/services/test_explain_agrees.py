@@ -25,7 +25,9 @@ from scheduling import models
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.factories import stored_ids
-from tests.jobs.services.test_explain_agrees import QUEUE, STEPS, end_some, explained
+from tests.jobs.services import test_explain_agrees as core
+from tests.jobs.services.test_explain_agrees import QUEUE, STEPS, TENANTS, end_some, explained
+from tests.scheduling.pools import of_tenant
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -124,6 +126,34 @@ def agree() -> bool:
         if taken:
             return True
     return False
+
+
+def serve_elsewhere(tenant: int, number: int, priority: int) -> None:
+    """Let a tenant get jobs of another queue of the pool."""
+    of_tenant(TENANTS[tenant], number, "x", priority)
+    claim("p", number, "x")
+
+
+def test_20_5_what_is_next_where_tenants_share_over_several_queues_is_taken() -> None:
+    core.seen.clear()
+    elsewhere = st.tuples(
+        st.just(serve_elsewhere), st.integers(0, 2), st.integers(1, 6), st.sampled_from([0, 0, 5])
+    )
+
+    @settings(SETTINGS, max_examples=30)
+    @example([(core.store, 9, n, 0, 0) for n in range(3)] + [(serve_elsewhere, 1, 5, 0)])
+    @given(st.lists(st.one_of(STEPS, elsewhere), min_size=4, max_size=24))
+    def in_store(steps: list[tuple[Any, ...]]) -> None:
+        reset()
+        define("p", queues=[QUEUE, "x"], tenant_fairness={"scope": "pool"})
+        for run, *arguments in steps:
+            run(*arguments)
+        for _ in range(4):
+            if core.agree() is None:
+                break
+
+    in_store()
+    assert {"certain", "equals", "nothing", "limit closed"} <= core.seen.keys()
 
 
 def known() -> set[str]:

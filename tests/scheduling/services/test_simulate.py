@@ -100,6 +100,25 @@ def test_tenants_share_by_their_weights() -> None:
     assert abs(found.after.tenants["x"].share - 0.8) <= 0.02
 
 
+def test_fs_9_2_a_weights_and_scopes_of_pools_may_be_tried() -> None:
+    who = [("a", "x"), ("a", "y"), ("b", "y")]
+    work = overloaded("a", "b", jobs=[
+        {"queue": q, "tenant": t, "arrivals": {"burst": 300}, "runs": "500ms"} for q, t in who
+    ])  # fmt: skip
+    pool = {"queues": ["a", "b"]}
+    weighed = {**pool, "tenant_fairness": {"weights": {"x": 3}}}
+    together = {**pool, "tenant_fairness": {"scope": "pool"}}
+
+    for tried, share in ((pool, 1 / 4), (weighed, 3 / 8), (together, 1 / 2)):
+        found = compared(
+            {**work, "pools": {"p": tried}}, pools={"p": {**tried, "strategy": "weighted"}}
+        )
+
+        assert abs(found.before.tenants["x"].share - share) <= 0.02
+        assert found.after is not None
+        assert abs(found.after.tenants["x"].share - share) <= 0.02
+
+
 def test_the_cap_of_a_pool_and_the_limit_of_a_queue_hold_in_virtual_time() -> None:
     found = compared(
         overloaded("a", slots=10),
