@@ -32,9 +32,10 @@ MORE = (  # behind one entry: all of them do not fit
     ("system", "System"),
 )
 # pages of `is_global` views, and what others take than to see jobs
-OF_ALL = {"pools", "tenants", "workers", "schemas", "audit", "api_keys", "system"}
+OF_ALL = {"pools", "tenants", "workers", "schemas", "versions", "audit", "api_keys", "system"}
 NEEDS = {
     "schemas": "ojs_versioning.view_schema",
+    "versions": "ojs_versioning.view_routing",
     "webhooks": "ojs_webhooks.view_subscription",
     "audit": "ojs_jobs.view_audit",
     "workers": "ojs_jobs.view_worker",
