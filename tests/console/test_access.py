@@ -9,7 +9,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.db import DatabaseError, transaction
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
-from django_q.models import Task
+from django_q.models import OrmQ, Task
 
 from console.access import Guarded
 from console.actions import ACTIONS
@@ -73,6 +73,7 @@ def log_in(store: None) -> Iterator[LogIn]:
 
     yield make
     User.objects.all().delete()
+    OrmQ.objects.all().delete()  # what the actions handed over
 
 
 def least(route: URLPattern, path: str, method: str) -> Role:

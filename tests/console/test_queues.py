@@ -22,6 +22,11 @@ expect.set_options(timeout=WAIT_MS)
 WAITING = ["available", "scheduled", "pending", "retryable"]
 
 
+@pytest.fixture(autouse=True)
+def _without_tasks(store: None) -> None:
+    OrmQ.objects.all().delete()  # of other tests
+
+
 def run_purges() -> list[str]:
     """Do what the cluster does; returns what each task told."""
     told: list[str] = []
