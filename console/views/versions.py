@@ -21,6 +21,7 @@ class Versions(Page):
 
     template_name = "ojs/console/versions.html"
     permission_required = "ojs_versioning.view_routing"
+    is_global = True
     section, title = "versions", "Versions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -43,6 +44,7 @@ class VersionsOfType(Page):
 
     template_name = "ojs/console/versions_of_type.html"
     permission_required = "ojs_versioning.view_routing"
+    is_global = True
     section = "versions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

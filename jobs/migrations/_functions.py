@@ -8,7 +8,7 @@ ORDER = (
     "time", "queue_of", "offered", "fresh", "in_force", "make_queues", "loads", "present", "joined",
     "served", "present_shared", "raised", "rejoin", "known", "wake", "release", "usage", "room",
     "unique_hits", "unique_pass", "open", "turns", "turn_now", "turn_keys", "turn_keep", "in_order",
-    "settle", "spend", "claim", "explain", "outlook", "tenant_labels", "reduced",
+    "settle", "spend", "claim", "explain", "outlook", "tenant_labels", "reduced", "audit_kept",
 )  # fmt: skip
 
 
