@@ -5,8 +5,8 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parent.parent / "sql" / "functions"
 ORDER = (
-    "time", "queue_of", "offered", "fresh", "in_force", "make_queues", "loads", "present", "joined",
-    "rejoin", "known", "wake", "release", "usage", "room", "unique_hits", "unique_pass", "open",
+    "time", "fingerprint", "matches", "queue_of", "offered", "fresh", "in_force", "make_queues",
+    "loads", "present", "joined", "rejoin", "known", "wake", "release", "usage", "room", "unique_hits", "unique_pass", "open",
     "turns", "turn_now", "turn_keys", "turn_keep", "in_order", "claim", "explain", "outlook",
     "tenant_labels", "reduced",
 )  # fmt: skip
