@@ -1,12 +1,16 @@
 """What every page has: login, permission, navigation."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.apps import apps
 from django.contrib.auth.mixins import LoginRequiredMixin, PermissionRequiredMixin
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.views.generic import TemplateView
+
+from console.callers import caller_of
+
+SAFE = {"GET", "HEAD", "OPTIONS"}
 
 NAVIGATION = (
     ("overview", "Overview"),
@@ -23,6 +27,7 @@ NAVIGATION = (
 MORE = (  # behind one entry: all of them do not fit
     ("versions", "Versions"),
     ("schemas", "Schemas"),
+    ("operations", "Operations"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
@@ -46,12 +51,30 @@ def present(pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
+def may(request: HttpRequest, *permissions: str) -> bool:
+    """Tell whether whoever is logged in may use permissions here."""
+    return bool(request.user.has_perms(permissions))
+
+
 class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
     """A page for those who may see jobs; `section` is its name in the navigation."""
 
     permission_required = "ojs_jobs.view_job"
+    permission_to_post: ClassVar[str | tuple[str, ...]] = ()  # empty: what reading takes
     section = ""
     title = ""
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant whose things alone may be shown; None: all."""
+        return caller_of(self.request).tenant
+
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Return what the method takes."""
+        if self.request.method not in SAFE and self.permission_to_post:
+            posting = self.permission_to_post
+            return (posting,) if isinstance(posting, str) else posting
+        return tuple(super().get_permission_required())
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add what the frame of the page shows."""

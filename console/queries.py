@@ -106,3 +106,36 @@ def tenant_places(tenants: Sequence[str], minutes: int) -> dict[str, TenantPlace
     """Read what tenants did lately, by id."""
     rows = _rows("tenant_places", {"tenants": list(tenants), "minutes": minutes})
     return {row[0]: TenantPlace(*row) for row in rows}
+
+
+class Dead(NamedTuple):
+    """A job of the dead letter; the last two are the same in every row: what was read for them."""
+
+    id: str
+    at: datetime
+    queue: str
+    type: str
+    tenant: str
+    version: str | None
+    error_type: str | None
+    fingerprint: str
+    looked: int
+    back_to: datetime
+
+
+def dead(**wanted: str | int | None) -> list[Dead]:
+    """Read the latest dead jobs, the latest first; parameters as named in `sql/dead.sql`."""
+    return [Dead(*row) for row in _rows("dead", wanted)]
+
+
+class Share(NamedTuple):
+    """How many of some jobs have one value of a dimension."""
+
+    dimension: str  # "queue", "tenant" or "type"
+    name: str
+    jobs: int
+
+
+def shares(ids: Sequence[str]) -> list[Share]:
+    """Count jobs by queue, tenant and type, the most frequent values first."""
+    return [Share(*row) for row in _rows("shares", {"ids": list(ids)})]

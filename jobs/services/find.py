@@ -62,8 +62,7 @@ class Wanted:
 
     @property
     def _is_of_ends(self) -> bool:
-        is_bound = self.ended_since is not None or self.ended_until is not None
-        is_about_ends = is_bound or self.sort == "completed_at"
+        is_about_ends = self.is_bound_by_end or self.sort == "completed_at"
         return is_about_ends and self.state is None and not self.is_live
 
     @property
@@ -96,10 +95,15 @@ class Wanted:
         return any(text is not None for text in (self.args, self.meta, self.error))
 
     @property
+    def is_bound_by_end(self) -> bool:
+        """Only jobs that ended in a time are wanted."""
+        return self.ended_since is not None or self.ended_until is not None
+
+    @property
     def is_counted(self) -> bool:
         """Only what the counts tell apart is asked: the total is exact."""
-        is_bound = self.ended_since is not None or self.ended_until is not None
-        return not (self.is_wide or self._is_timed or is_bound or self.is_dead)
+        is_bound = self._is_timed or self.is_bound_by_end
+        return not (self.is_wide or is_bound or self.is_dead)
 
     @property
     def _is_timed(self) -> bool:
@@ -140,6 +144,8 @@ def find(
     wanted: Wanted, *, size: int, looked: int, offset: int = 0, after: Place | None = None
 ) -> Found:
     """Return the ids of jobs, reading `looked` rows at most; one statement."""
+    if wanted.is_bound_by_end and not wanted.is_ended:
+        return Found([], 0, None, None)  # live jobs have no end
     params = {
         "queue": wanted.queue,
         "tenant": wanted.tenant,
