@@ -50,6 +50,12 @@ class Group:
         """The tenants that most of its jobs are of."""
         return self.tenants.most_common(NAMED)
 
+    @property
+    def spread(self) -> list[tuple[str, list[tuple[str, int]]]]:
+        """The queues and the versions that most of its jobs are of, those that there are."""
+        named = (("Queues", self.queues), ("Versions", self.versions))
+        return [(label, counts.most_common(NAMED)) for label, counts in named if counts]
+
 
 @dataclass(frozen=True, slots=True)
 class Groups:

@@ -49,7 +49,10 @@ class Attempt:
 def steps(job: Job) -> tuple[list[Step], bool]:
     """Return the latest events of a job, newest first, and whether there are older ones."""
     told, is_longer = latest(EventFilter(kinds=KINDS, job_id=job.id), limit=SHOWN)
-    return [_step(event) for event in told], is_longer
+    found: list[Step] = []
+    for event in reversed(told):
+        found.append(_step(event, found))
+    return found[::-1], is_longer
 
 
 def attempts(job: Job, told: Sequence[Step]) -> list[Attempt]:
@@ -94,10 +97,12 @@ def _give(found: list[Attempt], error: dict[str, Any]) -> None:
     found.append(Attempt(number, outcome="failed", error=error))  # its events are gone
 
 
-def _step(event: StoredEvent) -> Step:
+def _step(event: StoredEvent, earlier: Sequence[Step]) -> Step:
     before, after = (
         None if code is None else state_of(code).value
         for code in (event.from_state, event.to_state)
     )
+    if after is not None and before is None:  # a retry by hand is stored as a new beginning
+        before = next((step.after for step in reversed(earlier) if step.after), None)
     name = after or "moved" if event.kind == Kind.MOVED else NAMES[Kind(event.kind)]
     return Step(name.removeprefix("job."), event, before, after)

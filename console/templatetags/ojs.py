@@ -357,6 +357,16 @@ def operation_badge(operation: Operation) -> SafeString:
     return badge(OPERATION_TONES[operation.state], "stopping" if is_stopping else operation.state)
 
 
+@register.filter
+def scope(operation: Operation) -> str:
+    """Name the jobs that an operation takes."""
+    named = [
+        "dead letter" if name == "dead" else f"{name} {value}"
+        for name, value in operation.wanted.items()
+    ]
+    return ", ".join(named) or "all jobs"
+
+
 @register.simple_tag
 def group_query(wanted: JobFilter, group: Group) -> str:
     """Return the query string of one group within what is filtered."""

@@ -1,6 +1,7 @@
 """What is done to every job that a filter finds: previewed, in slices, stopped and resumed."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +22,8 @@ from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Ready
-from jobs.services import operate
+from jobs.services import bulk, operate
+from jobs.services.find import find
 from jobs.services.fold import fold
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory, stored_ids
@@ -44,9 +46,9 @@ def dead(queue: str, **envelope: Any) -> str:
     return str(job.id)
 
 
-def begin(verb: str, who: Caller = WHO, **asked: str) -> Operation:
+def begin(verb: str, /, **asked: str) -> Operation:
     """Start an operation."""
-    return operations.start(Request(verb, JobFilter.read(asked), "a drill"), who)
+    return operations.start(Request(verb, JobFilter.read(asked), "a drill"), WHO)
 
 
 def run_tasks() -> list[str]:
@@ -257,7 +259,7 @@ def test_what_the_database_refuses_is_tried_again_and_then_told(
 ) -> None:
     ids = stored_ids(4)
     operation = begin("cancel", state="available")
-    act: Callable[..., set[str]] = operations.bulk.act_on
+    act: Callable[..., set[str]] = bulk.act_on
     tries = iter(range(100))
 
     def refuse(*args: Any) -> set[str]:
@@ -265,7 +267,7 @@ def test_what_the_database_refuses_is_tried_again_and_then_told(
             raise DatabaseError("deadlock detected\nDETAIL: more")
         return act(*args)
 
-    monkeypatch.setattr(operations.bulk, "act_on", refuse)
+    monkeypatch.setattr(bulk, "act_on", refuse)
     run_tasks()
     operation.refresh_from_db()
     assert (operation.state, operation.problem, operation.done) == (
@@ -283,7 +285,6 @@ def test_what_the_database_refuses_is_tried_again_and_then_told(
 def test_jobs_that_were_removed_meanwhile_are_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "SLICE", 2)
     ids = [dead("q") for _ in range(5)]
-    find = operations.find
 
     def find_and_lose(*args: Any, **options: Any) -> Any:
         found = find(*args, **options)
@@ -318,7 +319,8 @@ def test_who_is_bound_to_a_tenant_meets_its_jobs_alone() -> None:
     mine, theirs = (stored_ids(2, meta={"tenant_id": tenant}) for tenant in ("mine", "theirs"))
     bound = Caller("console:of-mine", tenant="mine")
 
-    operation = begin("cancel", bound, state="available", tenant="theirs")
+    asked = JobFilter.read({"state": "available", "tenant": "theirs"})
+    operation = operations.start(Request("cancel", asked), bound)
     run_tasks()
 
     assert_state(State.CANCELLED, *mine)
@@ -338,7 +340,7 @@ def test_what_nobody_drives_is_picked_up_again() -> None:
 
     operations.tend()
     assert not OrmQ.objects.exists()  # it may be under way
-    Operation.objects.update(moved_at=timezone.now() - timezone.timedelta(minutes=2))
+    Operation.objects.update(moved_at=timezone.now() - timedelta(minutes=2))
     operations.tend()
     operations.tend()
     assert OrmQ.objects.count() == 1
@@ -355,7 +357,7 @@ def test_old_operations_are_forgotten() -> None:
     old, new = begin("cancel", state="available"), begin("cancel", state="available")
     run_tasks()
     Operation.objects.filter(pk=old.pk).update(
-        ended_at=timezone.now() - timezone.timedelta(days=operations.KEPT_DAYS + 1)
+        ended_at=timezone.now() - timedelta(days=operations.KEPT_DAYS + 1)
     )
     operations.tend()
     assert [one.pk for one in Operation.objects.all()] == [new.pk]
@@ -371,7 +373,7 @@ def test_a_killed_worker_costs_one_slice_and_no_job(spawn: Spawn) -> None:
     assert (operation.state, operation.slices, operation.done) == ("running", 1, 500)
     assert Ready.objects.count() == 700
 
-    Operation.objects.update(moved_at=timezone.now() - timezone.timedelta(minutes=2))
+    Operation.objects.update(moved_at=timezone.now() - timedelta(minutes=2))
     operations.tend()
     cluster = spawn("manage.py", "qcluster")
     until(lambda: Operation.objects.get().state == "done", "the rest")

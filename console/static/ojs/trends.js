@@ -1,6 +1,7 @@
 // Draws trends with uPlot: what an element has in data-ojs-trend, or a line alone in data-ojs-spark.
 "use strict";
 
+const HEIGHT = 180; // the legend stands below
 const TONES = ["--red", "--amber", "--violet", "--blue", "--green"];
 
 function tone(name) {
@@ -21,7 +22,7 @@ function trend(place) {
   const isOne = told.lines.length === 1;
   return new uPlot({
     width: place.clientWidth,
-    height: place.clientHeight - 40,
+    height: HEIGHT,
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, __, most) => [0, Math.max(1, most)] } },
     axes: [axis, { ...axis, size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] }],

@@ -4,5 +4,5 @@ CREATE OR REPLACE FUNCTION ojs_fingerprint(p_type text, p_error jsonb)
 RETURNS text LANGUAGE sql STABLE AS $$
 SELECT left(md5(concat_ws(E'\n', p_type, coalesce(p_error ->> 'type', p_error ->> 'code'),
            regexp_replace(left(p_error ->> 'message', 300),
-               '(?<!\w)''[^'']*''|"[^"]*"|\m[0-9a-f]*\d[0-9a-f-]*|\d+', '?', 'gi'))), 16)
+               '0x[0-9a-f]+|(?<!\w)''[^'']*''|"[^"]*"|\m[0-9a-f]*\d[0-9a-f-]*|\d+', '?', 'gi'))), 16)
 $$
