@@ -30,10 +30,9 @@ from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.domain.states import State
 from jobs.models import Job as Row
-from jobs.queries import Found
 from jobs.services import bulk
 from jobs.services.audit import audited, record
-from jobs.services.find import Place, Wanted, find
+from jobs.services.find import Found, Place, Wanted, find
 from jobs.services.show import show_many
 
 logger = logging.getLogger("ojs.console")

@@ -12,8 +12,7 @@ from console.filters import JobFilter, read_place
 from jobs.domain.ids import time_of
 from jobs.domain.job import Job
 from jobs.domain.states import State
-from jobs.queries import Found
-from jobs.services.find import Place, Wanted, counted, find
+from jobs.services.find import Found, Place, Wanted, counted, find
 from jobs.services.show import show_many
 
 SIZE = 50

@@ -532,3 +532,16 @@ def test_the_jobs_page_offers_what_can_be_done_to_all_of_a_state(
 def test_without_a_cluster_the_page_says_bulk_actions_will_not_start(console: Client) -> None:
     page = console.get(reverse("ojs_console:dead_letter")).content.decode()
     assert "Bulk actions will not start" in page
+
+
+def test_the_admin_shows_operations_and_views_and_changes_none(console: Client) -> None:
+    begin("cancel", state="available")
+    console.post(reverse("ojs_console:act", args=["view-save"]), {"page": "jobs", "name": "mine"})
+    for name in ("operation", "savedview"):
+        listed = console.get(reverse(f"admin:ojs_console_{name}_changelist"))
+        (row,) = listed.context["cl"].result_list
+        assert (
+            console.get(reverse(f"admin:ojs_console_{name}_change", args=[row.pk])).status_code
+            == 200
+        )
+        assert console.get(reverse(f"admin:ojs_console_{name}_add")).status_code == 403
