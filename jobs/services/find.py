@@ -15,7 +15,7 @@ from jobs import queries
 from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL, State
-from jobs.queries import Found as Found  # its result
+from jobs.queries import Found as Found  # noqa: PLC0414 - handed on: it is what `find` returns
 from jobs.services.show import show_many
 
 LOOKED_NARROW, LOOKED_WIDE = 50_000, 20_000  # narrow rows, or whole jobs

@@ -170,5 +170,5 @@ def test_the_lists_need_no_mouse_and_name_their_parts(page: Page) -> None:
             " || one.getAttribute('aria-label')) && one.checkVisibility()).map(o => o.outerHTML)"
         )
         assert unnamed == []
-        heads = "[...document.querySelectorAll('main .scroll > table')].every(t => t.caption && t.tHead)"
-        assert page.evaluate(heads)
+        tables = "[...document.querySelectorAll('main .scroll > table')]"
+        assert page.evaluate(f"{tables}.every(one => one.caption && one.tHead)")
