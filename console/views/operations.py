@@ -25,6 +25,7 @@ SIZE, SAMPLES, NAMED = 50, 10, 8
 TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs",
           operations.EXPORT: "Export jobs"}  # fmt: skip
 LONGEST = 500  # characters of a reason
+UNKNOWN = PERMISSIONS["cancel"]  # what it takes to be told that there is no such verb or operation
 
 
 class Operations(Page):
@@ -98,7 +99,7 @@ class OperationNew(Page):
     def get_permission_required(self) -> tuple[str, ...]:
         """Return what the method takes: to begin it what the verb takes."""
         if self.request.method == "POST":
-            return (PERMISSIONS[self._verb()],)
+            return (PERMISSIONS.get(self.request.POST.get("verb", ""), UNKNOWN),)
         return super().get_permission_required()
 
     def _verb(self) -> str:
@@ -162,7 +163,8 @@ class OperationPage(Page):
     def get_permission_required(self) -> tuple[str, ...]:
         """Return what the method takes: to change it what its verb takes."""
         if self.request.method == "POST":
-            return (PERMISSIONS[self._operation().verb],)
+            known = Operation.objects.filter(pk=self.kwargs["pk"]).first()
+            return (PERMISSIONS[known.verb] if known else UNKNOWN,)
         return super().get_permission_required()
 
     def _operation(self) -> Operation:
