@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Final
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
-from console import exports
+from console import exports, queries
 from console.columns import USUAL, Column, chosen
 from console.filters import JobFilter
 from console.models import ExportPart, Operation
@@ -324,11 +324,7 @@ def _read(place: bulk.Place) -> Place | None:
 
 
 def _is_ours(operation_id: int) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_try_advisory_xact_lock(%s::int, %s::int)", [LOCK, operation_id % 2**31]
-        )
-        return bool(cursor.fetchone()[0])
+    return queries.lock_operation(LOCK, operation_id % 2**31)
 
 
 def _try_again(operation_id: int, number: int, tries: int, problem: Exception) -> str:

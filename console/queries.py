@@ -139,3 +139,13 @@ class Share(NamedTuple):
 def shares(ids: Sequence[str]) -> list[Share]:
     """Count jobs by queue, tenant and type, the most frequent values first."""
     return [Share(*row) for row in _rows("shares", {"ids": list(ids)})]
+
+
+def lock_operation(lock: int, key: int) -> bool:
+    """Try a lock until the commit; false: another transaction has it."""
+    return bool(_rows("lock_operation", {"lock": lock, "key": key})[0][0])
+
+
+def hurry(most_ms: int) -> None:
+    """Let no statement of this transaction take longer; those that do raise OperationalError."""
+    _rows("hurry", {"most_ms": str(most_ms)})

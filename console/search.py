@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from psycopg.errors import QueryCanceled
 
+from console import queries
 from console.filters import JobFilter, read_place
 from jobs.domain.ids import time_of
 from jobs.domain.job import Job
@@ -115,10 +116,7 @@ def in_time(wanted: Wanted, most_ms: int | None = None) -> Iterator[None]:
         return
     try:
         with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT set_config('statement_timeout', %s, true)", [str(most_ms or MOST_MS)]
-                )
+            queries.hurry(most_ms or MOST_MS)
             yield
     except OperationalError as problem:
         if isinstance(problem.__cause__, QueryCanceled):
