@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 
 from console import operations, tasks
+from console.callers import caller_of
 from console.filters import JobFilter
 from console.pages import may
 from jobs.domain.bulk import Verb
@@ -43,6 +44,6 @@ def for_all(
     return {
         "verbs": verbs,
         "export": export,
-        "latest": operations.latest(wanted.tenant or None, SHOWN) if is_shown else [],
+        "latest": operations.latest(caller_of(request).tenant, SHOWN) if is_shown else [],
         "is_served": tasks.is_served() if is_shown else None,
     }
