@@ -7,22 +7,22 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import messages
-from django.contrib.auth.mixins import LoginRequiredMixin
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 
 from console import limit_actions, tasks
+from console.access import Guarded, may
 from console.callers import PREFIX, caller_of
 from console.filters import JobFilter as PageFilter
 from jobs.domain.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.caller import Caller
-from jobs.domain.errors import InvalidRequest, OJSError
+from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 from jobs.domain.states import CODES, State
 from jobs.services import maintenance, operate, queues, workers
 from jobs.services.audit import audited
+from jobs.services.show import show
 
 MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")
@@ -33,29 +33,42 @@ Run = Callable[[QueryDict, Caller], str]  # (the form, who) to what happened
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A verb and the permissions it takes."""
+    """A verb and the permissions it takes.
+
+    Whoever is restricted to tenants may use those of `roles.OF_ONE_TENANT` alone; `run` then keeps
+    to the tenant of its caller.
+    """
 
     permission: str
     run: Run
     also: tuple[str, ...] = ()
 
-    def is_allowed(self, user: Any) -> bool:
-        """Tell whether a user has them all."""
-        return bool(user.has_perms((self.permission, *self.also)))
+    @property
+    def permissions(self) -> tuple[str, ...]:
+        """All that it takes."""
+        return (self.permission, *self.also)
+
+
+def own_job(form: QueryDict, who: Caller) -> str:
+    """Return the id of the job a form names. Raises NotFound for that of another tenant."""
+    job_id = form.get("id", "")
+    if who.tenant is not None and show(job_id).tenant != who.tenant:
+        raise NotFound.of("job", job_id)
+    return job_id
 
 
 def _retry(form: QueryDict, who: Caller) -> str:
-    job = operate.retry_job(form.get("id", ""), None, who)
+    job = operate.retry_job(own_job(form, who), None, who)
     return f"Job {job.id} is available again."
 
 
 def _cancel(form: QueryDict, who: Caller) -> str:
-    job, _ = operate.cancel_job(form.get("id", ""), who, "cancelled in the console")
+    job, _ = operate.cancel_job(own_job(form, who), who, who.reason or "cancelled in the console")
     return f"Job {job.id} is cancelled."
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
-    operate.delete_dead_letter(form.get("id", ""), who)
+    operate.delete_dead_letter(own_job(form, who), who)
     return f"Job {form.get('id', '')} is deleted."
 
 
@@ -83,8 +96,9 @@ def _maintain(form: QueryDict, who: Caller) -> str:
     minutes = form.get("minutes", "").strip()
     if minutes and not MINUTES.fullmatch(minutes):
         raise InvalidRequest.field("minutes", f"must be from 1 to {MOST_MINUTES}", minutes[:50])
-    reason = form.get("reason", "").replace("\x00", "").strip()[:500] or None
-    maintenance.start(who, reason=reason, duration_ms=int(minutes) * 60_000 if minutes else None)
+    maintenance.start(
+        who, reason=who.reason, duration_ms=int(minutes) * 60_000 if minutes else None
+    )
     return "Maintenance is on: no job starts until it ends."
 
 
@@ -95,7 +109,10 @@ def _end_maintenance(_form: QueryDict, who: Caller) -> str:
 
 def _cancel_workflow(form: QueryDict, who: Caller) -> str:
     from workflows.services.cancel import cancel as end  # noqa: PLC0415 - the app may be absent
+    from workflows.services.show import flow  # noqa: PLC0415
 
+    if who.tenant is not None and flow(form.get("id", "")).tenant != who.tenant:
+        raise NotFound.of("workflow", form.get("id", ""))
     with audited(who, "workflow.cancelled", form.get("id", "")):
         done = end(form.get("id", ""), who.name)
     return f"The workflow is cancelled with {done.steps_cancelled} steps; active jobs finish."
@@ -105,19 +122,19 @@ def _all(verb: Verb) -> Run:
     def run(form: QueryDict, who: Caller) -> str:
         with audited(who, f"jobs.bulk_{verb}_started", "jobs") as data:
             data["filter"] = {name: form[name] for name in FILTERED_BY if form.get(name)}
-        tasks.start(verb, _wanted(form), who.name.removeprefix(PREFIX))
+        tasks.start(verb, _wanted(form, who), who.name.removeprefix(PREFIX))
         return "They are handed to the operator tasks, which tell below how far they are."
 
     return run
 
 
-def _wanted(form: QueryDict) -> JobFilter:
+def _wanted(form: QueryDict, who: Caller) -> JobFilter:
     """Read the filter of a page: what was wrong there matches nothing here, too."""
     state = form.get("state", "")
     return JobFilter(
         queue=form.get("queue") or None,
         type=form.get("type") or None,
-        tenant=form.get("tenant") or None,
+        tenant=who.tenant or form.get("tenant") or None,
         error_type=form.get("error_type") or None,
         states=(State(state),) if state in CODES else (),
         dead=form.get("dead") == "1",
@@ -129,7 +146,7 @@ def _of_cron(verb: str) -> Run:
         from console import cron  # noqa: PLC0415 - an installation may be without schedules
 
         with audited(who, f"cron.{verb}", form.get("id", "")):
-            return cron.act(verb, form.get("id", ""), who.name)
+            return cron.act(verb, form.get("id", ""), who)
 
     return run
 
@@ -195,35 +212,43 @@ QUESTIONS = {
 }
 
 
-def for_all(wanted: PageFilter, state: State | None, user: Any, **more: str) -> dict[str, Any]:
+def for_all(
+    wanted: PageFilter, state: State | None, request: HttpRequest, **more: str
+) -> dict[str, Any]:
     """Return what `_operations.html` shows about all jobs in a state that match a filter."""
     verbs = [
         (f"{verb}-all", *QUESTIONS[verb])
         for verb in Verb
-        if state in ALLOWED[verb] and user.has_perm(ACTIONS[f"{verb}-all"].permission)
+        if state in ALLOWED[verb] and may(request, ACTIONS[f"{verb}-all"].permission)
     ]
     names = ("state", "queue", "type", "tenant", "error_type")
     fields = [*((name, getattr(wanted, name)) for name in names), *more.items()]
     return {"verbs": verbs, "fields": fields, "operations": tasks.operations() if verbs else None}
 
 
-class Act(LoginRequiredMixin, View):
+class Act(Guarded, View):
     """Run one action and go back to where it was asked for."""
 
     http_method_names = ["post"]
 
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Return what the action takes."""
+        return self._action().permissions
+
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Answer with a redirect; what happened is told there."""
-        action = ACTIONS.get(verb)
-        if action is None:
-            raise Http404
-        if not action.is_allowed(request.user):
-            raise PermissionDenied
+        action = self._action()
         try:
             messages.success(request, action.run(request.POST, caller_of(request)))
         except OJSError as problem:
             messages.error(request, str(problem).capitalize() + ".")
         return HttpResponseRedirect(_back(request))
+
+    def _action(self) -> Action:
+        action = ACTIONS.get(self.kwargs["verb"])
+        if action is None:
+            raise Http404
+        return action
 
 
 def _back(request: HttpRequest) -> str:

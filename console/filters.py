@@ -29,11 +29,15 @@ class JobFilter:
     after: str = ""
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> "JobFilter":
-        """Read a query string; what no job can match is kept, so that the page says so."""
+    def read(cls, given: Mapping[str, str], tenant: str | None = None) -> "JobFilter":
+        """Read a query string; what no job can match is kept, so that the page says so.
+
+        `tenant`: the one whose jobs alone may be found, whatever was asked.
+        """
         chosen = {name: given.get(name, "").strip() for name in cls.__dataclass_fields__}
         if chosen["state"] not in STATES:
             chosen["state"] = ""
+        chosen["tenant"] = tenant or chosen["tenant"]
         return cls(**{name: value.replace("\x00", "") for name, value in chosen.items()})
 
     @property

@@ -1,12 +1,14 @@
-"""What every page has: login, permission, navigation."""
+"""What every page has: the guard, the navigation, what may be done on it."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
-from django.contrib.auth.mixins import LoginRequiredMixin, PermissionRequiredMixin
-from django.http import HttpResponse
 from django.views.generic import TemplateView
+
+from console.access import Allowed, Guarded, may
+from console.conf import conf
+from jobs.services.staff import tenants_of
 
 NAVIGATION = (
     ("overview", "Overview"),
@@ -27,6 +29,13 @@ MORE = (  # behind one entry: all of them do not fit
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
 )
+# pages of `is_global` views, and what others take than to see jobs
+OF_ALL = {"pools", "tenants", "workers", "schemas", "audit"}
+NEEDS = {
+    "schemas": "ojs_versioning.view_schema",
+    "webhooks": "ojs_webhooks.view_subscription",
+    "audit": "ojs_jobs.view_audit",
+}
 # pages of apps that may be absent
 OPTIONAL = {
     "workflows": "workflows",
@@ -46,10 +55,10 @@ def present(pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
-class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
+class Page(Guarded, TemplateView):
     """A page for those who may see jobs; `section` is its name in the navigation."""
 
-    permission_required = "ojs_jobs.view_job"
+    permission_required: str | tuple[str, ...] = "ojs_jobs.view_job"
     section = ""
     title = ""
 
@@ -57,22 +66,23 @@ class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
         """Add what the frame of the page shows."""
         return super().get_context_data(
             **{
-                "navigation": present(NAVIGATION),
-                "more": present(MORE),
+                "navigation": self._open(present(NAVIGATION)),
+                "more": self._open(present(MORE)),
                 "more_label": dict(MORE).get(self.section),
                 "section": self.section,
                 "title": self.title,
+                "perms": Allowed(self.request),
+                "is_read_only": conf().read_only,
+                "tenant": self.tenant,
+                "tenants": tenants_of(self.request.user) if self.tenant else (),
                 **kwargs,
             }
         )
 
-    def handle_no_permission(self) -> HttpResponse:  # type: ignore[override]  # redirect or page
-        """Send strangers to the login and tell users what they lack."""
-        if not self.request.user.is_authenticated:
-            return super().handle_no_permission()
-        return self.response_class(
-            self.request,
-            "ojs/console/denied.html",
-            {"navigation": (), "title": "Not allowed", "permission": self.permission_required},
-            status=403,
-        )
+    def _open(self, pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Leave out what is closed to whoever looks."""
+        return [
+            (name, label) for name, label in pages
+            if not (self.tenant and name in OF_ALL)
+            and may(self.request, NEEDS.get(name, "ojs_jobs.view_job"))
+        ]  # fmt: skip

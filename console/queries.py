@@ -44,9 +44,13 @@ class Failure(NamedTuple):
     message: str | None
 
 
-def failures(size: int) -> list[Failure]:
-    """Read the latest failed attempts, latest first."""
-    return [Failure(*row) for row in _rows("failures", {"size": size})]
+LOOKED = 5_000  # failed attempts that are looked through for those of a tenant
+
+
+def failures(size: int, tenant: str | None = None) -> list[Failure]:
+    """Read the latest failed attempts, latest first, of a tenant among the latest LOOKED of all."""
+    params = {"size": size, "tenant": tenant, "looked": size if tenant is None else LOOKED}
+    return [Failure(*row) for row in _rows("failures", params)]
 
 
 def starts(queues: Sequence[str], minutes: int) -> dict[str, int]:

@@ -17,6 +17,7 @@ from console.views.jobs import Jobs
 from console.views.limits import Limits
 from console.views.overview import Overview
 from console.views.queues import Queues
+from console.views.within import Within
 from console.views.workers import Workers
 
 app_name = "ojs_console"
@@ -31,6 +32,7 @@ urlpatterns = [
     path("workers/", Workers.as_view(), name="workers"),
     path("audit/", Audit.as_view(), name="audit"),
     path("actions/<str:verb>/", Act.as_view(), name="act"),
+    path("within/", Within.as_view(), name="within"),
     path(
         "login/",
         LoginView.as_view(template_name="ojs/console/login.html", redirect_authenticated_user=True),

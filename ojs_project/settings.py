@@ -301,6 +301,8 @@ OJS_WEBHOOKS = {
     "RETENTION_MS": env.integer("OJS_WEBHOOK_RETENTION_MS", _HOOKS.retention_ms),
 }
 
+OJS_CONSOLE = {"READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY")}
+
 _LOG_STREAM = env.text("OJS_LOG_STREAM", "stdout")
 LOGGING = {
     "version": 1,

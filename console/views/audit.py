@@ -16,6 +16,7 @@ class Audit(Page):
     permission_required = "ojs_jobs.view_audit"
     template_name = "ojs/console/audit.html"
     section, title = "audit", "Audit"
+    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""

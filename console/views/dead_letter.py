@@ -21,13 +21,13 @@ class DeadLetter(Page):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page and the operator tasks."""
-        wanted = JobFilter.read(self.request.GET)
+        wanted = JobFilter.read(self.request.GET, self.tenant)
         page = dead_letters(wanted)
-        numbers = dead_letter_stats(looked=TOLD_APART)
+        numbers = dead_letter_stats(self.tenant, looked=TOLD_APART)
         return super().get_context_data(
             wanted=wanted,
             page=page,
-            **for_all(wanted, State.DISCARDED, self.request.user, dead="1"),
+            **for_all(wanted, State.DISCARDED, self.request, dead="1"),
             numbers=numbers,
             groups=list(numbers.by_error_type.items())[:GROUPS],
             told_apart=TOLD_APART,

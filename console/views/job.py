@@ -36,6 +36,8 @@ class JobDetail(Page):
             job = show(kwargs["job_id"])
         except NotFound as problem:
             raise Http404 from problem
+        if self.tenant not in {None, job.tenant}:
+            raise Http404
         told, is_longer = latest(EventFilter(types=TOLD, job_id=job.id), limit=EVENTS)
         state = state_of(job.state)
         return super().get_context_data(
@@ -47,7 +49,7 @@ class JobDetail(Page):
             timeline=[(event_name(event), event) for event in told],
             is_longer=is_longer,
             progress=progress_of(job),
-            why=explain(job, None),
+            why=explain(job, self.tenant),
             workflow_id=workflow_of(job),
             envelope=orjson.dumps(encode_job(job)),
             title=job.type,

@@ -26,14 +26,14 @@ class Jobs(Page):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""
-        wanted = JobFilter.read(self.request.GET)
+        wanted = JobFilter.read(self.request.GET, self.tenant)
         page = jobs(wanted)
         return super().get_context_data(
             wanted=wanted,
             page=page,
             states=STATES,
             typed=self.request.GET.get("id", ""),
-            **for_all(wanted, STATES.get(wanted.state), self.request.user),
+            **for_all(wanted, STATES.get(wanted.state), self.request),
             next_link=wanted.link(page.next) if page.next else "",
             first_link=wanted.link(),
             **kwargs,

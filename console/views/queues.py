@@ -17,7 +17,7 @@ class Queues(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the queues whose name contains what was typed."""
         containing = self.request.GET.get("name", "").replace("\x00", "").strip()
-        found = all_stats(limit=MOST + 1, containing=containing)
+        found = all_stats(limit=MOST + 1, containing=containing, tenant=self.tenant)
         return super().get_context_data(
             queues=found[:MOST], is_longer=len(found) > MOST, containing=containing, **kwargs
         )

@@ -14,6 +14,7 @@ class Workers(Page):
 
     template_name = "ojs/console/workers.html"
     section, title = "workers", "Workers"
+    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the workers."""

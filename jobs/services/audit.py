@@ -39,7 +39,7 @@ def record(
         outcome=outcome,
         target=target,
         tenant=caller.tenant,
-        reason=reason,
+        reason=reason or caller.reason,
         request_id=caller.request_id,
         address=caller.address,
         data=dict(data or {}),
