@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 
-from console import limit_actions, tasks
+from console import limit_actions, purges, tasks
 from console.access import Guarded, may
 from console.callers import PREFIX, caller_of
 from console.filters import JobFilter as PageFilter
@@ -20,12 +20,14 @@ from jobs.domain.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 from jobs.domain.states import CODES, State
-from jobs.services import maintenance, operate, queues, workers
-from jobs.services.audit import audited
+from jobs.services import api_keys, maintenance, operate, queues, workers
+from jobs.services.audit import audited, record
+from jobs.services.queues import stats
 from jobs.services.show import show
 
 MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")
+PURGED = tuple(state for state in State if state is not State.ACTIVE)
 FILTERED_BY = ("state", "queue", "type", "error_type", "tenant")
 
 Run = Callable[[QueryDict, Caller], str]  # (the form, who) to what happened
@@ -80,6 +82,33 @@ def _pause(form: QueryDict, who: Caller) -> str:
 def _resume(form: QueryDict, who: Caller) -> str:
     queues.resume(form.get("id", ""), who)
     return f"Queue {form.get('id', '')} hands out jobs again."
+
+
+def _purge(form: QueryDict, who: Caller) -> str:
+    name, states = form.get("id", ""), form.getlist("states")
+    if form.get("confirm", "").strip() != name:
+        raise InvalidRequest.field("the name", "does not match: nothing was deleted")
+    if not states or not {*states} <= {state.value for state in PURGED}:
+        raise InvalidRequest.field("states", "must be chosen")
+    stats(name)  # there is such a queue
+    with audited(who, "queue.purge_started", name) as data:
+        data["states"] = sorted(states)
+        purges.start(name, tuple(State(one) for one in states), who)
+    return f"The jobs of queue {name} are handed to the operator tasks, which delete them."
+
+
+def _revoke(form: QueryDict, who: Caller) -> str:
+    prefix = form.get("id", "").replace("\x00", "")
+    if not api_keys.revoke(prefix, who):
+        raise NotFound.of("API key", prefix)
+    return "The key is revoked: it opens nothing any more."
+
+
+def _remove(form: QueryDict, who: Caller) -> str:
+    name = form.get("id", "")
+    returned = workers.remove(name, force=False)
+    record(who, "worker.removed", name, data={"returned_jobs": returned})
+    return f"Worker {name} is forgotten, and {returned} jobs are available again."
 
 
 def _direct(verb: str) -> Run:
@@ -158,6 +187,9 @@ ACTIONS = {
     "delete": Action("ojs_jobs.delete_job", _delete),
     "pause": Action("ojs_jobs.change_queue", _pause),
     "resume": Action("ojs_jobs.change_queue", _resume),
+    "purge": Action("ojs_jobs.delete_job", _purge, ("ojs_jobs.change_queue",)),
+    "key-revoke": Action("ojs_jobs.change_apikey", _revoke),
+    "remove-worker": Action("ojs_jobs.change_worker", _remove),
     "quiet": Action("ojs_jobs.change_worker", _direct("quiet")),
     "terminate": Action("ojs_jobs.change_worker", _direct("terminate")),
     "unquiet": Action("ojs_jobs.change_worker", _direct("resume")),

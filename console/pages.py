@@ -28,13 +28,18 @@ MORE = (  # behind one entry: all of them do not fit
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
+    ("api_keys", "API keys"),
+    ("system", "System"),
 )
 # pages of `is_global` views, and what others take than to see jobs
-OF_ALL = {"pools", "tenants", "workers", "schemas", "audit"}
+OF_ALL = {"pools", "tenants", "workers", "schemas", "audit", "api_keys", "system"}
 NEEDS = {
     "schemas": "ojs_versioning.view_schema",
     "webhooks": "ojs_webhooks.view_subscription",
     "audit": "ojs_jobs.view_audit",
+    "workers": "ojs_jobs.view_worker",
+    "api_keys": "ojs_jobs.view_apikey",
+    "system": "ojs_jobs.view_looptick",
 }
 # pages of apps that may be absent
 OPTIONAL = {

@@ -35,6 +35,14 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// What scrolls can be reached by the keyboard.
+function letScroll() {
+  for (const box of document.querySelectorAll("pre, .scroll")) {
+    const isCut = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    if (isCut && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+  }
+}
+
 function isInUse(part) {
   const selection = window.getSelection();
   const isSelecting = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
@@ -75,6 +83,7 @@ async function turn() {
   try {
     await refresh();
     localize();
+    letScroll();
     document.body.classList.remove("stale");
   } catch {
     document.body.classList.add("stale");
@@ -83,5 +92,7 @@ async function turn() {
 }
 
 localize();
+letScroll();
+document.addEventListener("toggle", letScroll, true); // of details: what was folded has a size now
 
 window.setTimeout(turn, EVERY_MS);
