@@ -7,6 +7,7 @@ from django import forms
 from django.utils import timezone
 
 from jobs.domain import keys
+from jobs.domain.claim import POOL_PATTERN
 from jobs.services.api_keys import NewKey, is_subject_taken
 
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "for ever"))
@@ -46,6 +47,10 @@ class KeyForm(forms.Form):
     job_types = GlobsField(
         required=False, label="Job types", help_text="Globs by comma; empty: all."
     )
+    pool = forms.RegexField(
+        POOL_PATTERN, required=False, empty_value=None,
+        help_text="Workers that use it are in this pool; empty: in any.",
+    )  # fmt: skip
     tls_subject = forms.CharField(
         required=False, empty_value=None, label="Subject of a certificate",
         help_text="Of the client that needs no secret then.",
@@ -72,4 +77,5 @@ class KeyForm(forms.Form):
             job_types=asked["job_types"],
             expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
             tls_subject=asked["tls_subject"],
+            pool=asked["pool"],
         )

@@ -92,7 +92,7 @@ def _versions(found: queries.Database) -> list[tuple[str, str]]:
 
 def settings() -> list[tuple[str, list[tuple[str, Any]]]]:
     """Return the settings in force by application, those that are secret masked."""
-    found = [("jobs", conf()), ("console", console_conf())]
+    found: list[tuple[str, Any]] = [("jobs", conf()), ("console", console_conf())]
     for app in CONFIGURED:
         if apps.is_installed(app) and (read := _conf_of(app)) is not None:
             found.append((app, read))

@@ -3,11 +3,13 @@
 The pages and the API in the same browser ask here, so that neither shows more than the other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from jobs.domain.caller import Caller
 from jobs.domain.errors import PermissionDenied
 from jobs.models import Staff
+from jobs.services.audit import audited
 
 CHOSEN: Final = "ojs_tenant"  # of the session: which of several tenants is looked at
 
@@ -33,3 +35,16 @@ def bound_to(user: Any, session: Mapping[str, Any]) -> str | None:
         raise PermissionDenied("your account is restricted to tenants, and there is none of them")
     chosen = session.get(CHOSEN)
     return str(chosen) if chosen in tenants else tenants[0]
+
+
+def restrict(user: Any, tenants: Sequence[str], caller: Caller) -> None:
+    """Let a user see and change the things of these tenants alone, from its next request on."""
+    with audited(caller, "staff.restricted", user.get_username()) as data:
+        data["tenants"] = sorted(set(tenants))
+        Staff.objects.update_or_create(user=user, defaults={"tenants": data["tenants"]})
+
+
+def free(user: Any, caller: Caller) -> None:
+    """Let a user see the things of all tenants again."""
+    with audited(caller, "staff.freed", user.get_username()):
+        Staff.objects.filter(user=user).delete()

@@ -42,7 +42,7 @@ def test_a_queue_shows_since_when_its_oldest_job_waits(console: Client) -> None:
     stored_ids(2, queue="mail")
     fold(1_000)
 
-    listed = dict((row.name, since) for row, since in console.get(url("queues")).context["rows"])
+    listed = {row.name: since for row, since in console.get(url("queues")).context["rows"]}
     shown = console.get(url("queue", "mail")).context
 
     assert shown["since"] == listed["mail"] is not None
@@ -104,8 +104,8 @@ def test_a_purge_takes_what_was_chosen_in_steps(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue_removal, "MOST", 2)
-    stored_ids(5, queue="mail")
     ended = JobFactory.create(state=State.DISCARDED, queue="mail")
+    stored_ids(5, queue="mail")
     (other,) = stored_ids(1, queue="other")
 
     purge(console, "mail")

@@ -20,8 +20,8 @@ expect.set_options(timeout=WAIT_MS)
 def working(name: str, **facts: object) -> str:
     """Let a worker live and take a job; returns the job's id."""
     heartbeat(Report(name, **facts))  # type: ignore[arg-type]
-    (job_id,) = stored_ids(1, queue=f"of-{name}")
-    fetch(FetchRequest((f"of-{name}",), worker_id=name))
+    (job_id,) = stored_ids(1, queue="mail")
+    fetch(FetchRequest(("mail",), worker_id=name))
     return job_id
 
 
@@ -39,7 +39,7 @@ def test_a_worker_shows_what_it_runs_and_said(console: Client) -> None:
 
 def test_memory_that_is_no_number_is_not_reported(console: Client) -> None:
     for n, labels in enumerate(([1], {"memory_bytes": "much"}, {"memory_bytes": -1}, None)):
-        heartbeat(Report(f"w{n}", labels=labels))  # type: ignore[arg-type]
+        heartbeat(Report(f"w{n}", labels=labels))
         assert "not reported" in text(console, url("worker", f"w{n}"))
 
 
