@@ -28,7 +28,9 @@ class Site(AdminSite):
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             is_leaving = getattr(view, "__name__", "") == "logout"
             if conf().read_only and request.method not in SAFE and not is_leaving:
-                return denied(request, READ_ONLY).render()  # type: ignore[attr-defined,no-any-return]  # a TemplateResponse
-            return inner(request, *args, **kwargs)
+                answer: HttpResponseBase = denied(request, READ_ONLY).render()  # type: ignore[attr-defined]  # a TemplateResponse
+                return answer
+            shown: HttpResponseBase = inner(request, *args, **kwargs)
+            return shown
 
         return guarded
