@@ -36,7 +36,8 @@ ACTS: Final = {
     "ojs_jobs.add_job", "ojs_jobs.change_job", "ojs_jobs.delete_job", "ojs_jobs.change_queue",
     "ojs_jobs.change_worker", "ojs_jobs.change_limit", "ojs_jobs.change_maintenance",
     "ojs_scheduling.change_cronentry", "ojs_tenancy.change_tenant",
-    "ojs_webhooks.change_subscription",
+    "ojs_webhooks.change_subscription", "ojs_versioning.change_routing",
+    "ojs_federation.change_region", "ojs_console.add_operation", "ojs_console.change_operation",
 }  # fmt: skip
 # what concerns one tenant alone: all else is closed to who is restricted to tenants
 OF_ONE_TENANT: Final = {
