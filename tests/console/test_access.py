@@ -9,6 +9,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.db import DatabaseError, transaction
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
+from django_q.models import Task
 
 from console.access import Guarded
 from console.actions import ACTIONS
@@ -20,7 +21,8 @@ from jobs.domain.states import State
 from jobs.models import Audit, Staff
 from jobs.services.audit import record
 from jobs.services.fold import fold
-from tests.console.test_actions import act
+from tests.asserts import assert_state
+from tests.console.test_actions import act, run_tasks
 from tests.factories import JobFactory
 
 PUBLIC = (LoginView, LogoutView, WithSlash)  # nothing is shown or changed by them
@@ -234,6 +236,20 @@ def test_the_numbers_of_a_restricted_user_are_those_of_its_jobs(of_blue: Client)
     assert page.context["totals"][State.AVAILABLE] == 1
     assert [queue.depth for queue in page.context["queues"]] == [1]
     assert page.context["workers"] is None
+
+
+def test_bulk_actions_take_the_jobs_of_the_own_tenant_alone(of_blue: Client) -> None:
+    own, other = (job_of(tenant, state=State.DISCARDED) for tenant in ("blue", "red"))
+
+    act(of_blue, "retry-all", dead="1", tenant="red")
+
+    assert run_tasks()[-1] == "1 jobs retried"
+    assert_state(State.AVAILABLE, own.id)
+    assert_state(State.DISCARDED, other.id)
+    Task.objects.create(id="t", name="retry tenant red", group="console x", func="f",
+                        started="2020-01-01T00:00:00Z", stopped="2020-01-01T00:00:00Z")  # fmt: skip
+    assert "tenant red" not in of_blue.get(reverse("ojs_console:dead_letter")).content.decode()
+    Task.objects.all().delete()
 
 
 @pytest.mark.parametrize("verb", ["retry", "cancel", "delete"])
