@@ -36,6 +36,13 @@ class NoiseAdmin(ReadOnly):
     ordering = ("tenant",)
 
 
+@admin.register(models.Survey)
+class SurveyAdmin(ReadOnly):
+    """What all tenants did together lately."""
+
+    list_display = ("id", "at", "tenants", "enqueued", "started", "weights")
+
+
 @admin.register(models.Tenant)
 class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
     """Tenants, their limits and weights; who has jobs that have not ended is not deleted here."""

@@ -77,7 +77,7 @@ class TenantDetail(Page):
         )
 
     def _entries(self, name: str) -> list[Audit] | None:
-        may_audit = self.request.user.has_perm("ojs_jobs.view_audit")
+        may_audit = may(self.request, "ojs_jobs.view_audit")
         return done_to(name, "tenant", limit=ENTRIES) if may_audit else None
 
     def _undefined(self, name: str) -> HttpResponse:
