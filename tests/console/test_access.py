@@ -241,7 +241,7 @@ def test_the_numbers_of_a_restricted_user_are_those_of_its_jobs(of_blue: Client)
 def test_bulk_actions_take_the_jobs_of_the_own_tenant_alone(of_blue: Client) -> None:
     own, other = (job_of(tenant, state=State.DISCARDED) for tenant in ("blue", "red"))
 
-    act(of_blue, "retry-all", dead="1", tenant="red")
+    act(of_blue, "retry-all", state="discarded", tenant="red")
 
     assert run_tasks()[-1] == "1 jobs retried"
     assert_state(State.AVAILABLE, own.id)
