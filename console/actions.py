@@ -3,55 +3,70 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from django.apps import apps
 from django.contrib import messages
-from django.contrib.auth.mixins import LoginRequiredMixin
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 
-from console import limit_actions, saved_actions
+from console import limit_actions, purges, saved_actions
+from console.access import Guarded
 from console.callers import caller_of
 from jobs.domain.caller import Caller
-from jobs.domain.errors import InvalidRequest, OJSError
-from jobs.services import maintenance, operate, queues, workers
-from jobs.services.audit import audited
+from jobs.domain.errors import InvalidRequest, NotFound, OJSError
+from jobs.domain.states import State
+from jobs.services import api_keys, maintenance, operate, queues, workers
+from jobs.services.audit import audited, record
+from jobs.services.queues import stats
+from jobs.services.show import show
 
 MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")
+PURGED = tuple(state for state in State if state is not State.ACTIVE)
 
 Run = Callable[[QueryDict, Caller], str]  # (the form, who) to what happened
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A verb and the permissions it takes."""
+    """A verb and the permissions it takes.
+
+    Whoever is restricted to tenants may use those of `roles.OF_ONE_TENANT` alone; `run` then keeps
+    to the tenant of its caller.
+    """
 
     permission: str
     run: Run
     also: tuple[str, ...] = ()
 
-    def is_allowed(self, user: Any) -> bool:
-        """Tell whether a user has them all."""
-        return bool(user.has_perms((self.permission, *self.also)))
+    @property
+    def permissions(self) -> tuple[str, ...]:
+        """All that it takes."""
+        return (self.permission, *self.also)
+
+
+def own_job(form: QueryDict, who: Caller) -> str:
+    """Return the id of the job a form names. Raises NotFound for that of another tenant."""
+    job_id = form.get("id", "")
+    if who.tenant is not None and show(job_id).tenant != who.tenant:
+        raise NotFound.of("job", job_id)
+    return job_id
 
 
 def _retry(form: QueryDict, who: Caller) -> str:
-    job = operate.retry_job(form.get("id", ""), None, who)
+    job = operate.retry_job(own_job(form, who), None, who)
     return f"Job {job.id} is available again."
 
 
 def _cancel(form: QueryDict, who: Caller) -> str:
-    job, _ = operate.cancel_job(form.get("id", ""), who, "cancelled in the console")
+    job, _ = operate.cancel_job(own_job(form, who), who, who.reason or "cancelled in the console")
     return f"Job {job.id} is cancelled."
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
-    operate.delete_job(form.get("id", ""), who)
+    operate.delete_job(own_job(form, who), who)
     return f"Job {form.get('id', '')} is deleted."
 
 
@@ -63,6 +78,33 @@ def _pause(form: QueryDict, who: Caller) -> str:
 def _resume(form: QueryDict, who: Caller) -> str:
     queues.resume(form.get("id", ""), who)
     return f"Queue {form.get('id', '')} hands out jobs again."
+
+
+def _purge(form: QueryDict, who: Caller) -> str:
+    name, states = form.get("id", ""), form.getlist("states")
+    if form.get("confirm", "").strip() != name:
+        raise InvalidRequest.field("the name", "does not match: nothing was deleted")
+    if not states or not {*states} <= {state.value for state in PURGED}:
+        raise InvalidRequest.field("states", "must be chosen")
+    stats(name)  # there is such a queue
+    with audited(who, "queue.purge_started", name) as data:
+        data["states"] = sorted(states)
+        purges.start(name, tuple(State(one) for one in states), who)
+    return f"The jobs of queue {name} are handed to the operator tasks, which delete them."
+
+
+def _revoke(form: QueryDict, who: Caller) -> str:
+    prefix = form.get("id", "").replace("\x00", "")
+    if not api_keys.revoke(prefix, who):
+        raise NotFound.of("API key", prefix)
+    return "The key is revoked: it opens nothing any more."
+
+
+def _remove(form: QueryDict, who: Caller) -> str:
+    name = form.get("id", "")
+    returned = workers.remove(name, force=False)
+    record(who, "worker.removed", name, data={"returned_jobs": returned})
+    return f"Worker {name} is forgotten, and {returned} jobs are available again."
 
 
 def _direct(verb: str) -> Run:
@@ -79,8 +121,9 @@ def _maintain(form: QueryDict, who: Caller) -> str:
     minutes = form.get("minutes", "").strip()
     if minutes and not MINUTES.fullmatch(minutes):
         raise InvalidRequest.field("minutes", f"must be from 1 to {MOST_MINUTES}", minutes[:50])
-    reason = form.get("reason", "").replace("\x00", "").strip()[:500] or None
-    maintenance.start(who, reason=reason, duration_ms=int(minutes) * 60_000 if minutes else None)
+    maintenance.start(
+        who, reason=who.reason, duration_ms=int(minutes) * 60_000 if minutes else None
+    )
     return "Maintenance is on: no job starts until it ends."
 
 
@@ -91,7 +134,10 @@ def _end_maintenance(_form: QueryDict, who: Caller) -> str:
 
 def _cancel_workflow(form: QueryDict, who: Caller) -> str:
     from workflows.services.cancel import cancel as end  # noqa: PLC0415 - the app may be absent
+    from workflows.services.show import flow  # noqa: PLC0415
 
+    if who.tenant is not None and flow(form.get("id", "")).tenant != who.tenant:
+        raise NotFound.of("workflow", form.get("id", ""))
     with audited(who, "workflow.cancelled", form.get("id", "")):
         done = end(form.get("id", ""), who.name)
     return f"The workflow is cancelled with {done.steps_cancelled} steps; active jobs finish."
@@ -102,7 +148,7 @@ def _of_cron(verb: str) -> Run:
         from console import cron  # noqa: PLC0415 - an installation may be without schedules
 
         with audited(who, f"cron.{verb}", form.get("id", "")):
-            return cron.act(verb, form.get("id", ""), who.name)
+            return cron.act(verb, form.get("id", ""), who)
 
     return run
 
@@ -114,6 +160,9 @@ ACTIONS = {
     "delete": Action("ojs_jobs.delete_job", _delete),
     "pause": Action("ojs_jobs.change_queue", _pause),
     "resume": Action("ojs_jobs.change_queue", _resume),
+    "purge": Action("ojs_jobs.delete_job", _purge, ("ojs_jobs.change_queue",)),
+    "key-revoke": Action("ojs_jobs.change_apikey", _revoke),
+    "remove-worker": Action("ojs_jobs.change_worker", _remove),
     "quiet": Action("ojs_jobs.change_worker", _direct("quiet")),
     "terminate": Action("ojs_jobs.change_worker", _direct("terminate")),
     "unquiet": Action("ojs_jobs.change_worker", _direct("resume")),
@@ -162,23 +211,29 @@ if apps.is_installed("webhooks"):
     }
 
 
-class Act(LoginRequiredMixin, View):
+class Act(Guarded, View):
     """Run one action and go back to where it was asked for."""
 
     http_method_names = ["post"]
 
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Return what the action takes."""
+        return self._action().permissions
+
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Answer with a redirect; what happened is told there."""
-        action = ACTIONS.get(verb)
-        if action is None:
-            raise Http404
-        if not action.is_allowed(request.user):
-            raise PermissionDenied
+        action = self._action()
         try:
             messages.success(request, action.run(request.POST, caller_of(request)))
         except OJSError as problem:
             messages.error(request, str(problem).capitalize() + ".")
         return HttpResponseRedirect(_back(request))
+
+    def _action(self) -> Action:
+        action = ACTIONS.get(self.kwargs["verb"])
+        if action is None:
+            raise Http404
+        return action
 
 
 def _back(request: HttpRequest) -> str:

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 
 from console import operations, tasks
+from console.access import may
 from console.callers import caller_of
 from console.filters import JobFilter
-from console.pages import may
 from jobs.domain.bulk import Verb
 
 # who may begin, stop and resume an operation

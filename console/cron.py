@@ -1,6 +1,6 @@
 """What operators can do with schedules, by the services the API uses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -10,6 +10,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.states import state_of
+from jobs.services.audit import audited
 from jobs.services.show import show_many
 from scheduling.domain.cron import describe
 from scheduling.domain.definition import Definition
@@ -19,25 +20,23 @@ from scheduling.services import cron_register
 from scheduling.services.cron_entries import entries, latest_runs
 from scheduling.services.cron_trigger import trigger
 
-OPERATOR = Caller("console")
-
 
 def allow(_job: JobDraft) -> None:
     """Refuse nothing: who may change schedules may let them make any job."""
 
 
-def found(pk: int | str) -> CronEntry:
+def found(pk: int | str, who: Caller) -> CronEntry:
     """Return a schedule by its row. Raises NotFound."""
-    entry = entries(OPERATOR).filter(pk=pk).first() if str(pk).isdecimal() else None
+    entry = entries(who).filter(pk=pk).first() if str(pk).isdecimal() else None
     if entry is None:
         raise NotFound.of("cron", str(pk))
     return entry
 
 
-def act(verb: str, pk: str, who: str) -> str:
+def act(verb: str, pk: str, who: Caller) -> str:
     """Do what a button says; returns what happened."""
-    entry = found(pk)
-    named: dict[str, Any] = {"caller": Caller(who), "tenant": entry.tenant}
+    entry = found(pk, who)
+    named: dict[str, Any] = {"caller": Caller(who.name), "tenant": entry.tenant}
     match verb:
         case "trigger":
             job = trigger(entry.name, check=allow, **named)[1]
@@ -92,7 +91,7 @@ def fields_of(entry: CronEntry) -> dict[str, str]:
     }
 
 
-def save(fields: dict[str, str], entry: CronEntry | None, decode: Any) -> CronEntry:
+def save(fields: dict[str, str], entry: CronEntry | None, decode: Any, who: Caller) -> CronEntry:
     """Store what a form says, of a new schedule or of `entry`. Raises as the API does."""
     body: dict[str, Any] = {
         "name": entry.name if entry else fields["name"],
@@ -104,7 +103,10 @@ def save(fields: dict[str, str], entry: CronEntry | None, decode: Any) -> CronEn
         "enabled": entry.enabled if entry else True,
     }
     definition: Definition = decode(body)
-    if entry is None and entries(OPERATOR).filter(name=definition.name, tenant=None).exists():
+    tenant = entry.tenant if entry else who.tenant
+    if entry is None and entries(who).filter(name=definition.name, tenant=tenant).exists():
         raise InvalidRequest.field("name", "is taken by another schedule", definition.name)
-    owner = Caller(OPERATOR.name, entry.tenant if entry else None)
-    return cron_register.register(definition, owner, allow)[0]
+    owner = replace(who, tenant=tenant)
+    with audited(who, "cron.stored", definition.name) as data:
+        data["is_new"] = entry is None
+        return cron_register.register(definition, owner, allow)[0]

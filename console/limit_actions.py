@@ -29,18 +29,18 @@ def _override(form: QueryDict, who: Caller) -> str:
     if minutes and not MINUTES.fullmatch(minutes):
         raise InvalidRequest.field("minutes", "must be from 1 to 999999", minutes[:50])
     until = now() + timedelta(minutes=int(minutes)) if minutes else None
-    limits.override(key, policy, until, who, _tenant(form))
+    limits.override(key, policy, until, who, _tenant(form, who))
     return f"Rate limit {key} is overridden{f' for {minutes} minutes' if minutes else ''}."
 
 
 def _end(form: QueryDict, who: Caller) -> str:
     key = form.get("id", "")
-    limits.end_override(key, who, _tenant(form))
+    limits.end_override(key, who, _tenant(form, who))
     return f"The override of {key} has ended."
 
 
-def _tenant(form: QueryDict) -> str | None:
-    return form.get("tenant", "").replace("\x00", "").strip() or None
+def _tenant(form: QueryDict, who: Caller) -> str | None:
+    return who.tenant or form.get("tenant", "").replace("\x00", "").strip() or None
 
 
 ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {

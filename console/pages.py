@@ -1,16 +1,14 @@
-"""What every page has: login, permission, navigation."""
+"""What every page has: the guard, the navigation, what may be done on it."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from django.apps import apps
-from django.contrib.auth.mixins import LoginRequiredMixin, PermissionRequiredMixin
-from django.http import HttpRequest, HttpResponse
 from django.views.generic import TemplateView
 
-from console.callers import caller_of
-
-SAFE = {"GET", "HEAD", "OPTIONS"}
+from console.access import Allowed, Guarded, may
+from console.conf import conf
+from jobs.services.staff import tenants_of
 
 NAVIGATION = (
     ("overview", "Overview"),
@@ -31,7 +29,19 @@ MORE = (  # behind one entry: all of them do not fit
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
+    ("api_keys", "API keys"),
+    ("system", "System"),
 )
+# pages of `is_global` views, and what others take than to see jobs
+OF_ALL = {"pools", "tenants", "workers", "schemas", "audit", "api_keys", "system"}
+NEEDS = {
+    "schemas": "ojs_versioning.view_schema",
+    "webhooks": "ojs_webhooks.view_subscription",
+    "audit": "ojs_jobs.view_audit",
+    "workers": "ojs_jobs.view_worker",
+    "api_keys": "ojs_jobs.view_apikey",
+    "system": "ojs_jobs.view_looptick",
+}
 # pages of apps that may be absent
 OPTIONAL = {
     "workflows": "workflows",
@@ -51,51 +61,34 @@ def present(pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
-def may(request: HttpRequest, *permissions: str) -> bool:
-    """Tell whether whoever is logged in may use permissions here."""
-    return bool(request.user.has_perms(permissions))
-
-
-class Page(LoginRequiredMixin, PermissionRequiredMixin, TemplateView):
+class Page(Guarded, TemplateView):
     """A page for those who may see jobs; `section` is its name in the navigation."""
 
-    permission_required = "ojs_jobs.view_job"
-    permission_to_post: ClassVar[str | tuple[str, ...]] = ()  # empty: what reading takes
+    permission_required: str | tuple[str, ...] = "ojs_jobs.view_job"
     section = ""
     title = ""
-
-    @property
-    def tenant(self) -> str | None:
-        """The tenant whose things alone may be shown; None: all."""
-        return caller_of(self.request).tenant
-
-    def get_permission_required(self) -> tuple[str, ...]:
-        """Return what the method takes."""
-        if self.request.method not in SAFE and self.permission_to_post:
-            posting = self.permission_to_post
-            return (posting,) if isinstance(posting, str) else posting
-        return tuple(super().get_permission_required())
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add what the frame of the page shows."""
         return super().get_context_data(
             **{
-                "navigation": present(NAVIGATION),
-                "more": present(MORE),
+                "navigation": self._open(present(NAVIGATION)),
+                "more": self._open(present(MORE)),
                 "more_label": dict(MORE).get(self.section),
                 "section": self.section,
                 "title": self.title,
+                "perms": Allowed(self.request),
+                "is_read_only": conf().read_only,
+                "tenant": self.tenant,
+                "tenants": tenants_of(self.request.user) if self.tenant else (),
                 **kwargs,
             }
         )
 
-    def handle_no_permission(self) -> HttpResponse:  # type: ignore[override]  # redirect or page
-        """Send strangers to the login and tell users what they lack."""
-        if not self.request.user.is_authenticated:
-            return super().handle_no_permission()
-        return self.response_class(
-            self.request,
-            "ojs/console/denied.html",
-            {"navigation": (), "title": "Not allowed", "permission": self.permission_required},
-            status=403,
-        )
+    def _open(self, pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Leave out what is closed to whoever looks."""
+        return [
+            (name, label) for name, label in pages
+            if not (self.tenant and name in OF_ALL)
+            and may(self.request, NEEDS.get(name, "ojs_jobs.view_job"))
+        ]  # fmt: skip

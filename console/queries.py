@@ -3,7 +3,7 @@
 Jobs and workers come from the core's services.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -44,9 +44,13 @@ class Failure(NamedTuple):
     message: str | None
 
 
-def failures(size: int) -> list[Failure]:
-    """Read the latest failed attempts, latest first."""
-    return [Failure(*row) for row in _rows("failures", {"size": size})]
+LOOKED = 5_000  # failed attempts that are looked through for those of a tenant
+
+
+def failures(size: int, tenant: str | None = None) -> list[Failure]:
+    """Read the latest failed attempts, latest first, of a tenant among the latest LOOKED of all."""
+    params = {"size": size, "tenant": tenant, "looked": size if tenant is None else LOOKED}
+    return [Failure(*row) for row in _rows("failures", params)]
 
 
 def starts(queues: Sequence[str], minutes: int) -> dict[str, int]:
@@ -149,3 +153,102 @@ def lock_operation(lock: int, key: int) -> bool:
 def hurry(most_ms: int) -> None:
     """Let no statement of this transaction take longer; those that do raise OperationalError."""
     _rows("hurry", {"most_ms": str(most_ms)})
+
+
+def backlogs(queues: Sequence[str], tenant: str | None = None) -> dict[str, datetime]:
+    """Tell since when the oldest available job of queues waits, by queue; empty ones are absent."""
+    return dict(_rows("backlogs", {"queues": list(queues), "tenant": tenant}))
+
+
+class HeldJob(NamedTuple):
+    """A job that a worker runs; `due_at`: when its lease ends."""
+
+    id: str
+    type: str
+    queue: str
+    tenant: str
+    attempt: int
+    started_at: datetime
+    due_at: datetime
+
+
+def held(worker: str, size: int) -> list[HeldJob]:
+    """Read the jobs a worker runs, oldest first."""
+    return [HeldJob(*row) for row in _rows("held", {"worker": worker, "size": size})]
+
+
+class LoopState(NamedTuple):
+    """A loop and the session that leads it; nulls: nobody does, or may be seen to."""
+
+    name: str
+    ticked_at: datetime | None
+    is_stuck: bool
+    pid: int | None
+    address: str | None
+    application: str | None
+    leads_since: datetime | None
+
+
+def loops(keys: Mapping[str, int], stale_ms: int) -> list[LoopState]:
+    """Read how loops are, by name; `keys` are the second keys of their locks."""
+    params = {"names": list(keys), "keys": list(keys.values()), "stale_ms": stale_ms}
+    return [LoopState(*row) for row in _rows("loops", params)]
+
+
+class TableSize(NamedTuple):
+    """A table with its indexes; bytes and rows, as the statistics of the database have them."""
+
+    name: str
+    bytes: int
+    index_bytes: int
+    live: int
+    dead: int
+    vacuumed_at: datetime | None
+    analyzed_at: datetime | None
+
+    @property
+    def dead_part(self) -> float:
+        """Which part of the rows is dead."""
+        return self.dead / (self.live + self.dead) if self.dead else 0.0
+
+
+def tables(size: int) -> list[TableSize]:
+    """Read the largest tables."""
+    return [TableSize(*row) for row in _rows("tables", {"size": size})]
+
+
+class Database(NamedTuple):
+    """The database server as seen now."""
+
+    bytes: int
+    version: str
+    started_at: datetime
+    now: datetime
+    is_replica: bool
+    sessions: int
+    most_sessions: int
+    oldest_transaction_at: datetime | None
+    waiting_locks: int
+    rollbacks: int
+    deadlocks: int
+
+
+def database() -> Database:
+    """Look at the database server."""
+    return Database(*_rows("database", {})[0])
+
+
+class Replica(NamedTuple):
+    """A server that follows this one; nulls: nothing is behind, or it may not be seen."""
+
+    name: str
+    address: str | None
+    state: str | None
+    sync: str | None
+    lag_ms: float | None
+    behind_bytes: int | None
+
+
+def replicas() -> list[Replica]:
+    """Read who follows."""
+    return [Replica(*row) for row in _rows("replicas", {})]

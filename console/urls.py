@@ -9,6 +9,7 @@ from django.urls import path, re_path
 
 from console.actions import Act
 from console.slash import WithSlash
+from console.views.api_keys import ApiKeyRotate, ApiKeys
 from console.views.audit import Audit
 from console.views.dead_letter import DeadLetter
 from console.views.events import Events
@@ -18,8 +19,10 @@ from console.views.jobs import Jobs
 from console.views.limits import Limits
 from console.views.operations import OperationFile, OperationNew, OperationPage, Operations
 from console.views.overview import Overview
-from console.views.queues import Queues
-from console.views.workers import Workers
+from console.views.queues import QueueDetail, Queues
+from console.views.system import System
+from console.views.within import Within
+from console.views.workers import WorkerDetail, Workers
 
 app_name = "ojs_console"
 urlpatterns = [
@@ -33,12 +36,18 @@ urlpatterns = [
     path("operations/<int:pk>/", OperationPage.as_view(), name="operation"),
     path("operations/<int:pk>/file/", OperationFile.as_view(), name="operation_file"),
     path("queues/", Queues.as_view(), name="queues"),
+    path("queues/<path:name>/", QueueDetail.as_view(), name="queue"),
     path("dead-letter/", DeadLetter.as_view(), name="dead_letter"),
     path("events/", Events.as_view(), name="events"),
     path("rate-limits/", Limits.as_view(), name="limits"),
     path("workers/", Workers.as_view(), name="workers"),
+    path("workers/<path:name>/", WorkerDetail.as_view(), name="worker"),
     path("audit/", Audit.as_view(), name="audit"),
+    path("api-keys/", ApiKeys.as_view(), name="api_keys"),
+    path("api-keys/rotate/", ApiKeyRotate.as_view(), name="api_key_rotate"),
+    path("system/", System.as_view(), name="system"),
     path("actions/<str:verb>/", Act.as_view(), name="act"),
+    path("within/", Within.as_view(), name="within"),
     path(
         "login/",
         LoginView.as_view(template_name="ojs/console/login.html", redirect_authenticated_user=True),

@@ -16,35 +16,35 @@ def _create(form: QueryDict, who: Caller) -> str:
         "url": form.get("url", "").strip(),
         "events": form.get("events", "").split(),
     }
-    if tenant := form.get("tenant", "").strip():
+    if tenant := who.tenant or form.get("tenant", "").strip():
         body["tenant_id"] = tenant
     with audited(who, "webhook.created", form.get("url", "").strip()):
-        made, secret = subscriptions.create(decode_subscription(body, None), who.name)
+        made, secret = subscriptions.create(decode_subscription(body, who.tenant), who.name)
     return f"{made.url} is subscribed. Its secret, shown this once: {secret}"
 
 
 def _switch(form: QueryDict, who: Caller) -> str:
-    found = subscriptions.show(form.get("id", ""))
+    found = subscriptions.show(form.get("id", ""), who.tenant)
     with audited(who, "webhook.changed", str(found.id)) as data:
-        changed = subscriptions.change(found.id, None, {"active": not found.active})
+        changed = subscriptions.change(found.id, who.tenant, {"active": not found.active})
         data["active"] = changed.active
     return f"{changed.url} is switched {'on' if changed.active else 'off'}."
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
     with audited(who, "webhook.deleted", form.get("id", "")):
-        subscriptions.delete(form.get("id", ""))
+        subscriptions.delete(form.get("id", ""), who.tenant)
     return "The subscription is deleted; what was not delivered is cancelled."
 
 
 def _rotate(form: QueryDict, who: Caller) -> str:
     with audited(who, "webhook.secret_rotated", form.get("id", "")):
-        found, secret = subscriptions.rotate(form.get("id", ""))
+        found, secret = subscriptions.rotate(form.get("id", ""), who.tenant)
     return f"The new secret of {found.url}, shown this once: {secret}"
 
 
 def _test(form: QueryDict, who: Caller) -> str:
-    found = subscriptions.show(form.get("id", ""))
+    found = subscriptions.show(form.get("id", ""), who.tenant)
     record(who, "webhook.tested", str(found.id))  # sending takes long: no transaction around it
     answer = send_test(found)
     result = f"answered {answer.status}" if answer.status else f"gave no answer: {answer.error}"
@@ -53,7 +53,7 @@ def _test(form: QueryDict, who: Caller) -> str:
 
 def _retry(form: QueryDict, who: Caller) -> str:
     with audited(who, "webhook.delivery_retried", form.get("id", "")):
-        event_type = retry(form.get("id", "")).event_type
+        event_type = retry(form.get("id", ""), who.tenant).event_type
     return f"{event_type} is sent again."
 
 

@@ -8,6 +8,7 @@ job ends; the wide row is written when a job is stored, when an attempt fails, a
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
@@ -52,6 +53,7 @@ class Queue(models.Model):
     class Meta:
         db_table = "ojs_queue"
         ordering = ["name"]
+        permissions = [("configure_queue", "Can configure queues")]
         indexes = [
             # pressure: the queues that are bounded, or were when they were warned of
             models.Index(
@@ -1049,6 +1051,25 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} (ojs_{self.prefix}_…)"
+
+
+class Staff(models.Model):
+    """Which tenants a user of the console may see and act on; without a row: all. Spec: 31.1.
+
+    A row without tenants lets the user see nothing, so that a tenant that goes opens nothing.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="ojs_staff"
+    )
+    tenants = ArrayField(NameField(), default=list, blank=True)
+
+    class Meta:
+        db_table = "ojs_staff"
+        verbose_name, verbose_name_plural = "restriction to tenants", "restrictions to tenants"
+
+    def __str__(self) -> str:
+        return f"{self.user}: {', '.join(self.tenants) or 'nothing'}"
 
 
 class ArchivedJob(models.Model):

@@ -1,6 +1,7 @@
-"""Makes the project's own management commands known."""
+"""Makes the project's own management commands known, and its site of Django's admin."""
 
 from django.apps import AppConfig
+from django.contrib.admin.apps import AdminConfig
 
 
 class ProjectConfig(AppConfig):
@@ -8,3 +9,9 @@ class ProjectConfig(AppConfig):
 
     name = "ojs_project"
     label = "ojs_project"
+
+
+class SiteConfig(AdminConfig):
+    """Django's admin with the console's rules."""
+
+    default_site = "console.site.Site"

@@ -26,7 +26,7 @@ ALLOWED_HOSTS = list(env.names("OJS_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "
 CSRF_TRUSTED_ORIGINS = list(env.names("OJS_CSRF_TRUSTED_ORIGINS"))
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "ojs_project.apps.SiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -300,6 +300,8 @@ OJS_WEBHOOKS = {
     "ROTATION_MS": env.integer("OJS_WEBHOOK_ROTATION_MS", _HOOKS.rotation_ms),
     "RETENTION_MS": env.integer("OJS_WEBHOOK_RETENTION_MS", _HOOKS.retention_ms),
 }
+
+OJS_CONSOLE = {"READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY")}
 
 _LOG_STREAM = env.text("OJS_LOG_STREAM", "stdout")
 LOGGING = {

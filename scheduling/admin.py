@@ -1,11 +1,16 @@
-"""Schedules and pools in Django admin: to read; changes go through services."""
+"""Schedules and pools in Django admin, to read; actions call the services that the API calls."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from jobs.admin import ReadOnly
+from jobs.admin import ReadOnly, each
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from jobs.services.audit import audited
 from scheduling import models
+from scheduling.services import cron_register
+from scheduling.services.cron_trigger import trigger
 
 
 @admin.register(models.CronEntry)
@@ -19,6 +24,41 @@ class CronEntryAdmin(ReadOnly):
     list_filter = ("enabled", "overlap_policy")
     search_fields = ("name",)
     ordering = ("name", "id")
+    console_page = "cron"
+    actions = ("run_now", "pause", "resume")
+
+    @admin.action(description="Run the chosen schedules now", permissions=["act"])
+    def run_now(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
+        """Enqueue a job of each."""
+
+        def run(row: models.CronEntry, who: Caller) -> None:
+            with audited(who, "cron.trigger", str(row.pk)):
+                trigger(row.name, who, tenant=row.tenant, check=_allow)
+
+        each(request, queryset, run, "schedules made a job")
+
+    @admin.action(description="Pause the chosen schedules", permissions=["act"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
+        """Let them make no jobs."""
+        self._switch(request, queryset, enabled=False)
+
+    @admin.action(description="Resume the chosen schedules", permissions=["act"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
+        """Let them make jobs at their times."""
+        self._switch(request, queryset, enabled=True)
+
+    def _switch(
+        self, request: HttpRequest, queryset: QuerySet[models.CronEntry], *, enabled: bool
+    ) -> None:
+        def switch(row: models.CronEntry, who: Caller) -> None:
+            with audited(who, f"cron.{'resume' if enabled else 'pause'}", str(row.pk)):
+                cron_register.switch(row.name, who, enabled=enabled, tenant=row.tenant)
+
+        each(request, queryset, switch, f"schedules are {'on' if enabled else 'paused'}")
+
+
+def _allow(_job: JobDraft) -> None:
+    """Refuse nothing: who may change schedules may let them make any job."""
 
 
 @admin.register(models.CronTurn)
@@ -39,6 +79,7 @@ class PoolAdmin(ReadOnly):
     list_filter = ("strategy", "isolated")
     search_fields = ("name",)
     ordering = ("name",)
+    console_page = "pool"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[models.PoolRow]:
         """Read the queues of all pools at once."""
@@ -56,3 +97,21 @@ class ConfigurationAdmin(ReadOnly):
     """What holds where no pool says otherwise."""
 
     list_display = ("id", "default_strategy", "priority_scope", "tenants", "updated_at")
+
+
+@admin.register(models.QueueWatch)
+class QueueWatchAdmin(ReadOnly):
+    """Since when queues starve."""
+
+    list_display = ("queue", "since", "told_at")
+    search_fields = ("queue",)
+    ordering = ("queue",)
+
+
+@admin.register(models.Overload)
+class OverloadAdmin(ReadOnly):
+    """Pools that are full."""
+
+    list_display = ("pool", "told_at")
+    search_fields = ("pool",)
+    ordering = ("pool",)

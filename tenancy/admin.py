@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jobs.admin import BoundedPaginator, ReadOnly, caller_of
+from jobs.admin.base import on_console
 from jobs.domain.errors import OJSError
 from tenancy import models
 from tenancy.domain.tenant import Standing
@@ -25,6 +26,21 @@ class ThrottleAdmin(ReadOnly):
     list_display = ("tenant_id", "hold", "action", "factor", "had", "reasons", "since", "until")
     list_filter = ("hold", "action")
     ordering = ("tenant",)
+
+
+@admin.register(models.Noise)
+class NoiseAdmin(ReadOnly):
+    """Which tenants are noisy, and by what."""
+
+    list_display = ("tenant", "signals", "since", "seen_at")
+    ordering = ("tenant",)
+
+
+@admin.register(models.Survey)
+class SurveyAdmin(ReadOnly):
+    """What all tenants did together lately."""
+
+    list_display = ("id", "at", "tenants", "enqueued", "started", "weights")
 
 
 @admin.register(models.Tenant)
@@ -45,6 +61,10 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     ordering = ("id",)
     readonly_fields = SHOWN
     actions = ("suspend", "resume")
+
+    def get_view_on_site_url(self, obj: models.Tenant | None = None) -> str | None:
+        """Lead to the tenant's page in the console."""
+        return on_console("tenant", obj.pk) if obj else None
 
     @admin.display(description="new jobs")
     def enqueue_rate(self, row: models.Tenant) -> str:

@@ -110,7 +110,9 @@ def empty() -> None:
             )
         )
         if filled := [name for (name,) in cursor]:
-            cursor.execute("; ".join(map("DELETE FROM {}".format, filled)))
+            # one transaction, in which the trigger of the audit log lets entries go
+            allowed = "SELECT set_config('ojs.audit_removal', 'on', true)"
+            cursor.execute("; ".join([allowed, *map("DELETE FROM {}".format, filled)]))
     forget()
 
 

@@ -1,9 +1,14 @@
-"""The webhooks in Django admin, to read: the console and the API change subscriptions."""
+"""The webhooks in Django admin, to read; actions call the services that the API calls."""
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
-from jobs.admin import ReadOnly
+from jobs.admin import ReadOnly, each
+from jobs.domain.caller import Caller
+from jobs.services.audit import audited
 from webhooks import models
+from webhooks.services import deliveries, subscriptions
 
 
 @admin.register(models.Subscription)
@@ -11,7 +16,31 @@ class SubscriptionAdmin(ReadOnly):
     """Secrets are not shown, not even encrypted."""
 
     list_display = ("id", "url", "active", "tenant", "success_count", "failure_count")
+    list_filter = ("active",)
+    search_fields = ("url", "tenant__exact")
     exclude = ("secret", "previous_secret")
+    ordering = ("url", "id")
+    actions = ("switch_on", "switch_off")
+
+    @admin.action(description="Switch the chosen subscriptions on", permissions=["act"])
+    def switch_on(self, request: HttpRequest, queryset: QuerySet[models.Subscription]) -> None:
+        """Deliver events from now on."""
+        self._switch(request, queryset, active=True)
+
+    @admin.action(description="Switch the chosen subscriptions off", permissions=["act"])
+    def switch_off(self, request: HttpRequest, queryset: QuerySet[models.Subscription]) -> None:
+        """Deliver none of what happens until they are switched on."""
+        self._switch(request, queryset, active=False)
+
+    def _switch(
+        self, request: HttpRequest, queryset: QuerySet[models.Subscription], *, active: bool
+    ) -> None:
+        def switch(row: models.Subscription, who: Caller) -> None:
+            with audited(who, "webhook.changed", str(row.id)) as data:
+                data["active"] = active
+                subscriptions.change(row.id, None, {"active": active})
+
+        each(request, queryset, switch, f"subscriptions are {'on' if active else 'off'}")
 
 
 @admin.register(models.Delivery)
@@ -19,5 +48,31 @@ class DeliveryAdmin(ReadOnly):
     """The log of deliveries, newest first."""
 
     list_display = ("id", "event_type", "subscription_id", "status", "attempts", "created_at")
+    list_filter = ("status",)
+    search_fields = ("subscription_id__exact",)
+    search_help_text = "A whole id of a subscription"
     ordering = ("-created_at", "-id")
     exclude = ("body",)
+    console_page = "delivery"
+    actions = ("send_again",)
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Tell whether the user may send deliveries again: who may change subscriptions."""
+        return request.user.has_perm("ojs_webhooks.change_subscription")
+
+    @admin.action(description="Send the chosen deliveries again", permissions=["act"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[models.Delivery]) -> None:
+        """Try them at once."""
+
+        def retry(row: models.Delivery, who: Caller) -> None:
+            with audited(who, "webhook.delivery_retried", str(row.id)):
+                deliveries.retry(str(row.id))
+
+        each(request, queryset, retry, "deliveries are sent again")
+
+
+@admin.register(models.Position)
+class PositionAdmin(ReadOnly):
+    """How far the deliveries have followed the events."""
+
+    list_display = ("id", "place")

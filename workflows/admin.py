@@ -13,6 +13,8 @@ from workflows import models
 class WorkflowAdmin(ById):
     """Workflows, newest first; codes are those of domain/kinds.py."""
 
+    console_page = "workflow"
+    list_filter = ("state", "kind")
     list_display = (
         "id", "name", "kind", "state", "tenant", "members", "open", "completed", "failed",
         "created_at", "finished_at",

@@ -1,39 +1,63 @@
 """The audit log: who did what, when and why."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from console.pages import Page
-from jobs.services.audit import entries
+from jobs.services.audit import AuditFilter, known_actions, page
 
 SIZE = 50
-PAGE = re.compile(r"[1-9][0-9]{0,2}")
+PLACE = re.compile(r"[1-9][0-9]{0,17}")
+OUTCOMES = ("success", "failure", "denied")
+NAMES = ("action", "actor", "target")
 
 
 class Audit(Page):
-    """Entries by action, actor and target, latest first."""
+    """Entries by action, actor, target, outcome and time, latest first."""
 
     permission_required = "ojs_jobs.view_audit"
     template_name = "ojs/console/audit.html"
     section, title = "audit", "Audit"
+    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""
-        given = {name: self._text(name) for name in ("action", "actor", "target")}
-        raw = self.request.GET.get("page", "")
-        number = int(raw) if PAGE.fullmatch(raw) else 1
-        found, total = entries(
-            action=given["action"], actor=given["actor"], target=given["target"],
-            limit=SIZE, offset=(number - 1) * SIZE,
-        )  # fmt: skip
+        given = {name: self._text(name) for name in (*NAMES, "outcome", "since", "until")}
+        place = self._text("before")
+        before = int(place) if PLACE.fullmatch(place) else None
+        wanted = AuditFilter(
+            **{name: given[name] for name in NAMES},
+            outcome=given["outcome"] if given["outcome"] in OUTCOMES else "",
+            since=_time(given["since"]),
+            until=_time(given["until"]),
+        )
+        found, following = page(wanted, before=before, size=SIZE)
+        link = urlencode({name: value for name, value in given.items() if value})
+        next_link = urlencode(
+            {**{name: value for name, value in given.items() if value}, "before": following}
+        )
         return super().get_context_data(
             entries=found,
             wanted=given,
+            outcomes=OUTCOMES,
+            actions=known_actions(),
             is_empty=not any(given.values()),
-            number=number,
-            has_more=number * SIZE < total,
+            is_first=before is None,
+            first_link=link,
+            next_link=next_link if following else "",
             **kwargs,
         )
 
     def _text(self, name: str) -> str:
         return self.request.GET.get(name, "").replace("\x00", "").strip()
+
+
+def _time(text: str) -> datetime | None:
+    """Read a time of a form, which has no zone and means UTC; others are any."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,6 +1,6 @@
 """The event record: the latest by filter, and what follows, live."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -60,6 +60,8 @@ class Events(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""
         asked = Asked.read(self.request.GET)
+        if self.tenant:
+            asked = replace(asked, tenant=self.tenant)
         text = self.request.GET.get("page", "1")
         number = min(MOST_PAGES, max(1, int(text))) if text.isdecimal() and len(text) < 6 else 1  # noqa: PLR2004
         is_odd = bool(asked.job) and not is_id(asked.job)

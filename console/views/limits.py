@@ -22,7 +22,9 @@ class Limits(Page):
         containing = self._text("name")
         raw = self.request.GET.get("page", "")
         number = int(raw) if PAGE.fullmatch(raw) else 1
-        found, total = states(None, limit=SIZE, offset=(number - 1) * SIZE, containing=containing)
+        found, total = states(
+            self.tenant, limit=SIZE, offset=(number - 1) * SIZE, containing=containing
+        )
         return super().get_context_data(
             limits=found,
             total=total,

@@ -13,11 +13,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console import columns, exports, operations, queries, tasks
+from console.access import may
 from console.bulk import PERMISSIONS
 from console.callers import caller_of
 from console.filters import JobFilter
 from console.models import Operation
-from console.pages import Page, may
+from console.pages import Page
 from jobs.domain.errors import NotFound, OJSError
 from jobs.services.show import show_many
 

@@ -24,11 +24,13 @@ class Overview(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the numbers; a fixed number of statements."""
         return super().get_context_data(
-            totals=queues.totals(),
-            queues=queues.all_stats(limit=QUEUES),
-            chart=chart(queries.hour(), timezone.now()),
-            failures=queries.failures(FAILURES),
-            workers=workers(WorkerFilter(), limit=WORKERS),
+            totals=queues.totals(self.tenant),
+            queues=queues.all_stats(limit=QUEUES, tenant=self.tenant),
+            chart=chart(
+                queries.tenant_hour(self.tenant) if self.tenant else queries.hour(), timezone.now()
+            ),
+            failures=queries.failures(FAILURES, self.tenant),
+            workers=None if self.tenant else workers(WorkerFilter(), limit=WORKERS),
             maintenance=maintenance(),
             health=health(),
             **kwargs,

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -30,6 +29,8 @@ class Pools(Page):
 
     template_name = "ojs/console/pools.html"
     section, title = "pools", "Pools"
+    is_global = True
+    permission_to_post = "ojs_scheduling.change_configuration"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -56,8 +57,6 @@ class Pools(Page):
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         """Store the configuration, or show what is wrong."""
-        if not request.user.has_perm("ojs_scheduling.change_configuration"):
-            raise PermissionDenied
         fields = pool_forms.read(request.POST)
         try:
             pool_forms.configure(fields, caller_of(request))
@@ -74,6 +73,7 @@ class PoolDetail(Page):
 
     template_name = "ojs/console/pool.html"
     section = "pools"
+    is_global = True
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the pool, or that workers may name it although it is not defined."""
@@ -103,6 +103,7 @@ class PoolEdit(Page):
 
     template_name = "ojs/console/pool_edit.html"
     section = "pools"
+    is_global = True
     permission_required = "ojs_scheduling.change_poolrow"
     http_method_names = ["get", "post"]
 

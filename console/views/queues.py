@@ -1,11 +1,26 @@
-"""Queues: how much waits, how fast it goes, pause and resume."""
+"""Queues: how much waits and since when, pause and resume, configure, purge."""
 
 from typing import Any
 
+import orjson
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from console import queries, tasks
+from console.actions import PURGED
+from console.callers import caller_of
+from console.chart import chart
 from console.pages import Page
-from jobs.services.queues import all_stats
+from jobs.domain import jsonio
+from jobs.domain.errors import NotFound, OJSError
+from jobs.domain.states import WAITING
+from jobs.services import queue_config
+from jobs.services.audit import done_to
+from jobs.services.queues import all_stats, stats
 
 MOST = 500
+ENTRIES = 20
 
 
 class Queues(Page):
@@ -17,7 +32,60 @@ class Queues(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the queues whose name contains what was typed."""
         containing = self.request.GET.get("name", "").replace("\x00", "").strip()
-        found = all_stats(limit=MOST + 1, containing=containing)
+        found = all_stats(limit=MOST + 1, containing=containing, tenant=self.tenant)
+        since = queries.backlogs([one.name for one in found[:MOST]], self.tenant)
         return super().get_context_data(
-            queues=found[:MOST], is_longer=len(found) > MOST, containing=containing, **kwargs
+            rows=[(one, since.get(one.name)) for one in found[:MOST]],
+            is_longer=len(found) > MOST,
+            containing=containing,
+            **kwargs,
         )
+
+
+class QueueDetail(Page):
+    """One queue: its numbers, its configuration, what was done to it, and how to empty it."""
+
+    template_name = "ojs/console/queue.html"
+    section = "queues"
+    permission_to_post = "ojs_jobs.configure_queue"
+    http_method_names = ["get", "post"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read the queue; a fixed number of statements. Raises Http404."""
+        name = kwargs["name"].replace("\x00", "")
+        try:
+            found = stats(name, self.tenant)
+        except NotFound as problem:
+            raise Http404 from problem
+        if self.tenant and not any(found.jobs.values()):
+            raise Http404  # no queue of this tenant
+        may_audit = self.request.user.has_perm("ojs_jobs.view_audit") and not self.tenant
+        return super().get_context_data(
+            **{
+                "queue": found,
+                "since": queries.backlogs([name], self.tenant).get(name),
+                "chart": None if self.tenant else chart(queries.hour(name), found.computed_at),
+                "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
+                "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
+                "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,
+                "operations": None if self.tenant else tasks.operations(),
+                "title": name,
+                **kwargs,
+            }
+        )
+
+    def post(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Store the configuration, or show what is wrong: what is left out is reset."""
+        written = request.POST.get("config", "")
+        try:
+            before = queue_config.config_of(name)
+            wanted = jsonio.loads_object(written.encode())
+            change = dict.fromkeys(before, None) | wanted
+            queue_config.change(name, change, caller_of(request), strict=True)
+        except NotFound as problem:
+            raise Http404 from problem
+        except OJSError as problem:
+            shown = self.get_context_data(name=name, config=written, problem=str(problem))
+            return self.render_to_response(shown, status=400)
+        messages.success(request, f"Queue {name} is configured: it counts from now on.")
+        return HttpResponseRedirect(reverse("ojs_console:queue", args=[name]))

@@ -23,6 +23,7 @@ class Schemas(Page):
     template_name = "ojs/console/schemas.html"
     permission_required = "ojs_versioning.view_schema"
     section, title = "schemas", "Schemas"
+    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page; a fixed number of statements."""
@@ -48,6 +49,7 @@ class SchemaPage(Page):
     template_name = "ojs/console/schema.html"
     permission_required = "ojs_versioning.view_schema"
     section = "schemas"
+    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read all versions of the type."""

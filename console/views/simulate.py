@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from console import simulations, tasks
+from console.access import may
 from console.callers import caller_of
 from console.comparison import groups
 from console.pages import Page
@@ -40,7 +40,8 @@ class Simulate(Page):
 
     template_name = "ojs/console/simulate.html"
     section, title = "pools", "Simulate"
-    permission = "ojs_scheduling.change_poolrow"
+    is_global = True
+    permission_to_post = "ojs_scheduling.change_poolrow"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -53,7 +54,7 @@ class Simulate(Page):
             most=simulations.MOST_JOBS,
             example_scenario=EXAMPLE_SCENARIO,
             example_changes=EXAMPLE_CHANGES,
-            may_start=self.request.user.has_perm(self.permission),
+            may_start=may(self.request, self.permission_to_post),
             **kwargs,
         )
 
@@ -65,8 +66,6 @@ class Simulate(Page):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Queue it and show how far it is, or show what is wrong."""
-        if not request.user.has_perm(self.permission):
-            raise PermissionDenied
         fields = {name: request.POST.get(name, "").strip() for name in FIELDS}
         try:
             key = simulations.start(_wish(fields), caller_of(request))
@@ -94,6 +93,7 @@ class Simulated(Page):
 
     template_name = "ojs/console/simulated.html"
     section, title = "pools", "Simulation"
+    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read it."""

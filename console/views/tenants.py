@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from console.access import may
 from console.callers import caller_of
 from console.pages import Page
 from console.tenants import MINUTES, TenantFilter, detail, left, line_of, page
@@ -27,6 +28,7 @@ class Tenants(Page):
 
     template_name = "ojs/console/tenants.html"
     section, title = "tenants", "Tenants"
+    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""
@@ -53,6 +55,8 @@ class TenantDetail(Page):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the tenant, or what is left of one that was deleted, or that nobody configured."""
         name = _known(kwargs["tenant_id"])
+        if self.tenant not in {None, name}:
+            raise Http404
         try:
             line = line_of(name)
         except NotFound:
@@ -73,7 +77,7 @@ class TenantDetail(Page):
         )
 
     def _entries(self, name: str) -> list[Audit] | None:
-        may_audit = self.request.user.has_perm("ojs_jobs.view_audit")
+        may_audit = may(self.request, "ojs_jobs.view_audit")
         return done_to(name, "tenant", limit=ENTRIES) if may_audit else None
 
     def _undefined(self, name: str) -> HttpResponse:
@@ -97,6 +101,7 @@ class TenantEdit(Page):
 
     template_name = "ojs/console/tenant_edit.html"
     section = "tenants"
+    is_global = True
     http_method_names = ["get", "post"]
 
     def get_permission_required(self) -> tuple[str, ...]:

@@ -33,10 +33,12 @@ class Webhooks(Page):
         text = given.get("page", "1")
         number = min(MOST_PAGES, max(1, int(text))) if text.isdecimal() and len(text) < 6 else 1  # noqa: PLR2004
         wanted = DeliveryFilter(
-            subscription_id=chosen["subscription"] or None, status=status or None
+            tenant=self.tenant,
+            subscription_id=chosen["subscription"] or None,
+            status=status or None,
         )
         found, has_more = deliveries(wanted, limit=SIZE, offset=(number - 1) * SIZE)
-        subscribed = list(visible(None)[:MOST])
+        subscribed = list(visible(self.tenant)[:MOST])
         return super().get_context_data(
             subscriptions=subscribed,
             rows=[(one, _url(one.subscription_id, subscribed)) for one in found],
@@ -64,7 +66,7 @@ class DeliveryPage(Page):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the delivery."""
-        found, attempts = _found(kwargs["delivery_id"])
+        found, attempts = _found(kwargs["delivery_id"], self.tenant)
         return super().get_context_data(
             delivery=found,
             attempts=attempts,
@@ -74,8 +76,8 @@ class DeliveryPage(Page):
         )
 
 
-def _found(delivery_id: str) -> tuple[Any, list[Any]]:
+def _found(delivery_id: str, tenant: str | None) -> tuple[Any, list[Any]]:
     try:
-        return delivery(delivery_id)
+        return delivery(delivery_id, tenant)
     except NotFound as problem:
         raise Http404 from problem

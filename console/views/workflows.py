@@ -50,7 +50,7 @@ class Workflows(Page):
         """Read one page."""
         given = self.request.GET
         state = given.get("state", "") if given.get("state") in SHOWN else ""
-        tenant = given.get("tenant", "").replace("\x00", "").strip()
+        tenant = self.tenant or given.get("tenant", "").replace("\x00", "").strip()
         after = given.get("after", "") if is_id(given.get("after")) else ""
         rows, total = listed(
             STATES[state] if state else EVERY,
@@ -83,6 +83,8 @@ class WorkflowDetail(Page):
             whole = show(kwargs["workflow_id"], with_results=False)
         except NotFound as problem:
             raise Http404 from problem
+        if self.tenant not in {None, whole.row.tenant}:
+            raise Http404
         flow = line(whole.row)
         failed = [step for step in whole.steps if step.state in FAILURES]
         return super().get_context_data(

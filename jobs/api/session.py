@@ -15,6 +15,7 @@ from rest_framework.authentication import CSRFCheck
 from jobs.api.media import JSON_TYPE, OJS_TYPE
 from jobs.domain import keys
 from jobs.domain.errors import PermissionDenied
+from jobs.services.staff import bound_to
 
 # What a scope of an API key is among the permissions of users; the other scopes take a superuser
 PERMISSIONS: Final = {
@@ -46,7 +47,9 @@ def staff(request: HttpRequest) -> tuple[str, keys.Grant] | None:
             "the request does not come from a page of this server",
             details={"reason": "csrf_failed"},
         )
-    return f"user:{user.get_username()}", keys.Grant(_scopes(user))
+    scopes = _scopes(user)
+    tenant = bound_to(user, request.session) if scopes else None
+    return f"user:{user.get_username()}", keys.Grant(scopes, tenant)
 
 
 def _scopes(user: Any) -> frozenset[str]:

@@ -18,6 +18,7 @@ class Caller:
     address: str | None = None  # where the request came from
     # what the request adds to the meta of its jobs where they do not say it
     stamps: Mapping[str, str] | None = None
+    reason: str | None = None  # why, for the audit log where the service is told no other
 
 
 SYSTEM = Caller()

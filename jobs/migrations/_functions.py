@@ -8,7 +8,7 @@ ORDER = (
     "time", "fingerprint", "matches", "queue_of", "offered", "fresh", "in_force", "make_queues",
     "loads", "present", "joined", "rejoin", "known", "wake", "release", "usage", "room", "unique_hits", "unique_pass", "open",
     "turns", "turn_now", "turn_keys", "turn_keep", "in_order", "claim", "explain", "outlook",
-    "tenant_labels", "reduced",
+    "tenant_labels", "reduced", "audit_kept",
 )  # fmt: skip
 
 

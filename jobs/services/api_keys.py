@@ -142,10 +142,7 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
     if new.pool is not None and not POOL_PATTERN.fullmatch(new.pool):
         raise ValueError(f"{new.pool!r} is not the name of a pool")
     scopes = sorted(keys.expand(list(new.scopes)))
-    if (
-        new.tls_subject
-        and ApiKey.objects.filter(tls_subject=new.tls_subject, revoked_at=None).exists()
-    ):
+    if new.tls_subject and is_subject_taken(new.tls_subject):
         raise ValueError(f"another key has the subject {new.tls_subject!r}")
     text, prefix, secret_hash = keys.make(conf().apikey_hasher)
     with audited(caller, "key.created", keys.shown(prefix)) as data:
@@ -165,6 +162,21 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
             created_by=caller.name,
         )
     return key, text
+
+
+def is_subject_taken(subject: str) -> bool:
+    """Tell whether a key that was not revoked stands for certificates with this subject."""
+    return ApiKey.objects.filter(tls_subject=subject, revoked_at=None).exists()
+
+
+def page(
+    *, containing: str = "", with_ended: bool = False, limit: int, offset: int
+) -> tuple[list[ApiKey], int]:
+    """List keys by name, those that open something unless `with_ended`; a page and the total."""
+    found = ApiKey.objects.filter(name__icontains=containing)
+    if not with_ended:
+        found = found.filter(_valid())
+    return list(found.order_by("name", "id")[offset : offset + limit]), found.count()
 
 
 def is_named(name: str) -> bool:

@@ -7,11 +7,15 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 from time import monotonic
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, transaction
+from django.db.models import Subquery
+from django.db.models.functions import Coalesce
 
 from jobs.domain.caller import Caller
 from jobs.models import Audit
@@ -19,6 +23,7 @@ from jobs.models import Audit
 logger = logging.getLogger("ojs.audit")
 MOST = 10_000  # counted for a list
 LONGEST = 200  # characters of a target that anybody may choose
+NO_ENTRY = 2**63 - 1
 SAMPLE_S = 1.0
 SAMPLED = 10_000  # principals
 
@@ -39,7 +44,7 @@ def record(
         outcome=outcome,
         target=target,
         tenant=caller.tenant,
-        reason=reason,
+        reason=reason or caller.reason,
         request_id=caller.request_id,
         address=caller.address,
         data=dict(data or {}),
@@ -101,6 +106,43 @@ def entries(
     wanted = {name: value for name, value in asked.items() if value}
     found = Audit.objects.filter(**wanted).order_by("-id")
     return list(found[offset : offset + limit]), found[:MOST].count()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """AND of what is set; each of the names is a whole one."""
+
+    action: str = ""
+    actor: str = ""
+    target: str = ""
+    outcome: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def page(wanted: AuditFilter, *, before: int | None, size: int) -> tuple[list[Audit], int | None]:
+    """List entries, latest first, from an id on; returns a page and where the next one begins.
+
+    By the index of the first name that is set. Times are found as ids: entries are in their order,
+    but for those of transactions that were open at the same moment.
+    """
+    names = {name: getattr(wanted, name) for name in ("action", "actor", "target", "outcome")}
+    found = Audit.objects.filter(**{name: value for name, value in names.items() if value})
+    if wanted.since is not None:
+        first = Audit.objects.filter(at__gte=wanted.since).order_by("at")
+        found = found.filter(id__gte=Coalesce(Subquery(first.values("id")[:1]), NO_ENTRY))
+    if wanted.until is not None:
+        last = Audit.objects.filter(at__lte=wanted.until).order_by("-at")
+        found = found.filter(id__lte=Coalesce(Subquery(last.values("id")[:1]), 0))
+    if before is not None:
+        found = found.filter(id__lt=before)
+    rows = list(found.order_by("-id")[: size + 1])
+    return rows[:size], rows[size - 1].id if len(rows) > size else None
+
+
+def known_actions(looked: int = 500) -> list[str]:
+    """Name the actions of the latest entries, for a form."""
+    return sorted(set(Audit.objects.order_by("-id").values_list("action", flat=True)[:looked]))
 
 
 def done_to(target: str, kind: str, *, limit: int) -> list[Audit]:

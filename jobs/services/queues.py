@@ -59,9 +59,15 @@ def stats(name: str, tenant: str | None = None) -> QueueStats:
     return _stats([queue], tenant)[0]
 
 
-def all_stats(*, limit: int, containing: str = "") -> list[QueueStats]:
-    """Return the numbers of queues by name; three statements however many there are."""
-    return _stats(list(Queue.objects.filter(name__icontains=containing)[:limit]))
+def all_stats(*, limit: int, containing: str = "", tenant: str | None = None) -> list[QueueStats]:
+    """Return the numbers of queues by name; three statements however many there are.
+
+    With a tenant: the queues where it has jobs, and the numbers of those jobs alone.
+    """
+    found = Queue.objects.filter(name__icontains=containing)
+    if tenant is not None:
+        found = found.filter(name__in=_queues_of(tenant))
+    return _stats(list(found[:limit]), tenant)
 
 
 def named_stats(
@@ -164,10 +170,11 @@ def _one(
     )
 
 
-def totals() -> dict[State, int]:
-    """Return how many jobs there are in each state, over all queues; exact."""
+def totals(tenant: str | None = None) -> dict[State, int]:
+    """Return how many jobs there are in each state, over all queues, a tenant's if given; exact."""
     sums = dict.fromkeys(CODES.values(), 0)
-    for counts in queries.depths().values():
+    found = queries.depths() if tenant is None else queries.tenant_depths(tenant)
+    for counts in found.values():
         for code, number in counts.items():
             sums[code] += number
     return {state: sums[code] for state, code in CODES.items()}

@@ -1,7 +1,9 @@
--- prune_audit: remove at most `batch` entries of the audit log that are `age_ms` old.
+-- prune_audit: remove at most `batch` entries of the audit log that are `age_ms` old. The setting is
+-- what the trigger of the table asks for; it ends with the transaction.
 WITH gone AS (
     DELETE FROM ojs_audit AS a
-     WHERE a.id = ANY (ARRAY(
+     WHERE (SELECT set_config('ojs.audit_removal', 'on', true)) = 'on'
+       AND a.id = ANY (ARRAY(
            SELECT o.id FROM ojs_audit AS o
             WHERE o.at < now() - %(age_ms)s::bigint * interval '1 millisecond'
             ORDER BY o.at LIMIT %(batch)s::int))

@@ -57,6 +57,14 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+def answer(page: Page, reason: str = "", button: str = "Go on") -> None:
+    """Answer the question that a button asks."""
+    dialog = page.get_by_role("dialog")
+    if reason:
+        dialog.get_by_label("Reason").fill(reason)
+    dialog.get_by_role("button", name=button).click()
+
+
 def is_complaint(said: ConsoleMessage) -> bool:
     """Tell whether a page found something wrong with itself; an answer that failed is no such."""
     return said.type == "error" and not said.text.startswith("Failed to load resource")

@@ -10,7 +10,7 @@ from jobs.domain.states import State
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
 from tests.asserts import assert_state
-from tests.console.conftest import PASSWORD, WAIT_MS
+from tests.console.conftest import PASSWORD, WAIT_MS, answer
 from tests.factories import DraftFactory, JobFactory, stored_ids
 
 expect.set_options(timeout=WAIT_MS)
@@ -71,8 +71,8 @@ def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="mail.send").click()
     expect(page.locator("pre").first).to_contain_text("someone@example.org")
-    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Cancel").click()
+    answer(page)
     expect(page.get_by_role("status")).to_contain_text("is cancelled")
     expect(page.locator(".timeline li").first).to_contain_text("cancelled")
     assert_state(State.CANCELLED, job.id)
@@ -81,8 +81,8 @@ def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:
 def test_a_refused_question_does_nothing(page: Page) -> None:
     job = JobFactory.create()
     page.goto(f"/console/jobs/{job.id}/")
-    page.on("dialog", lambda dialog: dialog.dismiss())
     page.get_by_role("button", name="Cancel").click()
+    answer(page, button="Go back")
     assert_state(State.AVAILABLE, job.id)
     cancel(job.id)
 

@@ -16,6 +16,7 @@ from jobs.models import Audit, Limit
 from jobs.services import limits
 from jobs.services.fetch import fetch
 from jobs.services.queue_config import configure
+from tests.console.conftest import answer
 from tests.factories import stored
 
 PATH = "/console/rate-limits/"
@@ -186,7 +187,7 @@ def test_an_override_is_set_and_ended_in_the_browser(page: Page) -> None:
     page.get_by_role("button", name="Override", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("stripe is overridden")
     expect(page.locator(".badge")).to_have_text("overridden")
-    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="End override").click()
+    answer(page)
     expect(page.get_by_role("status")).to_contain_text("has ended")
     expect(page.locator(".badge")).to_have_count(0)

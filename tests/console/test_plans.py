@@ -1,6 +1,7 @@
 """What the pages read at volume: no table that grows from end to end, no index past its limit."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
 import pytest
@@ -15,7 +16,7 @@ from console.pools import PoolLine, detail
 from console.search import page as jobs
 from jobs.domain.states import State
 from jobs.models import Lease
-from jobs.services import bulk, queues
+from jobs.services import audit, bulk, queues
 from jobs.services.audit import done_to
 from jobs.services.reset import reset
 from jobs.services.workers import WorkerFilter, workers
@@ -40,6 +41,7 @@ SELECT 't' || n, 'q' || q, s, 1
 INSERT INTO ojs_audit (actor, action, target, at, data)
 SELECT 'console:u', 'tenant.configured', 't' || n, now(), '{}' FROM generate_series(0, 9999) AS n;
 """
+SINCE = datetime(2020, 1, 1, tzinfo=UTC)
 LOOKED = 300  # rows a narrowed search may read here; the pages allow more
 MOST = 7_000  # index entries: a page of each of the hundred queues where none was chosen
 
@@ -94,6 +96,17 @@ CALLS: dict[str, Callable[[], object]] = {
     "operations": lambda: operations.latest(None, 50),
     "operations of a tenant": lambda: operations.latest("t0", 50),
     "failures": lambda: queries.failures(8),
+    "failures of a tenant": lambda: queries.failures(8, "t0"),
+    "backlogs": lambda: queries.backlogs([f"q{n}" for n in range(100)]),
+    "backlogs of a tenant": lambda: queries.backlogs(["q0", "q1"], "t0"),
+    "jobs of a worker": lambda: queries.held("w0", 200),
+    "audit": lambda: audit.page(audit.AuditFilter(), before=None, size=50),
+    "audit of an actor": lambda: audit.page(
+        audit.AuditFilter(actor="console:u", since=SINCE), before=9_000, size=50
+    ),
+    "audit of a target": lambda: audit.page(
+        audit.AuditFilter(target="t5", outcome="success"), before=None, size=50
+    ),
     "hour": queries.hour,
     "queues": lambda: queues.all_stats(limit=20),
     "pools": lambda: pools.page(limit=50, offset=0),
@@ -110,7 +123,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "tenant's audit": lambda: done_to("t5", "tenant", limit=20),
 }
 # those of a page, in a hundred queues each; a search by name, besides, walks over the tenants
-MAY_READ = {"tenants by id": 25_000}
+# and the oldest job of each queue is looked for at the head of each of its lanes
+MAY_READ = {"tenants by id": 25_000, "backlogs": 25_000}
 MAY_READ |= {name: 2 * MOST for name in CALLS if name.startswith("slice")}  # two of them
 MAY_SCAN = {name: {"ojs_lease"} for name in CALLS if name.startswith("tenant")}
 

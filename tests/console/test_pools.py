@@ -23,6 +23,7 @@ from scheduling.domain.pool import Cost, TenantWeights
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Configuration, PoolRow
 from scheduling.services import configuration, pools
+from tests.console.conftest import answer
 from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.factories import stored
 
@@ -426,12 +427,13 @@ def test_pool_is_made_watched_and_deleted(page: Page) -> None:
     expect(page.locator("#live")).to_contain_text("2 of 2 full")
     expect(page.get_by_role("row", name="w1")).to_be_visible()
     assert page.evaluate("window.isSamePage")
-    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete").click()
+    answer(page)
     expect(page.get_by_role("status")).to_contain_text("has 1 live workers")
     page.go_back()
     page.get_by_label("also while 1 of its workers lives").check()
     page.get_by_role("button", name="Delete").click()
+    answer(page)
     expect(page.get_by_role("status")).to_contain_text("Pool mail is deleted")
     assert not PoolRow.objects.exists()
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 
 from console.graph import ABREAST, COLUMNS, ROWS, WIDTH, Drawing, Node, draw
 from jobs.domain.ids import new_id
+from tests.console.conftest import answer
 from tests.workflows.flows import (
     batch,
     by_type,
@@ -169,8 +170,8 @@ def test_in_the_browser_a_workflow_is_found_and_cancelled(page: Page) -> None:
     page.get_by_role("link", name="Workflows").click()
     page.get_by_role("link", name="to be cancelled").click()
     assert page.locator("svg.graph g").count() == 3
-    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Cancel").click()
+    answer(page)
     page.get_by_text("The workflow is cancelled with 4 steps").wait_for()
 
     assert seen(flow)["state"] == "cancelled"

@@ -3,9 +3,30 @@
 
 const EVERY_MS = 4000;
 
+// A form with a question is sent once it was answered; the reason goes with it.
 document.addEventListener("submit", (event) => {
-  const question = event.target.dataset.ask;
-  if (question && !window.confirm(question)) event.preventDefault();
+  const form = event.target;
+  if (!form.dataset.ask || form.dataset.answered) return;
+  event.preventDefault();
+  const dialog = document.getElementById("ask");
+  const reason = dialog.querySelector("[name=reason]");
+  dialog.querySelector("h2").textContent = form.dataset.ask;
+  reason.value = "";
+  const hasOwn = [...form.elements].some((one) => one.name === "reason" && one.type !== "hidden");
+  reason.parentElement.hidden = hasOwn; // the form asks for it itself
+  dialog.returnValue = "";
+  dialog.onclose = () => {
+    if (dialog.returnValue !== "yes") return;
+    if (!hasOwn) {
+      const field = Object.assign(document.createElement("input"), { type: "hidden", name: "reason" });
+      field.value = reason.value;
+      form.append(field);
+    }
+    form.dataset.answered = "yes";
+    form.requestSubmit(event.submitter);
+    delete form.dataset.answered; // the browser may come back to this page
+  };
+  dialog.showModal();
 });
 
 document.addEventListener("click", (event) => {
@@ -13,6 +34,14 @@ document.addEventListener("click", (event) => {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
+
+// What scrolls can be reached by the keyboard.
+function letScroll() {
+  for (const box of document.querySelectorAll("pre, .scroll")) {
+    const isCut = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    if (isCut && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+  }
+}
 
 function isInUse(part) {
   const selection = window.getSelection();
@@ -23,7 +52,7 @@ function isInUse(part) {
 
 async function refresh() {
   const parts = [...document.querySelectorAll("[data-live]")];
-  if (document.hidden || !parts.length) return;
+  if (document.hidden || !parts.length || document.querySelector("dialog[open]")) return;
   const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
   if (answer.redirected) return window.location.reload(); // logged out meanwhile
   if (!answer.ok) throw new Error(answer.status);
@@ -54,6 +83,7 @@ async function turn() {
   try {
     await refresh();
     localize();
+    letScroll();
     document.body.classList.remove("stale");
   } catch {
     document.body.classList.add("stale");
@@ -62,5 +92,7 @@ async function turn() {
 }
 
 localize();
+letScroll();
+document.addEventListener("toggle", letScroll, true); // of details: what was folded has a size now
 
 window.setTimeout(turn, EVERY_MS);

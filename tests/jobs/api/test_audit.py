@@ -96,7 +96,7 @@ def test_31_5_refusals_are_recorded_once_a_second_for_each_principal(
     api: Client, new_key: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = new_key("worker", queues_fetch=("mail",))
-    Audit.objects.all().delete()
+    known = Audit.objects.count()  # the key was made
     now = [100.0]
     monkeypatch.setattr(audit, "monotonic", lambda: now[0])
 
@@ -105,12 +105,12 @@ def test_31_5_refusals_are_recorded_once_a_second_for_each_principal(
     now[0] += 1.0
     assert send(api, "POST", "workers/fetch", {"queues": ["b"]}, headers=key).status_code == 403
 
-    assert entries() == [
+    assert entries()[known:] == [
         ("test", "auth.permission_denied", f"{BASE}/jobs", "denied"),
         ("test", "auth.permission_denied", f"{BASE}/workers/fetch", "denied"),
     ]
     told = Audit.objects.order_by("id").values_list("data", flat=True)
-    assert list(told) == [
+    assert list(told)[known:] == [
         {"operation": "ojs:data:read"}, {"operation": "fetch from queue 'b'"},
     ]  # fmt: skip
 

@@ -1,185 +1,18 @@
-"""The core in Django admin: everything to read, and API keys to make and revoke.
-
-Changes of jobs, queues and workers go through services, so the admin offers none; the console does.
-"""
+"""API keys, and who is restricted to tenants: made and changed by services."""
 
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.paginator import Paginator
+from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from django.utils.functional import cached_property
 
 from jobs import models
+from jobs.admin.base import BoundedPaginator, caller_of
 from jobs.domain import keys
-from jobs.domain.caller import Caller
 from jobs.domain.claim import POOL_PATTERN
-from jobs.services import api_keys
-
-MANY = 10_000
-
-
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic only for type checkers
-    """Counts at most MANY rows: an exact count would scan a table that grows."""
-
-    @cached_property
-    def count(self) -> int:
-        """Return how many rows can be paged through."""
-        listed = self.object_list
-        return listed[:MANY].count() if isinstance(listed, QuerySet) else len(listed)
-
-
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """Shows rows and changes nothing; lists follow an index and are counted up to a limit."""
-
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    list_per_page = 50
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
-
-
-class ById(ReadOnly):
-    """Rows that are found by their id alone, newest first."""
-
-    ordering = ("-id",)
-    search_fields = ("id__exact",)
-    search_help_text = "A whole id"
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Find a row by its id; other text finds none, where a search would scan."""
-        wanted = search_term.strip().lower()
-        if not wanted:
-            return queryset, False
-        found = queryset.filter(pk=wanted) if is_uuid(wanted) else queryset.none()
-        return found, False
-
-
-def is_uuid(text: str) -> bool:
-    """Tell whether text is a UUID."""
-    try:
-        forms.UUIDField().clean(text)
-    except forms.ValidationError:
-        return False
-    return True
-
-
-@admin.register(models.Job)
-class JobAdmin(ById):
-    """Wide rows; the state of a live job stands in its narrow row."""
-
-    list_display = ("id", "type", "queue", "tenant", "priority", "attempt", "created_at")
-
-
-@admin.register(models.Queue)
-class QueueAdmin(ReadOnly):
-    """Queues and whether they are paused."""
-
-    list_display = ("name", "paused_at", "created_at", "updated_at")
-    search_fields = ("name",)
-
-
-@admin.register(models.Lane)
-class LaneAdmin(ReadOnly):
-    """What the scheduler chooses between."""
-
-    list_display = (
-        "queue", "priority", "tenant", "route", "weight", "ordered", "limits", "vt", "active",
-        "blocked_by", "paused",
-    )  # fmt: skip
-    list_filter = ("active", "paused")
-    search_fields = ("queue", "tenant")
-    ordering = ("queue", "rank", "vt")
-
-
-@admin.register(models.Ready)
-class ReadyAdmin(ReadOnly):
-    """Available jobs."""
-
-    list_display = ("id", "lane_id", "seq", "attempt", "enqueued_at", "expires_at")
-    ordering = ("-id",)
-
-
-@admin.register(models.Lease)
-class LeaseAdmin(ReadOnly):
-    """Active jobs and who holds them."""
-
-    list_display = ("id", "worker_id", "tenant", "pool", "attempt", "started_at", "due_at")
-    ordering = ("due_at",)
-
-
-@admin.register(models.Later)
-class LaterAdmin(ReadOnly):
-    """Scheduled, pending and retryable jobs."""
-
-    list_display = ("id", "kind", "due_at", "lane_id", "attempt", "expires_at")
-    ordering = ("-id",)
-
-
-@admin.register(models.Worker)
-class WorkerAdmin(ReadOnly):
-    """Workers that fetched or heartbeated."""
-
-    list_display = (
-        "id", "hostname", "pid", "reported", "directive", "concurrency", "started_at",
-        "last_heartbeat_at", "dead_at", "stopped_at",
-    )  # fmt: skip
-    search_fields = ("id", "hostname")
-    ordering = ("id",)
-
-
-@admin.register(models.LoopTick)
-class LoopTickAdmin(ReadOnly):
-    """When each loop last did its turn."""
-
-    list_display = ("name", "ticked_at")
-    ordering = ("name",)
-
-
-@admin.register(models.Audit)
-class AuditAdmin(ReadOnly):
-    """Who did what."""
-
-    list_display = ("at", "actor", "action", "outcome", "target", "reason", "address")
-    search_fields = ("action__exact", "actor__exact")
-    search_help_text = "A whole action or actor"
-    ordering = ("-id",)
-
-
-@admin.register(models.Maintenance)
-class MaintenanceAdmin(ReadOnly):
-    """Whether nothing is handed out."""
-
-    list_display = ("started_at", "ends_at", "reason", "actor")
-
-
-@admin.register(models.Replay)
-class ReplayAdmin(ReadOnly):
-    """Jobs that were retried after their end."""
-
-    list_display = ("job_id", "replays", "last_at", "rule")
-    ordering = ("job_id",)
-
-
-@admin.register(models.ReplayRule)
-class ReplayRuleAdmin(ReadOnly):
-    """What is retried by itself."""
-
-    list_display = ("name", "queue", "type", "error_type", "tenant", "delay_ms", "max_replays")
+from jobs.services import api_keys, staff
 
 
 class GlobsField(forms.CharField):
@@ -219,6 +52,13 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         required=False, empty_value=None, help_text="Subject of a certificate that stands for it."
     )
 
+    def clean_tls_subject(self) -> str | None:
+        """Refuse the subject of another key."""
+        subject: str | None = self.cleaned_data["tls_subject"]
+        if subject and api_keys.is_subject_taken(subject):
+            raise forms.ValidationError("Another key has this subject.")
+        return subject
+
     class Meta:
         model = models.ApiKey
         fields = (
@@ -235,6 +75,11 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     list_display = (
         "name", "shown_prefix", "tenant", "created_at", "expires_at", "last_used_at", "revoked_at",
     )  # fmt: skip
+    list_filter = ("revoked_at", "expires_at")
+    search_fields = ("name", "prefix__exact", "tenant__exact")
+    search_help_text = "A part of the name, or a whole prefix or tenant"
+    paginator = BoundedPaginator
+    show_full_result_count = False
     ordering = ("-created_at",)
     actions = ("rotate", "revoke")
 
@@ -306,7 +151,51 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
                 messages.warning(request, f"Copy the new key now, it is not shown again: {text}")
 
 
-def caller_of(request: HttpRequest) -> Caller:
-    """Return who acts, as the audit log names them."""
-    who = f"admin:{request.user.get_username()}"
-    return Caller(who, address=request.META.get("REMOTE_ADDR"))
+class StaffForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers
+    """Whose restriction it is, and to which tenants."""
+
+    tenants = SimpleArrayField(
+        forms.CharField(max_length=256),
+        required=False,
+        help_text="Ids by comma. None: the user sees nothing.",
+    )
+
+    class Meta:
+        model = models.Staff
+        fields = ("user", "tenants")
+
+
+@admin.register(models.Staff)
+class StaffAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+    """Users who see and change the things of some tenants alone."""
+
+    form = StaffForm
+    list_display = ("user", "tenants")
+    list_select_related = ("user",)
+    search_fields = ("user__username",)
+    search_help_text = "A part of the user's name"
+    autocomplete_fields = ("user",)
+    ordering = ("user__username",)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Keep whose it is."""
+        return ("user",) if obj else ()
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: models.Staff,
+        form: Any,
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        """Restrict by the service."""
+        staff.restrict(obj.user, form.cleaned_data["tenants"], caller_of(request))
+
+    def delete_model(self, request: HttpRequest, obj: models.Staff) -> None:
+        """Let the user see all."""
+        staff.free(obj.user, caller_of(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[models.Staff]) -> None:
+        """Free each."""
+        for row in queryset:
+            self.delete_model(request, row)

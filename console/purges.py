@@ -1,0 +1,45 @@
+"""Emptying a queue in the background, run by `manage.py qcluster`; see console/tasks.py."""
+
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from django_q.tasks import async_task
+
+from console.tasks import GROUP
+from jobs.domain.caller import Caller
+from jobs.domain.states import State
+from jobs.services.audit import record
+from jobs.services.queue_removal import purge
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """One operation: which jobs of which queue go, for whom, and how many are gone."""
+
+    name: str  # of its group of tasks
+    queue: str
+    states: tuple[State, ...]
+    who: Caller
+    gone: int = 0
+
+
+def start(queue: str, states: tuple[State, ...], who: Caller) -> str:
+    """Queue it; returns the first task's id. What is enqueued meanwhile may go with it."""
+    return _queue(Purge(f"{GROUP} {uuid4()}", queue, states, who))
+
+
+def go_on(one: Purge) -> str:
+    """Delete as many as one request may; the last task leaves the audit entry."""
+    gone, is_truncated = purge(one.queue, one.states, one.who.name)
+    one = replace(one, gone=one.gone + gone)
+    if is_truncated and gone:
+        _queue(one)
+        return f"{one.gone} jobs deleted so far"
+    facts = {"states": [state.value for state in one.states], "purged_count": one.gone}
+    record(one.who, "queue.purged", one.queue, data=facts)
+    return f"{one.gone} jobs deleted"
+
+
+def _queue(one: Purge) -> str:
+    title = f"purge {one.queue} ({one.who.name})"
+    return str(async_task("console.purges.go_on", one, task_name=title[:100], group=one.name))

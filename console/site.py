@@ -1,0 +1,36 @@
+"""Django's admin beside the console: for who sees all tenants, and read-only where that is."""
+
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from console.access import READ_ONLY, SAFE, denied
+from console.conf import conf
+from jobs.services.staff import tenants_of
+
+
+class Site(AdminSite):
+    """The site of this server; its pages are themed by `templates/admin/base_site.html`."""
+
+    site_header = site_title = "Open Job Spec"
+    index_title = "Administration"
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Keep out who is restricted to tenants: the admin knows no such thing."""
+        return super().has_permission(request) and tenants_of(request.user) is None
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+        """Refuse what would change something while the console is read-only."""
+        inner = super().admin_view(view, cacheable)
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            is_leaving = getattr(view, "__name__", "") == "logout"
+            if conf().read_only and request.method not in SAFE and not is_leaving:
+                answer: HttpResponseBase = denied(request, READ_ONLY).render()  # type: ignore[attr-defined]  # a TemplateResponse
+                return answer
+            shown: HttpResponseBase = inner(request, *args, **kwargs)
+            return shown
+
+        return guarded

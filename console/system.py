@@ -1,0 +1,120 @@
+"""What the page of the system shows: loops, database, versions, settings."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from importlib import import_module
+from typing import Any, Final
+from zlib import crc32
+
+import django
+from django.apps import apps
+from django.utils import timezone
+
+from console import queries
+from console.conf import conf as console_conf
+from jobs import VERSION, extensions
+from jobs.conf import conf
+from jobs.loops import all_loops
+from jobs.services.health import STALE_LOOP_MS, uptime_seconds
+
+TABLES: Final = 15
+SECRET: Final = ("secret", "password", "token", "key")  # parts of names whose values are masked
+MASK: Final = "\N{BULLET}" * 6
+DEAD: Final = 0.2  # part of a table's rows from which on it is marked
+MANY: Final = 10_000  # dead rows, below which a part says nothing
+LONG_MS: Final = 300_000  # an open transaction from which on vacuum falls behind
+SKEW_MS: Final = 1_000  # between the clocks of this machine and of the database
+CONFIGURED: Final = ("scheduling", "tenancy", "versioning", "federation", "webhooks", "workflows")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One look at everything."""
+
+    loops: list[queries.LoopState]
+    database: queries.Database
+    tables: list[queries.TableSize]
+    replicas: list[queries.Replica]
+    skew_ms: int  # how far this machine's clock is ahead of the database's
+    versions: list[tuple[str, str]]
+    settings: list[tuple[str, list[tuple[str, Any]]]]  # by application
+    uptime_ms: int
+
+    @property
+    def is_skewed(self) -> bool:
+        """Whether the clocks disagree."""
+        return abs(self.skew_ms) > SKEW_MS
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an old transaction keeps dead rows from being removed."""
+        since = self.database.oldest_transaction_at
+        return since is not None and (self.database.now - since).total_seconds() * 1000 > LONG_MS
+
+    @property
+    def bloated(self) -> list[str]:
+        """The tables of which much is dead."""
+        return [one.name for one in self.tables if one.dead >= MANY and one.dead_part >= DEAD]
+
+
+def system() -> System:
+    """Read it; four statements."""
+    found = queries.database()
+    skew = timezone.now() - found.now
+    return System(
+        loops=loops(),
+        database=found,
+        tables=queries.tables(TABLES),
+        replicas=queries.replicas(),
+        skew_ms=round(skew.total_seconds() * 1000),
+        versions=_versions(found),
+        settings=settings(),
+        uptime_ms=uptime_seconds() * 1000,
+    )
+
+
+def loops() -> list[queries.LoopState]:
+    """Read how the loops are; one statement."""
+    keys = {loop.name: crc32(loop.name.encode()) & 0x7FFFFFFF for loop in all_loops()}
+    return queries.loops(keys, STALE_LOOP_MS)
+
+
+def _versions(found: queries.Database) -> list[tuple[str, str]]:
+    return [
+        ("Server", VERSION),
+        ("Django", django.get_version()),
+        ("Python", platform.python_version()),
+        ("PostgreSQL", found.version),
+        ("Extensions", ", ".join(type(one).__name__ for one in extensions.installed())),
+    ]
+
+
+def settings() -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Return the settings in force by application, those that are secret masked."""
+    found: list[tuple[str, Any]] = [("jobs", conf()), ("console", console_conf())]
+    for app in CONFIGURED:
+        if apps.is_installed(app) and (read := _conf_of(app)) is not None:
+            found.append((app, read))
+    return [(app, _shown(asdict(one))) for app, one in found]
+
+
+def _conf_of(app: str) -> Any:
+    try:
+        read = import_module(f"{app}.conf").conf()
+    except (ImportError, AttributeError):  # it has none
+        return None
+    return read if is_dataclass(read) else None
+
+
+def _shown(chosen: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        (name, MASK if _is_secret(name) and value not in (None, "") else value)
+        for name, value in sorted(chosen.items())
+    ]
+
+
+def _is_secret(name: str) -> bool:
+    # numbers and names of algorithms that are about keys are no secrets
+    is_about = name.endswith(("_ms", "hasher")) or name.startswith(("max_", "keep_", "sse_"))
+    return not is_about and any(part in SECRET for part in name.split("_"))

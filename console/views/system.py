@@ -1,0 +1,19 @@
+"""The system: loops and their leaders, the database, versions, settings in force."""
+
+from typing import Any
+
+from console.pages import Page
+from console.system import system
+
+
+class System(Page):
+    """One page of facts; it changes nothing."""
+
+    permission_required = "ojs_jobs.view_looptick"
+    template_name = "ojs/console/system.html"
+    section, title = "system", "System"
+    is_global = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read it; a fixed number of statements."""
+        return super().get_context_data(system=system(), **kwargs)

@@ -1,0 +1,114 @@
+"""What the admin pages of all apps share: read by index and up to a limit, act by services."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import cached_property
+
+from jobs.domain.caller import Caller
+from jobs.domain.errors import OJSError
+
+MANY = 10_000
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic only for type checkers
+    """Counts at most MANY rows: an exact count would scan a table that grows."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many rows can be paged through."""
+        listed = self.object_list
+        return listed[:MANY].count() if isinstance(listed, QuerySet) else len(listed)
+
+
+class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+    """Shows rows and changes nothing; lists follow an index and are counted up to a limit."""
+
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_per_page = 50
+    console_page = ""  # that shows a row, by its key
+
+    def get_view_on_site_url(self, obj: Model | None = None) -> str | None:
+        """Lead from a row to its page in the console, where there is one."""
+        if obj is None or not self.console_page:
+            return None
+        return on_console(self.console_page, obj.pk)
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Tell whether the user may use the actions."""
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+
+class ById(ReadOnly):
+    """Rows that are found by their id alone, newest first."""
+
+    ordering = ("-id",)
+    search_fields = ("id__exact",)
+    search_help_text = "A whole id"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find a row by its id; other text finds none, where a search would scan."""
+        wanted = search_term.strip().lower()
+        if not wanted:
+            return queryset, False
+        found = queryset.filter(pk=wanted) if is_uuid(wanted) else queryset.none()
+        return found, False
+
+
+def is_uuid(text: str) -> bool:
+    """Tell whether text is a UUID."""
+    try:
+        forms.UUIDField().clean(text)
+    except forms.ValidationError:
+        return False
+    return True
+
+
+def on_console(name: str, *args: object) -> str | None:
+    """Return the address of a page of the console; None: this project has none."""
+    try:
+        return reverse(f"ojs_console:{name}", args=args)
+    except NoReverseMatch:
+        return None
+
+
+def each(
+    request: HttpRequest, rows: Iterable[Any], work: Callable[[Any, Caller], object], done: str
+) -> None:
+    """Do something to each chosen row by its service, and tell what was refused."""
+    who, count = caller_of(request), 0
+    for row in rows:
+        try:
+            work(row, who)
+            count += 1
+        except OJSError as problem:
+            messages.error(request, f"{row}: {problem}.")
+    if count:
+        messages.success(request, f"{count} {done}.")
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """Return who acts, as the audit log names them."""
+    who = f"admin:{request.user.get_username()}"
+    return Caller(who, address=request.META.get("REMOTE_ADDR"))

@@ -1,0 +1,148 @@
+"""Every page of the console by axe-core in Chromium: no violation of WCAG 2.2 AA, light or dark."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+import pytest
+from django.urls import URLPattern, reverse
+from playwright.sync_api import Page
+
+from console.urls import urlpatterns
+from jobs.domain.caller import Caller
+from jobs.domain.limits import parse_key, parse_policy
+from jobs.domain.states import State
+from jobs.services import limits
+from jobs.services.api_keys import NewKey, create
+from jobs.services.enqueue import enqueue
+from jobs.services.fold import fold
+from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.queues import pause
+from scheduling.api.cron_codec import decode_definition
+from scheduling.domain.pool_request import parse_pool
+from scheduling.services import cron_register, pools
+from tests.console.test_operations import begin
+from tests.factories import DraftFactory, JobFactory
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+SIZES = ((360, 740), (1280, 800))
+# they answer posts alone, or with a file
+UNSEEN = {"act", "within", "logout", "api_key_rotate", "operation_file"}
+ASKS = {"operation_new": "?verb=retry&dead=1"}  # what a page takes besides its path
+LONG = "a." + "long" * 30
+
+Places = dict[str, str]
+
+
+@pytest.fixture
+def places(page: Page) -> Places:
+    """Fill the store with something of everything; returns the path of each page by its name."""
+    dead = JobFactory.create(
+        state=State.DISCARDED, type=LONG, queue="q" * 60, args=["x" * 3000],
+        retry={"on_exhaustion": "dead_letter"},
+    )  # fmt: skip
+    for state in (State.ACTIVE, State.RETRYABLE, State.SCHEDULED, State.AVAILABLE):
+        JobFactory.create(state=state, queue="mail")
+    enqueue([replace(DraftFactory.create(), tenant="acme", meta={"tenant_id": "acme"})])
+    heartbeat(Report("worker-1", queues=("mail",), concurrency=3, hostname="host", pool="fast",
+                     labels={"memory_bytes": 50_000_000}))  # fmt: skip
+    pause("mail", Caller("ada"), "it floods")
+    pools.put(parse_pool("fast", {"queues": ["mail"], "concurrency": 5}))
+    create(NewKey("billing", ("producer",)), Caller("ada"))
+    limits.override(
+        parse_key("mail-api", "key"), parse_policy({"limit": 5, "period": "PT1S"}), None,
+        Caller("ada"),
+    )  # fmt: skip
+    entry, _ = cron_register.register(
+        decode_definition({"name": "nightly", "expression": "0 3 * * *",
+                           "job_template": {"type": "report", "args": []}}),
+        Caller("ada"), lambda _job: None,
+    )  # fmt: skip
+    fold(10_000)
+    facts: dict[str, dict[str, Any]] = {
+        "job": {"job_id": dead.id},
+        "job_retry": {"job_id": dead.id},
+        "job_clone": {"job_id": dead.id},
+        "operation": {"pk": begin("cancel", state="available").pk},
+        "queue": {"name": "mail"},
+        "worker": {"name": "worker-1"},
+        "cron": {"pk": entry.pk},
+        "cron_edit": {"pk": entry.pk},
+        "pool": {"name": "fast"},
+        "pool_edit": {"name": "fast"},
+        "tenant": {"tenant_id": "acme"},
+        "tenant_edit": {"tenant_id": "_default"},
+    }
+    return {
+        name: reverse(f"ojs_console:{name}", kwargs=facts.get(name, _samples(route)))
+        + ASKS.get(name, "")
+        for route in urlpatterns
+        if isinstance(route, URLPattern) and (name := route.name) and name not in UNSEEN
+    }
+
+
+def _samples(route: URLPattern) -> dict[str, str]:
+    """Return what leads to a page that says there is no such thing."""
+    return dict.fromkeys(route.pattern.converters, "01890000-0000-7000-8000-000000000000")
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe-core finds wrong with a page."""
+    page.evaluate(AXE)  # by the debugger: the policy of the pages lets no such script in
+    found = page.evaluate(
+        "tags => axe.run({runOnly: {type: 'tag', values: tags}, resultTypes: ['violations']})", TAGS
+    )
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary']}"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+
+
+def widths(page: Page) -> list[str]:
+    """Return the sizes of screens that a page is too wide for."""
+    found = []
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(f"wider than {width}")
+    return found
+
+
+def inline(page: Page, policy: str) -> list[str]:
+    """Return what a strict policy would not let run, or that the policy is not strict.
+
+    What the library of the charts lays out by script no policy forbids.
+    """
+    has_code = page.evaluate(
+        "[...document.querySelectorAll('*')].some(e => !e.closest('.uplot') &&"
+        " [...e.attributes].some(a => a.name.startsWith('on') || a.name === 'style'))"
+        " || !!document.querySelector('script:not([src]), style')"
+    )
+    is_strict = "unsafe" not in policy and "default-src 'self'" in policy
+    return ["inline code"] * has_code + ["a lax policy"] * (not is_strict)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_for_everybody_on_every_screen(
+    page: Page, places: Places, scheme: str
+) -> None:
+    """WCAG 2.2 AA by axe-core, no sideways scrolling from 360 px on, no inline code."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    wrong: list[str] = []
+    for name, path in places.items():
+        answer = page.goto(path)
+        assert answer
+        policy = answer.headers["content-security-policy"]
+        found = [*violations(page), *inline(page, policy), *widths(page)]
+        wrong += [f"{name}: {one}" for one in found]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_question_is_without_violations(page: Page, places: Places) -> None:
+    page.goto(places["queue"])
+    page.get_by_role("button", name="Resume").click()
+    assert page.get_by_role("dialog").is_visible()
+    assert not violations(page)

@@ -1,0 +1,153 @@
+"""A queue's own page: numbers, configuration, what was done, and emptying it."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django_q.models import OrmQ
+from playwright.sync_api import Page, expect
+
+from console import purges
+from jobs.domain.states import State
+from jobs.models import Audit, Job, Queue
+from jobs.services import queue_removal
+from jobs.services.fold import fold
+from tests.asserts import assert_state, assert_store_is_sound
+from tests.console.conftest import WAIT_MS, answer
+from tests.console.test_actions import act, told
+from tests.console.test_pages import text, url
+from tests.factories import JobFactory, stored_ids
+
+expect.set_options(timeout=WAIT_MS)
+WAITING = ["available", "scheduled", "pending", "retryable"]
+
+
+def run_purges() -> list[str]:
+    """Do what the cluster does; returns what each task told."""
+    told: list[str] = []
+    while queued := OrmQ.objects.first():
+        arguments = queued.task["args"]
+        queued.delete()
+        told.append(purges.go_on(*arguments))
+    return told
+
+
+def purge(client: Client, name: str, **form: Any) -> list[str]:
+    """Ask for a purge; returns what the page tells."""
+    filled = {"id": name, "confirm": name, "states": WAITING, "reason": "a flood", **form}
+    return told(act(client, "purge", **filled))
+
+
+def test_a_queue_shows_since_when_its_oldest_job_waits(console: Client) -> None:
+    stored_ids(2, queue="mail")
+    fold(1_000)
+
+    listed = {row.name: since for row, since in console.get(url("queues")).context["rows"]}
+    shown = console.get(url("queue", "mail")).context
+
+    assert shown["since"] == listed["mail"] is not None
+    assert shown["queue"].depth == 2
+    assert console.get(url("queue", "unknown")).status_code == 404
+    assert console.get("/console/queues/a%00b/").status_code == 404
+
+
+def test_a_configuration_is_stored_as_it_is_written(console: Client) -> None:
+    stored_ids(1, queue="mail")
+    first = '{"concurrency": 5, "rate_limit": {"limit": 100, "period": "PT1M"}}'
+
+    console.post(url("queue", "mail"), {"config": first, "reason": "their API allows no more"})
+    before = Queue.objects.get(name="mail").config
+    console.post(url("queue", "mail"), {"config": '{"concurrency": 7}'})
+
+    assert before["concurrency"] == 5
+    assert before["rate_limit"]
+    assert Queue.objects.get(name="mail").config == {"concurrency": 7}
+    reasons = Audit.objects.filter(action="queue.config_changed").order_by("id")
+    assert [one.reason for one in reasons] == ["their API allows no more", None]
+    assert "queue.config_changed" in text(console, url("queue", "mail"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "[]", "{", '{"colour": "red"}', '{"concurrency": -1}', '{"concurrency": 1e400}', "x\x00",
+     '{"concurrency": "\\u0000"}', "[" * 5000],
+)  # fmt: skip
+def test_a_wrong_configuration_is_told_and_kept_in_the_form(console: Client, wrong: str) -> None:
+    stored_ids(1, queue="mail")
+
+    answered = console.post(url("queue", "mail"), {"config": wrong})
+
+    assert answered.status_code == 400
+    assert answered.context["config"] == wrong
+    assert Queue.objects.get(name="mail").config == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"confirm": "mial"}, "does not match"), ({"confirm": ""}, "does not match"),
+     ({"states": []}, "must be chosen"), ({"states": ["active"]}, "must be chosen")],
+)  # fmt: skip
+def test_a_purge_takes_the_name_and_states(
+    console: Client, wrong: dict[str, Any], said: str
+) -> None:
+    stored_ids(1, queue="mail")
+
+    assert said in purge(console, "mail", **wrong)[-1]
+    assert not OrmQ.objects.exists()
+
+
+def test_a_purge_of_an_unknown_queue_is_told(console: Client) -> None:
+    assert "does not exist" in purge(console, "unknown")[-1]
+
+
+def test_a_purge_takes_what_was_chosen_in_steps(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_removal, "MOST", 2)
+    ended = JobFactory.create(state=State.DISCARDED, queue="mail")
+    stored_ids(5, queue="mail")
+    (other,) = stored_ids(1, queue="other")
+
+    purge(console, "mail")
+    done = run_purges()
+
+    assert done[-1] == "5 jobs deleted"
+    assert len(done) > 1
+    assert set(map(str, Job.objects.values_list("id", flat=True))) == {ended.id, other}
+    assert_state(State.AVAILABLE, other)
+    started, entry = (
+        Audit.objects.get(action=f"queue.{name}") for name in ("purge_started", "purged")
+    )
+    assert (entry.actor, entry.reason, entry.data["purged_count"]) == (
+        "console:operator", "a flood", 5,
+    )  # fmt: skip
+    assert started.reason == "a flood"
+    assert_store_is_sound()
+
+
+def test_a_queue_is_paused_configured_and_purged_by_hand(page: Page) -> None:
+    stored_ids(3, queue="mail")
+    page.goto(url("queues"))
+    page.get_by_role("link", name="mail").click()
+    page.get_by_role("button", name="Pause").click()
+    answer(page, "it floods")
+    expect(page.locator("h1 .badge")).to_have_text("paused")
+    assert Audit.objects.get(action="queue.paused").reason == "it floods"
+    page.get_by_role("button", name="Resume").click()
+    answer(page)
+    expect(page.locator("h1 .badge")).to_have_count(0)
+
+    page.locator("#configuration textarea").fill('{"concurrency": 0.5}')
+    page.get_by_role("button", name="Store").click()
+    expect(page.locator("#configuration").get_by_role("alert")).to_contain_text("concurrency")
+    page.locator("#configuration textarea").fill('{"concurrency": 3}')
+    page.get_by_role("button", name="Store").click()
+    expect(page.get_by_role("status")).to_contain_text("is configured")
+
+    form = page.locator("#purge")
+    form.get_by_label("Type the name").fill("mail")
+    form.get_by_label("Reason").fill("a flood")
+    form.get_by_role("button", name="Purge mail").click()
+    expect(page.get_by_role("status")).to_contain_text("handed to the operator tasks")
+    assert run_purges()[-1] == "3 jobs deleted"
+    expect(page.locator("a.tile.available strong")).to_have_text("0")
