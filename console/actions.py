@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from django.apps import apps
 from django.contrib import messages
@@ -12,14 +11,12 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 
-from console import limit_actions, purges, tasks
-from console.access import Guarded, may
-from console.callers import PREFIX, caller_of, tenant_of
-from console.filters import JobFilter as PageFilter
-from jobs.domain.bulk import ALLOWED, JobFilter, Verb
+from console import limit_actions, purges, saved_actions
+from console.access import Guarded
+from console.callers import caller_of
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
-from jobs.domain.states import CODES, State
+from jobs.domain.states import State
 from jobs.services import api_keys, maintenance, operate, queues, workers
 from jobs.services.audit import audited, record
 from jobs.services.queues import stats
@@ -28,7 +25,6 @@ from jobs.services.show import show
 MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")
 PURGED = tuple(state for state in State if state is not State.ACTIVE)
-FILTERED_BY = ("state", "queue", "type", "error_type", "tenant")
 
 Run = Callable[[QueryDict, Caller], str]  # (the form, who) to what happened
 
@@ -70,7 +66,7 @@ def _cancel(form: QueryDict, who: Caller) -> str:
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
-    operate.delete_dead_letter(own_job(form, who), who)
+    operate.delete_job(own_job(form, who), who)
     return f"Job {form.get('id', '')} is deleted."
 
 
@@ -147,29 +143,6 @@ def _cancel_workflow(form: QueryDict, who: Caller) -> str:
     return f"The workflow is cancelled with {done.steps_cancelled} steps; active jobs finish."
 
 
-def _all(verb: Verb) -> Run:
-    def run(form: QueryDict, who: Caller) -> str:
-        with audited(who, f"jobs.bulk_{verb}_started", "jobs") as data:
-            data["filter"] = {name: form[name] for name in FILTERED_BY if form.get(name)}
-        tasks.start(verb, _wanted(form, who), who.name.removeprefix(PREFIX))
-        return "They are handed to the operator tasks, which tell below how far they are."
-
-    return run
-
-
-def _wanted(form: QueryDict, who: Caller) -> JobFilter:
-    """Read the filter of a page: what was wrong there matches nothing here, too."""
-    state = form.get("state", "")
-    return JobFilter(
-        queue=form.get("queue") or None,
-        type=form.get("type") or None,
-        tenant=who.tenant or form.get("tenant") or None,
-        error_type=form.get("error_type") or None,
-        states=(State(state),) if state in CODES else (),
-        dead=form.get("dead") == "1",
-    )
-
-
 def _of_cron(verb: str) -> Run:
     def run(form: QueryDict, who: Caller) -> str:
         from console import cron  # noqa: PLC0415 - an installation may be without schedules
@@ -197,15 +170,16 @@ ACTIONS = {
     "cron-pause": Action("ojs_scheduling.change_cronentry", _of_cron("pause")),
     "cron-resume": Action("ojs_scheduling.change_cronentry", _of_cron("resume")),
     "cron-delete": Action("ojs_scheduling.delete_cronentry", _of_cron("delete")),
-    "cancel-all": Action("ojs_jobs.change_job", _all(Verb.CANCEL)),
-    "retry-all": Action("ojs_jobs.change_job", _all(Verb.RETRY)),
-    "delete-all": Action("ojs_jobs.delete_job", _all(Verb.DELETE)),
     "maintain": Action("ojs_jobs.change_maintenance", _maintain),
     "end-maintenance": Action("ojs_jobs.change_maintenance", _end_maintenance),
 }
 
 ACTIONS |= {
     verb: Action("ojs_jobs.change_limit", run) for verb, run in limit_actions.ACTIONS.items()
+}
+ACTIONS |= {
+    verb: Action(f"ojs_console.{permission}_savedview", run)
+    for verb, (permission, run) in saved_actions.ACTIONS.items()
 }
 if apps.is_installed("scheduling"):
     from console import pool_actions
@@ -235,30 +209,6 @@ if apps.is_installed("webhooks"):
         verb: Action(f"ojs_webhooks.{permission}_subscription", run)
         for verb, (permission, run) in webhook_actions.ACTIONS.items()
     }
-
-
-QUESTIONS = {
-    Verb.CANCEL: ("Cancel all", "danger", "Cancel every job that matches the filter?"),
-    Verb.RETRY: ("Retry all", "primary", "Retry every job that matches the filter?"),
-    Verb.DELETE: ("Delete all", "danger", "Delete every job that matches the filter for good?"),
-}
-
-
-def for_all(
-    wanted: PageFilter, state: State | None, request: HttpRequest, **more: str
-) -> dict[str, Any]:
-    """Return what `_operations.html` shows about all jobs in a state that match a filter."""
-    verbs = [
-        (f"{verb}-all", *QUESTIONS[verb])
-        for verb in Verb
-        if state in ALLOWED[verb] and may(request, ACTIONS[f"{verb}-all"].permission)
-    ]
-    names = ("state", "queue", "type", "tenant", "error_type")
-    fields = [*((name, getattr(wanted, name)) for name in names), *more.items()]
-    told = tasks.operations() if verbs else None
-    if told and tenant_of(request):  # those of others name what they are about
-        told = replace(told, waiting=0, latest=[])
-    return {"verbs": verbs, "fields": fields, "operations": told}
 
 
 class Act(Guarded, View):

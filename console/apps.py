@@ -8,4 +8,5 @@ class ConsoleConfig(AppConfig):
 
     name = "console"
     label = "ojs_console"
+    verbose_name = "Saved views and operations"
     default_auto_field = "django.db.models.BigAutoField"

@@ -1,106 +1,151 @@
-"""The filters of the job lists: from the query string to a page of jobs and back to links."""
+"""The filters of the job lists: from a query string to what is looked for, and back to links.
+
+django-filter was looked at and left out: its sets of filters narrow a queryset, and what is looked
+for here is found by statements that walk several tables by index, up to a bound.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
 from urllib.parse import urlencode
 
+from jobs.domain.durations import parse_period
 from jobs.domain.ids import is_id
-from jobs.domain.job import Job
-from jobs.domain.states import State
-from jobs.services.find import Place, Wanted, find, pattern
-from jobs.services.show import show_many
+from jobs.domain.states import TERMINAL, State
+from jobs.domain.times import format_time
+from jobs.services.find import Place, Wanted, contained, pattern
 
-SIZE = 50
-# How many rows a search may read before it asks to go on: narrow rows, or whole jobs
-LOOKED_NARROW, LOOKED_WIDE = 50_000, 5_000
-STATES = {state.value: state for state in State}
+STATES: Final = {state.value: state for state in State}
+ENDED: Final = "ended"  # `by`: times are those of the end, not of the creation
+LONGEST = 200  # characters of one field
+RANKS = 32_767  # priorities that a job can have at all
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """What the operator asked for; empty text is any. `type` may end in `*`."""
+    """What the operator asked for, as typed; empty text is any.
+
+    `type` and `version` may end in `*`. `since` and `until` are a time in UTC or how long ago
+    (`2h`). `args`, `meta` and `error` are text that stands somewhere in it. `dead` is "1" for the
+    dead letter alone. `after` is where a page goes on.
+    """
 
     state: str = ""
     queue: str = ""
     type: str = ""
     tenant: str = ""
+    version: str = ""
+    priority: str = ""
+    by: str = ""
+    since: str = ""
+    until: str = ""
+    args: str = ""
+    meta: str = ""
+    error: str = ""
     error_type: str = ""
+    fingerprint: str = ""
+    dead: str = ""
     after: str = ""
 
     @classmethod
     def read(cls, given: Mapping[str, str], tenant: str | None = None) -> "JobFilter":
-        """Read a query string; what no job can match is kept, so that the page says so.
+        """Read a query string; whoever is bound to a `tenant` asks for its jobs alone.
 
-        `tenant`: the one whose jobs alone may be found, whatever was asked.
+        What no job can match is kept, so that the page says so.
         """
-        chosen = {name: given.get(name, "").strip() for name in cls.__dataclass_fields__}
+        chosen = {one.name: _clean(given.get(one.name, "")) for one in fields(cls)}
         if chosen["state"] not in STATES:
             chosen["state"] = ""
-        chosen["tenant"] = tenant or chosen["tenant"]
-        return cls(**{name: value.replace("\x00", "") for name, value in chosen.items()})
+        chosen["by"] = ENDED if chosen["by"] == ENDED else ""
+        chosen["dead"] = "1" if chosen["dead"] == "1" else ""
+        if tenant is not None:
+            chosen["tenant"] = tenant
+        return cls(**chosen)
 
     @property
     def is_empty(self) -> bool:
         """Nothing is filtered."""
-        return replace(self, after="") == JobFilter()
+        return replace(self, after="", dead="") == JobFilter()
+
+    @property
+    def is_more(self) -> bool:
+        """Something is filtered that stands behind `More filters`."""
+        names = ("version", "priority", "by", "since", "until", "args", "meta", "error")
+        return any(getattr(self, name) for name in (*names, "error_type", "fingerprint"))
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """What cannot be read, by field."""
+        found = {}
+        for name in ("since", "until"):
+            try:
+                read_time(getattr(self, name), datetime.now(UTC))
+            except ValueError:
+                found[name] = "is no time: write 2026-11-22T10:00 (UTC), or how long ago, as in 2h"
+        if self.priority and not _is_rank(self.priority):
+            found["priority"] = "must be a whole number"
+        if self.by and self.state and STATES[self.state] not in TERMINAL:
+            found["by"] = f"cannot be the end: no {self.state} job has ended"
+        return found
+
+    def chosen(self) -> dict[str, str]:
+        """Return what is filtered, by field."""
+        return {
+            one.name: value
+            for one in fields(self)
+            if one.name != "after" and (value := getattr(self, one.name))
+        }
 
     def link(self, after: Place | None = None) -> str:
         """Return the query string of this filter, going on after a place."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        fields["after"] = _write(after) if after else ""
-        return urlencode({name: value for name, value in fields.items() if value})
+        place = {"after": _write(after)} if after else {}
+        return urlencode(self.chosen() | place)
+
+    def frozen(self, now: datetime) -> "JobFilter":
+        """Return it with times that do not move on. Raises ValueError."""
+        times = {name: read_time(getattr(self, name), now) for name in ("since", "until")}
+        return replace(self, **{name: (at and format_time(at)) or "" for name, at in times.items()})
+
+    def wanted(self, now: datetime) -> Wanted:
+        """Return what to look for. Raises ValueError for what cannot be read."""
+        since, until = read_time(self.since, now), read_time(self.until, now)
+        is_of_end = self.by == ENDED
+        return Wanted(
+            state=None if self.dead else STATES.get(self.state),
+            queue=self.queue or None,
+            tenant=self.tenant or None,
+            type=pattern(self.type) if self.type else None,
+            version=pattern(self.version) if self.version else None,
+            priority=int(self.priority) if self.priority else None,
+            args=contained(self.args) if self.args else None,
+            meta=contained(self.meta) if self.meta else None,
+            error=contained(self.error) if self.error else None,
+            error_type=self.error_type or None,
+            fingerprint=self.fingerprint or None,
+            since=None if is_of_end else since,
+            until=None if is_of_end else until,
+            ended_since=since if is_of_end else None,
+            ended_until=until if is_of_end else None,
+            is_dead=bool(self.dead),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class JobPage:
-    """One page; `next` is where it goes on, `is_partial` that the search stopped early."""
-
-    jobs: list[Job]
-    next: Place | None
-    is_partial: bool = False
-
-
-def jobs(wanted: JobFilter) -> JobPage:
-    """Return a page of jobs, newest first, ended ones by their end."""
-    return _page(_wanted(wanted), _read(wanted.after))
-
-
-def dead_letters(wanted: JobFilter) -> JobPage:
-    """Return a page of the dead letter, latest first."""
-    return _page(replace(_wanted(wanted), state=None, is_dead=True), _read(wanted.after))
+def read_time(text: str, now: datetime) -> datetime | None:
+    """Read a time in UTC or a distance back from `now`; None for nothing. Raises ValueError."""
+    if not text:
+        return None
+    try:
+        if text[0].isdigit() and "-" in text:
+            at = datetime.fromisoformat(text)
+            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        return now - timedelta(milliseconds=parse_period(text))
+    except OverflowError:
+        raise ValueError(text) from None
 
 
-def _page(wanted: Wanted, after: Place | None) -> JobPage:
-    looked = SIZE + 1
-    if wanted.is_narrowed or wanted.error_type:
-        is_narrow = wanted.state is not None and not (wanted.type or wanted.is_ended)
-        looked = LOOKED_NARROW if is_narrow else LOOKED_WIDE
-    found = find(wanted, after=after, size=SIZE + 1, looked=looked)
-    rest = Place(found.rest, found.rest_at) if found.rest else None
-    if len(found.ids) > SIZE:
-        listed = show_many(found.ids[:SIZE])
-        last = listed[-1] if listed else None
-        return JobPage(listed, Place(last.id, last.finished_at) if last else rest)
-    is_partial = rest is not None and looked > SIZE + 1
-    return JobPage(show_many(found.ids), rest if is_partial else None, is_partial=is_partial)
-
-
-def _wanted(asked: JobFilter) -> Wanted:
-    return Wanted(
-        state=STATES.get(asked.state),
-        queue=asked.queue or None,
-        tenant=asked.tenant or None,
-        type=pattern(asked.type) if asked.type else None,
-        error_type=asked.error_type or None,
-    )
-
-
-def _write(place: Place) -> str:
-    return f"{place.id}~{place.at.isoformat()}" if place.at else place.id
-
-
-def _read(text: str) -> Place | None:
+def read_place(text: str) -> Place | None:
+    """Read where a page goes on; None for what is no such place."""
     job_id, _, at = text.partition("~")
     if not is_id(job_id):
         return None
@@ -108,3 +153,17 @@ def _read(text: str) -> Place | None:
         return Place(job_id, datetime.fromisoformat(at) if at else None)
     except ValueError:
         return None
+
+
+def _write(place: Place) -> str:
+    return f"{place.id}~{place.at.isoformat()}" if place.at else place.id
+
+
+def _clean(text: str) -> str:
+    kept = text.encode(errors="ignore").decode()  # lone surrogates cannot be stored, nor found
+    return kept.replace("\x00", "").strip()[:LONGEST]
+
+
+def _is_rank(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) < 6 and int(digits) <= RANKS  # noqa: PLR2004

@@ -25,6 +25,7 @@ NAVIGATION = (
 MORE = (  # behind one entry: all of them do not fit
     ("versions", "Versions"),
     ("schemas", "Schemas"),
+    ("operations", "Operations"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),

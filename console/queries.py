@@ -140,6 +140,49 @@ def tenant_places(tenants: Sequence[str], minutes: int) -> dict[str, TenantPlace
     return {row[0]: TenantPlace(*row) for row in rows}
 
 
+class Dead(NamedTuple):
+    """A job of the dead letter; the last two are the same in every row: what was read for them."""
+
+    id: str
+    at: datetime
+    queue: str
+    type: str
+    tenant: str
+    version: str | None
+    error_type: str | None
+    fingerprint: str
+    looked: int
+    back_to: datetime
+
+
+def dead(**wanted: str | int | None) -> list[Dead]:
+    """Read the latest dead jobs, the latest first; parameters as named in `sql/dead.sql`."""
+    return [Dead(*row) for row in _rows("dead", wanted)]
+
+
+class Share(NamedTuple):
+    """How many of some jobs have one value of a dimension."""
+
+    dimension: str  # "queue", "tenant" or "type"
+    name: str
+    jobs: int
+
+
+def spread(ids: Sequence[str]) -> list[Share]:
+    """Count jobs by queue, tenant and type, the most frequent values first."""
+    return [Share(*row) for row in _rows("spread", {"ids": list(ids)})]
+
+
+def lock_operation(lock: int, key: int) -> bool:
+    """Try a lock until the commit; false: another transaction has it."""
+    return bool(_rows("lock_operation", {"lock": lock, "key": key})[0][0])
+
+
+def hurry(most_ms: int) -> None:
+    """Let no statement of this transaction take longer; those that do raise OperationalError."""
+    _rows("hurry", {"most_ms": str(most_ms)})
+
+
 def backlogs(queues: Sequence[str], tenant: str | None = None) -> dict[str, datetime]:
     """Tell since when the oldest available job of queues waits, by queue; empty ones are absent."""
     return dict(_rows("backlogs", {"queues": list(queues), "tenant": tenant}))

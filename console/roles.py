@@ -38,6 +38,7 @@ ACTS: Final = {
     "ojs_scheduling.change_cronentry", "ojs_tenancy.change_tenant",
     "ojs_webhooks.change_subscription", "ojs_versioning.change_routing",
     "ojs_federation.change_region", "ojs_console.add_operation", "ojs_console.change_operation",
+    "ojs_console.add_savedview", "ojs_console.delete_savedview",
 }  # fmt: skip
 # what concerns one tenant alone: all else is closed to who is restricted to tenants
 OF_ONE_TENANT: Final = {
@@ -45,6 +46,7 @@ OF_ONE_TENANT: Final = {
     "ojs_scheduling.add_cronentry", "ojs_scheduling.change_cronentry",
     "ojs_scheduling.delete_cronentry", "ojs_webhooks.add_subscription",
     "ojs_webhooks.change_subscription", "ojs_webhooks.delete_subscription",
+    "ojs_console.add_operation", "ojs_console.add_savedview", "ojs_console.delete_savedview",
 }  # fmt: skip
 
 

@@ -14,8 +14,10 @@ from console.views.audit import Audit
 from console.views.dead_letter import DeadLetter
 from console.views.events import Events
 from console.views.job import JobDetail
+from console.views.job_edit import JobClone, JobRetry
 from console.views.jobs import Jobs
 from console.views.limits import Limits
+from console.views.operations import OperationFile, OperationNew, OperationPage, Operations
 from console.views.overview import Overview
 from console.views.queues import QueueDetail, Queues
 from console.views.system import System
@@ -27,6 +29,12 @@ urlpatterns = [
     path("", Overview.as_view(), name="overview"),
     path("jobs/", Jobs.as_view(), name="jobs"),
     path("jobs/<str:job_id>/", JobDetail.as_view(), name="job"),
+    path("jobs/<str:job_id>/retry/", JobRetry.as_view(), name="job_retry"),
+    path("jobs/<str:job_id>/clone/", JobClone.as_view(), name="job_clone"),
+    path("operations/", Operations.as_view(), name="operations"),
+    path("operations/new/", OperationNew.as_view(), name="operation_new"),
+    path("operations/<int:pk>/", OperationPage.as_view(), name="operation"),
+    path("operations/<int:pk>/file/", OperationFile.as_view(), name="operation_file"),
     path("queues/", Queues.as_view(), name="queues"),
     path("queues/<path:name>/", QueueDetail.as_view(), name="queue"),
     path("dead-letter/", DeadLetter.as_view(), name="dead_letter"),

@@ -1,5 +1,7 @@
 """How facts look: states, times, durations, JSON."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +15,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from console.columns import COLUMNS, since
+from console.filters import JobFilter
+from console.groups import Group
+from console.models import Operation
+from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import DEFAULT_TENANT
 from jobs.services.heartbeat import Standing
@@ -21,6 +28,11 @@ from jobs.services.workers import WorkerRow
 
 register = template.Library()
 
+# the states whose colours those of operations share
+OPERATION_TONES = {
+    "running": "active", "done": "completed", "stopped": "cancelled", "failed": "discarded",
+}  # fmt: skip
+LONGEST = 200  # characters of a fact in a table
 NOTHING = "\N{EN DASH}"
 MS, MINUTE, HOUR, DAY = 1000, 60, 3600, 86_400
 UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
@@ -281,3 +293,81 @@ def worker_badge(worker: WorkerRow) -> SafeString:
     standing = Standing(max(worker.reported, worker.directive))
     name = standing.name.lower()
     return badge("completed" if standing is Standing.RUNNING else "paused", name)
+
+
+@register.filter
+def json_text(value: Any) -> str:
+    """Write a value as JSON, for an attribute that a script reads."""
+    return orjson.dumps(value).decode()
+
+
+@register.filter
+def minus(value: int, other: int) -> int:
+    """Subtract."""
+    return value - other
+
+
+@register.filter
+def whole(value: float) -> int:
+    """Round."""
+    return round(value)
+
+
+@register.simple_tag
+def cell(job: Job, name: str) -> SafeString:
+    """Show one fact of a job as a table cell."""
+    column = COLUMNS[name]
+    kind = "n" if column.is_number else "line" if column.is_line else ""
+    return format_html(
+        "<td{}>{}</td>", format_html(' class="{}"', kind) if kind else "", _fact(job, name)
+    )
+
+
+def _fact(job: Job, name: str) -> SafeString | str:
+    value = COLUMNS[name].value(job)
+    if value is None:
+        return NOTHING
+    if name in SHOWN_AS:
+        return SHOWN_AS[name](job, value)
+    if isinstance(value, datetime):
+        return clock(value)
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _since(job: Job, _at: datetime) -> SafeString | str:
+    told = since(job)
+    return format_html("{} {}", told[0], clock(told[1])) if told else NOTHING
+
+
+SHOWN_AS: dict[str, Callable[[Job, Any], SafeString | str]] = {
+    "state": lambda _job, value: badge(value),
+    "tenant": lambda _job, value: tenant(value),
+    "attempt": lambda job, value: format_html(
+        '{}<span class="quiet">/{}</span>', value, job.max_attempts
+    ),
+    "since": _since,
+}
+
+
+@register.simple_tag
+def operation_badge(operation: Operation) -> SafeString:
+    """Show how far an operation is."""
+    is_stopping = operation.is_stopping and operation.state == "running"
+    return badge(OPERATION_TONES[operation.state], "stopping" if is_stopping else operation.state)
+
+
+@register.filter
+def scope(operation: Operation) -> str:
+    """Name the jobs that an operation takes."""
+    named = [
+        "dead letter" if name == "dead" else f"{name} {value}"
+        for name, value in operation.wanted.items()
+    ]
+    return ", ".join(named) or "all jobs"
+
+
+@register.simple_tag
+def group_query(wanted: JobFilter, group: Group) -> str:
+    """Return the query string of one group within what is filtered."""
+    return replace(wanted, fingerprint=group.fingerprint, after="").link()

@@ -1,38 +1,41 @@
-"""The dead letter: jobs that used up their attempts, to retry or delete."""
+"""The dead letter: jobs that used up their attempts, by what failed, to retry or delete."""
 
+from dataclasses import replace
 from typing import Any
 
-from console.actions import for_all
-from console.filters import JobFilter, dead_letters
-from console.pages import Page
-from jobs.domain.states import State
-from jobs.services.dead_letter import dead_letter_stats
-from jobs.services.retain import retention_of
+from django.utils import timezone
 
-GROUPS = 12
-TOLD_APART = 2000  # of the latest dead jobs
+from console import saved, search
+from console.bulk import for_all
+from console.filters import JobFilter
+from console.groups import groups
+from console.pages import Page
+from jobs.services.retain import retention_of
 
 
 class DeadLetter(Page):
-    """Dead jobs by filter, a page at a time."""
+    """Dead jobs by filter, a page at a time, and the groups of their errors."""
 
     template_name = "ojs/console/dead_letter.html"
     section, title = "dead_letter", "Dead letter"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page and the operator tasks."""
-        wanted = JobFilter.read(self.request.GET, self.tenant)
-        page = dead_letters(wanted)
-        numbers = dead_letter_stats(self.tenant, looked=TOLD_APART)
+        """Read one page and tell the latest dead jobs apart."""
+        asked = JobFilter.read(self.request.GET, self.tenant)
+        wanted = replace(asked, dead="1", state="")
+        page = search.page(wanted)
+        found = groups(wanted, timezone.now())
         return super().get_context_data(
             wanted=wanted,
             page=page,
-            **for_all(wanted, State.DISCARDED, self.request, dead="1"),
-            numbers=numbers,
-            groups=list(numbers.by_error_type.items())[:GROUPS],
-            told_apart=TOLD_APART,
+            found=found,
+            chart=found.chart(),
+            group=found.groups[0] if wanted.fingerprint and found.groups else None,
+            views=saved.views(self.request.user, "dead_letter"),
+            view_query=wanted.link(),
+            **for_all(wanted, self.request),
             kept=retention_of(wanted.queue or None),
             next_link=wanted.link(page.next) if page.next else "",
-            first_link=wanted.link(),
+            first_link=replace(wanted, after="").link(),
             **kwargs,
         )

@@ -7,21 +7,18 @@ from django.apps import apps
 from django.http import Http404
 
 from console.pages import Page
+from console.story import attempts, steps
 from jobs.api.codec import encode_job
 from jobs.domain.bulk import REVIVED
 from jobs.domain.errors import NotFound
-from jobs.domain.events import NAMES, Kind
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
-from jobs.services.events import EventFilter, event_name, latest
+from jobs.services.audit import done_to
 from jobs.services.explain import explain
 from jobs.services.progress import progress_of
 from jobs.services.show import show
 
-EVENTS = 200
-TOLD = tuple(
-    name for kind, name in NAMES.items() if kind not in {Kind.HEARTBEAT, Kind.PROGRESS}
-)  # those two can be thousands; the page shows their latest
+ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this one
 
 
 class JobDetail(Page):
@@ -38,27 +35,31 @@ class JobDetail(Page):
             raise Http404 from problem
         if self.tenant not in {None, job.tenant}:
             raise Http404
-        told, is_longer = latest(EventFilter(types=TOLD, job_id=job.id), limit=EVENTS)
+        told, is_longer = steps(job)
         state = state_of(job.state)
         return super().get_context_data(
             job=job,
             state=state.value,
             can_cancel=state not in TERMINAL,
             can_retry=state in REVIVED,
-            can_delete=state is State.DISCARDED,
-            timeline=[(event_name(event), event) for event in told],
+            can_delete=state in TERMINAL,
+            is_dead=state is State.DISCARDED,
+            timeline=told,
             is_longer=is_longer,
+            attempts=attempts(job, told),
+            acts=done_to(job.id, "job", limit=ACTS),
             progress=progress_of(job),
             why=explain(job, self.tenant),
-            workflow_id=workflow_of(job),
+            workflow=_place_of(job),
             envelope=orjson.dumps(encode_job(job)),
             title=job.type,
         )
 
 
-def workflow_of(job: Job) -> str | None:
-    """Return the workflow a job is a member of."""
+def _place_of(job: Job) -> Any:
+    """Return where in a workflow a job stands; None: nowhere."""
     if not job.watched or not apps.is_installed("workflows"):
         return None
-    found: str | None = orjson.loads(job.attributes).get("workflow_id")
-    return found
+    from workflows.services.explain import place_of  # noqa: PLC0415 - the app may be absent
+
+    return place_of(job.id, NAMED)

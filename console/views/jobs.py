@@ -1,14 +1,18 @@
 """The list of jobs, with filters."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from console.actions import for_all
-from console.filters import STATES, JobFilter, jobs
+from console import columns, saved, search
+from console.bulk import for_all
+from console.filters import STATES, JobFilter
 from console.pages import Page
 from jobs.domain.ids import is_id
+
+PERIODS = ("15m", "1h", "6h", "24h", "7d")
 
 
 class Jobs(Page):
@@ -27,14 +31,25 @@ class Jobs(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""
         wanted = JobFilter.read(self.request.GET, self.tenant)
-        page = jobs(wanted)
+        shown = columns.chosen(self.request.GET.getlist("columns"))
+        page = search.page(wanted)
+        more = columns.query(shown)
         return super().get_context_data(
             wanted=wanted,
             page=page,
             states=STATES,
+            periods=PERIODS,
+            columns=shown,
+            all_columns=columns.COLUMNS.values(),
+            views=saved.views(self.request.user, "jobs"),
+            view_query=urlencode(wanted.chosen() | more),
             typed=self.request.GET.get("id", ""),
-            **for_all(wanted, STATES.get(wanted.state), self.request),
-            next_link=wanted.link(page.next) if page.next else "",
-            first_link=wanted.link(),
+            **for_all(wanted, self.request, more),
+            next_link=_link(wanted.link(page.next), more) if page.next else "",
+            first_link=_link(wanted.link(), more),
             **kwargs,
         )
+
+
+def _link(query: str, more: dict[str, str]) -> str:
+    return "&".join(part for part in (query, urlencode(more)) if part)

@@ -50,7 +50,7 @@ class Simulate(Page):
         return super().get_context_data(
             fields=fields,
             latest=simulations.latest(),
-            operations=tasks.operations(),
+            is_served=tasks.is_served(),
             most=simulations.MOST_JOBS,
             example_scenario=EXAMPLE_SCENARIO,
             example_changes=EXAMPLE_CHANGES,
@@ -104,6 +104,6 @@ class Simulated(Page):
             simulation=found,
             percent=round((found.part or 0) * 100),
             groups=groups(found.found) if found.found else [],
-            is_served=found.is_over or tasks.operations().is_served,
+            is_served=found.is_over or tasks.is_served(),
             **kwargs,
         )

@@ -1,6 +1,7 @@
 """Job ids are UUIDv7 in lower case. Spec: contract 1.1."""
 
 import re
+from datetime import UTC, datetime
 from secrets import randbits
 from threading import Lock
 from time import time_ns
@@ -42,6 +43,11 @@ def new_id() -> str:
 def is_id(text: object) -> bool:
     """Tell whether a value has the form of a job id."""
     return isinstance(text, str) and PATTERN.fullmatch(text) is not None
+
+
+def time_of(job_id: str) -> datetime:
+    """Return when an id was made, to the millisecond."""
+    return datetime.fromtimestamp(int(job_id[:8] + job_id[9:13], 16) / 1000, UTC)
 
 
 def request_id() -> str:

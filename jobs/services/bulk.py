@@ -153,12 +153,12 @@ def _doing(verb: Verb, sources: Sequence[Source], actor: str) -> Act:
     states = {state for state, _ in sources}
 
     def act(ids: Sequence[str], found: State) -> set[str]:
-        return act_on(verb, ids, actor, _taken(verb, found, states))
+        return act_on(verb, ids, actor, taken(verb, found, states))
 
     return act
 
 
-def _taken(verb: Verb, found: State, wanted: Collection[State]) -> Collection[State]:
+def taken(verb: Verb, found: State, wanted: Collection[State]) -> Collection[State]:
     """Return the states that jobs may be in by now that were `found` in one of the `wanted`."""
     if verb is Verb.RETRY:
         return wanted  # whoever was cancelled meanwhile stays so, unless that was asked for

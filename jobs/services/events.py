@@ -18,7 +18,8 @@ LEEWAY = timedelta(minutes=1)  # how far times and stamps may disagree: a long t
 class EventFilter:
     """AND of what is set; `types` may end in `*`.
 
-    `with_moves` reads what a stream tells as `job.state_changed`, too: rows of any kind.
+    `with_moves` reads what a stream tells as `job.state_changed`, too: rows of any kind. `kinds`
+    are codes, instead of `types`; also of what is never told, such as a promotion.
     """
 
     types: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class EventFilter:
     since: datetime | None = None
     until: datetime | None = None
     with_moves: bool = False
+    kinds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ def _params(wanted: EventFilter) -> dict[str, object]:
 
 
 def _kinds(wanted: EventFilter) -> list[int]:
+    if wanted.kinds:
+        return list(wanted.kinds)
     is_told = not wanted.types or matches(STATE_CHANGED, wanted.types)
     if wanted.with_moves and is_told:
         return [*map(int, NAMES), int(Kind.MOVED)]

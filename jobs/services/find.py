@@ -5,15 +5,17 @@ of PUSH, ended ones by their end. A filter or an order that no index follows is 
 rows in that order, LOOKED_NARROW or LOOKED_WIDE of them; the answer says when there were more.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from jobs import queries
+from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL, State
-from jobs.queries import Found
+from jobs.queries import Found as Found  # noqa: PLC0414 - handed on: it is what `find` returns
 from jobs.services.show import show_many
 
 LOOKED_NARROW, LOOKED_WIDE = 50_000, 20_000  # narrow rows, or whole jobs
@@ -24,10 +26,13 @@ SORTS = ("created_at", "scheduled_at", "priority", "completed_at")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs, in which order; None is any. `type` is a LIKE pattern.
+    """Which jobs, in which order; None is any. `type` and `version` are LIKE patterns.
 
-    `since` and `until` bound the creation, as the job's id tells it. `sort` is one of SORTS, None
-    the order that costs nothing.
+    `since` and `until` bound the creation, as the job's id tells it, `ended_since` and
+    `ended_until` the end: only ended jobs are found then. One of the patterns `args` must be in the
+    JSON text of the arguments, whatever the case, and so for `meta` and `error`, the latest error.
+    `fingerprint` is what `ojs_fingerprint` makes of it. `sort` is one of SORTS, None the order that
+    costs nothing.
     """
 
     state: State | None = None
@@ -35,8 +40,16 @@ class Wanted:
     tenant: str | None = None
     type: str | None = None
     error_type: str | None = None
+    version: str | None = None
+    priority: int | None = None
+    args: Sequence[str] | None = None
+    meta: Sequence[str] | None = None
+    error: Sequence[str] | None = None
+    fingerprint: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    ended_since: datetime | None = None
+    ended_until: datetime | None = None
     is_live: bool = False  # none that ended
     is_dead: bool = False  # only those in the dead letter
     sort: str | None = None
@@ -45,11 +58,12 @@ class Wanted:
     @property
     def is_ended(self) -> bool:
         """Only ended jobs are wanted."""
-        return self.is_dead or self.state in TERMINAL or self._sorts_ends
+        return self.is_dead or self.state in TERMINAL or self._is_of_ends
 
     @property
-    def _sorts_ends(self) -> bool:
-        return self.sort == "completed_at" and self.state is None and not self.is_live
+    def _is_of_ends(self) -> bool:
+        is_about_ends = self.is_bound_by_end or self.sort == "completed_at"
+        return is_about_ends and self.state is None and not self.is_live
 
     @property
     def kinds(self) -> list[int]:
@@ -63,16 +77,33 @@ class Wanted:
     def is_narrowed(self) -> bool:
         """More is asked than which state: rows are read that do not match."""
         if self.is_ended:
-            return bool(
-                self.type or self.tenant or self.error_type or self._is_timed
-                or self.sort not in {None, "completed_at"}
-            )  # fmt: skip
-        return bool(self.queue or self.tenant or self.type or self.sort not in {None, "created_at"})
+            is_sorted = self.sort not in {None, "completed_at"}
+            return bool(self.is_wide or self.tenant or self._is_timed or is_sorted)
+        is_sorted = self.sort not in {None, "created_at"}
+        return bool(self.is_wide or self.queue or self.tenant or is_sorted)
+
+    @property
+    def is_wide(self) -> bool:
+        """What is asked stands in the whole job alone."""
+        return bool(
+            self.type or self.error_type or self.version or self.fingerprint or self.is_text
+        ) or (self.priority is not None)
+
+    @property
+    def is_text(self) -> bool:
+        """Text is looked for, in documents of any size."""
+        return any(text is not None for text in (self.args, self.meta, self.error))
+
+    @property
+    def is_bound_by_end(self) -> bool:
+        """Only jobs that ended in a time are wanted."""
+        return self.ended_since is not None or self.ended_until is not None
 
     @property
     def is_counted(self) -> bool:
         """Only what the counts tell apart is asked: the total is exact."""
-        return not (self.type or self.error_type or self._is_timed or self.is_dead)
+        is_bound = self._is_timed or self.is_bound_by_end
+        return not (self.is_wide or is_bound or self.is_dead)
 
     @property
     def _is_timed(self) -> bool:
@@ -100,12 +131,12 @@ def find_jobs(wanted: Wanted, *, offset: int, limit: int) -> JobList:
     """Return a page of jobs and how many there are; three statements."""
     looked = offset + limit + 1
     if wanted.is_narrowed:
-        is_wide = wanted.type or wanted.is_ended or not (wanted.state or wanted.is_live)
+        is_wide = wanted.is_wide or wanted.is_ended or not (wanted.state or wanted.is_live)
         looked = max(looked, LOOKED_WIDE if is_wide else LOOKED_NARROW)
     found = find(wanted, offset=offset, size=limit, looked=looked)
     listed = show_many(found.ids)
     if wanted.is_counted:
-        return JobList(listed, _counted(wanted), is_estimate=False)
+        return JobList(listed, counted(wanted), is_estimate=False)
     return JobList(listed, found.matched, is_estimate=found.rest is not None)
 
 
@@ -113,10 +144,12 @@ def find(
     wanted: Wanted, *, size: int, looked: int, offset: int = 0, after: Place | None = None
 ) -> Found:
     """Return the ids of jobs, reading `looked` rows at most; one statement."""
+    if wanted.is_bound_by_end and not wanted.is_ended:
+        return Found([], 0, None, None)  # live jobs have no end
     params = {
         "queue": wanted.queue,
         "tenant": wanted.tenant,
-        "type": wanted.type,
+        **_wide(wanted),
         "sort": wanted.sort,
         "ascending": wanted.ascending,
         "offset": offset,
@@ -127,7 +160,8 @@ def find(
     if wanted.is_ended:
         ended = {
             "kinds": wanted.kinds,
-            "error_type": wanted.error_type,
+            "ended_since": wanted.ended_since,
+            "ended_until": wanted.ended_until,
             "at": after and after.at,
             "after": after and after.id,
         }
@@ -135,6 +169,19 @@ def find(
     if wanted.state is None and not wanted.is_live:
         return queries.find_any(params)
     return queries.find_live(params | {"state": wanted.state and CODES[wanted.state]})
+
+
+def _wide(wanted: Wanted) -> dict[str, Any]:
+    texts = {name: getattr(wanted, name) for name in ("args", "meta", "error")}
+    return {
+        "is_wide": wanted.is_wide,
+        "type": wanted.type,
+        "version": wanted.version,
+        "priority": wanted.priority,
+        "error_type": wanted.error_type,
+        "fingerprint": wanted.fingerprint,
+        **{name: None if text is None else list(text) for name, text in texts.items()},
+    }
 
 
 def _bounds(wanted: Wanted, after: Place | None) -> dict[str, str]:
@@ -152,7 +199,8 @@ def _before(at: datetime) -> UUID:
     return UUID(int=max(0, (ms << 80) - 1))
 
 
-def _counted(wanted: Wanted) -> int:
+def counted(wanted: Wanted) -> int:
+    """Count the jobs of a state, queue and tenant as of the last fold, whatever else is wanted."""
     if wanted.tenant is None:
         depths = queries.depths(None if wanted.queue is None else [wanted.queue])
     else:
@@ -190,3 +238,9 @@ def pattern(text: str) -> str:
 def literal(text: str) -> str:
     """Return a LIKE pattern that matches this text alone."""
     return text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+
+
+def contained(text: str) -> list[str]:
+    """Return LIKE patterns of JSON that has this text in it: as it is, or inside of a string."""
+    written = jsonio.dumps(text).decode()[1:-1]
+    return [f"%{literal(form)}%" for form in dict.fromkeys((text, written))]

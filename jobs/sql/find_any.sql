@@ -1,11 +1,11 @@
 -- find_any: ids of jobs in any state by filter, newest id first or last, `low` and `high` excluded.
 -- At most `looked` rows are read and sorted; `rest` is where to look on when that limit was reached.
 WITH looked AS MATERIALIZED (
-    (SELECT j.id, j.queue, j.tenant, j.type, j.priority, j.scheduled_at FROM ojs_job AS j
+    (SELECT j.id, j.queue, j.tenant, j.priority, j.scheduled_at FROM ojs_job AS j
       WHERE NOT %(ascending)s::boolean AND j.id > %(low)s::uuid AND j.id < %(high)s::uuid
       ORDER BY j.id DESC LIMIT %(looked)s::int)
     UNION ALL
-    (SELECT j.id, j.queue, j.tenant, j.type, j.priority, j.scheduled_at FROM ojs_job AS j
+    (SELECT j.id, j.queue, j.tenant, j.priority, j.scheduled_at FROM ojs_job AS j
       WHERE %(ascending)s::boolean AND j.id > %(low)s::uuid AND j.id < %(high)s::uuid
       ORDER BY j.id LIMIT %(looked)s::int)
 ), kept AS MATERIALIZED (
@@ -19,7 +19,12 @@ WITH looked AS MATERIALIZED (
       FROM looked AS k
      WHERE (%(queue)s::text IS NULL OR k.queue = %(queue)s::text)
        AND (%(tenant)s::text IS NULL OR k.tenant = %(tenant)s::text)
-       AND (%(type)s::text IS NULL OR k.type LIKE %(type)s::text)
+       AND (NOT %(is_wide)s::boolean OR (
+            SELECT ojs_matches(j.type, j.version, j.priority, j.args, j.meta, j.error,
+                       %(type)s::text, %(version)s::text, %(priority)s::int, %(args)s::text[],
+                       %(meta)s::text[], %(error)s::text[], %(error_type)s::text,
+                       %(fingerprint)s::text)
+              FROM ojs_job AS j WHERE j.id = k.id))
 )
 SELECT array(SELECT k.id FROM kept AS k ORDER BY k.n
              OFFSET %(offset)s::int LIMIT %(size)s::int) AS ids,

@@ -9,12 +9,16 @@ WITH looked AS MATERIALIZED (
      CROSS JOIN LATERAL (
            (SELECT f.id, f.finished_at FROM ojs_finished AS f
              WHERE NOT %(ascending)s::boolean AND f.queue = q.name AND f.kind = k.kind
+               AND f.finished_at >= coalesce(%(ended_since)s::timestamptz, '-infinity')
+               AND f.finished_at < coalesce(%(ended_until)s::timestamptz, 'infinity')
                AND (%(at)s::timestamptz IS NULL
                     OR (f.finished_at, f.id) < (%(at)s::timestamptz, %(after)s::uuid))
              ORDER BY f.finished_at DESC, f.id DESC LIMIT %(looked)s::int)
            UNION ALL
            (SELECT f.id, f.finished_at FROM ojs_finished AS f
              WHERE %(ascending)s::boolean AND f.queue = q.name AND f.kind = k.kind
+               AND f.finished_at >= coalesce(%(ended_since)s::timestamptz, '-infinity')
+               AND f.finished_at < coalesce(%(ended_until)s::timestamptz, 'infinity')
                AND (%(at)s::timestamptz IS NULL
                     OR (f.finished_at, f.id) > (%(at)s::timestamptz, %(after)s::uuid))
              ORDER BY f.finished_at, f.id LIMIT %(looked)s::int)) AS f
@@ -38,11 +42,14 @@ WITH looked AS MATERIALIZED (
                         CASE WHEN NOT %(ascending)s::boolean THEN k.id END DESC) AS n
       FROM looked AS k
      WHERE k.id > %(low)s::uuid AND k.id < %(high)s::uuid
-       AND (%(type)s::text IS NULL AND %(tenant)s::text IS NULL AND %(error_type)s::text IS NULL
-            OR EXISTS (SELECT 1 FROM ojs_job AS j WHERE j.id = k.id
-                AND (%(type)s::text IS NULL OR j.type LIKE %(type)s::text)
-                AND (%(tenant)s::text IS NULL OR j.tenant = %(tenant)s::text)
-                AND (%(error_type)s::text IS NULL OR j.error ->> 'type' = %(error_type)s::text)))
+       AND (%(tenant)s::text IS NULL
+            OR (SELECT j.tenant FROM ojs_job AS j WHERE j.id = k.id) = %(tenant)s::text)
+       AND (NOT %(is_wide)s::boolean OR (
+            SELECT ojs_matches(j.type, j.version, j.priority, j.args, j.meta, j.error,
+                       %(type)s::text, %(version)s::text, %(priority)s::int, %(args)s::text[],
+                       %(meta)s::text[], %(error)s::text[], %(error_type)s::text,
+                       %(fingerprint)s::text)
+              FROM ojs_job AS j WHERE j.id = k.id))
 ), last AS (
     SELECT k.id, k.finished_at FROM looked AS k
      WHERE (SELECT count(*) FROM looked) >= %(looked)s::int

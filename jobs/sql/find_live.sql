@@ -62,8 +62,12 @@ WITH looked AS MATERIALIZED (
       FROM looked AS k JOIN ojs_lane_key AS a ON a.id = k.lane_id
      WHERE (%(queue)s::text IS NULL OR a.queue = %(queue)s::text)
        AND (%(tenant)s::text IS NULL OR a.tenant = %(tenant)s::text)
-       AND (%(type)s::text IS NULL OR EXISTS (
-            SELECT 1 FROM ojs_job AS j WHERE j.id = k.id AND j.type LIKE %(type)s::text))
+       AND (NOT %(is_wide)s::boolean OR (
+            SELECT ojs_matches(j.type, j.version, j.priority, j.args, j.meta, j.error,
+                       %(type)s::text, %(version)s::text, %(priority)s::int, %(args)s::text[],
+                       %(meta)s::text[], %(error)s::text[], %(error_type)s::text,
+                       %(fingerprint)s::text)
+              FROM ojs_job AS j WHERE j.id = k.id))
 )
 SELECT array(SELECT k.id FROM kept AS k ORDER BY k.n
              OFFSET %(offset)s::int LIMIT %(size)s::int) AS ids,

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django_q.models import OrmQ
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from console.models import Operation
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
 CHROMIUM = "/usr/bin/chromium"
@@ -21,7 +24,9 @@ def operator(store: None) -> Iterator[User]:
     """Return a user who may do everything."""
     user = User.objects.create_superuser("operator", password=PASSWORD)
     yield user
-    User.objects.all().delete()
+    User.objects.all().delete()  # and what they saved
+    Operation.objects.all().delete()
+    OrmQ.objects.all().delete()
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.db import DatabaseError, transaction
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
-from django_q.models import OrmQ, Task
+from django_q.models import OrmQ
 
 from console.access import Guarded
 from console.actions import ACTIONS
+from console.models import Operation
 from console.roles import ACTS, OF_ONE_TENANT, Role, role_of
 from console.slash import WithSlash
 from console.urls import urlpatterns
@@ -22,7 +23,8 @@ from jobs.models import Audit, Staff
 from jobs.services.audit import record
 from jobs.services.fold import fold
 from tests.asserts import assert_state
-from tests.console.test_actions import act, run_tasks
+from tests.console.test_actions import act
+from tests.console.test_operations import begin, run_tasks
 from tests.factories import JobFactory
 
 PUBLIC = (LoginView, LogoutView, WithSlash)  # nothing is shown or changed by them
@@ -242,15 +244,18 @@ def test_the_numbers_of_a_restricted_user_are_those_of_its_jobs(of_blue: Client)
 def test_bulk_actions_take_the_jobs_of_the_own_tenant_alone(of_blue: Client) -> None:
     own, other = (job_of(tenant, state=State.DISCARDED) for tenant in ("blue", "red"))
 
-    act(of_blue, "retry-all", state="discarded", tenant="red")
+    asked = {"verb": "retry", "state": "discarded", "tenant": "red"}
+    of_blue.post(reverse("ojs_console:operation_new"), asked)
+    run_tasks()
 
-    assert run_tasks()[-1] == "1 jobs retried"
     assert_state(State.AVAILABLE, own.id)
     assert_state(State.DISCARDED, other.id)
-    Task.objects.create(id="t", name="retry tenant red", group="console x", func="f",
-                        started="2020-01-01T00:00:00Z", stopped="2020-01-01T00:00:00Z")  # fmt: skip
+    of_another = begin("delete", state="completed", tenant="red")
     assert "tenant red" not in of_blue.get(reverse("ojs_console:dead_letter")).content.decode()
-    Task.objects.all().delete()
+    page = reverse("ojs_console:operation", args=[of_another.pk])
+    assert of_blue.get(page).status_code == 404
+    Operation.objects.all().delete()
+    OrmQ.objects.all().delete()
 
 
 @pytest.mark.parametrize("verb", ["retry", "cancel", "delete"])

@@ -16,7 +16,8 @@ from tests.factories import DraftFactory, JobFactory, stored_ids
 expect.set_options(timeout=WAIT_MS)
 PATHS = ("/console/", "/console/jobs/", "/console/queues/", "/console/dead-letter/",
          "/console/rate-limits/", "/console/workers/", "/console/events/",
-         "/console/webhooks/")  # fmt: skip
+         "/console/webhooks/", "/console/operations/", "/console/operations/new/?verb=cancel",
+         "/console/jobs/?args=x&columns=args,meta,error,since")  # fmt: skip
 
 
 def test_the_overview_follows_what_happens_without_a_reload(page: Page) -> None:
@@ -65,7 +66,7 @@ def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:
     job = JobFactory.create(type="mail.send", queue="mail", args=["someone@example.org"])
     stored_ids(3)
     page.get_by_role("link", name="Jobs").click()
-    page.get_by_label("Type").fill("mail.*")
+    page.get_by_label("Type", exact=True).fill("mail.*")
     page.get_by_role("button", name="Find").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="mail.send").click()
@@ -111,7 +112,8 @@ def test_no_page_is_wider_than_the_screen(page: Page, width: int, scheme: str) -
     )
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    for path in (*PATHS, f"/console/jobs/{dead.id}/"):
+    job = f"/console/jobs/{dead.id}/"
+    for path in (*PATHS, job, f"{job}retry/", f"{job}clone/"):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -18,9 +18,10 @@ from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.queues import pause
 from tests.factories import JobFactory, stored, stored_ids
 
-PAGES = ("overview", "jobs", "queues", "dead_letter", "limits", "pools", "workers", "events")
+PAGES = ("overview", "jobs", "queues", "dead_letter", "limits", "pools", "workers", "events",
+         "operations")  # fmt: skip
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
-MOST_STATEMENTS = 16
+MOST_STATEMENTS = 15
 
 
 def url(name: str, /, *args: str, **query: str) -> str:
@@ -107,7 +108,11 @@ def test_a_job_page_offers_what_its_state_allows(console: Client, state: State) 
         state not in {State.COMPLETED, State.CANCELLED, State.DISCARDED}
     )
     assert (url("act", "retry") in page) == (state in {State.DISCARDED, State.CANCELLED})
-    assert (url("act", "delete") in page) == (state is State.DISCARDED)
+    assert (url("act", "delete") in page) == (
+        state in {State.COMPLETED, State.CANCELLED, State.DISCARDED}
+    )
+    assert (url("job_retry", job.id) in page) == (state in {State.DISCARDED, State.CANCELLED})
+    assert url("job_clone", job.id) in page
 
 
 def test_a_waiting_job_tells_why_it_waits(console: Client) -> None:
@@ -162,6 +167,10 @@ def test_typing_an_id_leads_to_the_job(console: Client) -> None:
     [
         {"state": "nonsense"}, {"queue": "\x00"}, {"type": "%"}, {"after": "x~y"},
         {"after": f"{UNKNOWN}~9999"}, {"tenant": "\ud800"}, {"state": "completed", "after": "~"},
+        {"since": "yesterday"}, {"until": "9999-99-99"}, {"since": "1" * 50 + "d"}, {"by": "x"},
+        {"priority": "1e9"}, {"priority": "\u0663"}, {"by": "ended", "state": "active"},
+        {"since": "0001-01-01T00:00+23:59"}, {"args": "%_\\"}, {"meta": "\x00"}, {"dead": "1"},
+        {"columns": "nonsense"}, {"fingerprint": "x" * 9000}, {"error": "\ud800"},
     ],
 )  # fmt: skip
 def test_any_query_string_is_answered(console: Client, query: dict[str, Any]) -> None:
@@ -208,7 +217,7 @@ def test_paging_shows_each_job_once_newest_first(console: Client, state: str) ->
 def test_a_search_that_stops_early_says_so_and_goes_on(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("console.filters.LOOKED_WIDE", 60)
+    monkeypatch.setattr("console.search.LOOKED_WIDE", 60)
     rare = stored_ids(1, type="tests.rare")
     stored(130)
     address, pages = url("jobs", type="tests.rare"), 0

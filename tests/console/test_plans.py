@@ -6,14 +6,17 @@ from urllib.parse import parse_qsl
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
 
-from console import queries, tenants
-from console.filters import JobFilter, dead_letters, jobs
+from console import operations, queries, tenants
+from console.filters import JobFilter
+from console.groups import groups
 from console.pools import PoolLine, detail
+from console.search import page as jobs
 from jobs.domain.states import State
 from jobs.models import Lease
-from jobs.services import audit, queues
+from jobs.services import audit, bulk, queues
 from jobs.services.audit import done_to
 from jobs.services.reset import reset
 from jobs.services.workers import WorkerFilter, workers
@@ -21,7 +24,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tenancy.services.watch import survey
 from tests.jobs.sql.test_plans import GROWING
-from tests.jobs.sql.volume import LEASE, SHAPES, analyze, job_id, load, touched_by
+from tests.jobs.sql.volume import FINISHED, LEASE, SHAPES, analyze, job_id, load, touched_by
 
 pytestmark = pytest.mark.xdist_group("plans of console")
 
@@ -46,13 +49,52 @@ SEARCHES = {
     f"{state or 'any'} {narrowed}": JobFilter(state, **{narrowed: value} if narrowed else {})
     for state in ("", *State)
     for narrowed, value in (
-        ("", ""), ("queue", "q0"), ("type", "volume.*"), ("type", "none"), ("tenant", "t0"),
+        ("", ""),
+        ("queue", "q0"),
+        ("type", "volume.*"),
+        ("type", "none"),
+        ("tenant", "t0"),
+        ("version", "2.*"),
+        ("priority", "7"),
+        ("since", "1d"),
+        ("until", "1d"),
+        ("args", "none"),
+        ("meta", "none"),
+        ("error", "none"),
+        ("error_type", "none"),
+        ("fingerprint", "none"),
     )
+} | {
+    f"{state or 'any'} that ended": JobFilter(state, by="ended", since="1h", until="1m")
+    for state in ("", "completed", "cancelled", "discarded")
+}
+SLICED = {
+    **{
+        f"{state or 'any'} {name}": JobFilter(state, **{name: value})
+        for state in ("", *State)
+        for name, value in (("queue", "q0"), ("tenant", "t0"), ("args", "none"))
+    },
+    "dead": JobFilter(dead="1"), "dead of a group": JobFilter(dead="1", fingerprint="none"),
 }  # fmt: skip
 CALLS: dict[str, Callable[[], object]] = {
     **{name: lambda wanted=wanted: jobs(wanted) for name, wanted in SEARCHES.items()},  # type: ignore[misc]  # the default binds
-    "dead letter": lambda: dead_letters(JobFilter()),
-    "dead letter of an error": lambda: dead_letters(JobFilter(error_type="Broken")),
+    "dead letter": lambda: jobs(JobFilter(dead="1")),
+    "dead letter of an error": lambda: jobs(JobFilter(dead="1", error_type="Broken")),
+    "groups of errors": lambda: groups(JobFilter(dead="1"), timezone.now()),
+    "groups of errors of a tenant": lambda: groups(JobFilter(tenant="t0"), timezone.now()),
+    "spread": lambda: queries.spread([job_id(FINISHED + n) for n in range(500)]),
+    **{
+        f"slice of {verb} {name}": lambda verb=verb, asked=asked: one_slice(verb, asked)  # type: ignore[misc]  # the default binds
+        for verb in operations.VERBS
+        for name, asked in SLICED.items()
+        if operations.sources(verb, asked)
+    },
+    **{
+        f"preview of {verb}": lambda verb=verb: operations.preview(verb, JobFilter(dead="1"))  # type: ignore[misc]  # the default binds
+        for verb in ("retry", "delete", "export")
+    },
+    "operations": lambda: operations.latest(None, 50),
+    "operations of a tenant": lambda: operations.latest("t0", 50),
     "failures": lambda: queries.failures(8),
     "failures of a tenant": lambda: queries.failures(8, "t0"),
     "backlogs": lambda: queries.backlogs([f"q{n}" for n in range(100)]),
@@ -83,10 +125,20 @@ CALLS: dict[str, Callable[[], object]] = {
 # those of a page, in a hundred queues each; a search by name, besides, walks over the tenants
 # and the oldest job of each queue is looked for at the head of each of its lanes
 MAY_READ = {
-    "tenants by id": 25_000, "backlogs": 25_000,
+    "tenants by id": 25_000,
+    "backlogs": 25_000,
     "pool": 11_000,  # a head of each lane whose tenants share over its queues
 }
+MAY_READ |= {name: 2 * MOST for name in CALLS if name.startswith("slice")}  # two of them
 MAY_SCAN = {name: {"ojs_lease"} for name in CALLS if name.startswith("tenant")}
+
+
+def one_slice(verb: str, asked: JobFilter) -> None:
+    """Find what the first and the second slice of an operation would take."""
+    states, place = operations.sources(verb, asked), bulk.begin()
+    _, following = operations.pick(asked, states, place)
+    if following is not None:
+        operations.pick(asked, states, following)
 
 
 @pytest.fixture(scope="module", params=["1 lane", "10,000 lanes"])
@@ -113,8 +165,12 @@ def plans(
     request: pytest.FixtureRequest, size: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """Plan for these parameters, or for any."""
-    monkeypatch.setattr("console.filters.LOOKED_WIDE", LOOKED)
-    monkeypatch.setattr("console.filters.LOOKED_NARROW", LOOKED)
+    monkeypatch.setattr("console.search.LOOKED_WIDE", LOOKED)
+    monkeypatch.setattr("console.search.LOOKED_NARROW", LOOKED)
+    for name in ("LOOKED", "LOOKED_FOR_TEXT", "PREVIEWED"):
+        monkeypatch.setattr(operations, name, LOOKED)
+    monkeypatch.setattr(operations, "SLICE", 50)
+    monkeypatch.setattr("console.groups.LOOKED", LOOKED)
     connection.close()
     with connection.cursor() as cursor:
         cursor.execute(f"SET plan_cache_mode = {request.param}")

@@ -29,3 +29,8 @@ def explain(job: Job) -> list[Gate]:
         message += f" The workflow is {FLOW_NAMES[FlowState(found.state)]}; this job still runs."
     numbers = {"steps_before": found.number, "steps_after": found.after}
     return [Gate("workflow", GateState.OPEN, message, name=found.workflow_id, numbers=numbers)]
+
+
+def place_of(job_id: str, most: int) -> queries.Membership | None:
+    """Return the step that a job is of, with at most `most` names of those before it."""
+    return queries.membership(job_id, most)

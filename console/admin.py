@@ -1,0 +1,24 @@
+"""What the console keeps, in Django admin: to be read there, and changed in the console."""
+
+from django.contrib import admin
+
+from console import models
+from jobs.admin import ReadOnly
+
+
+@admin.register(models.Operation)
+class OperationAdmin(ReadOnly):
+    """Operations on many jobs."""
+
+    list_display = ("id", "verb", "state", "actor", "tenant", "matched", "done", "started_at")
+    list_filter = ("verb", "state")
+    ordering = ("-id",)
+
+
+@admin.register(models.SavedView)
+class SavedViewAdmin(ReadOnly):
+    """Views of the lists."""
+
+    list_display = ("name", "page", "owner", "is_shared", "created_at")
+    list_filter = ("page", "is_shared")
+    ordering = ("name",)

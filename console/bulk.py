@@ -1,0 +1,49 @@
+"""What pages offer to do with all jobs that match: which verbs there are, and who may."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+
+from console import operations, tasks
+from console.access import may
+from console.callers import caller_of
+from console.filters import JobFilter
+from jobs.domain.bulk import Verb
+
+# who may begin, stop and resume an operation
+PERMISSIONS: Final = {
+    Verb.CANCEL: "ojs_jobs.change_job",
+    Verb.RETRY: "ojs_jobs.change_job",
+    Verb.DELETE: "ojs_jobs.delete_job",
+    operations.EXPORT: "ojs_console.add_operation",
+}
+LABELS: Final = {Verb.CANCEL: "Cancel all", Verb.RETRY: "Retry all", Verb.DELETE: "Delete all"}
+KINDS: Final = {Verb.CANCEL: "danger", Verb.RETRY: "primary", Verb.DELETE: "danger"}
+SHOWN = 5
+
+
+def for_all(
+    wanted: JobFilter, request: HttpRequest, more: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return what `_operations.html` shows: links to what can be done with all that match.
+
+    A verb is offered where a state is chosen that it takes; `more` are the columns of the page.
+    """
+    query = wanted.chosen()
+    has_state = bool(wanted.state or wanted.dead)
+    verbs = [
+        (label, KINDS[verb], urlencode({"verb": verb, **query}))
+        for verb, label in LABELS.items()
+        if has_state and operations.sources(verb, wanted) and may(request, PERMISSIONS[verb])
+    ]  # fmt: skip
+    may_export = may(request, PERMISSIONS[operations.EXPORT])
+    export = urlencode({"verb": operations.EXPORT, **query, **(more or {})}) if may_export else ""
+    is_shown = bool(verbs or export)
+    return {
+        "verbs": verbs,
+        "export": export,
+        "latest": operations.latest(caller_of(request).tenant, SHOWN) if is_shown else [],
+        "is_served": tasks.is_served() if is_shown else None,
+    }

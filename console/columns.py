@@ -1,0 +1,92 @@
+"""The columns of the list of jobs, which operators choose from, and of what they export."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from jobs.domain.job import Job
+from jobs.domain.states import state_of
+from jobs.models import DEFAULT_TENANT
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One fact of a job; `is_number` aligns it, `is_line` lets it be long."""
+
+    name: str
+    label: str
+    value: Callable[[Job], Any]  # as it is exported
+    is_number: bool = False
+    is_line: bool = False
+
+
+def since(job: Job) -> tuple[str, datetime] | None:
+    """Return what a job has been doing since when: its end, its due time or its start."""
+    for word, at in (("ended", job.finished_at), ("due", job.due_at), ("started", job.started_at)):
+        if at is not None:
+            return word, at
+    return None
+
+
+def error_of(job: Job) -> str | None:
+    """Return the latest error in a line."""
+    if job.error is None:
+        return None
+    told = orjson.loads(job.error)
+    parts = (told.get("type") or told.get("code"), told.get("message"))
+    return ": ".join(str(part) for part in parts if part) or None
+
+
+def _version(job: Job) -> str | None:
+    return None if job.version is None else str(orjson.loads(job.version))
+
+
+def _tenant(job: Job) -> str | None:
+    return None if job.tenant == DEFAULT_TENANT else job.tenant
+
+
+def _text(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.decode()
+
+
+def _since(job: Job) -> datetime | None:
+    found = since(job)
+    return found and found[1]
+
+
+_ALL = (
+    Column("state", "State", lambda job: state_of(job.state).value),
+    Column("queue", "Queue", lambda job: job.queue),
+    Column("tenant", "Tenant", _tenant),
+    Column("version", "Version", _version),
+    Column("priority", "Priority", lambda job: job.priority, is_number=True),
+    Column("attempt", "Attempt", lambda job: job.attempt, is_number=True),
+    Column("worker", "Worker", lambda job: job.worker_id),
+    Column("created", "Created", lambda job: job.created_at),
+    Column("started", "Started", lambda job: job.started_at),
+    Column("ended", "Ended", lambda job: job.finished_at),
+    Column("since", "Since", _since),
+    Column("error", "Error", error_of, is_line=True),
+    Column("args", "Arguments", lambda job: _text(job.args), is_line=True),
+    Column("meta", "Meta", lambda job: _text(job.meta), is_line=True),
+)
+COLUMNS: Final = {column.name: column for column in _ALL}
+USUAL: Final = ("state", "queue", "tenant", "priority", "attempt", "created", "since")
+
+
+def chosen(given: Sequence[str]) -> tuple[Column, ...]:
+    """Return the columns that are named, in their usual order; the usual ones when none is.
+
+    A name may be several, parted by commas.
+    """
+    names = {name for text in given for name in text.split(",")}
+    return tuple(c for c in _ALL if c.name in names) or tuple(COLUMNS[name] for name in USUAL)
+
+
+def query(columns: Sequence[Column]) -> dict[str, str]:
+    """Return what a link says about the columns: nothing of the usual ones."""
+    names = tuple(column.name for column in columns)
+    return {} if names == USUAL else {"columns": ",".join(names)}

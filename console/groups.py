@@ -1,0 +1,135 @@
+"""The dead letter by what failed: jobs whose errors are alike are one group, with its trend.
+
+The latest LOOKED dead jobs are read and told apart, so a page costs the same however many there
+are; it says how far back that reaches. The trend is drawn by uPlot (`static/ojs/trends.js`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from console import queries
+from console.columns import error_of
+from console.filters import JobFilter
+from jobs.models import DEFAULT_TENANT
+from jobs.services.find import pattern
+from jobs.services.show import show_many
+
+LOOKED = 5_000  # of the latest dead jobs
+SHOWN = 25  # groups
+DRAWN = 5  # groups that the chart tells apart
+BINS = 48  # of a trend, at most
+NAMED = 3  # tenants, queues, versions of a group
+FRESH: Final = timedelta(hours=1)
+WIDTHS: Final = (60, 300, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400, 7 * 86_400, 30 * 86_400)
+
+
+@dataclass(slots=True)
+class Group:
+    """Dead jobs whose errors are alike; `trend` has how many died in each bin."""
+
+    fingerprint: str
+    type: str
+    error_type: str
+    newest: str  # id of the job that died last
+    first_at: datetime
+    last_at: datetime
+    jobs: int = 0
+    lately: int = 0  # in the last hour
+    tenants: Counter[str] = field(default_factory=Counter)
+    queues: Counter[str] = field(default_factory=Counter)
+    versions: Counter[str] = field(default_factory=Counter)
+    trend: list[int] = field(default_factory=list)
+    message: str = ""
+    is_new: bool = False  # nothing like it was seen before the last hour
+
+    @property
+    def hit(self) -> list[tuple[str, int]]:
+        """The tenants that most of its jobs are of."""
+        return self.tenants.most_common(NAMED)
+
+    @property
+    def spread(self) -> list[tuple[str, list[tuple[str, int]]]]:
+        """The queues and the versions that most of its jobs are of, those that there are."""
+        named = (("Queues", self.queues), ("Versions", self.versions))
+        return [(label, counts.most_common(NAMED)) for label, counts in named if counts]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """All groups, the largest first; `looked` jobs were read, as far back as `back_to`."""
+
+    groups: list[Group]
+    number: int  # of groups, also those that are not shown
+    jobs: int
+    looked: int
+    back_to: datetime | None
+    is_partial: bool  # there may be more dead jobs behind
+    bins: list[datetime]  # where each begins
+
+    def chart(self) -> dict[str, Any]:
+        """Return what the chart draws: the bins in Unix seconds, and the largest groups' lines."""
+        drawn = self.groups[:DRAWN]
+        return {
+            "at": [int(at.timestamp()) for at in self.bins],
+            "lines": [{"label": g.error_type or g.type, "jobs": g.trend} for g in drawn],
+        }
+
+
+def groups(asked: JobFilter, now: datetime) -> Groups:
+    """Tell the latest dead jobs of a queue, tenant and type apart; two statements."""
+    rows = queries.dead(
+        queue=asked.queue or None,
+        tenant=asked.tenant or None,
+        type=(asked.type and pattern(asked.type)) or None,
+        fingerprint=asked.fingerprint or None,
+        looked=LOOKED,
+    )
+    bins = _bins([row.at for row in rows], now)
+    found = _grouped(rows, bins, now)
+    shown = sorted(found, key=lambda group: (-group.jobs, group.fingerprint))[:SHOWN]
+    is_partial = bool(rows) and rows[0].looked >= LOOKED
+    messages = {job.id: error_of(job) for job in show_many([group.newest for group in shown])}
+    for group in shown:
+        group.message = messages.get(group.newest) or ""
+        reach = now - rows[-1].back_to  # how far back there is evidence that it was not there
+        group.is_new = now - group.first_at < FRESH and (not is_partial or reach > 2 * FRESH)
+    return Groups(
+        shown, len(found), len(rows), rows[0].looked if rows else 0,
+        rows[0].back_to if rows else None, is_partial, bins,
+    )  # fmt: skip
+
+
+def _grouped(rows: Iterable[queries.Dead], bins: Sequence[datetime], now: datetime) -> list[Group]:
+    found: dict[str, Group] = {}
+    width = bins[1] - bins[0] if len(bins) > 1 else timedelta(1)
+    for row in rows:  # the latest first
+        group = found.get(row.fingerprint)
+        if group is None:
+            group = found[row.fingerprint] = Group(
+                row.fingerprint, row.type, row.error_type or "", row.id, row.at, row.at,
+                trend=[0] * len(bins),
+            )  # fmt: skip
+        group.first_at = row.at
+        group.jobs += 1
+        group.lately += now - row.at < FRESH
+        if row.tenant != DEFAULT_TENANT:
+            group.tenants[row.tenant] += 1
+        group.queues[row.queue] += 1
+        if row.version is not None:
+            group.versions[row.version] += 1
+        group.trend[min(len(bins) - 1, max(0, (row.at - bins[0]) // width))] += 1
+    return list(found.values())
+
+
+def _bins(times: Sequence[datetime], now: datetime) -> list[datetime]:
+    """Return where the bins begin: of a round width, the last one holds `now`."""
+    reach = (now - min(times)).total_seconds() if times else 0
+    width = next((w for w in WIDTHS if reach <= w * (BINS - 1)), WIDTHS[-1])
+    last = int(now.timestamp()) // width * width
+    number = min(BINS, max(12, int(reach // width) + 2))
+    return [
+        datetime.fromtimestamp(last - back * width, now.tzinfo) for back in reversed(range(number))
+    ]

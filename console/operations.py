@@ -1,0 +1,409 @@
+"""Operations on every job that a filter finds, run by `manage.py qcluster` in slices.
+
+A slice is one transaction: a few hundred jobs at most, what was done to them, and the place where
+the next slice goes on. A crash undoes the slice that ran and nothing else. A task goes slices for a
+while and queues the next task; it names the slice it begins with, so that one which comes twice, or
+late, finds the number moved and does nothing. What nobody drives any more, because a process was
+killed, `tend` picks up a minute later. See docs/console.md.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any, Final
+
+from django.db import DatabaseError, transaction
+from django.db.models import F
+from django.utils import timezone
+from django_q.models import Schedule
+from django_q.tasks import async_task
+
+from console import exports, queries
+from console.columns import USUAL, Column, chosen
+from console.filters import JobFilter
+from console.models import ExportPart, Operation
+from console.search import TookTooLong, Total, in_time, total_of
+from jobs.domain.bulk import ALLOWED, DEFAULTS, DONE, Verb
+from jobs.domain.caller import Caller
+from jobs.domain.errors import Conflict, InvalidRequest, NotFound
+from jobs.domain.states import State
+from jobs.models import Job as Row
+from jobs.services import bulk
+from jobs.services.audit import audited, record
+from jobs.services.find import Found, Place, Wanted, find
+from jobs.services.show import show_many
+
+logger = logging.getLogger("ojs.console")
+EXPORT: Final = "export"
+VERBS: Final = (*Verb, EXPORT)
+SLICE = 500  # jobs of one transaction
+LOOKED, LOOKED_FOR_TEXT = 5_000, 1_000  # rows that one slice reads at most
+PREVIEWED = 5_000  # rows that are read to tell what would be done
+TASK_S = 5.0  # how long a task goes on; far below the timeout of the cluster
+STALE_S = 60  # without a slice: nobody drives it
+TRIES = 5  # of a slice that the database refused, one task each
+KEPT_DAYS, EXPORT_KEPT_HOURS = 90, 24
+MOST_EXPORTED = 250_000
+LOCK: Final = 20266620  # advisory, with the id of the operation: who goes a slice; tried
+TEND: Final = "console operations"
+LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody asks for; `columns` and `format` are those of an export."""
+
+    verb: str
+    asked: JobFilter
+    reason: str | None = None
+    format: exports.Format = exports.Format.CSV
+    columns: Sequence[Column] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an operation would meet: the first ids that it would take, by state, and how many."""
+
+    total: Total
+    by_state: dict[str, Total]
+    ids: list[str]
+    is_late: bool = False  # it was not told in time
+
+
+def sources(verb: str, asked: JobFilter) -> list[State | None]:
+    """Return the states that an operation walks, one after another; None is any."""
+    state = State.DISCARDED if asked.dead else State(asked.state) if asked.state else None
+    if verb == EXPORT:
+        return [state]
+    if state is not None:
+        return [state] if state in ALLOWED[Verb(verb)] else []
+    return list(DEFAULTS[Verb(verb)])
+
+
+def preview(verb: str, asked: JobFilter) -> Preview:
+    """Look at what an operation would do; reads PREVIEWED rows of each state at most."""
+    wanted = asked.wanted(timezone.now())
+    by_state: dict[str, Total] = {}
+    ids: list[str] = []
+    try:
+        for state in sources(verb, asked):
+            one = _of(wanted, state)
+            with in_time(one):
+                found = find(one, size=SLICE, looked=PREVIEWED)
+            by_state[state.value if state else "any state"] = total_of(one, found, PREVIEWED)
+            ids += found.ids
+    except TookTooLong:
+        return Preview(Total(0, is_exact=False), {}, [], is_late=True)
+    totals = by_state.values()
+    whole = Total(sum(t.jobs for t in totals), is_exact=all(t.is_exact for t in totals))
+    return Preview(whole, by_state, ids)
+
+
+def start(request: Request, who: Caller) -> Operation:
+    """Begin an operation on the jobs there are now. Raises InvalidRequest, Conflict.
+
+    The entry of the audit log, the operation and its first task are one transaction.
+    """
+    asked = request.asked
+    if who.tenant is not None:
+        asked = replace(asked, tenant=who.tenant)
+    if problems := asked.problems:
+        field, problem = next(iter(problems.items()))
+        raise InvalidRequest.field(field, problem, getattr(asked, field))
+    states = sources(request.verb, asked)
+    if not states:
+        raise Conflict(f"no {asked.state or 'dead'} job can be {_done(request.verb)}")
+    seen = preview(request.verb, asked)
+    with transaction.atomic():
+        operation = Operation.objects.create(
+            verb=request.verb,
+            wanted=replace(asked.frozen(timezone.now()), after="").chosen(),
+            actor=who.name,
+            address=who.address,
+            tenant=who.tenant,
+            reason=request.reason,
+            estimate=seen.total.jobs,
+            is_exact=seen.total.is_exact,
+            place=asdict(bulk.begin()),
+            options=_options(request),
+        )
+        _note(operation, f"jobs.bulk_{request.verb}_started", estimate=seen.total.jobs)
+        _queue(operation)
+        _be_tended()
+    return operation
+
+
+def _options(request: Request) -> dict[str, Any]:
+    if request.verb != EXPORT:
+        return {}
+    return {
+        "format": request.format.value,
+        "columns": [column.name for column in request.columns] or list(USUAL),
+    }
+
+
+def stop(operation_id: int, who: Caller) -> Operation:
+    """Stop an operation, at once or after the slice that runs. Raises NotFound, Conflict."""
+    with audited(who, "jobs.bulk_stop_asked", f"operation {operation_id}"):
+        operation = get(operation_id, who.tenant)
+        if operation.state != "running":
+            raise Conflict(f"operation {operation_id} is {operation.state}")
+        Operation.objects.filter(pk=operation_id).update(is_stopping=True)
+        if _is_ours(operation_id):  # no slice runs, and none begins before this is committed
+            _end(operation, "stopped")
+    operation.refresh_from_db()
+    return operation
+
+
+def resume(operation_id: int, who: Caller) -> Operation:
+    """Go on with a stopped or failed operation where it was. Raises NotFound, Conflict."""
+    with audited(who, "jobs.bulk_resumed", f"operation {operation_id}"):
+        operation = get(operation_id, who.tenant)
+        ended = Operation.objects.filter(pk=operation_id, state__in=("stopped", "failed"))
+        if operation.bytes and operation.verb == EXPORT and not operation.exportpart_set.exists():
+            raise Conflict("what was exported so far is removed: export anew")
+        if not ended.update(
+            state="running", is_stopping=False, problem=None, ended_at=None, moved_at=timezone.now()
+        ):
+            raise Conflict(f"operation {operation_id} is {operation.state}")
+        operation.refresh_from_db()
+        _queue(operation)
+        _be_tended()
+    return operation
+
+
+def get(operation_id: int, tenant: str | None) -> Operation:
+    """Return an operation; who is bound to a tenant finds its own alone. Raises NotFound."""
+    found = Operation.objects.filter(pk=operation_id)
+    if tenant is not None:
+        found = found.filter(tenant=tenant)
+    operation = found.first()
+    if operation is None:
+        raise NotFound.of("operation", str(operation_id))
+    return operation
+
+
+def latest(tenant: str | None, limit: int) -> list[Operation]:
+    """Return the latest operations, the newest first."""
+    found = Operation.objects.all() if tenant is None else Operation.objects.filter(tenant=tenant)
+    return list(found.order_by("-pk")[:limit])
+
+
+def go_on(operation_id: int, number: int, tries: int = 0) -> str:
+    """Go slices for a while, beginning with slice `number`; queues what is left. A task."""
+    end = monotonic() + TASK_S
+    while monotonic() < end:
+        try:
+            following = _slice(operation_id, number)
+        except (DatabaseError, TookTooLong) as problem:
+            return _try_again(operation_id, number, tries, problem)
+        if following is None:
+            return "nothing is left to do"
+        number, tries = following, 0
+    _go_later(operation_id, number)
+    return f"{number} slices so far"
+
+
+def _slice(operation_id: int, number: int) -> int | None:
+    """Go one slice; returns the number of the next one, None: there is none, or it is another's.
+
+    The lock is held until the commit, so two tasks never read the same place. Whoever stops an
+    operation writes `is_stopping` meanwhile, and this writes other columns.
+    """
+    with transaction.atomic():
+        if not _is_ours(operation_id):
+            return None
+        operation = Operation.objects.filter(pk=operation_id).first()
+        if operation is None or operation.state != "running" or operation.slices != number:
+            return None
+        if operation.is_stopping:
+            _end(operation, "stopped")
+            return None
+        taken = _export(operation) if operation.verb == EXPORT else _act(operation)
+        Operation.objects.filter(pk=operation_id).update(
+            place=asdict(taken.place) if taken.place else operation.place,
+            slices=number + 1,
+            matched=F("matched") + taken.matched,
+            done=F("done") + taken.done,
+            bytes=F("bytes") + taken.bytes,
+            is_cut=taken.is_cut,
+            moved_at=timezone.now(),
+        )
+        if taken.place is not None:
+            return number + 1
+        operation.refresh_from_db()
+        _end(operation, "done")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    matched: int
+    done: int
+    place: bulk.Place | None  # None: it was the last
+    bytes: int = 0
+    is_cut: bool = False
+
+
+def _act(operation: Operation) -> _Taken:
+    verb, asked = Verb(operation.verb), JobFilter.read(operation.wanted)
+    states, place = sources(verb, asked), bulk.Place(**operation.place)
+    state = states[place.source] or State.DISCARDED  # a verb's are named
+    found, following = pick(asked, states, place)
+    taken = bulk.taken(verb, state, {one for one in states if one})
+    done = bulk.act_on(verb, found.ids, operation.actor, taken) if found.ids else set()
+    return _Taken(len(found.ids), len(done), following)
+
+
+def _export(operation: Operation) -> _Taken:
+    asked, place = JobFilter.read(operation.wanted), bulk.Place(**operation.place)
+    found, following = pick(asked, sources(EXPORT, asked), place)
+    shown = chosen(operation.options["columns"])
+    form = exports.Format(operation.options["format"])
+    listed = show_many(found.ids[: MOST_EXPORTED - operation.matched])
+    content = exports.lines(form, shown, listed)
+    if not operation.slices and form is exports.Format.CSV:
+        content = exports.head(shown) + content
+    is_cut = operation.matched + len(found.ids) > MOST_EXPORTED
+    written = exports.keep(operation, content)
+    return _Taken(len(listed), len(listed), None if is_cut else following, written, is_cut)
+
+
+def pick(
+    asked: JobFilter, states: Sequence[State | None], place: bulk.Place
+) -> tuple[Found, bulk.Place | None]:
+    """Find the next jobs and the place behind them.
+
+    Jobs that were made after the operation began are above the first place, and so are ends: what
+    is retried and dies again is not taken twice.
+    """
+    asof = datetime.fromisoformat(place.asof)
+    wanted = _of(asked.wanted(asof), states[place.source])
+    after = _read(place)
+    if not wanted.is_ended:
+        wanted = replace(wanted, until=min(asof, wanted.until or asof))
+    elif after is None:
+        after = Place(LAST_ID, asof)
+    looked = LOOKED_FOR_TEXT if wanted.is_text else LOOKED if wanted.is_narrowed else SLICE
+    with in_time(wanted, 20_000):
+        found = find(wanted, after=after, size=SLICE, looked=looked)
+    if len(found.ids) == SLICE:
+        behind = _behind(found.ids) if wanted.is_ended else {"id": found.ids[-1], "at": None}
+        return found, bulk.Place(place.asof, place.source, behind or place.rest)
+    if found.rest is not None:
+        at = found.rest_at and found.rest_at.isoformat()
+        return found, bulk.Place(place.asof, place.source, {"id": found.rest, "at": at})
+    is_last = place.source + 1 >= len(states)
+    return found, None if is_last else bulk.Place(place.asof, place.source + 1)
+
+
+def _of(wanted: Wanted, state: State | None) -> Wanted:
+    """Return what is wanted of one state."""
+    return wanted if wanted.is_dead else replace(wanted, state=state)
+
+
+def _behind(ids: Sequence[str]) -> dict[str, Any] | None:
+    """Return the earliest end of these jobs that is still there, None when all are gone.
+
+    Retention and other operators may have been here since they were found.
+    """
+    ended = Row.objects.filter(pk__in=ids, finished_at__isnull=False)
+    last = ended.order_by("finished_at", "pk").only("pk", "finished_at").first()
+    if last is None or last.finished_at is None:
+        return None
+    return {"id": str(last.pk), "at": last.finished_at.isoformat()}
+
+
+def _read(place: bulk.Place) -> Place | None:
+    if place.rest is None:
+        return None
+    at = place.rest["at"]
+    return Place(place.rest["id"], at and datetime.fromisoformat(at))
+
+
+def _is_ours(operation_id: int) -> bool:
+    return queries.lock_operation(LOCK, operation_id % 2**31)
+
+
+def _try_again(operation_id: int, number: int, tries: int, problem: Exception) -> str:
+    logger.warning("operation.refused", extra={"operation": operation_id}, exc_info=problem)
+    if tries + 1 < TRIES:
+        _go_later(operation_id, number, tries + 1)
+        return f"slice {number} is tried again: {problem}"
+    with transaction.atomic():
+        operation = Operation.objects.filter(pk=operation_id, state="running").first()
+        if operation is not None:
+            text = "it took too long" if isinstance(problem, TookTooLong) else str(problem)
+            operation.problem = text.strip().splitlines()[0][:500] if text.strip() else "unknown"
+            _end(operation, "failed")
+    return f"slice {number} failed: {problem}"
+
+
+def _end(operation: Operation, state: str) -> None:
+    """End an operation with its entry in the audit log, in the caller's transaction."""
+    ended = Operation.objects.filter(pk=operation.pk, state="running").update(
+        state=state, ended_at=timezone.now(), problem=operation.problem
+    )
+    if ended:
+        done = _done(operation.verb)
+        action = f"jobs.bulk_{done if state == 'done' else state}"
+        told = {"matched": operation.matched, done: operation.done}
+        _note(operation, action, **told, problem=operation.problem)
+
+
+def _done(verb: str) -> str:
+    return "exported" if verb == EXPORT else DONE[Verb(verb)]
+
+
+def _note(operation: Operation, action: str, **facts: Any) -> None:
+    data = {"filter": operation.wanted, **facts}
+    record(
+        Caller(operation.actor, tenant=operation.tenant, address=operation.address),
+        action,
+        f"operation {operation.pk}",
+        reason=operation.reason,
+        data={name: value for name, value in data.items() if value is not None},
+    )
+
+
+def _go_later(operation_id: int, number: int, tries: int = 0) -> None:
+    async_task(
+        "console.operations.go_on", operation_id, number, tries,
+        task_name=f"operation {operation_id}", save=False,
+    )  # fmt: skip
+
+
+def _queue(operation: Operation) -> None:
+    _go_later(operation.pk, operation.slices)
+
+
+def tend() -> str:
+    """Drive operations that nobody drives, and remove what is old. A task of each minute."""
+    now = timezone.now()
+    late = Operation.objects.filter(state="running", moved_at__lt=now - timedelta(seconds=STALE_S))
+    found = list(late)
+    for operation in found:
+        with transaction.atomic():
+            if late.filter(pk=operation.pk).update(moved_at=now):  # two that tend queue it once
+                _queue(operation)
+    exported = Operation.objects.filter(
+        verb=EXPORT, ended_at__lt=now - timedelta(hours=EXPORT_KEPT_HOURS)
+    )
+    removed, _ = ExportPart.objects.filter(operation__in=exported).delete()
+    Operation.objects.filter(ended_at__lt=now - timedelta(days=KEPT_DAYS)).delete()
+    return f"{len(found)} operations driven, {removed} parts of files removed"
+
+
+def _be_tended() -> None:
+    """Let the cluster call `tend` every minute from now on."""
+    Schedule.objects.get_or_create(
+        name=TEND,
+        defaults={
+            "func": "console.operations.tend",
+            "schedule_type": Schedule.MINUTES,
+            "minutes": 1,
+            "kwargs": "{'q_options': {'save': False}}",
+        },
+    )

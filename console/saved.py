@@ -1,0 +1,73 @@
+"""Views of the lists that operators keep under a name, for themselves or for everybody."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+
+from console import columns
+from console.callers import PREFIX
+from console.filters import JobFilter
+from console.models import SavedView
+from jobs.domain.caller import Caller
+from jobs.domain.errors import InvalidRequest, NotFound
+from jobs.services.audit import record
+
+PAGES = ("jobs", "dead_letter")
+LONGEST, MOST = 60, 50  # characters of a name, views of one owner and page
+
+
+def views(user: Any, page: str) -> list[SavedView]:
+    """Return a user's own views of a page, and the shared ones."""
+    found = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), page=page)
+    return list(found.select_related("owner").order_by("name", "pk")[: 2 * MOST])
+
+
+def save(form: QueryDict, who: Caller) -> SavedView:
+    """Keep what a page shows under a name, instead of what had it. Raises InvalidRequest."""
+    page, name = form.get("page", ""), form.get("name", "").replace("\x00", "").strip()
+    if page not in PAGES:
+        raise InvalidRequest.field("page", f"must be one of {', '.join(PAGES)}", page[:50])
+    if not name or len(name) > LONGEST:
+        raise InvalidRequest.field("name", f"must have 1 to {LONGEST} characters", name[:LONGEST])
+    owner = _user(who)
+    mine = SavedView.objects.filter(owner=owner, page=page)
+    if mine.exclude(name=name).count() >= MOST:
+        raise InvalidRequest.field("name", f"would be one more than the {MOST} views you may have")
+    with transaction.atomic():
+        view, _ = SavedView.objects.update_or_create(
+            owner=owner, page=page, name=name,
+            defaults={
+                "query": _query(form.get("query", "")), "is_shared": form.get("is_shared") == "1",
+            },
+        )  # fmt: skip
+        record(who, "view.saved", name, data={"page": page, "shared": view.is_shared})
+    return view
+
+
+def delete(view_id: str, who: Caller) -> str:
+    """Forget one of a user's own views; returns its name. Raises NotFound."""
+    known = view_id.isascii() and view_id.isdecimal() and len(view_id) < 19  # noqa: PLR2004
+    view = SavedView.objects.filter(pk=int(view_id), owner=_user(who)).first() if known else None
+    if view is None:
+        raise NotFound.of("view", view_id[:20])
+    with transaction.atomic():
+        view.delete()
+        record(who, "view.deleted", view.name, data={"page": view.page})
+    return view.name
+
+
+def _user(who: Caller) -> User:
+    return User.objects.get(username=who.name.removeprefix(PREFIX))
+
+
+def _query(text: str) -> str:
+    """Return a query string with nothing in it but a filter and columns."""
+    given: MultiValueDict[str, str] = QueryDict(text[:5000])
+    shown = columns.query(columns.chosen(given.getlist("columns")))
+    kept = QueryDict(mutable=True)
+    kept.update(JobFilter.read(given).chosen() | shown)
+    return kept.urlencode()

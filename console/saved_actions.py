@@ -1,0 +1,24 @@
+"""What operators do with views of the lists."""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.http import QueryDict
+
+from console import saved
+from jobs.domain.caller import Caller
+
+
+def _save(form: QueryDict, who: Caller) -> str:
+    view = saved.save(form, who)
+    return f"“{view.name}” is saved{' for everybody' if view.is_shared else ''}."
+
+
+def _delete(form: QueryDict, who: Caller) -> str:
+    return f"“{saved.delete(form.get('id', ''), who)}” is forgotten."
+
+
+ACTIONS: Final[dict[str, tuple[str, Callable[[QueryDict, Caller], str]]]] = {
+    "view-save": ("add", _save),
+    "view-delete": ("delete", _delete),
+}

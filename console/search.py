@@ -1,0 +1,124 @@
+"""One page of jobs by filter: what is listed, how many there are, and how far was looked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from django.db import OperationalError, transaction
+from psycopg.errors import QueryCanceled
+
+from console import queries
+from console.filters import JobFilter, read_place
+from jobs.domain.ids import time_of
+from jobs.domain.job import Job
+from jobs.domain.states import State
+from jobs.services.find import Found, Place, Wanted, counted, find
+from jobs.services.show import show_many
+
+SIZE = 50
+# How many rows a search may read before it asks to go on: narrow rows, or whole jobs
+LOOKED_NARROW, LOOKED_WIDE = 50_000, 5_000
+MOST_MS = 2_000  # of looking for text: documents may be of any size
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many jobs match; not `is_exact`: it follows from those that were looked at."""
+
+    jobs: int
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """One page; `next` is where it goes on.
+
+    `is_partial`: the search stopped early, after `looked` jobs, the last of which is of `back_to`.
+    `total` None: it is not told, on pages after the first one. `is_late`: it took too long.
+    """
+
+    jobs: list[Job]
+    next: Place | None = None
+    is_partial: bool = False
+    looked: int = 0
+    back_to: datetime | None = None
+    total: Total | None = None
+    is_late: bool = False
+
+
+def page(asked: JobFilter) -> JobPage:
+    """Return a page of jobs, newest first, ended ones by their end; four statements at most."""
+    if asked.problems:
+        return JobPage([])
+    wanted = asked.wanted(datetime.now(UTC))
+    after = read_place(asked.after)
+    looked = bound(wanted)
+    try:
+        with in_time(wanted):
+            found = find(wanted, after=after, size=SIZE + 1, looked=looked)
+    except TookTooLong:
+        return JobPage([], is_late=True)
+    total = None if after else total_of(wanted, found, looked)
+    rest = Place(found.rest, found.rest_at) if found.rest else None
+    if len(found.ids) > SIZE:
+        listed = show_many(found.ids[:SIZE])
+        last = listed[-1] if listed else None
+        following = Place(last.id, last.finished_at) if last else rest
+        return JobPage(listed, following, looked=looked, total=total)
+    is_partial = rest is not None and looked > SIZE + 1
+    return JobPage(
+        show_many(found.ids),
+        rest if is_partial else None,
+        is_partial=is_partial,
+        looked=looked,
+        back_to=(rest.at or time_of(rest.id)) if rest else None,
+        total=total,
+    )
+
+
+def bound(wanted: Wanted) -> int:
+    """Return how many rows a search may read."""
+    if not wanted.is_narrowed:
+        return SIZE + 1
+    is_narrow = wanted.state is not None and not (wanted.is_wide or wanted.is_ended)
+    return LOOKED_NARROW if is_narrow else LOOKED_WIDE
+
+
+def total_of(wanted: Wanted, found: Found, looked: int) -> Total:
+    """Count what matches, exactly where the counts tell it or all was read; one statement."""
+    if found.rest is None:
+        return Total(found.matched, is_exact=True)
+    if wanted.is_counted:
+        return Total(counted(wanted), is_exact=True)
+    most = counted(replace(wanted, state=State.DISCARDED) if wanted.is_dead else wanted)
+    if not wanted.is_narrowed:
+        return Total(most, is_exact=False)
+    # of rows that were read: live ones of any queue and tenant, ended ones of any tenant
+    read = counted(_walked(wanted)) if most else 0
+    return Total(max(found.matched, min(most, read * found.matched // looked)), is_exact=False)
+
+
+def _walked(wanted: Wanted) -> Wanted:
+    state = State.DISCARDED if wanted.is_dead else wanted.state
+    return Wanted(state=state, queue=wanted.queue if wanted.is_ended else None)
+
+
+class TookTooLong(Exception):
+    """The search was ended."""
+
+
+@contextmanager
+def in_time(wanted: Wanted, most_ms: int | None = None) -> Iterator[None]:
+    """Let a search for text take a while and no longer. Raises TookTooLong."""
+    if not wanted.is_text:
+        yield
+        return
+    try:
+        with transaction.atomic():
+            queries.hurry(most_ms or MOST_MS)
+            yield
+    except OperationalError as problem:
+        if isinstance(problem.__cause__, QueryCanceled):
+            raise TookTooLong from problem
+        raise

@@ -1,0 +1,161 @@
+"""Forms about one job: retry it with other contents, or enqueue another one like it."""
+
+from typing import Any, Final
+
+import orjson
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from console.callers import caller_of
+from console.pages import Page
+from jobs.api.codec import decode_job, encode_job
+from jobs.api.override import decode_override
+from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
+from jobs.domain import jsonio
+from jobs.domain.bulk import REVIVED
+from jobs.domain.errors import InvalidRequest, NotFound, OJSError
+from jobs.domain.job import Job
+from jobs.domain.states import state_of
+from jobs.services import operate
+from jobs.services.audit import audited
+from jobs.services.enqueue import enqueue
+from jobs.services.show import show
+
+EDITED: Final = ("args", "meta", "queue", "priority")
+# of an envelope, what belongs to this very job: another one gets its own
+OWN: Final = {
+    "id",
+    "scheduled_at",
+    "expires_at",
+    "delay",
+    "delay_until",
+    "pending",
+    "trace_context",
+}
+
+
+class JobForm(Page):
+    """A form about a job that is there; `fields` is what it was sent with."""
+
+    section = "jobs"
+    http_method_names = ["get", "post"]
+    job: Job
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Find the job."""
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Show the form as it was sent, or as the job is."""
+        job = self.found()
+        fields = kwargs.pop("fields", None) or self.filled(job)
+        return super().get_context_data(
+            job=job, state=state_of(job.state).value, fields=fields, **kwargs
+        )
+
+    def post(self, request: HttpRequest, job_id: str) -> HttpResponse:
+        """Do it and show the job, or show what is wrong."""
+        job = self.found()
+        try:
+            following, text = self.act(job, caller_of(request))
+        except OJSError as problem:
+            fields = {name: request.POST.get(name, "") for name in self.filled(job)}
+            shown = self.get_context_data(fields=fields, problem=str(problem))
+            return self.render_to_response(shown, status=400)
+        messages.success(request, text)
+        return HttpResponseRedirect(reverse("ojs_console:job", args=[following]))
+
+    def found(self) -> Job:
+        """Return the job."""
+        try:
+            job = show(self.kwargs["job_id"])
+        except NotFound as problem:
+            raise Http404 from problem
+        if self.tenant not in {None, job.tenant}:
+            raise Http404
+        return job
+
+    def filled(self, job: Job) -> dict[str, str]:
+        """Return the fields as the job has them."""
+        raise NotImplementedError
+
+    def act(self, job: Job, who: Any) -> tuple[str, str]:
+        """Do it; returns the id of the job to show, and what happened. Raises OJSError."""
+        raise NotImplementedError
+
+
+class JobRetry(JobForm):
+    """Make a job available again with other arguments, meta, queue or priority."""
+
+    template_name = "ojs/console/job_retry.html"
+    title = "Edit and retry"
+    permission_to_post = "ojs_jobs.change_job"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Tell whether the job can be retried."""
+        shown = super().get_context_data(**kwargs)
+        return shown | {"can_retry": state_of(shown["job"].state) in REVIVED}
+
+    def filled(self, job: Job) -> dict[str, str]:
+        """Return what a retry can change."""
+        return {
+            "args": _pretty(job.args), "meta": _pretty(job.meta),
+            "queue": job.queue, "priority": str(job.priority),
+        }  # fmt: skip
+
+    def act(self, job: Job, who: Any) -> tuple[str, str]:
+        """Retry it with what differs from the job."""
+        given: dict[str, Any] = {"queue": self.request.POST.get("queue", "").strip()}
+        given |= {name: _json(name, self.request.POST.get(name, "")) for name in EDITED[:2]}
+        given["priority"] = _json("priority", self.request.POST.get("priority", ""))
+        stored = {
+            "args": orjson.loads(job.args), "meta": orjson.loads(job.meta),
+            "queue": job.queue, "priority": job.priority,
+        }  # fmt: skip
+        changed = {name: value for name, value in given.items() if value != stored[name]}
+        operate.retry_job(job.id, decode_override(changed or None, job), who)
+        told = f" with other {', '.join(sorted(changed))}" if changed else ""
+        return job.id, f"Job {job.id} is available again{told}."
+
+
+class JobClone(JobForm):
+    """Enqueue another job like this one, by the rules of PUSH."""
+
+    template_name = "ojs/console/job_clone.html"
+    title = "Clone"
+    permission_to_post = "ojs_jobs.add_job"
+
+    def filled(self, job: Job) -> dict[str, str]:
+        """Return the request that would make such a job now."""
+        whole = orjson.loads(orjson.dumps(encode_job(job)))
+        kept = {n: v for n, v in whole.items() if n in JOB_REQUEST_MEMBERS and n not in OWN}
+        return {"envelope": _pretty(orjson.dumps(kept))}
+
+    def act(self, job: Job, who: Any) -> tuple[str, str]:
+        """Enqueue it; the entry of the audit log names the job that it is a copy of."""
+        body = _json("envelope", self.request.POST.get("envelope", ""))
+        if not isinstance(body, dict):
+            raise InvalidRequest.field("envelope", "must be an object")
+        draft = decode_job(body)
+        with audited(who, "job.cloned", job.id) as data:
+            stored = enqueue([draft], who)[0]
+            data["clone"] = stored and stored.id
+        if stored is None:
+            return job.id, "This server dropped the new job."
+        if stored.deduplicated:
+            return stored.id, f"Nothing was added: job {stored.id} is such a one, and unique."
+        return stored.id, f"Job {stored.id} is added."
+
+
+def _pretty(text: str | bytes) -> str:
+    return orjson.dumps(orjson.loads(text), option=orjson.OPT_INDENT_2).decode()
+
+
+def _json(field: str, text: str) -> Any:
+    try:
+        return jsonio.loads(text.encode(errors="surrogatepass"))
+    except OJSError as problem:
+        raise InvalidRequest.field(field, f"cannot be read: {problem}") from None
+    except UnicodeError:
+        raise InvalidRequest.field(field, "is not text") from None

@@ -1,0 +1,197 @@
+"""Operations on many jobs: what one would do, how far each is, and what was exported."""
+
+from typing import Any
+
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
+from django.urls import reverse
+from django.utils import timezone
+
+from console import columns, exports, operations, queries, tasks
+from console.access import may
+from console.bulk import PERMISSIONS
+from console.callers import caller_of
+from console.filters import JobFilter
+from console.models import Operation
+from console.pages import Page
+from jobs.domain.errors import NotFound, OJSError
+from jobs.services.show import show_many
+
+SIZE, SAMPLES, NAMED = 50, 10, 8
+TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs",
+          operations.EXPORT: "Export jobs"}  # fmt: skip
+LONGEST = 500  # characters of a reason
+UNKNOWN = PERMISSIONS["cancel"]  # what it takes to be told that there is no such verb or operation
+
+
+class Operations(Page):
+    """The latest operations."""
+
+    template_name = "ojs/console/operations.html"
+    section, title = "operations", "Operations"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read them."""
+        return super().get_context_data(
+            operations=operations.latest(self.tenant, SIZE),
+            is_served=tasks.is_served(),
+            **kwargs,
+        )
+
+
+class OperationNew(Page):
+    """What an operation would do, before anything is done."""
+
+    template_name = "ojs/console/operation_new.html"
+    section = "operations"
+    http_method_names = ["get", "post"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Look at what would be taken: how many, of what, and some of them."""
+        verb, asked = self._verb(), self._asked()
+        problems = asked.problems
+        states = operations.sources(verb, asked)
+        seen = None if problems or not states else operations.preview(verb, asked)
+        ids = seen.ids[: operations.SLICE] if seen else []
+        shares: dict[str, list[queries.Share]] = {"queue": [], "type": [], "tenant": []}
+        for share in queries.spread(ids) if ids else []:
+            shares[share.dimension].append(share)
+        return super().get_context_data(
+            verb=verb,
+            wanted=asked,
+            chosen=asked.chosen(),
+            columns=[c.name for c in columns.chosen(self.request.GET.getlist("columns"))],
+            problems=problems,
+            seen=seen,
+            samples=show_many(ids[:SAMPLES]),
+            shares={name: rows[:NAMED] for name, rows in shares.items()},
+            shared=len(ids),
+            may_start=may(self.request, PERMISSIONS[verb]),
+            most_exported=operations.MOST_EXPORTED,
+            is_served=tasks.is_served(),
+            title=TITLES[verb],
+            **kwargs,
+        )
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Begin it and show how far it is, or show what is wrong."""
+        verb = self._verb()
+        reason = request.POST.get("reason", "").replace("\x00", "").strip()[:LONGEST] or None
+        form = request.POST.get("format", "")
+        wanted = operations.Request(
+            verb,
+            self._asked(),
+            reason,
+            exports.Format(form) if form in list(exports.Format) else exports.Format.CSV,
+            columns.chosen(request.POST.getlist("columns")),
+        )
+        try:
+            operation = operations.start(wanted, caller_of(request))
+        except OJSError as problem:
+            shown = self.get_context_data(problem=str(problem))
+            return self.render_to_response(shown, status=400)
+        return HttpResponseRedirect(reverse("ojs_console:operation", args=[operation.pk]))
+
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Return what the method takes: to begin it what the verb takes."""
+        if self.request.method == "POST":
+            return (PERMISSIONS.get(self.request.POST.get("verb", ""), UNKNOWN),)
+        return super().get_permission_required()
+
+    def _verb(self) -> str:
+        verb: str = self._given().get("verb", "")
+        if verb not in operations.VERBS:
+            raise Http404
+        return verb
+
+    def _asked(self) -> JobFilter:
+        return JobFilter.read(self._given(), self.tenant)
+
+    def _given(self) -> Any:
+        return self.request.POST if self.request.method == "POST" else self.request.GET
+
+
+class OperationPage(Page):
+    """How far one operation is, and buttons that stop it or let it go on."""
+
+    template_name = "ojs/console/operation.html"
+    section = "operations"
+    http_method_names = ["get", "post"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read it."""
+        operation = self._operation()
+        now = timezone.now()
+        ran = ((operation.ended_at or now) - operation.started_at).total_seconds()
+        rate = operation.matched / ran if ran > 1 else None
+        left = max(0, operation.estimate - operation.matched)
+        is_running = operation.state == "running"
+        return super().get_context_data(
+            operation=operation,
+            chosen=JobFilter.read(operation.wanted).chosen(),
+            percent=None if operation.part is None else int(100 * operation.part),
+            rate=rate,
+            left_ms=1000 * left / rate if is_running and rate else None,
+            ran_ms=1000 * ran,
+            is_served=tasks.is_served(),
+            is_silent=is_running
+            and (now - operation.moved_at).total_seconds() > operations.STALE_S,
+            may_act=may(self.request, PERMISSIONS[operation.verb]),
+            has_file=bool(operation.bytes) and operation.exportpart_set.exists(),
+            kept_hours=operations.EXPORT_KEPT_HOURS,
+            title=TITLES[operation.verb],
+            **kwargs,
+        )
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Stop it, or let it go on."""
+        act = {"stop": operations.stop, "resume": operations.resume}.get(request.POST.get("do", ""))
+        if act is None:
+            raise Http404
+        try:
+            act(pk, caller_of(request))
+        except OJSError as problem:
+            return self.render_to_response(
+                self.get_context_data(pk=pk, problem=str(problem)), status=409
+            )
+        return HttpResponseRedirect(reverse("ojs_console:operation", args=[pk]))
+
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Return what the method takes: to change it what its verb takes."""
+        if self.request.method == "POST":
+            known = Operation.objects.filter(pk=self.kwargs["pk"]).first()
+            return (PERMISSIONS[known.verb] if known else UNKNOWN,)
+        return super().get_permission_required()
+
+    def _operation(self) -> Operation:
+        try:
+            return operations.get(self.kwargs["pk"], self.tenant)
+        except NotFound as problem:
+            raise Http404 from problem
+
+
+class OperationFile(Page):
+    """What an export wrote."""
+
+    permission_required = PERMISSIONS[operations.EXPORT]
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Answer with the file; 404 when it is not whole, or removed."""
+        try:
+            operation = operations.get(kwargs["pk"], self.tenant)
+        except NotFound as problem:
+            raise Http404 from problem
+        if operation.state != "done" or not operation.exportpart_set.exists():
+            raise Http404
+        answer = StreamingHttpResponse(
+            exports.read(operation),
+            content_type=exports.MEDIA[exports.Format(operation.options["format"])],
+        )
+        answer["Content-Disposition"] = f'attachment; filename="{exports.name_of(operation)}"'
+        answer["Cache-Control"] = "no-store"
+        return answer  # type: ignore[return-value]  # Django's views may stream
