@@ -1,87 +1,80 @@
-"""The last hour as bars: geometry for an SVG, no markup."""
+"""What charts show: columns of numbers that the browser draws, and the same as a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from console.queries import MinuteCounts
+from jobs.services.rates import Point, Spell, history
 
-MINUTES, WIDTH, HEIGHT = 60, 600, 120
-STEP = WIDTH // MINUTES
-STEPS = (1, 2, 5)  # nice ends of the scale: these times a power of ten
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One minute: failed attempts stacked on completed jobs; pixels from the top left."""
-
-    x: int
-    label: str
-    completed: int
-    failed: int
-    enqueued: int
-    completed_y: float
-    completed_height: float
-    failed_y: float
-    failed_height: float
+MINUTE_S, HOUR = 60, timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
-    """Bars of the last hour and the line of what came in."""
+class Hour:
+    """The last hour by minutes, the last one still growing; `failed` counts attempts."""
 
-    bars: list[Bar]
-    line: str  # points of the jobs enqueued
-    top: int  # value at the upper edge
-    completed: int
-    failed: int
-    enqueued: int
-    width: int = WIDTH
-    height: int = HEIGHT
-    bar_width: int = STEP - 2
+    points: Sequence[Point]
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """Jobs per minute, as charts.js reads them."""
+        return self._chart(
+            "Jobs per minute of the last hour",
+            ("enqueued", "Enqueued", [point.enqueued for point in self.points]),
+            ("completed", "Completed", [point.completed for point in self.points]),
+            ("failed", "Failed attempts", [point.failed for point in self.points]),
+        )
+
+    @property
+    def latencies(self) -> dict[str, Any]:
+        """Waiting and running of what completed, in ms; null where nothing did."""
+        kinds = (("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
+        return self._chart(
+            "Latency of completed jobs in the last hour, in milliseconds",
+            *(
+                (kind, label, [getattr(point.latency, kind) or None for point in self.points])
+                for kind, label in kinds
+            ),
+        )
+
+    @property
+    def enqueued(self) -> int:
+        """How many jobs came."""
+        return sum(point.enqueued for point in self.points)
+
+    @property
+    def completed(self) -> int:
+        """How many were done."""
+        return sum(point.completed for point in self.points)
+
+    @property
+    def failed(self) -> int:
+        """How many attempts failed."""
+        return sum(point.failed for point in self.points)
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of attempts that failed; None: none ended."""
+        ended = self.completed + self.failed
+        return self.failed / ended if ended else None
+
+    @property
+    def has_latencies(self) -> bool:
+        """Whether latencies of anything are known; those of tenants are not kept."""
+        return any(point.latency.p50 for point in self.points)
+
+    def _chart(self, title: str, *series: tuple[str, str, list[Any]]) -> dict[str, Any]:
+        return {
+            "title": title,
+            "at": [int(point.at.timestamp()) for point in self.points],
+            "series": [
+                {"kind": kind, "label": label, "values": values} for kind, label, values in series
+            ],
+        }
 
 
-def chart(counts: Sequence[MinuteCounts], now: datetime) -> Chart:
-    """Lay out the hour that ends with `now`, its last minute still growing."""
-    by_minute = {count.minute: count for count in counts}
-    last = now.replace(second=0, microsecond=0)
-    minutes = [last - timedelta(minutes=back) for back in reversed(range(MINUTES))]
-    filled = [by_minute.get(minute) or MinuteCounts(minute, 0, 0, 0) for minute in minutes]
-    top = _nice(max(max(c.completed + c.failed, c.enqueued) for c in filled))
-    bars = [_bar(place, count, HEIGHT / top) for place, count in enumerate(filled)]
-    line = " ".join(
-        f"{bar.x + STEP / 2 - 1:g},{HEIGHT - bar.enqueued * HEIGHT / top:.1f}" for bar in bars
-    )
-    return Chart(
-        bars=bars,
-        line=line,
-        top=top,
-        completed=sum(bar.completed for bar in bars),
-        failed=sum(bar.failed for bar in bars),
-        enqueued=sum(bar.enqueued for bar in bars),
-    )
-
-
-def _bar(place: int, count: MinuteCounts, scale: float) -> Bar:
-    completed, failed = count.completed * scale, count.failed * scale
-    return Bar(
-        x=place * STEP,
-        label=f"{count.minute:%H:%M}",
-        completed=count.completed,
-        failed=count.failed,
-        enqueued=count.enqueued,
-        completed_y=round(HEIGHT - completed, 1),
-        completed_height=round(completed, 1),
-        failed_y=round(HEIGHT - completed - failed, 1),
-        failed_height=round(failed, 1),
-    )
-
-
-def _nice(value: int) -> int:
-    """Return the smallest 1, 2 or 5 times a power of ten that is not below `value`."""
-    power = 1
-    while True:
-        for step in STEPS:
-            if step * power >= value:
-                return step * power
-        power *= 10
+def last_hour(now: datetime, tenant: str | None = None, queue: str | None = None) -> Hour:
+    """Read the hour that ends with `now`, of a tenant or a queue alone if given; two statements."""
+    until = now.replace(second=0, microsecond=0) + timedelta(seconds=MINUTE_S)
+    return Hour(history(Spell(MINUTE_S, until - HOUR, until), queue=queue, tenant=tenant))

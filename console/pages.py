@@ -17,13 +17,13 @@ NAVIGATION = (
     ("dead_letter", "Dead letter"),
     ("crons", "Schedules"),
     ("workflows", "Workflows"),
-    ("limits", "Limits"),
     ("pools", "Pools"),
     ("tenants", "Tenants"),
     ("workers", "Workers"),
 )
 MORE = (  # behind one entry: all of them do not fit
     ("versions", "Versions"),
+    ("limits", "Limits"),
     ("schemas", "Schemas"),
     ("operations", "Operations"),
     ("events", "Events"),

@@ -13,25 +13,6 @@ from jobs.statements import Statements
 _rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
-class MinuteCounts(NamedTuple):
-    """What happened in one minute."""
-
-    minute: datetime
-    enqueued: int
-    completed: int
-    failed: int
-
-
-def hour(queue: str | None = None) -> list[MinuteCounts]:
-    """Read the last hour, oldest minute first; minutes in which nothing happened are absent."""
-    return [MinuteCounts(*row) for row in _rows("hour", {"queue": queue})]
-
-
-def tenant_hour(tenant: str) -> list[MinuteCounts]:
-    """Read the last hour of a tenant as `hour` does that of all."""
-    return [MinuteCounts(*row) for row in _rows("tenant_hour", {"tenant": tenant})]
-
-
 class Failure(NamedTuple):
     """One failed attempt."""
 
@@ -181,11 +162,6 @@ def lock_operation(lock: int, key: int) -> bool:
 def hurry(most_ms: int) -> None:
     """Let no statement of this transaction take longer; those that do raise OperationalError."""
     _rows("hurry", {"most_ms": str(most_ms)})
-
-
-def backlogs(queues: Sequence[str], tenant: str | None = None) -> dict[str, datetime]:
-    """Tell since when the oldest available job of queues waits, by queue; empty ones are absent."""
-    return dict(_rows("backlogs", {"queues": list(queues), "tenant": tenant}))
 
 
 class HeldJob(NamedTuple):

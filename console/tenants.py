@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.utils import timezone
 
 from console import queries
-from console.chart import Chart, chart
+from console.chart import Hour, last_hour
 from console.queries import TenantPlace, TenantSearch
 from jobs.domain.durations import format_duration
 from jobs.domain.states import State
@@ -283,7 +283,7 @@ def left(tenant_id: str) -> dict[State, int]:
 class Detail:
     """What a tenant's own page shows besides its line."""
 
-    chart: Chart
+    hour: Hour
     queues: list[QueueStats]
     has_more_queues: bool
 
@@ -291,4 +291,4 @@ class Detail:
 def detail(tenant_id: str) -> Detail:
     """Read the last hour and the queues of a tenant; a fixed number of statements."""
     found, total = named_stats(tenant=tenant_id, limit=QUEUES, offset=0)
-    return Detail(chart(queries.tenant_hour(tenant_id), timezone.now()), found, total > len(found))
+    return Detail(last_hour(timezone.now(), tenant_id), found, total > len(found))

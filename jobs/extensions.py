@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from prometheus_client import Metric
 
 from jobs.conf import conf, read_anew
+from jobs.domain.alerts import Alert
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest, LaneKey, Way
 from jobs.domain.envelope import JobDraft
@@ -177,6 +178,10 @@ class Extension:
         numbers of others. A gate that a claim enforces has to go by what `plan` goes by. The
         `route` of the job is that of its lane.
         """
+        return ()
+
+    def alerts(self) -> Iterable[Alert]:
+        """Name what an operator should look at: from what its loops have noted, few rows."""
         return ()
 
     def observe(self, transitions: Sequence[Transition]) -> None:

@@ -1037,6 +1037,10 @@ class Vitals(NamedTuple):
     paused: int
     workers: int
     alive: int
+    maintained_at: datetime | None  # since when; null: no maintenance is on
+    maintenance: str | None  # the reason
+    standing: list[str]  # loops that did no turn lately
+    loops: int
     ticked_at: datetime | None
     is_ticking: bool
 
@@ -1282,10 +1286,9 @@ def priorities(queue: str, tenant: str | None, *, most: int, looked: int) -> dic
     return {int(row[0]): int(row[1]) for row in _rows("priorities", params)}
 
 
-def oldest_at(queue: str, tenant: str | None) -> datetime | None:
-    """Tell since when a queue's oldest available job waits."""
-    rows = _rows("oldest_at", {"queue": queue, "tenant": tenant})
-    return rows[0][1] if rows else None
+def oldest_at(queues: Sequence[str], tenant: str | None) -> dict[str, datetime]:
+    """Tell since when the oldest available job of queues waits; those that have none are absent."""
+    return dict(_rows("oldest_at", {"queues": list(queues), "tenant": tenant}))
 
 
 class WorkerRow(NamedTuple):

@@ -6,6 +6,7 @@ from functools import partial
 from django.db import transaction
 from prometheus_client import Metric
 
+from jobs.domain.alerts import Alert
 from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, Way
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
@@ -21,7 +22,7 @@ from scheduling.services.cron_turns import pass_on, pass_on_forgotten
 from scheduling.services.durations import charge_durations
 from scheduling.services.metrics import families
 from scheduling.services.orders import reconcile
-from scheduling.services.watch import watch
+from scheduling.services.watch import alerts, watch
 
 
 class Cron(Extension):
@@ -86,6 +87,10 @@ class FairScheduling(Extension):
     def forget(self) -> None:
         """Read the pools anew."""
         pool_cache.forget()
+
+    def alerts(self) -> Iterable[Alert]:
+        """Name queues that starve."""
+        return alerts()
 
     def tables(self) -> Sequence[str]:
         """Name the tables of pools; queues before what they refer to."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from prometheus_client import Metric
 
+from jobs.domain.alerts import Alert
 from jobs.domain.caller import Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
@@ -15,7 +16,7 @@ from jobs.extensions import Extension, Facts, Label, Loop, TenantLabels, Weighed
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, header_parameters, identified, named_in
-from tenancy.services import admission, metrics, suspension, tenant_cache
+from tenancy.services import admission, metrics, noise, suspension, tenant_cache
 from tenancy.services.isolation import BATCH, reconcile
 from tenancy.services.tenants import apply_settings
 from tenancy.services.throttles import expire
@@ -110,6 +111,10 @@ class Tenancy(Extension):
     def configuration(self) -> Sequence[str]:
         """Name the tables that weights are read from."""
         return ("ojs_tenant", "ojs_tenant_throttle")
+
+    def alerts(self) -> Iterable[Alert]:
+        """Name noisy tenants."""
+        return noise.alerts()
 
     def loops(self) -> Iterable[Loop]:
         """Configure the tenants of the settings; isolate all as these say.

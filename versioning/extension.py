@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from prometheus_client import Metric
 
+from jobs.domain.alerts import Alert
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.envelope import JobDraft
@@ -76,6 +77,10 @@ class Versioning(Extension):
     def configuration(self) -> Sequence[str]:
         """Name the tables that claims are planned by."""
         return ("ojs_version_route", "ojs_version_routing", "ojs_version_fallback", "ojs_schema")
+
+    def alerts(self) -> Iterable[Alert]:
+        """Name versions that no worker accepts."""
+        return held.alerts()
 
     def loops(self) -> Iterable[Loop]:
         """Look for versions that no worker accepts, or that fail; draw waiting jobs anew."""

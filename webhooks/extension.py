@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from jobs.domain.alerts import Alert
 from jobs.extensions import Extension, Facts, Loop
 from webhooks.services.deliveries import forget
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
+from webhooks.services.subscriptions import alerts
 
 sender = Sender()
 
@@ -27,6 +29,10 @@ class WebhooksExtension(Extension):
             Loop("webhooks_send", sender.turn, 200),
             Loop("webhooks_forget", forget, 60_000),
         )
+
+    def alerts(self) -> Iterable[Alert]:
+        """Name subscriptions that are switched off."""
+        return alerts()
 
     def unread_from(self) -> int | None:
         """Keep events until they were turned into deliveries."""

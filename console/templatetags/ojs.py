@@ -1,8 +1,8 @@
 """How facts look: states, times, durations, JSON."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -113,6 +113,24 @@ def number(value: int) -> str:
 def share(part: float) -> str:
     """Show a part of a whole."""
     return f"{part:.1%}"
+
+
+@register.filter
+def of(found: Mapping[str, Any], key: str) -> Any:
+    """Return what a mapping has for a key; None: nothing."""
+    return found.get(key)
+
+
+@register.filter
+def by_time(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Turn the columns of a chart into rows, the latest first; those of zeros are left out."""
+    columns = [one["values"] for one in data["series"]]
+    rows = zip(data["at"], zip(*columns, strict=True), strict=True)
+    return [
+        {"at": datetime.fromtimestamp(at, UTC), "values": values}
+        for at, values in reversed(list(rows))
+        if any(values)
+    ]
 
 
 @register.filter

@@ -5,11 +5,10 @@ from typing import Any
 from django.utils import timezone
 
 from console import queries
-from console.chart import chart
+from console.alerts import shown
+from console.chart import last_hour
 from console.pages import Page
 from jobs.services import queues
-from jobs.services.health import health
-from jobs.services.maintenance import maintenance
 from jobs.services.workers import WorkerFilter, workers
 
 QUEUES, FAILURES, WORKERS = 20, 8, 8
@@ -23,15 +22,15 @@ class Overview(Page):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the numbers; a fixed number of statements."""
+        depths = queues.depths(self.tenant)
+        found = queues.all_stats(limit=QUEUES, tenant=self.tenant, known=depths)
         return super().get_context_data(
-            totals=queues.totals(self.tenant),
-            queues=queues.all_stats(limit=QUEUES, tenant=self.tenant),
-            chart=chart(
-                queries.tenant_hour(self.tenant) if self.tenant else queries.hour(), timezone.now()
-            ),
+            totals=queues.totals(depths),
+            queues=found,
+            oldest=queues.oldest_of([queue.name for queue in found], self.tenant),
+            hour=last_hour(timezone.now(), self.tenant),
+            alerts=shown(self.tenant),
             failures=queries.failures(FAILURES, self.tenant),
             workers=None if self.tenant else workers(WorkerFilter(), limit=WORKERS),
-            maintenance=maintenance(),
-            health=health(),
             **kwargs,
         )

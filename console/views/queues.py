@@ -7,17 +7,17 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from console import queries, tasks
+from console import tasks
 from console.actions import PURGED
 from console.callers import caller_of
-from console.chart import chart
+from console.chart import last_hour
 from console.pages import Page
 from jobs.domain import jsonio
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.states import WAITING
 from jobs.services import queue_config
 from jobs.services.audit import done_to
-from jobs.services.queues import all_stats, stats
+from jobs.services.queues import all_stats, oldest_available, oldest_of, stats
 
 MOST = 500
 ENTRIES = 20
@@ -33,7 +33,7 @@ class Queues(Page):
         """Read the queues whose name contains what was typed."""
         containing = self.request.GET.get("name", "").replace("\x00", "").strip()
         found = all_stats(limit=MOST + 1, containing=containing, tenant=self.tenant)
-        since = queries.backlogs([one.name for one in found[:MOST]], self.tenant)
+        since = oldest_of([one.name for one in found[:MOST]], self.tenant)
         return super().get_context_data(
             rows=[(one, since.get(one.name)) for one in found[:MOST]],
             is_longer=len(found) > MOST,
@@ -63,8 +63,8 @@ class QueueDetail(Page):
         return super().get_context_data(
             **{
                 "queue": found,
-                "since": queries.backlogs([name], self.tenant).get(name),
-                "chart": None if self.tenant else chart(queries.hour(name), found.computed_at),
+                "since": oldest_available(name, self.tenant),
+                "hour": None if self.tenant else last_hour(found.computed_at, queue=name),
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
                 "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
                 "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,

@@ -67,7 +67,7 @@ class TenantDetail(Page):
                 line=line,
                 row=line.row,
                 detail=found,
-                chart=found.chart,
+                hour=found.hour,
                 entries=self._entries(name),
                 terms=said(line.row),
                 is_kept=line.row.id == conf().default or line.row.source == "static",

@@ -19,6 +19,9 @@ MOST = 10_000  # available jobs counted per lane, for the priorities of a queue
 LOOKED = 100_000  # the same for all lanes of the queue
 
 
+Depths = Mapping[str, Mapping[int, int]]  # by queue and state code
+
+
 @dataclass(frozen=True, slots=True)
 class QueueStats:
     """One queue; `jobs` by state, exact at `computed_at`, the last hour as of the last fold."""
@@ -59,15 +62,28 @@ def stats(name: str, tenant: str | None = None) -> QueueStats:
     return _stats([queue], tenant)[0]
 
 
-def all_stats(*, limit: int, containing: str = "", tenant: str | None = None) -> list[QueueStats]:
+def all_stats(
+    *,
+    limit: int,
+    containing: str = "",
+    tenant: str | None = None,
+    known: Depths | None = None,
+) -> list[QueueStats]:
     """Return the numbers of queues by name; three statements however many there are.
 
-    With a tenant: the queues where it has jobs, and the numbers of those jobs alone.
+    With a tenant: the queues where it has jobs, and the numbers of those jobs alone. `known`:
+    what `depths` has returned for it, which saves a statement.
     """
     found = Queue.objects.filter(name__icontains=containing)
     if tenant is not None:
-        found = found.filter(name__in=_queues_of(tenant))
-    return _stats(list(found[:limit]), tenant)
+        known = depths(tenant) if known is None else known
+        found = found.filter(name__in=[name for name, jobs in known.items() if any(jobs.values())])
+    return _stats(list(found[:limit]), tenant, known)
+
+
+def depths(tenant: str | None = None) -> Depths:
+    """Return how many jobs there are by queue and state code, a tenant's if given; exact."""
+    return queries.depths() if tenant is None else queries.tenant_depths(tenant)
 
 
 def named_stats(
@@ -99,7 +115,12 @@ def count_queues(tenant: str | None = None) -> tuple[int, int]:
 
 def oldest_available(name: str, tenant: str | None = None) -> datetime | None:
     """Tell since when the oldest available job of a queue waits."""
-    return queries.oldest_at(name, tenant)
+    return oldest_of([name], tenant).get(name)
+
+
+def oldest_of(names: Sequence[str], tenant: str | None = None) -> dict[str, datetime]:
+    """Tell since when the oldest available job of queues waits; those that have none are absent."""
+    return queries.oldest_at(names, tenant)
 
 
 def priorities(name: str, tenant: str | None = None) -> dict[int, int]:
@@ -127,15 +148,18 @@ def resume(
     return stats(name), now
 
 
-def _stats(found: list[Queue], tenant: str | None = None) -> list[QueueStats]:
+def _stats(
+    found: list[Queue], tenant: str | None = None, known: Depths | None = None
+) -> list[QueueStats]:
     names = [str(queue.name) for queue in found]
-    depths = queries.depths(names) if tenant is None else queries.tenant_depths(tenant)
+    if known is None:
+        known = queries.depths(names) if tenant is None else queries.tenant_depths(tenant)
     counted = queries.minutes(names, HOUR, tenant)
     weighed = [str(queue.name) for queue in found if _bound_of(queue).get("max_size_bytes")]
     loads = queries.loads(weighed) if weighed and tenant is None else None
     now = timezone.now()
     return [
-        _one(queue, depths.get(name, {}), counted.get(name, queries.Counted()), now, loads)
+        _one(queue, known.get(name, {}), counted.get(name, queries.Counted()), now, loads)
         for name, queue in zip(names, found, strict=True)
     ]
 
@@ -170,11 +194,10 @@ def _one(
     )
 
 
-def totals(tenant: str | None = None) -> dict[State, int]:
-    """Return how many jobs there are in each state, over all queues, a tenant's if given; exact."""
+def totals(known: Depths) -> dict[State, int]:
+    """Return how many jobs of all queues there are in each state, from what `depths` returned."""
     sums = dict.fromkeys(CODES.values(), 0)
-    found = queries.depths() if tenant is None else queries.tenant_depths(tenant)
-    for counts in found.values():
+    for counts in known.values():
         for code, number in counts.items():
             sums[code] += number
     return {state: sums[code] for state, code in CODES.items()}

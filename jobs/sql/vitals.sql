@@ -12,6 +12,14 @@ SELECT (SELECT count(*) FROM ojs_queue) AS queues,
        (SELECT count(*) FROM ojs_queue WHERE paused_at IS NOT NULL) AS paused,
        (SELECT count(*) FROM heard) AS workers,
        (SELECT count(*) FILTER (WHERE alive) FROM heard) AS alive,
+       (SELECT m.started_at FROM ojs_maintenance AS m
+         WHERE m.ends_at IS NULL OR m.ends_at > now() LIMIT 1) AS maintained_at,
+       (SELECT m.reason FROM ojs_maintenance AS m
+         WHERE m.ends_at IS NULL OR m.ends_at > now() LIMIT 1) AS maintenance,
+       ARRAY(SELECT l.name FROM ojs_loop AS l
+              WHERE l.ticked_at <= now() - %(stale_ms)s::bigint * interval '1 millisecond'
+              ORDER BY l.ticked_at, l.name) AS standing,
+       (SELECT count(*) FROM ojs_loop) AS loops,
        (SELECT min(ticked_at) FROM ojs_loop) AS ticked_at,
        coalesce((SELECT min(ticked_at) > now() - %(stale_ms)s::bigint * interval '1 millisecond'
                    FROM ojs_loop), false) AS is_ticking

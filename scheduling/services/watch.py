@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from jobs.domain.alerts import Alert
 from jobs.domain.claim import NAMESPACE_END
 from jobs.domain.dispatches import OpenQueue
 from jobs.domain.durations import format_duration
@@ -22,6 +23,7 @@ from scheduling.models import Overload, QueueWatch
 from scheduling.services import namespaces, pool_cache
 from scheduling.services.pool_cache import Pools
 
+_STARVES = "The queue {} has jobs and none of them starts."
 FRESH_MS = 1_000  # a queue that was served within this needs no row
 QUIET = timedelta(seconds=10)  # between two events of a pool that stays overloaded
 
@@ -56,6 +58,13 @@ def starved(queues: Collection[str]) -> set[str]:
     waits = {queue: replace(wait, last_at=seen[queue].last_at) for queue, wait in known.items()}
     waits = _with_latest({queue: wait for queue, wait in waits.items() if seen[queue].is_open})
     return {queue for queue, wait in waits.items() if wait.is_told}
+
+
+def alerts() -> list[Alert]:
+    """Name the queues that starve."""
+    told = dict(QueueWatch.objects.exclude(told_at=None).values_list("queue", "since"))
+    late = sorted(starved(told)) if told else []
+    return [Alert("queue_starved", queue, _STARVES.format(queue), told[queue]) for queue in late]
 
 
 def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> list[Told]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 from django.db.models.functions import Now
 
+from jobs.domain.alerts import Alert
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.throttle import Hold
@@ -26,6 +27,28 @@ def loud() -> list[str]:
     """Return the ids of tenants that are noisy, or that something is taken from; one statement."""
     held = Throttle.objects.filter(hold=Hold.APPLIED).values_list("tenant_id")
     return [one for (one,) in fresh().values_list("tenant").union(held)]
+
+
+def alerts() -> list[Alert]:
+    """Name the tenants that are noisy, and those that something is taken from."""
+    noisy = fresh().values_list("tenant", "since", Value(value=False))
+    applied = Throttle.objects.filter(hold=Hold.APPLIED)
+    found = noisy.union(applied.values_list("tenant_id", "since", Value(value=True)))
+    held = {one for one, _, is_held in found if is_held}
+    return [
+        _alert(one, since, is_held=is_held)
+        for one, since, is_held in sorted(found)
+        if is_held or one not in held
+    ]
+
+
+def _alert(tenant: str, since: datetime, *, is_held: bool) -> Alert:
+    if is_held:
+        text = f"The tenant {tenant} is throttled as a noisy neighbour."
+        return Alert("tenant_throttled", tenant, text, since, tenant)
+    return Alert(
+        "tenant_noisy", tenant, f"The tenant {tenant} is a noisy neighbour.", since, tenant
+    )
 
 
 def signals(tenants: Collection[str]) -> dict[str, tuple[Signal, ...]]:

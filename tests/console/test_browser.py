@@ -7,8 +7,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from jobs.domain.states import State
+from jobs.models import LoopTick
+from jobs.queries import ago
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
+from jobs.services.fold import fold
 from tests.asserts import assert_state
 from tests.console.conftest import PASSWORD, WAIT_MS, answer
 from tests.factories import DraftFactory, JobFactory, stored_ids
@@ -144,3 +147,67 @@ def test_pages_need_no_script(browser: Browser, server: str, operator: object) -
     expect(tab.get_by_role("status")).to_contain_text("available")
     assert_state(State.AVAILABLE, job.id)
     context.close()
+
+
+def test_the_overview_draws_what_happened_and_has_it_as_a_table(page: Page) -> None:
+    JobFactory.create(state=State.COMPLETED)
+    fold(100_000)
+    page.reload()
+    chart = page.locator("[data-chart=throughput]")
+    expect(chart.locator("canvas")).to_have_count(1)
+    chart.get_by_text("As a table").click()
+    row = chart.locator("tbody tr").first
+    expect(row.locator("td")).to_have_text(["1", "1", "0"])
+
+
+def test_an_alert_leads_to_its_cause(page: Page) -> None:
+    LoopTick.objects.create(name="a-loop-of-old", ticked_at=ago(3_600_000))
+    try:
+        page.reload()
+        alert = page.get_by_role("alert").filter(has_text="a-loop-of-old")
+        expect(alert).to_contain_text("does not get on")
+        expect(alert).to_contain_text("1 h ago")
+    finally:
+        LoopTick.objects.filter(name="a-loop-of-old").delete()
+
+
+def test_keys_search_walk_the_rows_and_open_the_palette(page: Page) -> None:
+    first, second = stored_ids(2)
+    page.goto("/console/jobs/")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.matches('main input')")
+    page.keyboard.type("jk?")  # text while one types
+    expect(page.locator("#help")).to_be_hidden()
+    page.evaluate("document.activeElement.blur()")
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    here = page.evaluate("document.activeElement.getAttribute('href')")
+    assert here in {f"/console/jobs/{one}/" for one in (first, second)}
+
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("queu")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/console/queues/")
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type(first)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/console/jobs/{first}/")
+
+
+def test_colours_and_the_time_zone_that_were_chosen_stay(page: Page) -> None:
+    stored_ids(1)
+    for words in ("colours dark", "times utc"):
+        page.keyboard.press("Control+k")
+        page.keyboard.type(words)
+        page.keyboard.press("Enter")
+    page.goto("/console/jobs/")
+
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    expect(page.locator("time").first).to_have_attribute("title", re.compile(r" UTC$"))

@@ -97,8 +97,6 @@ CALLS: dict[str, Callable[[], object]] = {
     "operations of a tenant": lambda: operations.latest("t0", 50),
     "failures": lambda: queries.failures(8),
     "failures of a tenant": lambda: queries.failures(8, "t0"),
-    "backlogs": lambda: queries.backlogs([f"q{n}" for n in range(100)]),
-    "backlogs of a tenant": lambda: queries.backlogs(["q0", "q1"], "t0"),
     "jobs of a worker": lambda: queries.held("w0", 200),
     "audit": lambda: audit.page(audit.AuditFilter(), before=None, size=50),
     "audit of an actor": lambda: audit.page(
@@ -107,7 +105,6 @@ CALLS: dict[str, Callable[[], object]] = {
     "audit of a target": lambda: audit.page(
         audit.AuditFilter(target="t5", outcome="success"), before=None, size=50
     ),
-    "hour": queries.hour,
     "queues": lambda: queues.all_stats(limit=20),
     "pools": lambda: pools.page(limit=50, offset=0),
     "pool": lambda: detail(PoolLine(pools.find("p"))),
@@ -119,14 +116,11 @@ CALLS: dict[str, Callable[[], object]] = {
     "tenants that match": lambda: tenants.page(tenants.TenantFilter(state="active")),
     "tenants further": lambda: tenants.page(tenants.TenantFilter(after="0~t5000")),
     "tenant": lambda: (tenants.line_of("t5"), tenants.detail("t5")),
-    "tenant's hour": lambda: queries.tenant_hour("t5"),
     "tenant's audit": lambda: done_to("t5", "tenant", limit=20),
 }
 # those of a page, in a hundred queues each; a search by name, besides, walks over the tenants
-# and the oldest job of each queue is looked for at the head of each of its lanes
 MAY_READ = {
     "tenants by id": 25_000,
-    "backlogs": 25_000,
     "pool": 11_000,  # a head of each lane whose tenants share over its queues
 }
 MAY_READ |= {name: 2 * MOST for name in CALLS if name.startswith("slice")}  # two of them

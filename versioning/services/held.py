@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from jobs.domain.alerts import Alert
 from jobs.domain.events import Kind
 from jobs.services.tell import Told, tell
 from versioning import queries
@@ -53,6 +54,24 @@ def watch() -> int:
         )
         tell([_told(routes, row.route, found[row.route]) for row in told])
     return len(told)
+
+
+def alerts() -> list[Alert]:
+    """Name the versions whose jobs wait for a worker that accepts them, once that was told."""
+    late = list(Held.objects.exclude(told_at=None).order_by("since"))
+    if not late:
+        return []
+    routes = latest()
+    return [
+        Alert("version_held", key.type, _waits(row, key.type, routes), row.since)
+        for row in late
+        if (key := routes.by_id.get(row.route))
+    ]
+
+
+def _waits(row: Held, job_type: str, routes: Routes) -> str:
+    version = waits_for(routes.by_id[row.route], routes.rules.get(job_type))
+    return f"{row.jobs} jobs of {job_type} {version} wait for a worker that accepts this version."
 
 
 def _found(routes: Routes) -> dict[int, Backlog]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -11,6 +12,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from jobs.domain.alerts import Alert
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
@@ -22,6 +24,7 @@ from webhooks.domain.vault import Vault
 from webhooks.models import Delivery, Position, Status, Subscription
 
 MOST = 1_000
+MOST_ALERTS = 20
 OPEN = (Status.PENDING, Status.FAILED)
 
 
@@ -83,6 +86,19 @@ def visible(tenant: str | None) -> QuerySet[Subscription]:
     return (
         Subscription.objects.all() if tenant is None else Subscription.objects.filter(tenant=tenant)
     )
+
+
+def alerts() -> list[Alert]:
+    """Name the subscriptions that were switched off because deliveries failed."""
+    off = Subscription.objects.filter(active=False).exclude(disabled_reason=None)
+    return [
+        Alert("webhook_off", one.id, _off(one), one.updated_at, one.tenant)
+        for one in off.order_by("updated_at")[:MOST_ALERTS]
+    ]
+
+
+def _off(one: Subscription) -> str:
+    return f"The webhook to {urlsplit(one.url).hostname} is off: {one.disabled_reason}"
 
 
 def show(subscription_id: str, tenant: str | None = None) -> Subscription:

@@ -72,18 +72,23 @@ async function refresh() {
 
 // Times that name no zone are those of whoever looks.
 function localize() {
-  for (const time of document.querySelectorAll("time[data-local]")) {
+  const timeZone = localStorage.getItem("ojs.zone") || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  for (const time of document.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
-    time.textContent = at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
-    time.title = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const exact = at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium", timeZone });
+    if ("local" in time.dataset) time.textContent = exact;
+    time.title = `${exact} ${timeZone}`;
   }
 }
+
+document.addEventListener("ojs:zone", localize);
 
 async function turn() {
   try {
     await refresh();
     localize();
     letScroll();
+    document.dispatchEvent(new Event("ojs:fresh"));
     document.body.classList.remove("stale");
   } catch {
     document.body.classList.add("stale");

@@ -1,57 +1,135 @@
-// Keys: / goes to the search, j and k through the rows, Enter opens one, ? says so.
+// Keys: / searches, j and k go through the rows, Ctrl-K opens the palette, ? tells what there is.
 "use strict";
 
-const HELP = [["/", "search"], ["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["?", "this help"]];
+(() => {
+  const SEARCH = "[data-ojs-search], main input:is([type=search], [type=text], :not([type]))";
+  const palette = document.getElementById("palette");
+  const help = document.getElementById("help");
+  if (!palette) return; // nobody is logged in
 
-function isTyping(target) {
-  return target.closest("input, textarea, select, [contenteditable]") || document.querySelector("dialog[open]");
-}
+  const wanted = palette.querySelector("input");
+  const list = palette.querySelector("[role=listbox]");
+  let commands = [];
+  let chosen = 0;
 
-function rows() {
-  return [...document.querySelectorAll("[data-ojs-rows] tbody tr")];
-}
-
-function step(by) {
-  const all = rows();
-  if (!all.length) return;
-  const here = all.findIndex((row) => row.contains(document.activeElement));
-  const next = all[Math.min(all.length - 1, Math.max(0, here < 0 ? (by > 0 ? 0 : all.length - 1) : here + by))];
-  next.querySelector("a")?.focus();
-  next.scrollIntoView({ block: "nearest" });
-}
-
-function help() {
-  const dialog = document.createElement("dialog");
-  dialog.setAttribute("aria-label", "Keys");
-  const list = dialog.appendChild(document.createElement("dl"));
-  list.className = "facts";
-  for (const [key, text] of HELP) {
-    const pair = list.appendChild(document.createElement("div"));
-    pair.appendChild(document.createElement("dt")).appendChild(document.createElement("kbd")).textContent = key;
-    pair.appendChild(document.createElement("dd")).textContent = text;
+  function all() {
+    const pages = [...document.querySelectorAll(".top nav a")].map((link) => ({
+      label: link.textContent.trim(),
+      run: () => window.location.assign(link.href),
+    }));
+    const themes = ["system", "light", "dark"].map((theme) => ({
+      label: `Colours: ${theme}`,
+      run: () => {
+        localStorage.setItem("ojs.theme", theme);
+        document.documentElement.dataset.theme = theme;
+        document.dispatchEvent(new Event("ojs:theme"));
+      },
+    }));
+    const zones = [["my time zone", ""], ["UTC", "UTC"]].map(([label, zone]) => ({
+      label: `Times in ${label}`,
+      run: () => {
+        localStorage.setItem("ojs.zone", zone);
+        document.dispatchEvent(new Event("ojs:zone"));
+      },
+    }));
+    return [...pages, ...themes, ...zones, { label: "Keys", run: () => help.showModal() }];
   }
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-}
 
-const ACTS = {
-  "/": () => document.querySelector("[data-ojs-search], [role=search] input:not([type=hidden])")?.focus(),
-  j: () => step(1),
-  k: () => step(-1),
-  "?": help,
-};
+  function found(text) {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const some = all().filter((one) => words.every((w) => one.label.toLowerCase().includes(w)));
+    const jobs = palette.dataset.jobs;
+    if (/^[0-9a-f-]{32,36}$/i.test(text)) {
+      some.unshift({
+        label: `Job ${text}`,
+        run: () => window.location.assign(`${jobs}${encodeURIComponent(text)}/`),
+      });
+    } else if (text) {
+      for (const [label, name] of [["Jobs of queue", "queue"], ["Jobs of type", "type"]]) {
+        const query = new URLSearchParams({ [name]: text });
+        some.push({ label: `${label} ${text}`, run: () => window.location.assign(`${jobs}?${query}`) });
+      }
+    }
+    return some;
+  }
 
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-  const act = ACTS[event.key];
-  if (!act) return;
-  event.preventDefault();
-  act();
-});
+  function show() {
+    commands = found(wanted.value.trim());
+    chosen = Math.min(chosen, Math.max(0, commands.length - 1));
+    list.replaceChildren(
+      ...commands.map((one, n) => {
+        const item = document.createElement("li");
+        item.id = `command-${n}`;
+        item.role = "option";
+        item.ariaSelected = String(n === chosen);
+        item.textContent = one.label;
+        item.addEventListener("click", () => run(one));
+        return item;
+      }),
+    );
+    wanted.setAttribute("aria-activedescendant", commands.length ? `command-${chosen}` : "");
+    list.children[chosen]?.scrollIntoView({ block: "nearest" });
+  }
 
-// The row that has the focus stands out.
-document.addEventListener("focusin", (event) => {
-  document.querySelectorAll("tr.here").forEach((row) => row.classList.remove("here"));
-  event.target.closest("[data-ojs-rows] tbody tr")?.classList.add("here");
-});
+  function run(command) {
+    palette.close();
+    command?.run();
+  }
+
+  function open() {
+    wanted.value = "";
+    chosen = 0;
+    show();
+    palette.showModal();
+    wanted.focus();
+  }
+
+  wanted.addEventListener("input", () => {
+    chosen = 0;
+    show();
+  });
+  palette.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      chosen = (chosen + step + commands.length) % Math.max(1, commands.length);
+      show();
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      run(commands[chosen]);
+    }
+  });
+
+  function step(by) {
+    const rows = [...document.querySelectorAll("main table tbody tr, main .rows li")];
+    const links = rows.map((row) => row.querySelector("a[href]")).filter(Boolean);
+    const now = links.indexOf(document.activeElement);
+    const next = links[now < 0 ? (by > 0 ? 0 : links.length - 1) : now + by];
+    next?.focus();
+  }
+
+  const keys = {
+    "/": () => document.querySelector(SEARCH)?.focus(),
+    j: () => step(1),
+    k: () => step(-1),
+    "?": () => help.showModal(),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+      event.preventDefault();
+      if (!palette.open) open();
+      return;
+    }
+    const isTyping = event.target.closest("input, textarea, select, dialog");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  // The row that has the focus stands out.
+  document.addEventListener("focusin", (event) => {
+    document.querySelectorAll("tr.here").forEach((row) => row.classList.remove("here"));
+    event.target.closest("[data-ojs-rows] tbody tr")?.classList.add("here");
+  });
+  document.getElementById("palette-open")?.addEventListener("click", open);
+})();

@@ -13,7 +13,7 @@ from jobs.services import exposition
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, declares, fetched, push
 from versioning.models import Held
-from versioning.services.held import watch
+from versioning.services.held import alerts, watch
 from versioning.services.metrics import families
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -36,9 +36,13 @@ def test_versioning_held_is_told_once_while_it_lasts() -> None:
     push("2.0", queue="other")
 
     assert watch() == 0  # not for long enough yet
+    assert alerts() == []
     pass_time(31)
     assert watch() == 1
     assert watch() == 0
+    (alert,) = alerts()
+    assert (alert.kind, alert.subject) == ("version_held", TYPE)
+    assert f"3 jobs of {TYPE} 2.0" in alert.text
 
     assert told() == [{"type": TYPE, "queue": "other", "version": "2.0", "count": 3}]
 

@@ -327,6 +327,9 @@ def test_wh_14_too_many_dead_deliveries_switch_a_subscription_off(
     assert not subscription.active
     assert subscription.disabled_reason
     assert told(Kind.WEBHOOK_DISABLED) == 1
+    (alert,) = subscriptions.alerts()
+    assert (alert.kind, alert.subject) == ("webhook_off", subscription.id)
+    assert subscription.disabled_reason in alert.text
     changed = subscriptions.change(subscription.id, None, {"active": True})
     assert (changed.active, changed.disabled_reason, changed.dead_in_row) == (True, None, 0)
 

@@ -1,0 +1,54 @@
+"""Where an operator finds what an alert is about."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+from django.urls import NoReverseMatch, reverse
+
+from jobs.domain.alerts import Alert
+from jobs.services.alerts import alerts
+
+# told to those who are restricted to a tenant, too: nothing of theirs goes on
+OF_EVERYBODY: Final = {"maintenance", "loops_away", "loop_stuck", "database_slow"}
+
+
+class Shown(NamedTuple):
+    """An alert and the page of its cause; empty: there is none."""
+
+    alert: Alert
+    url: str
+
+
+def _jobs(**query: str) -> str:
+    return f"{reverse('ojs_console:jobs')}?{urlencode(query)}"
+
+
+PAGES: Final[Mapping[str, Callable[[Alert], str]]] = {
+    "loop_stuck": lambda _: reverse("ojs_console:system"),
+    "loops_away": lambda _: reverse("ojs_console:system"),
+    "database_slow": lambda _: reverse("ojs_console:system"),
+    "workers_silent": lambda _: reverse("ojs_console:workers"),
+    "queue_starved": lambda alert: _jobs(queue=alert.subject, state="available"),
+    "tenant_noisy": lambda alert: reverse("ojs_console:tenant", args=[alert.subject]),
+    "tenant_throttled": lambda alert: reverse("ojs_console:tenant", args=[alert.subject]),
+    "version_held": lambda alert: _jobs(type=alert.subject, state="available"),
+    "webhook_off": lambda _: reverse("ojs_console:webhooks"),
+}
+
+
+def shown(tenant: str | None) -> list[Shown]:
+    """Return the alerts that are the business of who is restricted to `tenant`; None: of all."""
+    return [
+        Shown(alert, _page(alert))
+        for alert in alerts()
+        if tenant is None or alert.tenant == tenant or alert.kind in OF_EVERYBODY
+    ]
+
+
+def _page(alert: Alert) -> str:
+    page: Callable[[Alert], Any] | None = PAGES.get(alert.kind)
+    try:
+        return page(alert) if page else ""
+    except NoReverseMatch:  # of an app that is absent
+        return ""
