@@ -40,6 +40,11 @@ def registry() -> Registry:
     return stored.latest()
 
 
+def reread() -> None:
+    """Read the regions anew when they are asked for next: something was noted of them."""
+    stored.forget()
+
+
 def forget() -> None:
     """Read everything anew when it is asked for next, the settings too."""
     _Settings.cache_clear()

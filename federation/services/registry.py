@@ -15,7 +15,7 @@ from federation import models
 from federation.conf import conf
 from federation.domain.breaker import Breaker, Rules
 from federation.domain.breaker import State as BreakerState
-from federation.domain.config import FederationConfig
+from federation.domain.config import FederationConfig, HealthCheck
 from federation.domain.errors import FederationConfigError
 from federation.domain.health import Health, Load, Status
 from federation.domain.reading import read_config
@@ -24,6 +24,7 @@ from jobs.conf import read_anew
 from jobs.domain.errors import Unsupported
 
 logger = logging.getLogger("ojs.federation")
+INTERVALS = 3  # of probes that may be missing before nothing is known of a region
 NOBODY = "this server belongs to no federation"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -43,6 +44,7 @@ class Registry:
     health: Mapping[str, Health] = field(default_factory=dict)
     loads: Mapping[str, Load] = field(default_factory=dict)
     checked_at: Mapping[str, datetime | None] = field(default_factory=dict)
+    probed_at: Mapping[str, float] = field(default_factory=dict)  # in the same seconds
     now: float = 0.0  # seconds of the database's clock, as those of loads
 
     @property
@@ -103,15 +105,18 @@ def read() -> Registry:
     regions = {row.id: region_of(row) for row in rows}
     config, problem = _config(row, regions)
     rules = config.breaker_rules if config else Rules()
+    check = config.health_check if config else HealthCheck()
+    oldest_s = INTERVALS * check.interval_seconds + check.timeout_seconds
     now = seconds(rows[0].now) if rows else 0.0
     return Registry(
         version=row.version if row else 0,
         config=config,
         problem=problem,
         regions=regions,
-        health={one.id: health_of(one.health, now, rules) for one in rows},
+        health={one.id: health_of(one.health, now, rules, oldest_s) for one in rows},
         loads={one.id: _load(one.load) for one in rows if hasattr(one, "load")},
         checked_at={one.id: one.health.checked_at for one in rows},
+        probed_at={one.id: seconds(one.health.checked_at) for one in rows if one.health.checked_at},
         now=now,
     )
 
@@ -170,13 +175,17 @@ def breaker_of(row: models.RegionHealth) -> Breaker:
     )
 
 
-def health_of(row: models.RegionHealth, now: float, rules: Rules) -> Health:
-    """Return how a region is at a time."""
+def health_of(row: models.RegionHealth, now: float, rules: Rules, oldest_s: float) -> Health:
+    """Return how a region is at a time.
+
+    What a probe said is not known any more after `oldest_s`: where no loop probes, routers do.
+    """
     stored = breaker_of(row)
     breaker = stored.at(now, rules)
+    is_old = row.checked_at is None or now - seconds(row.checked_at) > oldest_s
     is_healthy = row.status == Status.HEALTHY
     return Health(
-        status=Status(row.status),
+        status=Status.UNKNOWN if is_old else Status(row.status),
         breaker=breaker.state,
         is_probed=breaker.state is BreakerState.HALF_OPEN and breaker.is_probed(now),
         latency_ms=row.ewma_ms if is_healthy else None,
