@@ -23,7 +23,14 @@ ASK: Final = "federation.dedupe"  # of Caller.asks
 HEADER: Final = "HTTP_" + DEDUPE_HEADER.upper().replace("-", "_")
 OFF, ALWAYS = "off", "always"
 MODES: Final = ("header", ALWAYS, OFF)
-BATCH: Final = 1_000
+PARAMETERS: Final = {
+    "FederationDedupe": {
+        "name": DEDUPE_HEADER,
+        "in": "header",
+        "description": "1: a job whose federation id is known is answered with what it became.",
+        "schema": {"type": "string", "enum": ["0", "1"]},
+    }
+}
 
 
 def asked(headers: Mapping[str, Any]) -> Sequence[str]:
@@ -105,8 +112,3 @@ class _Keys:
         ]
         if changed:
             queries.settle(changed)
-
-
-def forget_keys() -> int:
-    """Remove federation ids that are older than the window; returns how many."""
-    return queries.forget_keys(conf().dedupe_window_ms, BATCH)
