@@ -177,7 +177,7 @@ def test_fed_6_dedupe_bulk_tells_each_repeat_and_forgets_what_it_refuses() -> No
         envelope(ids[2]),
     ]  # fmt: skip
 
-    answer = post("/bulk/enqueue", {"jobs": sent}, **DEDUPE)
+    answer = post("/bulk", {"jobs": sent}, **DEDUPE)
 
     items = answer.json()["items"]
     assert [one["status"] for one in items] == [
@@ -190,7 +190,7 @@ def test_fed_6_dedupe_bulk_tells_each_repeat_and_forgets_what_it_refuses() -> No
 
 
 def test_fed_6_dedupe_repeat_of_a_job_that_is_refused_is_refused_with_it() -> None:
-    configure("full", {"backpressure": {"max_size": 1, "strategy": "reject"}})
+    configure("full", {"backpressure": {"max_depth": 1, "strategy": "reject"}})
     send(new_id(), queue="full")
     drafts = [DraftFactory.create(**envelope(one, queue="full")) for one in [new_id()] * 2]
 
