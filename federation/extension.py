@@ -1,15 +1,19 @@
-"""The app's part in the core."""
+"""The app's part in the core: enqueue by federation id, loops, metrics, a line in the manifest."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import Metric
 
-from federation.services import capture, copies_age, dedupe, lag_metrics, regions
+from federation.services import capture, copies_age, dedupe, exposition, lag_metrics, regions
+from federation.services.attend import Counter, Prober
 from federation.services.replicate import replicator
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
-from jobs.extensions import Extension, Label, Loop, Repeats
+from jobs.extensions import Extension, Facts, Label, Loop, Repeats
+
+prober = Prober()
+counter = Counter()
 
 
 class Federation(Extension):
@@ -36,15 +40,6 @@ class Federation(Extension):
         """Keep events until what they say of federated jobs is noted."""
         return capture.unread_from()
 
-    def loops(self) -> Iterable[Loop]:
-        """Tell the peers of jobs, and forget what is old."""
-        yield Loop("replicate", replicator.turn, 1000, replicator.due_in_ms, full=capture.BATCH // 4)
-        yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
-
-    def metrics(self, label: Label) -> Iterable[Metric]:
-        """Contribute how replication goes."""
-        return lag_metrics.families()
-
     def forget(self) -> None:
         """Read the regions anew."""
         regions.forget()
@@ -56,3 +51,26 @@ class Federation(Extension):
             "ojs_federation_config", "ojs_federation_key", "ojs_federation_job",
             "ojs_federation_position", "ojs_federation_peer",
         )  # fmt: skip
+
+    def loops(self) -> Iterable[Loop]:
+        """Probe the regions and collect their loads, unless `runworker --no-federation`.
+
+        Tell the peers of jobs, and forget what is old.
+        """
+        yield Loop("federation_probe", prober.turn, 500)
+        yield Loop("federation_load", counter.turn, 1_000)
+        yield Loop(
+            "federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=capture.BATCH
+        )
+        yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
+
+    def metrics(self, label: Label) -> Iterable[Metric]:
+        """Contribute how the regions are, and how replication goes."""
+        yield from exposition.families()
+        yield from lag_metrics.families()
+
+    def manifest(self) -> Facts:
+        """Declare what is there."""
+        return Facts(
+            "federation", "urn:ojs:spec:federation", "1.0.0-rc.1", capabilities={"federation": True}
+        )

@@ -127,6 +127,7 @@ class Delivery:
     def go_on(self, decision: Decision) -> None:
         """Continue with the candidates of a decision that was made without those `tried`."""
         self._left = [one for one in decision.candidates if one.id not in self.tried]
+        self.decision = decision
 
     def _following(self) -> Attempt | None:
         """Go on to the next candidate, as far as redirects are allowed."""

@@ -17,6 +17,7 @@ MOST: Final = 100  # jobs of one request to a region
 # stores envelopes here, each by itself, and answers in their order
 StoreMany = Callable[[Sequence[dict[str, Any]]], Sequence[Stored | OJSError]]
 Outcome = Placed | OJSError
+Aimed = dict[int, tuple[Attempt, str]]  # by place, with the strategy
 
 
 def place_many(
@@ -28,39 +29,45 @@ def place_many(
     region has it already says so. Not in a transaction. Raises Unsupported.
     """
     outcomes: dict[int, Outcome] = {}
-    aims: dict[str, dict[int, tuple[Attempt, str]]] = {}
-    for n, wish in wishes.items():
-        try:
-            decision = route.decided(wish.meta)
-            delivery = Delivery(decision, 1)
-        except OJSError as problem:
-            outcomes[n] = problem
-            continue
-        attempt = delivery.next_attempt()
-        if attempt is not None:
-            aims.setdefault("" if attempt.is_via_hub else attempt.region, {})[n] = (
-                attempt, decision.strategy,
-            )  # fmt: skip
     local = regions.registry().configured.local_region
-    for region, aimed in aims.items():
+    for region, aimed in _aims(wishes, outcomes).items():
         if region == local:
             outcomes |= _stored_here(wishes, aimed, store_many)
-        elif region:
-            places = list(aimed)
-            for start in range(0, len(places), MOST):
-                part = {n: aimed[n] for n in places[start : start + MOST]}
-                outcomes |= _sent_together(wishes, part, region, sender)
+            continue
+        places = list(aimed)
+        for start in range(0, len(places), MOST):
+            part = {n: aimed[n] for n in places[start : start + MOST]}
+            outcomes |= _sent_together(wishes, part, region, sender)
     for n, wish in wishes.items():
         if n not in outcomes:
-            try:
-                outcomes[n] = place(wish, sender, store)
-            except OJSError as problem:
-                outcomes[n] = problem
+            outcomes[n] = _alone(wish, sender, store)
     return outcomes
 
 
+def _alone(wish: Wish, sender: Sender, store: Store) -> Outcome:
+    try:
+        return place(wish, sender, store)
+    except OJSError as problem:
+        return problem
+
+
+def _aims(wishes: Mapping[int, Wish], refused: dict[int, Outcome]) -> dict[str, Aimed]:
+    """Return which jobs go to which region first; those that a hub places are left out."""
+    aims: dict[str, Aimed] = {}
+    for n, wish in wishes.items():
+        try:
+            decision = route.decided(wish.meta)
+            attempt = Delivery(decision, 1).next_attempt()
+        except OJSError as problem:
+            refused[n] = problem
+            continue
+        if attempt is not None and not attempt.is_via_hub:
+            aims.setdefault(attempt.region, {})[n] = attempt, decision.strategy
+    return aims
+
+
 def _stored_here(
-    wishes: Mapping[int, Wish], aimed: Mapping[int, tuple[Attempt, str]], store_many: StoreMany
+    wishes: Mapping[int, Wish], aimed: Aimed, store_many: StoreMany
 ) -> dict[int, Outcome]:
     """Store in this region; what it has no room for is left to the others."""
     config = regions.registry().configured
@@ -80,7 +87,7 @@ def _stored_here(
 
 def _sent_together(
     wishes: Mapping[int, Wish],
-    aimed: Mapping[int, tuple[Attempt, str]],
+    aimed: Aimed,
     region_id: str,
     sender: Sender,
 ) -> dict[int, Outcome]:
