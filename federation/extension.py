@@ -19,7 +19,7 @@ counter = Counter()
 class Federation(Extension):
     """Regions. Spec: federation."""
 
-    def asked(self, headers: Mapping[str, Any]) -> Collection[str]:
+    def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
         """Return whether a request is to store each federation id once."""
         return dedupe.asked(headers)
 

@@ -197,7 +197,9 @@ class FederatedJob(models.Model):
     skewed = models.BooleanField(default=False, db_default=False)
     received_at = models.DateTimeField(db_default=Now())
     adopted_as = models.UUIDField(null=True)  # the job here that took its place
-    settled_at = models.DateTimeField(null=True)  # an adoption elsewhere: what it replaces was ended
+    settled_at = models.DateTimeField(
+        null=True
+    )  # an adoption elsewhere: what it replaces was ended
 
     class Meta:
         db_table = "ojs_federation_job"
@@ -258,7 +260,9 @@ class ReplicationPosition(models.Model):
 
     class Meta:
         db_table = "ojs_federation_position"
-        constraints = [models.CheckConstraint(name="ojs_federation_one_position", condition=Q(id=1))]
+        constraints = [
+            models.CheckConstraint(name="ojs_federation_one_position", condition=Q(id=1))
+        ]
 
     def __str__(self) -> str:
         return f"{self.stamp} {self.seq}"

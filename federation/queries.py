@@ -154,9 +154,7 @@ class Lag(NamedTuple):
     pending: int
 
 
-def lags(
-    peers: Sequence[str], local: str, *, place: tuple[int, int], most: int
-) -> list[Lag]:
+def lags(peers: Sequence[str], local: str, *, place: tuple[int, int], most: int) -> list[Lag]:
     """Return how far peers are behind; `pending` is counted up to `most`."""
     params = {
         "peers": list(peers), "local": local, "stamp": str(place[0]), "seq": place[1], "most": most,

@@ -104,7 +104,7 @@ class Extension:
         """Return the headers that `tenant_of` reads as parameters of OpenAPI, by component name."""
         return {}
 
-    def asked(self, headers: Mapping[str, Any]) -> Collection[str]:
+    def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
         """Return what a request asks for in its headers, spelled as in WSGI: see `Caller.asks`.
 
         Raises OJSError where they say what they must not.
@@ -112,7 +112,7 @@ class Extension:
         return ()
 
     def enqueue_headers(self) -> Mapping[str, Any]:
-        """Return the headers that `asked` reads as parameters of OpenAPI, by component name."""
+        """Return the headers that `wishes` reads as parameters of OpenAPI, by component name."""
         return {}
 
     def repeats(self, drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:

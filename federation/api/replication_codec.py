@@ -168,9 +168,7 @@ def _copy(one: Replica, row: FederatedJob | None, *, is_winner: bool) -> dict[st
     }
 
 
-def encode_status(
-    known: Terms | None, peers: Sequence[Told], conflicts: int
-) -> dict[str, Any]:
+def encode_status(known: Terms | None, peers: Sequence[Told], conflicts: int) -> dict[str, Any]:
     """Show how replication goes."""
     rules = known.rules if known else None
     return {

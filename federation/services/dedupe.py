@@ -84,9 +84,7 @@ def repeats(drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
 class _Keys:
     """The federation ids of one request."""
 
-    def __init__(
-        self, drafts: Sequence[JobDraft], ids: Mapping[int, str], caller: Caller
-    ) -> None:
+    def __init__(self, drafts: Sequence[JobDraft], ids: Mapping[int, str], caller: Caller) -> None:
         self._drafts, self._caller = drafts, caller
         self._keys = {n: Key(drafts[n].tenant, one, drafts[n].id) for n, one in ids.items()}
 

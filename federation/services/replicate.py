@@ -164,7 +164,7 @@ class Replicator:
         if index is not None and 0 < index < len(revisions):
             peer.most = index  # those before it
             return 0
-        if index is not None or isinstance(answer, Reply) and answer.status == TOO_LARGE:
+        if index is not None or (isinstance(answer, Reply) and answer.status == TOO_LARGE):
             if index is None and len(revisions) > 1:
                 peer.most = len(revisions) // 2
                 return 0

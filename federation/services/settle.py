@@ -41,9 +41,7 @@ def settle_adoptions(known: Terms) -> int:
     return len(found)
 
 
-def _replaced(
-    found: Sequence[Unsettled], local: str
-) -> Mapping[str, tuple[Unsettled, Job]]:
+def _replaced(found: Sequence[Unsettled], local: str) -> Mapping[str, tuple[Unsettled, Job]]:
     """Return the jobs of this region that adoptions put out of place, by id."""
     jobs = {job.id: job for job in show_many([one.ours for one in found if one.ours])}
     return {

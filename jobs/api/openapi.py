@@ -80,7 +80,7 @@ class Operation:
     media: Mapping[str, Schema] = field(default_factory=dict)  # more types of the 200
     aliases: Mapping[str, str] = field(default_factory=dict)  # other paths of the view: their ids
     extension: str | None = None  # the declared extension it belongs to
-    enqueues: bool = False  # it reads the headers of Extension.asked
+    enqueues: bool = False  # it reads the headers of Extension.wishes
 
 
 def operation(

@@ -94,7 +94,9 @@ def test_fed_6_dedupe_always_tells_repeats_without_being_asked() -> None:
 
 
 @ALWAYS
-@pytest.mark.parametrize("named", [None, "", 7, "no-uuid", ["x"], "01912E4A-7B3C-7DEF-8A12-ABCDEF123456"])
+@pytest.mark.parametrize(
+    "named", [None, "", 7, "no-uuid", ["x"], "01912E4A-7B3C-7DEF-8A12-ABCDEF123456"]
+)
 def test_fed_1_1_a_always_takes_what_is_no_federation_id(named: Any) -> None:
     sent = envelope(named)
 
@@ -308,7 +310,7 @@ def test_fed_6_dedupe_batches_at_once_in_any_order_do_not_block_each_other() -> 
 
 
 def test_fed_6_dedupe_retry_after_a_kill_makes_one_job(database_url: str) -> None:
-    answer = subprocess.run(  # noqa: S603 - our own module
+    answer = subprocess.run(
         [sys.executable, "-m", "tests.federation.replication.once"],
         cwd=ROOT,
         env={
