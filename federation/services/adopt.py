@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from federation import queries
+from federation.domain.breaker import State as BreakerState
 from federation.domain.errors import UnknownRegion
 from federation.domain.health import Status
 from federation.domain.meta import ADOPTED_FROM, ADOPTED_JOB, FAILOVER_REASON, REGION
@@ -67,8 +68,8 @@ class Adopted:
 def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
     """Adopt waiting jobs of a region, in slices that are transactions of their own.
 
-    Raises Unsupported, UnknownRegion, InvalidRequest for this region, Conflict for one that is
-    healthy.
+    Raises Unsupported, UnknownRegion, InvalidRequest for this region, Conflict for one that is not
+    known to be down.
     """
     _require_dead(order)
     report = Adopted(next=order.after)
@@ -94,11 +95,12 @@ def _require_dead(order: Order) -> None:
         raise InvalidRequest.field("region", "is this region", order.region)
     if order.region not in registry().regions:
         raise UnknownRegion.named(order.region)
-    status = registry().health[order.region].status
-    if status is Status.HEALTHY and not order.force:
+    health = registry().health[order.region]
+    is_down = health.status is Status.UNHEALTHY or health.breaker is not BreakerState.CLOSED
+    if not (is_down or order.force):
         raise Conflict(
-            f"region '{order.region}' is healthy: its jobs would run twice",
-            details={"region": order.region, "status": str(status), "field": "force"},
+            f"region '{order.region}' is {health.status}: its jobs would run twice",
+            details={"region": order.region, "status": str(health.status), "field": "force"},
         )
 
 

@@ -22,7 +22,9 @@ class Command(BaseCommand):
         parser.add_argument("region", help="the region that is gone")
         parser.add_argument("--queue", help="jobs of this queue only")
         parser.add_argument("--dry-run", action="store_true", help="count, and enqueue nothing")
-        parser.add_argument("--force", action="store_true", help="though the region answers")
+        parser.add_argument(
+            "--force", action="store_true", help="though it is not known to be down"
+        )
         parser.add_argument("--reason", help="for the audit log")
         parser.add_argument("--slice", type=int, default=MOST, help="jobs of a step")
 

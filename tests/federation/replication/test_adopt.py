@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from django.core.management import call_command
+from django.db.models.functions import Now
 from django.test import override_settings
 
 from federation.domain.meta import (
@@ -36,13 +37,13 @@ from jobs.services.show import show
 from tests.asserts import assert_store_is_sound, state
 from tests.concurrency import at_once
 from tests.factories import FAR, JobFactory
+from tests.federation.replication import rig
 from tests.federation.replication.rig import (
     AP,
     EU,
     LOCAL,
     capture,
     counts,
-    federate,
     federated,
     later,
     replica,
@@ -56,6 +57,18 @@ pytestmark = pytest.mark.usefixtures("store")
 
 OTHER = "01912e4a-7b3c-7def-8a12-abcdef123456"
 LIVE = {"envelope": {"retry": {"max_attempts": 7}, "tags": ["t"], "timeout_ms": 9_000}}
+
+
+def set_status(region: str, status: str) -> None:
+    """Have probed a region."""
+    RegionHealth.objects.filter(region=region).update(status=status, checked_at=Now())
+    regions.forget()
+
+
+def federate(**replication: Any) -> None:
+    """Have a federation whose region eu is down."""
+    rig.federate(**replication)
+    set_status(EU, "unhealthy")
 
 
 def lost(**members: Any) -> Replica:
@@ -234,16 +247,11 @@ def test_fed_6_failover_copy_that_lost_is_not_adopted() -> None:
     assert dict(adopt(Order(EU)).kept) == {"superseded": 1}
 
 
-def set_status(region: str, status: str) -> None:
-    """Have probed a region."""
-    RegionHealth.objects.filter(region=region).update(status=status)
-    regions.forget()
-
-
-def test_fed_6_failover_region_that_is_healthy_is_refused_unless_forced() -> None:
+@pytest.mark.parametrize("status", ["healthy", "unknown"])
+def test_fed_6_failover_region_not_known_to_be_down_is_refused_unless_forced(status: str) -> None:
     federate(mode="full")
     lost()
-    set_status(EU, "healthy")
+    set_status(EU, status)
 
     with pytest.raises(Conflict, match="run twice"):
         adopt(Order(EU))
