@@ -212,7 +212,7 @@ def test_fed_3_1_a_full_local_region_passes_jobs_on(eu: Stub) -> None:
 
 def test_draining_region_gets_no_jobs(eu: Stub) -> None:
     federate(eu)
-    set_drain("us", True)
+    set_drain("us", drain=True)
 
     assert place()["federation"]["target_region"] == "eu"
 
