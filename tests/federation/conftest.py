@@ -89,11 +89,12 @@ def connect(request: pytest.FixtureRequest, clock: Clock) -> Iterator[Connect]:
 
     def make(*regions: Any, on_event: Any = None, timeout_s: float = 10, **members: Any) -> Any:
         found = tuple(one.region() if isinstance(one, Stub) else one for one in regions)
+        chosen = members.pop("clock", clock)
         members = {"local_region": found[0].id, "health_check": QUICK, **members}
         kind = FederatedClient if request.param == "sync" else FromThread
         client = kind(
             FederationConfig(regions=found, **members),
-            timeout_s=timeout_s, on_event=on_event, clock=clock,
+            timeout_s=timeout_s, on_event=on_event, clock=chosen,
         )  # fmt: skip
         made.append(client)
         return cast(FederatedClient, client)

@@ -34,6 +34,8 @@ class Stub:
         self.loses: list[str] = []  # what the next enqueues lose: "request" or "answer"
         self.stats: tuple[int, Any] = (200, {"jobs": {"available": 0, "active": 0}})
         self.queues: dict[str, dict[str, int]] = {}
+        self.federated: dict[str, Any] = {}  # what it tells of federation ids
+        self.deletes: tuple[int, Any] | None = (200, None)  # None: the connection is cut
         self.hub_target: str | None = None
         self.is_held = threading.Event()
         self.is_held.set()
@@ -128,12 +130,23 @@ class Stub:
             _send(handler, 200, {"queues": [{"name": name} for name in self.queues]})
         elif parts[3] == "queues":
             _send(handler, 200, {"stats": self.queues[parts[4]]})
+        elif parts[3] == "federation" and parts[-1] in self.federated:
+            _send(handler, 200, self.federated[parts[-1]])
+        elif handler.command == "DELETE":
+            self._cancel(handler, self.jobs[parts[-1]])
         elif (job := self.jobs.get(parts[-1])) is not None and parts[3] == "jobs":
-            if handler.command == "DELETE":
-                job["state"] = "cancelled"
             _send(handler, 200, {"job": job})
         else:
             _send(handler, 404, {"error": {"code": "not_found", "message": "no such job"}})
+
+    def _cancel(self, handler: BaseHTTPRequestHandler, job: dict[str, Any]) -> None:
+        if self.deletes is None:
+            _cut(handler.connection)
+            handler.close_connection = True
+            return
+        status, body = self.deletes
+        job["state"] = "cancelled"
+        _send(handler, status, body or {"job": job})
 
     def _take(self, handler: BaseHTTPRequestHandler, path: str, body: Any) -> None:
         with self._lock:
