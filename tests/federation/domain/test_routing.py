@@ -223,7 +223,7 @@ def test_a_delivery_ends_and_a_pinned_job_never_leaves(
         return
     sent: list[tuple[str, bool]] = []
     while (attempt := delivery.next_attempt()) is not None:
-        sent.append((attempt.region, attempt.is_dedupe))
+        sent.append((attempt.region, attempt.is_repeat))
         delivery.settle(reports.pop())
 
     regions = list(dict.fromkeys(region for region, _ in sent))
@@ -231,7 +231,7 @@ def test_a_delivery_ends_and_a_pinned_job_never_leaves(
     if job.region is not None:
         assert regions == [job.region]
     for region in regions:
-        repeats = [is_dedupe for one, is_dedupe in sent if one == region]
+        repeats = [is_repeat for one, is_repeat in sent if one == region]
         assert len(repeats) <= 2, "the same region is asked once more at most"
         assert all(repeats[1:]), "and told that it may know the job"
 
