@@ -135,6 +135,7 @@ class FederationConfig:
     def __post_init__(self) -> None:
         """Check. Raises FederationConfigError."""
         check_id("federation_id", self.federation_id)
+        check_id("local_region", self.local_region)
         check_choice("topology", self.topology, Topology)
         check_seconds("load_interval_seconds", self.load_interval_seconds)
         for name in ("extended_strategies", "accept_healthy", "debug"):

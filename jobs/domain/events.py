@@ -7,7 +7,7 @@ from typing import Final
 
 @unique
 class Kind(IntEnum):
-    """Storage code of an event; codes from 100 are bookkeeping and never shown.
+    """Storage code of an event; those from 100 to 109 are bookkeeping and never shown.
 
     RETRY_EXHAUSTED and DEAD_LETTERED are never stored: they follow from a stored DISCARDED, and
     `sql/events.sql` makes them of it when events are read.
@@ -67,6 +67,12 @@ class Kind(IntEnum):
     TENANT_THROTTLED = 88
     TENANT_THROTTLE_RELEASED = 89
     VERSION_HELD = 93
+    FEDERATION_FAILOVER = 110
+    REGION_UNHEALTHY = 111
+    REGION_HEALTHY = 112
+    CIRCUIT_OPENED = 113
+    CIRCUIT_CLOSED = 114
+    FEDERATION_CONFLICT = 115  # one federation id, jobs in several regions
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -128,6 +134,12 @@ NAMES: Final = {
     Kind.TENANT_THROTTLED: "tenant.throttled",
     Kind.TENANT_THROTTLE_RELEASED: "tenant.throttle_released",
     Kind.VERSION_HELD: "versioning.held",
+    Kind.FEDERATION_FAILOVER: "federation.failover",
+    Kind.REGION_UNHEALTHY: "federation.region_unhealthy",
+    Kind.REGION_HEALTHY: "federation.region_healthy",
+    Kind.CIRCUIT_OPENED: "federation.circuit_opened",
+    Kind.CIRCUIT_CLOSED: "federation.circuit_closed",
+    Kind.FEDERATION_CONFLICT: "federation.conflict",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
 

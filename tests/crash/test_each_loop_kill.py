@@ -114,6 +114,8 @@ NEEDS_NONE = {
     "pressure": "one statement: notes the crossing and tells it, or neither",
     "held_versions": "one transaction: notes what is held and tells it, or neither",
     "turns": "one statement: what it did not forget, the next one does",
+    "federation_probe": "one transaction for each answer: whoever was not heard is asked again",
+    "federation_load": "one statement for each answer: whoever was not heard is asked again",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }
 

@@ -97,12 +97,23 @@ BODIES: dict[str, dict[str, Any]] = {
     "suspendTenant": {},
     "resumeTenant": {},
     "releaseTenant": {},
+    "placeJob": JOB,
+    "placeJobs": {"jobs": [JOB]},
+    "routeJob": {"type": "mail.send", "meta": {}},
+    "createRegion": {"id": "eu", "url": "https://eu.example.org"},
+    "putRegion": {"url": "https://eu.example.org"},
+    "patchRegion": {"weight": 2},
+    "probeRegion": {},
+    "setRegionBreaker": {"state": "open"},
+    "drainRegion": {},
+    "undrainRegion": {},
+    "putFederationConfig": {"local_region": "eu"},
 }
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
     "job_type": "mail.send", "version": "1.0",
-    "type": "mail.send",
+    "type": "mail.send", "region_id": "eu",
 }  # fmt: skip
 OPERATIONS = [
     pytest.param(method.upper(), path, built, id=built["operationId"])

@@ -54,7 +54,7 @@ SCOPES = {
         "getJobRetries", "getQueuePriorities", "getDeadLetterStats", "getDeadLetterJob",
         "getJobHistory", "getEventHistory", "streamEvents", "streamJobEvents", "streamQueueEvents",
         "streamProgress", "listSubscriptions", "getSubscription", "listDeliveries", "getDelivery",
-        "getQueueConfig",
+        "getQueueConfig", "listFederationRegions", "routeJob", "getFederationHealth",
         "listRateLimits", "getRateLimit", "getRateLimitOverride",
         *twice("listCrons", "getCron", "getCronHistory", "getCronUpcoming"),
         "listUniqueJobs", "listMiddleware",
@@ -75,7 +75,9 @@ SCOPES = {
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
+        "listRegions", "getRegion", "getFederationConfig",
     },
+    "ojs:federation:write": {"placeJob", "placeJobs"},
     "ojs:webhooks:write": {
         "createSubscription", "patchSubscription", "putSubscription", "deleteSubscription",
         "testSubscription", "rotateSecret", "retryDelivery",
@@ -92,7 +94,8 @@ SCOPES = {
         "putSchema", "deleteSchema", "deleteSchemas", "registerSchemaEntry", "deleteSchemaEntry",
         "deleteSchemaEntryVersion", "deleteSchemaEntryVersionShort",
         "putTenant", "putTenantLimits", "deleteTenant", "suspendTenant", "resumeTenant",
-        "releaseTenant",
+        "releaseTenant", "createRegion", "putRegion", "patchRegion", "deleteRegion", "probeRegion",
+        "setRegionBreaker", "drainRegion", "undrainRegion", "putFederationConfig",
     },
     "ojs:admin:purge": {
         "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",
