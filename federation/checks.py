@@ -12,6 +12,7 @@ from federation.domain.errors import FederationConfigError
 from federation.domain.reading import read_regions
 from federation.domain.region import check_id
 from federation.services.configure import require_reachable
+from federation.services.dedupe import MODES
 from federation.services.registry import build
 
 
@@ -30,6 +31,13 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     ]
     if type(conf().refresh_ms) is not int or conf().refresh_ms < 0:
         found.append(_error("E002", "refresh_ms", "must be a number from 0 on"))
+    if conf().dedupe not in MODES:
+        found.append(_error("E005", "dedupe", f"must be one of {', '.join(MODES)}"))
+    found += [
+        _error("E006", name, "must be a positive number of milliseconds")
+        for name in ("dedupe_window_ms", "copies_retention_ms")
+        if type(value := getattr(conf(), name)) is not int or value < 1
+    ]
     return [*found, *_federation()]
 
 

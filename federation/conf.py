@@ -18,6 +18,9 @@ class Conf:
     config: Mapping[str, Any] = field(default_factory=dict)  # members as PUT takes them
     regions: tuple[Mapping[str, Any], ...] = ()  # as POST takes them
     refresh_ms: int = 1_000  # after this a process reads the registry anew
+    dedupe: str = "header"  # jobs by federation id: those that ask for it, `always` or `off`
+    dedupe_window_ms: int = 604_800_000  # how long a federation id is remembered
+    copies_retention_ms: int = 604_800_000  # of copies of jobs, from the end of these
 
     @property
     def said(self) -> dict[str, Any]:

@@ -292,6 +292,11 @@ OJS_FEDERATION = {
     "CONFIG": env.object_of("OJS_FEDERATION_CONFIG"),
     "REGIONS": env.objects("OJS_FEDERATION_REGIONS"),
     "REFRESH_MS": env.integer("OJS_FEDERATION_REFRESH_MS", _FEDERATION.refresh_ms),
+    "DEDUPE": env.text("OJS_FEDERATION_DEDUPE", _FEDERATION.dedupe),
+    "DEDUPE_WINDOW_MS": env.duration_ms("OJS_FEDERATION_DEDUPE_WINDOW")
+    or _FEDERATION.dedupe_window_ms,
+    "COPIES_RETENTION_MS": env.duration_ms("OJS_FEDERATION_COPIES_RETENTION")
+    or _FEDERATION.copies_retention_ms,
 }
 _HOOKS = WebhooksConf()
 OJS_WEBHOOKS = {

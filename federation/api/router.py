@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from federation.api import codec
 from federation.domain.meta import DEDUPLICATED_HEADER
 from federation.services import route
+from federation.services.dedupe import asking
 from federation.services.lag import lags_ms
 from federation.services.place import HOP_HEADER, Placed, Sender, Stored, Wish, place, wished
 from federation.services.place_many import Outcome, place_many
@@ -107,7 +108,7 @@ class RoutedView(OJSView):
     @property
     def deduping(self) -> Caller:
         """Who asks, and that what is stored already is answered with."""
-        return self.caller
+        return asking(self.caller)
 
     def read(self, body: dict[str, Any]) -> Wish:
         """Check a job as if it were enqueued here, and what it says of its way. Raises OJSError."""

@@ -63,7 +63,7 @@ class Attempt:
 
     region: str
     ask: str
-    is_dedupe: bool = False  # send OJS-Federation-Dedupe: 1
+    is_repeat: bool = False  # the region may have the job: OJS-Federation-Dedupe says which one
     redirects: int = 0
     failover_reason: str | None = None  # set from the second region on
 
@@ -144,7 +144,7 @@ class Delivery:
             self.hops.append(Hop(before, candidate.id, str(reason)))
         self._is_repeated = False
         return Attempt(
-            candidate.id, candidate.via or candidate.id, is_dedupe=is_doubtful,
+            candidate.id, candidate.via or candidate.id, is_repeat=is_doubtful,
             redirects=len(self.hops), failover_reason=reason and str(reason),
         )  # fmt: skip
 
@@ -161,7 +161,7 @@ class Delivery:
             self._is_repeated = True
             now = self._current()
             self._now = Attempt(
-                now.region, now.ask, is_dedupe=True,
+                now.region, now.ask, is_repeat=True,
                 redirects=now.redirects, failover_reason=now.failover_reason,
             )  # fmt: skip
         else:

@@ -24,6 +24,8 @@ ROUTED_AT: Final = PREFIX + "routed_at"
 FAILOVER_REASON: Final = PREFIX + "failover_reason"
 TAGS: Final = PREFIX + "tags"
 WEIGHTS: Final = PREFIX + "weights"
+ADOPTED_FROM: Final = PREFIX + "adopted_from"  # the region whose job it was enqueued in place of
+ADOPTED_JOB: Final = PREFIX + "adopted_job"
 
 AFFINITY, OVERFLOW, GEO_PIN = "affinity", "overflow", "geo-pin"
 DEDUPE_HEADER: Final = "OJS-Federation-Dedupe"

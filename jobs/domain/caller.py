@@ -1,6 +1,6 @@
 """Who asks: what a service may know about a request."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 
@@ -18,6 +18,7 @@ class Caller:
     address: str | None = None  # where the request came from
     # what the request adds to the meta of its jobs where they do not say it
     stamps: Mapping[str, str] | None = None
+    asks: Collection[str] = ()  # what extensions read in the request's headers: Extension.wishes
 
 
 SYSTEM = Caller()

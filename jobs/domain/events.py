@@ -72,6 +72,7 @@ class Kind(IntEnum):
     REGION_HEALTHY = 112
     CIRCUIT_OPENED = 113
     CIRCUIT_CLOSED = 114
+    FEDERATION_CONFLICT = 115  # one federation id, jobs in several regions
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -138,6 +139,7 @@ NAMES: Final = {
     Kind.REGION_HEALTHY: "federation.region_healthy",
     Kind.CIRCUIT_OPENED: "federation.circuit_opened",
     Kind.CIRCUIT_CLOSED: "federation.circuit_closed",
+    Kind.FEDERATION_CONFLICT: "federation.conflict",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
 
