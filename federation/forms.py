@@ -56,7 +56,7 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         row = self.instance
         if row.pk:
             del self.fields["region_id"]
-            self.initial |= {name: getattr(row, name) for name in self.MEMBERS}
+            self.initial = {name: getattr(row, name) for name in self.MEMBERS}
             self.initial["tags"] = ", ".join(row.tags)
 
     def clean(self) -> dict[str, Any]:

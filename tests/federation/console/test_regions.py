@@ -9,8 +9,7 @@ from django.test import Client
 
 from federation.models import Region, RegionHealth
 from jobs.models import Audit
-from jobs.services.enqueue import enqueue
-from tests.factories import DraftFactory
+from tests.factories import stored
 from tests.federation.stub import Stub
 from tests.federation.wire import federate, place
 
@@ -105,10 +104,9 @@ def test_action_without_a_token_of_the_page_is_refused(operator: Client, stubs: 
 def test_jobs_of_all_regions_are_found_with_their_region(operator: Client, stubs: Stubs) -> None:
     eu, ap = stubs("eu", "ap")
     federate(eu, ap)
-    mine = enqueue([DraftFactory(type="mail.send")])[0]
+    (mine,) = stored(1, type="mail.send")
     theirs = place(region="eu")["job"]
     ap.stop()
-    assert mine is not None
 
     page = shown(operator, f"jobs/?find=1&id={theirs['id']}")
     assert theirs["id"] in page
