@@ -196,7 +196,7 @@ class RegionDrain(RegionView):
     def set(self, region_id: str) -> Answer:
         """Set whether it drains."""
         self.require_nothing()
-        return self.shown(configure.set_drain(region_id, self.drain, self.caller))
+        return self.shown(configure.set_drain(region_id, self.caller, drain=self.drain))
 
 
 class RegionUndrain(RegionDrain):

@@ -46,7 +46,7 @@ def put_region(
     return find(wanted.id), is_new
 
 
-def set_drain(region_id: str, drain: bool, caller: Caller = SYSTEM) -> models.Region:  # noqa: FBT001
+def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models.Region:
     """Let a region take no new jobs, or take them again. Raises NotFound."""
     verb = "drained" if drain else "undrained"
     with _changing(caller, f"federation.region_{verb}", region_id):
