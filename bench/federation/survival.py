@@ -2,12 +2,12 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 
-from bench.federation.rig import Rig
+from bench.federation.rig import Rig, until
 from federation.client import (
     CircuitBreaker,
     Failover,
@@ -19,6 +19,7 @@ from federation.client import (
 )
 from federation.domain.meta import FAILOVER_REASON, FEDERATION_ID, REGION, new_federation_id
 
+PIN_EVERY = 10
 JOBS = f"""
 SELECT coalesce(meta->>'{FEDERATION_ID}', ''), coalesce(meta->>'{REGION}', ''),
        coalesce(meta->>'{FAILOVER_REASON}', '')
@@ -41,12 +42,15 @@ class Found:
     misplaced: set[str] = field(default_factory=set)  # pinned, and elsewhere
 
 
-def survive(rig: Rig, jobs: int, *, victim: str = "us", pin_every: int = 10) -> Found:
+def survive(
+    rig: Rig, jobs: int, *, victim: str = "us", is_noticed: Callable[[], bool] = lambda: True
+) -> Found:
     """Enqueue `jobs` from eight threads; kill a region after a third, start it after two thirds.
 
-    Each tenth job is pinned to the victim. A job that is refused is not sent again.
+    It is not started before `is_noticed` holds. Each tenth job is pinned to it. A job that is
+    refused is not sent again.
     """
-    run = _Run(rig, victim, jobs, pin_every)
+    run = _Run(rig, victim, jobs, is_noticed)
     with client_of(rig, victim) as client, ThreadPoolExecutor(8) as pool:
         for one in [pool.submit(run.work, client) for _ in range(8)]:
             one.result()
@@ -58,8 +62,9 @@ def survive(rig: Rig, jobs: int, *, victim: str = "us", pin_every: int = 10) -> 
 class _Run:
     """What eight threads share."""
 
-    def __init__(self, rig: Rig, victim: str, jobs: int, pin_every: int) -> None:
-        self._rig, self._victim, self._jobs, self._pin_every = rig, victim, jobs, pin_every
+    def __init__(self, rig: Rig, victim: str, jobs: int, is_noticed: Callable[[], bool]) -> None:
+        self._rig, self._victim, self._jobs = rig, victim, jobs
+        self._is_noticed = is_noticed
         self.found = Found(jobs)
         self.taken: dict[str, str] = {}
         self._lock, self._numbers, self._is_down = threading.Lock(), count(), threading.Event()
@@ -72,11 +77,12 @@ class _Run:
                 self._is_down.set()
             if n == 2 * self._jobs // 3:
                 self._is_down.wait()
+                until(self._is_noticed, "that somebody notices", 60)
                 self._rig.servers[self._victim].start()
             self._enqueue(client, n)
 
     def _enqueue(self, client: FederatedClient, n: int) -> None:
-        pin = self._victim if n % self._pin_every == 0 else None
+        pin = self._victim if n % PIN_EVERY == 0 else None
         federation_id = new_federation_id()
         try:
             result = client.enqueue(
