@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from federation.client.newjob import NewJob
-from federation.client.operations import BREAKER, Answer, Steps, decided, guarded
+from federation.client.operations import Answer, Steps, decided, guarded
 from federation.client.results import (
     BatchResult,
     Enqueued,
@@ -16,7 +16,7 @@ from federation.client.results import (
     UnexpectedAnswer,
 )
 from federation.client.state import State
-from federation.domain.delivery import Attempt, Delivery, Fate
+from federation.domain.delivery import BREAKER_OPEN, Attempt, Delivery, Fate
 from federation.domain.exchange import API, Call, Failure, Reply
 from federation.domain.meta import (
     DEDUPE_HEADER,
@@ -186,7 +186,7 @@ def _envelope(state: State, parcel: _Parcel, routed_at: str) -> dict[str, Any]:
 def _settle(group: _Group, answer: Answer) -> None:
     for parcel in group.parcels:
         if parcel.delivery is not None:
-            if isinstance(answer, Failure) and answer.reason == BREAKER:
+            if isinstance(answer, Failure) and answer.reason == BREAKER_OPEN:
                 parcel.delivery.refused()
             else:
                 parcel.delivery.settle(answer.report)

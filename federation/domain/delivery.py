@@ -14,6 +14,7 @@ from federation.domain.meta import GEO_PIN
 from federation.domain.routing import Candidate, Decision
 from jobs.domain.errors import OJSError
 
+BREAKER_OPEN: Final = "circuit breaker open"
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
 CLIENT_ERROR, SERVER_ERROR = 400, 500
@@ -150,7 +151,9 @@ class Delivery:
 
     def refused(self) -> None:
         """Note that the breaker let the attempt not pass: the next candidate is due."""
-        self._skip(Report(Fate.NOT_SENT, reason="circuit breaker open"))
+        # the repetition of what may be stored stays in doubt
+        fate = Fate.AMBIGUOUS if self._is_repeated else Fate.NOT_SENT
+        self._skip(Report(fate, reason=BREAKER_OPEN))
 
     def settle(self, report: Report) -> None:
         """Note how the attempt ended."""
@@ -181,7 +184,11 @@ class Delivery:
         return self._now
 
     def _regions_tried(self) -> set[str]:
-        return {region for region, report in self._tried if report.reason != "circuit breaker open"}
+        return {
+            region
+            for region, report in self._tried
+            if report.fate is not Fate.NOT_SENT or report.reason != BREAKER_OPEN
+        }
 
     def failure(self, retry_in_s: float) -> OJSError:
         """Return the error to answer with when nothing is left. Spec: contract 23 §3."""

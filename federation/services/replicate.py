@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Final
 
-from django.db.models import F
+from django.db.models import BigIntegerField, F, Value
 from django.db.models.functions import Greatest, Now
 
 from federation import queries
@@ -222,8 +222,9 @@ def _told(answer: Reply) -> str:
 def _took(region: str, revision: int, number: int, *, refused: int = 0) -> None:
     ReplicationPeer.objects.get_or_create(region=region)
     changes = {"failures": 0, "last_error": None} if not refused else {}
+    reached = Value(revision, BigIntegerField())  # as a plain number it would be sent as 32 bits
     ReplicationPeer.objects.filter(region=region).update(
-        cursor=Greatest(F("cursor"), revision), sent=F("sent") + number,
+        cursor=Greatest(F("cursor"), reached), sent=F("sent") + number,
         refused=F("refused") + refused, sent_at=Now(), **changes,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from federation.client import Failover, NoHealthyRegion, RegionUnavailable
+from federation.client import CircuitBreaker, Failover, NoHealthyRegion, RegionUnavailable
 from federation.domain.meta import FAILOVER_REASON
 from tests.federation.conftest import Connect
 from tests.federation.stub import Stub, refusal
@@ -98,6 +98,19 @@ def test_only_after_two_lost_answers_the_job_goes_on_and_says_so(
     (job,) = three[1].jobs.values()
     assert job["meta"][FAILOVER_REASON] == "ambiguous"
     assert dedupes(three[1]) == [True]
+
+
+def test_a_lost_answer_stays_in_doubt_when_the_breaker_opens_before_it_is_asked_for(
+    connect: Connect, three: list[Stub]
+) -> None:
+    three[0].loses = ["answer"]
+
+    result = ready(connect, three, circuit_breaker=CircuitBreaker(failure_threshold=1)).enqueue("t")
+
+    assert result.region == "eu"
+    (job,) = three[1].jobs.values()
+    assert job["meta"][FAILOVER_REASON] == "ambiguous"
+    assert three[0].federation_ids() == [result.federation_id], "which is why it says so"
 
 
 @pytest.mark.parametrize("status", [500, 502, 504])
