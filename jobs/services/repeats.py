@@ -50,18 +50,16 @@ def _settle(asked: Sequence[Repeats], outcomes: Mapping[int, Outcome]) -> None:
 def _repeated(
     drafts: Sequence[JobDraft], known: Mapping[int, str], outcomes: Mapping[int, Outcome]
 ) -> dict[int, Outcome]:
-    """Return the answers to repeats; those of a draft of this request share its outcome."""
+    """Return the answers to repeats; those of a draft that was not stored share its outcome."""
+    found = {job.id: job for job in show_many(sorted(set(known.values())))} if known else {}
     here = {drafts[n].id: outcome for n, outcome in outcomes.items()}
-    others = sorted({job_id for job_id in known.values() if job_id not in here})
-    found: dict[str, Outcome] = {job.id: job for job in show_many(others)} if others else {}
     answer: dict[int, Outcome] = {}
     for n, job_id in known.items():
-        before = here.get(job_id) or found.get(job_id)
-        answer[n] = (
-            replace(before, deduplicated=True)
-            if isinstance(before, Job)
-            else before or _gone(n, job_id)
-        )
+        before = found.get(job_id) or here.get(job_id)
+        if isinstance(before, Job):
+            answer[n] = replace(before, deduplicated=True)
+        else:
+            answer[n] = before or _gone(n, job_id)
     return answer
 
 

@@ -495,13 +495,12 @@ def test_paths_without_ojs_are_aliases(eu: Stub, client: Any) -> None:
 
 
 def test_server_that_belongs_to_no_federation_says_so() -> None:
-    problem = place(422)["error"]
-
-    assert (problem["code"], problem["details"]["extension"]) == ("unsupported", "federation")
+    assert place(409)["error"]["code"] == "federation_not_configured"
     assert answer(send("GET", "federation/regions"))["regions"] == []
     assert answer(send("GET", "federation/health"))["status"] == "unhealthy"
-    assert answer(send("POST", "federation/route", {}), 422)["error"]["code"] == "unsupported"
-    assert batch(job(), status=422)["error"]["code"] == "unsupported"
+    problem = answer(send("POST", "federation/route", {}), 409)["error"]
+    assert problem["code"] == "federation_not_configured"
+    assert batch(job(), status=409)["error"]["code"] == "federation_not_configured"
 
 
 def test_fed_1_1_a_plain_enqueue_never_routes_and_keeps_any_meta(eu: Stub) -> None:

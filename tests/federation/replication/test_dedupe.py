@@ -183,8 +183,9 @@ def test_fed_6_dedupe_bulk_tells_each_repeat_and_forgets_what_it_refuses() -> No
 
     items = answer.json()["items"]
     assert [one["status"] for one in items] == [
-        "duplicate", "failed", "failed", "created", "duplicate",
+        "duplicate", "duplicate", "failed", "created", "duplicate",
     ], items  # fmt: skip
+    assert "error" in items[1], "its own id is taken"
     assert items[0]["job"]["id"] == first.id
     assert items[4]["job"]["id"] == items[3]["job"]["id"]
     noted = {str(one) for one in FederationKey.objects.values_list("federation_id", flat=True)}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from federation.domain.errors import FederationConfigError
+from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.reading import read_region
 from federation.models import FederationConfig, Region, RegionHealth
 from federation.services.configure import (
@@ -15,7 +15,7 @@ from federation.services.configure import (
     set_drain,
 )
 from federation.services.regions import forget, registry
-from jobs.domain.errors import Conflict, NotFound, Unsupported
+from jobs.domain.errors import Conflict, NotFound
 from jobs.models import Audit
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -36,7 +36,7 @@ def test_server_without_a_configuration_belongs_to_no_federation() -> None:
     found = registry()
 
     assert found.config is None
-    with pytest.raises(Unsupported, match="no federation"):
+    with pytest.raises(NotFederated, match="no federation"):
         _ = found.configured
 
 
