@@ -141,7 +141,9 @@ def test_fed_7_2_a_a_job_pinned_to_a_dead_region_is_nowhere(
     try:
         with pytest.raises(RegionUnavailable):
             client.enqueue("survival", region="ap", queue="survival")
-        answer = post(rig, "us", "federation/jobs", {"type": "survival", "meta": {REGION: "ap"}})
+        answer = post(
+            rig, "us", "federation/jobs", {"type": "survival", "args": [], "meta": {REGION: "ap"}}
+        )
         assert answer.status_code == 503
         assert answer.json()["error"]["code"] == "federation_region_unavailable"
         assert answer.headers["Retry-After"]
