@@ -158,6 +158,13 @@ ACTIONS = {
 ACTIONS |= {
     verb: Action("ojs_jobs.change_limit", run) for verb, run in limit_actions.ACTIONS.items()
 }
+if apps.is_installed("federation"):
+    from console import region_actions
+
+    ACTIONS |= {
+        verb: Action("ojs_federation.change_region", run)
+        for verb, run in region_actions.ACTIONS.items()
+    }
 if apps.is_installed("scheduling"):
     from console import pool_actions
 

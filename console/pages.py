@@ -22,6 +22,7 @@ NAVIGATION = (
 )
 MORE = (  # behind one entry: all of them do not fit
     ("schemas", "Schemas"),
+    ("regions", "Regions"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
@@ -33,6 +34,7 @@ OPTIONAL = {
     "pools": "scheduling",
     "tenants": "tenancy",
     "schemas": "versioning",
+    "regions": "federation",
     "webhooks": "webhooks",
 }
 

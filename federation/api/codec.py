@@ -3,18 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
-from federation.domain.config import FederationConfig
+from federation.domain.config import (
+    MAX_BATCH,
+    MAX_REDIRECTS,
+    MAX_REGIONS,
+    Extra,
+    FederationConfig,
+    Mode,
+    Topology,
+)
 from federation.domain.errors import FederationConfigError
 from federation.domain.health import Health, Status
 from federation.domain.reading import read_region
-from federation.domain.region import ENV_REF, FILE_REF, ID_PATTERN, MAX_ID, MAX_NUMBER, Region
+from federation.domain.region import ENV_REF, ID_PATTERN, MAX_ID, MAX_NUMBER, Region
 from federation.domain.routing import Candidate, Decision
 from federation.models import Region as Row
 from federation.services.registry import Registry, region_of
 from jobs.api.schemas import (
     BOOLEAN,
     NUMBER,
-    OBJECT,
     TIME,
     Schema,
     array,
@@ -33,13 +40,14 @@ SHOWN = ("health", "load", "source", "is_local", "created_at", "updated_at")
 REGION_ID = text(1, MAX_ID, pattern=f"^{ID_PATTERN.pattern}$")
 STATUS: Schema = {"type": "string", "enum": [str(one) for one in Status]}
 BREAKER: Schema = {"type": "string", "enum": ["closed", "open", "half-open"]}
-REFERENCE: Schema = {"anyOf": [matching(ENV_REF), matching(FILE_REF)]}
-FILE = matching(FILE_REF)
+FILE = text(pattern=r"^file:/[^\n\r]{1,1000}$")
+REFERENCE: Schema = {"anyOf": [matching(ENV_REF), FILE]}
 AUTH = component(
     "FederationAuth",
     obj(
-        {"kind": {"type": "string", "enum": ["none", "bearer", "mtls"]}},
+        {},
         {
+            "kind": {"type": "string", "enum": ["none", "bearer", "mtls"]},
             "token_ref": maybe({**REFERENCE, "description": "Where the token is, never itself"}),
             "cert_ref": maybe(FILE),
             "key_ref": maybe(FILE),
@@ -69,7 +77,7 @@ LOAD = component(
 )
 MEMBERS: Schema = {
     "weight": integer(0, MAX_NUMBER),
-    "tags": array(text(1, 64)),
+    "tags": array(text(1, 64), maxItems=64),
     "is_hub": BOOLEAN,
     "enabled": BOOLEAN,
     "drain": BOOLEAN,
@@ -103,15 +111,51 @@ POST = obj({"id": REGION_ID, "url": URL}, GIVEN, additionalProperties=False)
 PUT = obj({"url": URL}, {"id": REGION_ID, **GIVEN}, additionalProperties=False)
 PATCH = obj({}, {"id": REGION_ID, "url": URL, **GIVEN}, additionalProperties=False)
 SECONDS: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 86_400}
+IDS = array(REGION_ID, maxItems=MAX_REGIONS)
+STRATEGIES = ("affinity", "overflow", *(str(one) for one in Extra))
 CONFIG_MEMBERS: Schema = {
     "federation_id": REGION_ID,
-    "topology": {"type": "string", "enum": ["hub-spoke", "mesh", "active-active"]},
-    "default_strategy": text(1),
-    "health_check": OBJECT,
+    "topology": {"type": "string", "enum": [str(one) for one in Topology]},
+    "default_strategy": {"type": "string", "enum": list(STRATEGIES)},
+    "health_check": obj(
+        {},
+        {"interval_seconds": SECONDS, "timeout_seconds": SECONDS},
+        additionalProperties=False,
+    ),
     "load_interval_seconds": SECONDS,
-    "circuit_breaker": OBJECT,
-    "failover": OBJECT,
-    "replication": OBJECT,
+    "circuit_breaker": obj(
+        {},
+        {
+            "failure_threshold": integer(1, 1_000),
+            "cooldown_seconds": SECONDS,
+            "open_after_failures": {**integer(1, 1_000), "description": "failure_threshold"},
+            "half_open_after_seconds": {**SECONDS, "description": "cooldown_seconds"},
+            "probe_count": {"description": "Not read: there is one probe"},
+        },
+        additionalProperties=False,
+    ),
+    "failover": obj(
+        {},
+        {
+            "enabled": BOOLEAN,
+            "max_redirects": integer(0, MAX_REDIRECTS),
+            "exclude_regions": IDS,
+            "prefer_regions": IDS,
+        },
+        additionalProperties=False,
+    ),
+    "replication": obj(
+        {},
+        {
+            "enabled": BOOLEAN,
+            "mode": {"type": "string", "enum": [str(one) for one in Mode]},
+            "max_lag_seconds": SECONDS,
+            "interval_seconds": SECONDS,
+            "batch": integer(1, MAX_BATCH),
+            "replicate_pinned_payload": BOOLEAN,
+        },
+        additionalProperties=False,
+    ),
     "extended_strategies": BOOLEAN,
     "accept_healthy": BOOLEAN,
 }

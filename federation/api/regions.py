@@ -115,6 +115,7 @@ class RegionDetail(RegionView):
     def patch(self, request: Request, region_id: str) -> Answer:
         """Change the members that are given; `auth` is replaced as a whole, null: none."""
         body = self.body()
+        codec.decode_region({"url": "https://unsaid.invalid", **body}, region_id)
         before = codec.members(region_of(configure.find(region_id)))
         return self.stored(codec.decode_region({**before, **body}, region_id))
 
@@ -136,7 +137,7 @@ class RegionProbe(RegionView):
         body=EMPTY,
         needs_body=False,
         path=PATH,
-        refusals=(404,),
+        refusals=(404, 409),
         extension=EXTENSION,
     )
     def post(self, request: Request, region_id: str) -> Answer:
@@ -196,7 +197,7 @@ class RegionDrain(RegionView):
     def set(self, region_id: str) -> Answer:
         """Set whether it drains."""
         self.require_nothing()
-        return self.shown(configure.set_drain(region_id, self.drain, self.caller))
+        return self.shown(configure.set_drain(region_id, self.caller, drain=self.drain))
 
 
 class RegionUndrain(RegionDrain):

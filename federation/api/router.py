@@ -22,6 +22,7 @@ from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, o
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
+from jobs.domain.envelope import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError
 from jobs.domain.job import Job
@@ -72,7 +73,7 @@ class Route(OJSView):
         "routeJob",
         {200: codec.ROUTE},
         body=obj({}, {"type": TYPE, "meta": OBJECT}),
-        refusals=(503,),
+        refusals=(409, 503),
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
@@ -80,8 +81,11 @@ class Route(OJSView):
 
         Other members of an envelope may be there; routing goes by `meta` alone.
         """
-        wish = wished(self.body())
-        return Answer(codec.encode_decision(route.decided(wish.meta)))
+        body = self.body()
+        kind = body.get("type")
+        if kind is not None and not (isinstance(kind, str) and VERSIONED_TYPE.fullmatch(kind)):
+            raise InvalidRequest.field("type", "is not a valid job type", kind)
+        return Answer(codec.encode_decision(route.decided(wished(body).meta)))
 
 
 class FederationHealth(OJSView):
@@ -189,7 +193,7 @@ class RoutedBatch(RoutedView):
         "placeJobs",
         {201: obj(COUNTS), 207: obj(COUNTS), 422: obj({"error": PROBLEM}, COUNTS)},
         body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=MOST)}),
-        refusals=(429,),
+        refusals=(409, 429),
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
@@ -200,7 +204,6 @@ class RoutedBatch(RoutedView):
         raw = jobs_codec.list_of(self.body(), "jobs", MOST)
         outcomes: dict[int, Outcome] = {}
         wishes: dict[int, Wish] = {}
-        registry().configured  # noqa: B018 - raises before anything is read
         for n, item in enumerate(raw):
             try:
                 if not isinstance(item, dict):
@@ -209,7 +212,8 @@ class RoutedBatch(RoutedView):
             except OJSError as problem:
                 outcomes[n] = problem
         self.charge(len(wishes), enqueues=True)
-        outcomes |= place_many(wishes, self.sender, self.store, self.store_many)
+        if wishes:
+            outcomes |= place_many(wishes, self.sender, self.store, self.store_many)
         return self._answer([outcomes[n] for n in range(len(raw))])
 
     def _answer(self, outcomes: list[Outcome]) -> Answer:
@@ -218,8 +222,7 @@ class RoutedBatch(RoutedView):
         failed = len(outcomes) - enqueued
         shown = {"results": results, "enqueued": enqueued, "failed": failed}
         if not enqueued:
-            told = results[0].get("error", {}).get("message", "refused by its region")
-            problem = BulkFailed(f"no job was stored: {told}", details={"index": 0})
+            problem = BulkFailed("no job was stored: results tell why", details=_first(outcomes))
             return Answer(error_body(problem, self.identity) | shown, status=422)
         return Answer(shown, status=HTTPStatus.MULTI_STATUS if failed else HTTPStatus.CREATED)
 
@@ -233,6 +236,14 @@ class RoutedBatch(RoutedView):
             if isinstance(body.get(name), dict):
                 shown[name] = body[name]
         return shown
+
+
+def _first(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the details of the first refusal by this server."""
+    for n, outcome in enumerate(outcomes):
+        if isinstance(outcome, OJSError):
+            return {**outcome.details, "index": n}
+    return {"index": 0}
 
 
 def replace_index(problem: OJSError) -> OJSError:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import monotonic
 from typing import Any, Self, TypeVar
 
 from federation.client import enqueueing, lookup, operations
@@ -34,13 +35,16 @@ class AsyncFederatedClient:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         on_event: OnEvent | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Prepare. `timeout_s` bounds each wait for a region; `on_event` hears of failovers.
+
+        `clock` counts seconds; health, breakers and loads go by it.
 
         Raises FederationConfigError, also for secrets and certificates that are not there.
         """
         self.config = config
-        self._state = State(config, on_event=on_event)
+        self._state = State(config, clock, on_event)
         self._transport = AsyncTransport(config.regions, timeout_s=timeout_s, debug=config.debug)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_over = False

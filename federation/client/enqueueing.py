@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from federation.client.newjob import NewJob
-from federation.client.operations import BREAKER, Answer, Steps, decided, guarded
+from federation.client.operations import Answer, Steps, decided, guarded
 from federation.client.results import (
     BatchResult,
     Enqueued,
@@ -16,7 +16,7 @@ from federation.client.results import (
     UnexpectedAnswer,
 )
 from federation.client.state import State
-from federation.domain.delivery import Attempt, Delivery, Fate
+from federation.domain.delivery import BREAKER_OPEN, Attempt, Delivery, Fate
 from federation.domain.exchange import API, Call, Failure, Reply
 from federation.domain.meta import (
     DEDUPE_HEADER,
@@ -41,7 +41,6 @@ class _Parcel:
     job: NewJob
     meta: Mapping[str, Any]
     way: FederationMeta
-    is_repeat: bool  # the caller named the id, so the job may be stored already
     delivery: Delivery | None = None
     attempt: Attempt | None = None
     hops_told: int = 0
@@ -89,8 +88,7 @@ def route(state: State, meta: Mapping[str, Any]) -> Steps[Decision]:
 
 def _parcel(job: NewJob) -> _Parcel:
     meta = job.full_meta()
-    given = read_meta(meta)
-    return _Parcel(job, meta, _identified(given), is_repeat=given.federation_id is not None)
+    return _Parcel(job, meta, _identified(read_meta(meta)))
 
 
 def _identified(way: FederationMeta) -> FederationMeta:
@@ -141,16 +139,15 @@ class _Group:
 
     ask: str
     is_via_hub: bool
-    is_dedupe: bool
     parcels: list[_Parcel] = field(default_factory=list)
 
 
 def _grouped(parcels: Sequence[_Parcel]) -> list[_Group]:
-    groups: dict[tuple[str, bool, bool], _Group] = {}
+    groups: dict[tuple[str, bool], _Group] = {}
     for parcel in parcels:
         attempt = parcel.attempt
         if attempt is not None:
-            key = (attempt.ask, attempt.is_via_hub, attempt.is_dedupe or parcel.is_repeat)
+            key = (attempt.ask, attempt.is_via_hub)
             groups.setdefault(key, _Group(*key)).parcels.append(parcel)
     return list(groups.values())
 
@@ -165,7 +162,8 @@ def _call(state: State, group: _Group, headers: Mapping[str, str]) -> Call:
         "POST",
         base if is_one else f"{base}/batch",
         jsonio.dumps(jobs[0] if is_one else {"jobs": jobs}),
-        {**headers, DEDUPE_HEADER: "1"} if group.is_dedupe else headers,
+        # always, not only when repeating: the region has to note the id for that to be seen
+        {**headers, DEDUPE_HEADER: "1"},
     )
 
 
@@ -188,7 +186,7 @@ def _envelope(state: State, parcel: _Parcel, routed_at: str) -> dict[str, Any]:
 def _settle(group: _Group, answer: Answer) -> None:
     for parcel in group.parcels:
         if parcel.delivery is not None:
-            if isinstance(answer, Failure) and answer.reason == BREAKER:
+            if isinstance(answer, Failure) and answer.reason == BREAKER_OPEN:
                 parcel.delivery.refused()
             else:
                 parcel.delivery.settle(answer.report)

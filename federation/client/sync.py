@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any, Self, TypeVar
 
 from federation.client import enqueueing, lookup, operations
@@ -36,13 +37,16 @@ class FederatedClient:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         on_event: OnEvent | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Prepare. `timeout_s` bounds each wait for a region; `on_event` hears of failovers.
+
+        `clock` counts seconds; health, breakers and loads go by it.
 
         Raises FederationConfigError, also for secrets and certificates that are not there.
         """
         self.config = config
-        self._state = State(config, on_event=on_event)
+        self._state = State(config, clock, on_event)
         self._transport = Transport(config.regions, timeout_s=timeout_s, debug=config.debug)
         self._pool: ThreadPoolExecutor | None = None
         self._lock = Lock()

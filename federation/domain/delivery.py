@@ -14,6 +14,7 @@ from federation.domain.meta import GEO_PIN
 from federation.domain.routing import Candidate, Decision
 from jobs.domain.errors import OJSError
 
+BREAKER_OPEN: Final = "circuit breaker open"
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
 CLIENT_ERROR, SERVER_ERROR = 400, 500
@@ -63,7 +64,7 @@ class Attempt:
 
     region: str
     ask: str
-    is_dedupe: bool = False  # send OJS-Federation-Dedupe: 1
+    is_repeat: bool = False  # the region may have the job: OJS-Federation-Dedupe says which one
     redirects: int = 0
     failover_reason: str | None = None  # set from the second region on
 
@@ -144,13 +145,15 @@ class Delivery:
             self.hops.append(Hop(before, candidate.id, str(reason)))
         self._is_repeated = False
         return Attempt(
-            candidate.id, candidate.via or candidate.id, is_dedupe=is_doubtful,
+            candidate.id, candidate.via or candidate.id, is_repeat=is_doubtful,
             redirects=len(self.hops), failover_reason=reason and str(reason),
         )  # fmt: skip
 
     def refused(self) -> None:
         """Note that the breaker let the attempt not pass: the next candidate is due."""
-        self._skip(Report(Fate.NOT_SENT, reason="circuit breaker open"))
+        # the repetition of what may be stored stays in doubt
+        fate = Fate.AMBIGUOUS if self._is_repeated else Fate.NOT_SENT
+        self._skip(Report(fate, reason=BREAKER_OPEN))
 
     def settle(self, report: Report) -> None:
         """Note how the attempt ended."""
@@ -161,7 +164,7 @@ class Delivery:
             self._is_repeated = True
             now = self._current()
             self._now = Attempt(
-                now.region, now.ask, is_dedupe=True,
+                now.region, now.ask, is_repeat=True,
                 redirects=now.redirects, failover_reason=now.failover_reason,
             )  # fmt: skip
         else:
@@ -181,7 +184,11 @@ class Delivery:
         return self._now
 
     def _regions_tried(self) -> set[str]:
-        return {region for region, report in self._tried if report.reason != "circuit breaker open"}
+        return {
+            region
+            for region, report in self._tried
+            if report.fate is not Fate.NOT_SENT or report.reason != BREAKER_OPEN
+        }
 
     def failure(self, retry_in_s: float) -> OJSError:
         """Return the error to answer with when nothing is left. Spec: contract 23 §3."""

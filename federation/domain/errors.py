@@ -18,6 +18,11 @@ class InvalidFederationMeta(Unprocessable):
     hint = "correct the ojs.federation keys of meta"
 
 
+class NotFederated(OJSError):
+    code, status, type = "federation_not_configured", 409, "conflict"
+    hint = "configure the federation: PUT /ojs/v1/admin/federation/config"
+
+
 class RegionRequired(Unprocessable):
     code = "federation_region_required"
     hint = "name the region in meta as ojs.federation.region"

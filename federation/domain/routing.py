@@ -105,7 +105,7 @@ class _Choice:
         self._check_tags([region])
         if probe := self._unknown_on_the_way(region):
             return Decision(GEO_PIN, probe=probe)
-        if reason := self._obstacle(region) or self._hub_obstacle(region):
+        if reason := self._obstacle(region):
             refusal = RegionUnavailable.because(region.id, reason, self._retry_in([region]))
             passed = Candidate(region.id, 0.0, reason)
             return Decision(GEO_PIN, passed_over=(passed,), refusal=refusal)
@@ -127,7 +127,7 @@ class _Choice:
         self._check_tags(self.config.regions)
         if probe := self._to_probe(eligible, strategy):
             return Decision(strategy, probe=probe)
-        obstacles = {one.id: self._obstacle(one) or self._hub_obstacle(one) for one in eligible}
+        obstacles = {one.id: self._obstacle(one) for one in eligible}
         ranked = rank(
             strategy, [one for one in eligible if not obstacles[one.id]], self._view(), self.job
         )
@@ -211,7 +211,7 @@ class _Choice:
 
     def _obstacle(self, region: Region) -> str:
         """Say why a region cannot take the job now; empty when it can."""
-        return self._refused(region) or _ill(self.health[region.id])
+        return self._refused(region) or self._hub_obstacle(region) or _ill(self.health[region.id])
 
     def _hub_obstacle(self, region: Region) -> str:
         """Say why a region cannot be reached. Spec: federation 2.1."""
@@ -223,11 +223,12 @@ class _Choice:
         return "the hub is unavailable" if _ill(self._hub_health()) else ""
 
     def _is_beyond(self, region: Region) -> bool:
-        """Tell whether only the hub leads to a region, or is it."""
-        return self.config.is_spoke and region.id != self.config.local_region
+        """Tell whether only the hub leads to a region."""
+        here = (self.config.local_region, self._hub_id())
+        return self.config.is_spoke and region.id not in here
 
     def _via(self, region: Region) -> str | None:
-        return self._hub_id() if self._is_beyond(region) and region.id != self._hub_id() else None
+        return self._hub_id() if self._is_beyond(region) else None
 
     def _hub_id(self) -> str:
         return self.config.hub.id if self.config.hub is not None else ""

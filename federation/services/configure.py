@@ -18,7 +18,7 @@ from federation import models
 from federation.conf import conf
 from federation.domain.errors import FederationConfigError
 from federation.domain.reading import read_region
-from federation.domain.region import Region
+from federation.domain.region import Region, check_id
 from federation.services import registry
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
@@ -46,7 +46,7 @@ def put_region(
     return find(wanted.id), is_new
 
 
-def set_drain(region_id: str, drain: bool, caller: Caller = SYSTEM) -> models.Region:  # noqa: FBT001
+def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models.Region:
     """Let a region take no new jobs, or take them again. Raises NotFound."""
     verb = "drained" if drain else "undrained"
     with _changing(caller, f"federation.region_{verb}", region_id):
@@ -101,9 +101,18 @@ def put_configuration(given: Mapping[str, Any], caller: Caller = SYSTEM) -> None
     Raises FederationConfigError where it does not fit the regions.
     """
     with _changing(caller, "federation.config_changed", "federation") as data:
-        registry.build({**conf().said, **given}, _regions())
+        _require_sound({**conf().said, **given}, _regions())
         models.FederationConfig.objects.filter(id=1).update(said=dict(given))
         data["config"] = dict(given)
+
+
+def _require_sound(given: dict[str, Any], known: dict[str, Region]) -> None:
+    """Judge the members before what they name, where there is no region yet."""
+    if not known and isinstance(local := given.get("local_region"), str):
+        check_id("local_region", local)
+        registry.build(given, {local: Region(local, "https://unsaid.invalid", is_hub=True)})
+        raise FederationConfigError.field("local_region", "must name registered regions", local)
+    registry.build(given, known)
 
 
 # --- the settings ---------------------------------------------------------------------------------

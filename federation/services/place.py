@@ -102,7 +102,7 @@ def wished(envelope: Mapping[str, Any]) -> Wish:
 def place(wish: Wish, sender: Sender, store: Store) -> Placed:
     """Send a job to the best region, or the next best. Not in a transaction.
 
-    Raises what routing raises: Unsupported, UnknownRegion, RegionUnavailable, NoHealthyRegion; and
+    Raises what routing raises: NotFederated, UnknownRegion, RegionUnavailable, NoHealthyRegion; and
     what this region refuses the job for.
     """
     return _deliver(wish, sender, store, route.decided(wish.meta))

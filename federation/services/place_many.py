@@ -26,7 +26,7 @@ def place_many(
     """Send each job to its best region, all of one region together; returns outcomes by place.
 
     What does not succeed together is sent again by itself, with the same federation id: whatever
-    region has it already says so. Not in a transaction. Raises Unsupported.
+    region has it already says so. Not in a transaction. Raises NotFederated.
     """
     outcomes: dict[int, Outcome] = {}
     local = regions.registry().configured.local_region

@@ -16,12 +16,11 @@ from federation.conf import conf
 from federation.domain.breaker import Breaker, Rules
 from federation.domain.breaker import State as BreakerState
 from federation.domain.config import FederationConfig, HealthCheck
-from federation.domain.errors import FederationConfigError
+from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.health import Health, Load, Status
 from federation.domain.reading import read_config
 from federation.domain.region import Auth, AuthKind, Region
 from jobs.conf import read_anew
-from jobs.domain.errors import Unsupported
 
 logger = logging.getLogger("ojs.federation")
 INTERVALS = 3  # of probes that may be missing before nothing is known of a region
@@ -49,9 +48,9 @@ class Registry:
 
     @property
     def configured(self) -> FederationConfig:
-        """Return the configuration. Raises Unsupported where there is none."""
+        """Return the configuration. Raises NotFederated where there is none."""
         if self.config is None:
-            raise Unsupported(self.problem, details={"extension": "federation"})
+            raise NotFederated(self.problem)
         return self.config
 
     @property

@@ -233,8 +233,9 @@ def _told(answer: Reply) -> str:
 def _took(region: str, revision: int, number: int, *, refused: int = 0) -> None:
     ReplicationPeer.objects.get_or_create(region=region)
     changes = {"failures": 0, "last_error": None} if not refused else {}
+    reached = Value(revision, BigIntegerField())  # as a plain number it would be sent as 32 bits
     ReplicationPeer.objects.filter(region=region).update(
-        cursor=Greatest(F("cursor"), Value(revision, BigIntegerField())), sent=F("sent") + number,
+        cursor=Greatest(F("cursor"), reached), sent=F("sent") + number,
         refused=F("refused") + refused, sent_at=Now(), **changes,
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ _turns = count()  # of this process, for the strategies that take turns
 def decided(job: FederationMeta, excluded: frozenset[str] = frozenset()) -> Decision:
     """Decide, after asking regions that nobody has asked lately. Not in a transaction.
 
-    Raises Unsupported where this server belongs to no federation, and what `decide` raises; what
+    Raises NotFederated where this server belongs to no federation, and what `decide` raises; what
     may be otherwise later is in the decision.
     """
     turn = next(_turns)

@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from federation.domain.breaker import State
 from federation.domain.meta import FEDERATION_ID, PREFIX, made_at
 from federation.models import RegionHealth, RegionLoad
 from federation.services import breakers
@@ -19,9 +20,8 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.models import Job
-from jobs.services.enqueue import enqueue
 from jobs.services.queue_config import configure
-from tests.factories import DraftFactory
+from tests.factories import stored
 from tests.federation.stub import Stub, refusal
 from tests.federation.wire import answer, federate, job, pass_time, place, send, told
 
@@ -212,7 +212,7 @@ def test_fed_3_1_a_full_local_region_passes_jobs_on(eu: Stub) -> None:
 
 def test_draining_region_gets_no_jobs(eu: Stub) -> None:
     federate(eu)
-    set_drain("us", True)
+    set_drain("us", drain=True)
 
     assert place()["federation"]["target_region"] == "eu"
 
@@ -287,7 +287,7 @@ def test_busy_region_is_left_without_counting_a_failure(stubs: Stubs) -> None:
 def test_full_queue_here_passes_a_job_on(eu: Stub) -> None:
     federate(eu)
     configure("default", {"backpressure": {"max_depth": 1, "strategy": "reject"}})
-    enqueue([DraftFactory(queue="default")], SYSTEM)
+    stored(1, queue="default")
 
     assert place()["federation"]["target_region"] == "eu"
 
@@ -495,13 +495,12 @@ def test_paths_without_ojs_are_aliases(eu: Stub, client: Any) -> None:
 
 
 def test_server_that_belongs_to_no_federation_says_so() -> None:
-    problem = place(422)["error"]
-
-    assert (problem["code"], problem["details"]["extension"]) == ("unsupported", "federation")
+    assert place(409)["error"]["code"] == "federation_not_configured"
     assert answer(send("GET", "federation/regions"))["regions"] == []
     assert answer(send("GET", "federation/health"))["status"] == "unhealthy"
-    assert answer(send("POST", "federation/route", {}), 422)["error"]["code"] == "unsupported"
-    assert batch(job(), status=422)["error"]["code"] == "unsupported"
+    problem = answer(send("POST", "federation/route", {}), 409)["error"]
+    assert problem["code"] == "federation_not_configured"
+    assert batch(job(), status=409)["error"]["code"] == "federation_not_configured"
 
 
 def test_fed_1_1_a_plain_enqueue_never_routes_and_keeps_any_meta(eu: Stub) -> None:
@@ -549,7 +548,7 @@ def test_key_places_jobs_in_its_queues_alone(new_key: Any, eu: Stub) -> None:
 
 def test_breaker_that_was_opened_by_hand_stays_open(eu: Stub) -> None:
     federate(eu)
-    breakers.force("eu", breakers.State.OPEN, SYSTEM)
+    breakers.force("eu", State.OPEN, SYSTEM)
     pass_time("eu", 1000)
 
     assert place(503, region="eu")["error"]["details"]["reason"] == "circuit breaker open"

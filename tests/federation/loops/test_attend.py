@@ -9,10 +9,9 @@ from federation.models import RegionHealth, RegionLoad
 from federation.services.attend import Attendant, Counter, Prober
 from federation.services.configure import put_region
 from jobs.loops import all_loops
-from jobs.services.enqueue import enqueue
 from jobs.services.fold import fold
 from tests.concurrency import until
-from tests.factories import DraftFactory
+from tests.factories import stored
 from tests.federation.stub import Stub
 from tests.federation.wire import answer, federate, pass_time, send
 
@@ -132,7 +131,7 @@ def test_fed_3_2_a_load_of_healthy_regions_is_collected_every_interval(stubs: St
     eu.stats = (200, {"jobs": {"available": 7, "active": 2}})
     ap.health = (503, {})
     federate(eu, ap)
-    enqueue([DraftFactory(), DraftFactory()])
+    stored(2)
     fold()
     settle(Prober())
     RegionHealth.objects.filter(region="us").update(status="healthy")

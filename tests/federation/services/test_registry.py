@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from federation.domain.errors import FederationConfigError
+from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.reading import read_region
 from federation.models import FederationConfig, Region, RegionHealth
 from federation.services.configure import (
@@ -15,7 +15,7 @@ from federation.services.configure import (
     set_drain,
 )
 from federation.services.regions import forget, registry
-from jobs.domain.errors import Conflict, NotFound, Unsupported
+from jobs.domain.errors import Conflict, NotFound
 from jobs.models import Audit
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -36,7 +36,7 @@ def test_server_without_a_configuration_belongs_to_no_federation() -> None:
     found = registry()
 
     assert found.config is None
-    with pytest.raises(Unsupported, match="no federation"):
+    with pytest.raises(NotFederated, match="no federation"):
         _ = found.configured
 
 
@@ -62,7 +62,7 @@ def test_fed_4_1_c_region_has_weight_1_and_no_tags_unless_it_says_so() -> None:
 def test_what_operators_changed_stays_until_the_settings_change(settings: Any) -> None:
     settings.OJS_FEDERATION = {"LOCAL_REGION": "us", "REGIONS": [US, EU]}
     assert apply_settings() == 2
-    set_drain("eu", True)
+    set_drain("eu", drain=True)
 
     assert apply_settings() == 0
     assert registry().regions["eu"].drain
@@ -148,7 +148,7 @@ def test_configuration_that_names_unknown_regions_is_refused() -> None:
 
 def test_changes_are_audited_without_secrets() -> None:
     register(EU)
-    set_drain("eu", True)
+    set_drain("eu", drain=True)
 
     found = list(Audit.objects.order_by("id").values_list("action", "target"))
     assert found == [("federation.region_configured", "eu"), ("federation.region_drained", "eu")]
