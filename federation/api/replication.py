@@ -21,7 +21,13 @@ class Replicate(OJSView):
 
     scopes = {"POST": "ojs:federation:write"}
 
-    @operation("replicateJobs", {200: codec.INGESTED}, body=codec.BATCH, extension=EXTENSION)
+    @operation(
+        "replicateJobs",
+        {200: codec.INGESTED},
+        body=codec.BATCH,
+        refusals=(409,),
+        extension=EXTENSION,
+    )
     def post(self, request: Request) -> Answer:
         """Take in what a peer tells of its jobs: all of the batch, or none of it.
 
@@ -41,7 +47,7 @@ class FederatedJobDetail(OJSView):
         "getFederatedJob",
         {200: codec.COPIES},
         path={"federation_id": ID},
-        refusals=(404,),
+        refusals=(404, 409),
         extension=EXTENSION,
     )
     def get(self, request: Request, federation_id: str) -> Answer:

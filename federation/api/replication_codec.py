@@ -54,8 +54,16 @@ MORE: dict[str, Schema] = {
     "bound_to": maybe({"type": "string", "enum": list(BOUNDS)}),
     "adopts": maybe(ADOPTS),
 }
-REVISION = obj(FACTS, {**MORE, "args": array(ANY), "meta": OBJECT, "envelope": OBJECT})
-BATCH = obj({"jobs": array(REVISION, minItems=1, maxItems=MAX_BATCH)}, {"sent_at": maybe(TIME)})
+REVISION = obj(
+    FACTS,
+    {**MORE, "args": array(ANY), "meta": OBJECT, "envelope": OBJECT},
+    additionalProperties=False,
+)
+BATCH = obj(
+    {"jobs": array(REVISION, minItems=1, maxItems=MAX_BATCH)},
+    {"sent_at": maybe(TIME)},
+    additionalProperties=False,
+)
 INGESTED = obj({name: integer(0) for name in ("accepted", "ignored", "conflicts")})
 COPY = obj(
     {
@@ -108,6 +116,7 @@ ADOPT = obj(
         "force": maybe(BOOLEAN),
         "reason": REASON,
     },
+    additionalProperties=False,
 )
 ADOPTED = obj(
     {

@@ -68,7 +68,7 @@ class Adopted:
 def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
     """Adopt waiting jobs of a region, in slices that are transactions of their own.
 
-    Raises Unsupported, UnknownRegion, InvalidRequest for this region, Conflict for one that is not
+    Raises NotFederated, UnknownRegion, InvalidRequest for this region, Conflict for one that is not
     known to be down.
     """
     _require_dead(order)

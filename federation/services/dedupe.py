@@ -63,12 +63,16 @@ def insisting(caller: Caller) -> Caller:
 
 
 def require_id(draft: JobDraft, caller: Caller) -> None:
-    """Refuse a job whose repeats could not be told. Raises InvalidFederationMeta."""
-    if ASK in caller.asks and not is_id(draft.meta.get(FEDERATION_ID)):
+    """Refuse a job whose repeats could not be told. Raises InvalidFederationMeta.
+
+    A job without a federation id is no federated job, and stored as any other.
+    """
+    named = draft.meta.get(FEDERATION_ID)
+    if ASK in caller.asks and named is not None and not is_id(named):
         raise InvalidFederationMeta.field(
             f"meta.{FEDERATION_ID}",
             "must be a UUIDv7 in lower case, by which repeats are told",
-            draft.meta.get(FEDERATION_ID),
+            named,
         )
 
 

@@ -28,7 +28,7 @@ class Ingested(NamedTuple):
 def ingest(replicas: Sequence[Replica], sent_at: datetime | None, caller: Caller) -> Ingested:
     """Take in a batch of one region's revisions: all of them, or none.
 
-    Harmless when it is repeated, or when batches come in another order. Raises Unsupported,
+    Harmless when it is repeated, or when batches come in another order. Raises NotFederated,
     UnknownRegion, InvalidRequest, TenantMismatch, each with the index of the revision.
     """
     known = required()

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from federation.domain.config import Replication
+from federation.domain.errors import NotFederated
 from federation.domain.region import Region
 from federation.services.regions import registry
-from jobs.domain.errors import Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ def terms() -> Terms | None:
 
 
 def required() -> Terms:
-    """Return what holds. Raises Unsupported where replication is off."""
+    """Return what holds. Raises NotFederated where replication is off."""
     found = terms()
     if found is None:
         registry().configured  # noqa: B018 - says what is wrong with the federation as a whole
-        raise Unsupported("replication is not enabled here", details={"extension": "federation"})
+        raise NotFederated("replication is not enabled here")
     return found

@@ -125,13 +125,19 @@ def test_fed_6_dedupe_header_says_1_or_0(wish: str) -> None:
     assert refused.json()["error"]["details"]["field"] == "OJS-Federation-Dedupe"
 
 
-@pytest.mark.parametrize("named", [None, "x", "01912e4a-7b3c-4def-8a12-abcdef123456", 5])
+@pytest.mark.parametrize("named", ["", "x", "01912e4a-7b3c-4def-8a12-abcdef123456", 5, []])
 def test_fed_6_3_a_job_to_be_told_apart_needs_a_federation_id(named: Any) -> None:
     refused = post("", envelope(named), **DEDUPE)
 
     assert refused.status_code == 422
     assert refused.json()["error"]["details"]["field"] == f"meta.{FEDERATION_ID}"
     assert Row.objects.count() == 0
+
+
+def test_fed_8_a_job_without_a_federation_id_is_stored_as_any_other() -> None:
+    answers = [post("", envelope(None), **DEDUPE) for _ in range(2)]
+
+    assert [one.status_code for one in answers] == [201, 201]
 
 
 def test_fed_6_dedupe_knows_the_repeats_within_a_batch_and_of_others() -> None:
@@ -175,7 +181,7 @@ def test_fed_6_dedupe_bulk_tells_each_repeat_and_forgets_what_it_refuses() -> No
     taken, ids = new_id(), [new_id() for _ in range(3)]
     first = send(ids[0], id=taken)
     sent = [
-        envelope(ids[0]), envelope(ids[1], id=taken), envelope(None), envelope(ids[2]),
+        envelope(ids[0]), envelope(ids[1], id=taken), envelope("x"), envelope(ids[2]),
         envelope(ids[2]),
     ]  # fmt: skip
 

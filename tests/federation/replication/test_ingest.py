@@ -388,7 +388,7 @@ def test_fed_5_1_a_who_does_not_replicate_takes_no_copies(is_federated: bool) ->
     if is_federated:
         federate(enabled=False)
 
-    assert replicate(replica(), status=422)["error"]["code"] == "unsupported"
+    assert replicate(replica(), status=409)["error"]["code"] == "federation_not_configured"
 
 
 def test_fed_6_replication_surrogates_and_nul_are_refused() -> None:

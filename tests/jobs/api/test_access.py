@@ -55,7 +55,7 @@ SCOPES = {
         "getJobHistory", "getEventHistory", "streamEvents", "streamJobEvents", "streamQueueEvents",
         "streamProgress", "listSubscriptions", "getSubscription", "listDeliveries", "getDelivery",
         "getQueueConfig", "listFederationRegions", "routeJob", "getFederationHealth",
-        "listRateLimits", "getRateLimit", "getRateLimitOverride",
+        "getFederatedJob", "listRateLimits", "getRateLimit", "getRateLimitOverride",
         *twice("listCrons", "getCron", "getCronHistory", "getCronUpcoming"),
         "listUniqueJobs", "listMiddleware",
     },
@@ -75,9 +75,9 @@ SCOPES = {
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
-        "listRegions", "getRegion", "getFederationConfig",
+        "listRegions", "getRegion", "getFederationConfig", "getReplication",
     },
-    "ojs:federation:write": {"placeJob", "placeJobs"},
+    "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs"},
     "ojs:webhooks:write": {
         "createSubscription", "patchSubscription", "putSubscription", "deleteSubscription",
         "testSubscription", "rotateSecret", "retryDelivery",
@@ -95,7 +95,7 @@ SCOPES = {
         "deleteSchemaEntryVersion", "deleteSchemaEntryVersionShort",
         "putTenant", "putTenantLimits", "deleteTenant", "suspendTenant", "resumeTenant",
         "releaseTenant", "createRegion", "putRegion", "patchRegion", "deleteRegion", "probeRegion",
-        "setRegionBreaker", "drainRegion", "undrainRegion", "putFederationConfig",
+        "setRegionBreaker", "drainRegion", "undrainRegion", "putFederationConfig", "adoptJobs",
     },
     "ojs:admin:purge": {
         "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",
@@ -104,7 +104,10 @@ SCOPES = {
     },
 }  # fmt: skip
 # say that the server of these tests belongs to no federation
-FEDERATED = {"placeJob", "placeJobs", "routeJob", "putFederationConfig"}
+FEDERATED = {
+    "placeJob", "placeJobs", "routeJob", "putFederationConfig", "getFederatedJob", "replicateJobs",
+    "adoptJobs",
+}  # fmt: skip
 GUARDED = [item for item in OPERATIONS if item.values[1] not in PUBLIC]
 
 

@@ -75,6 +75,8 @@ POST /ojs/v1/admin/federation/regions/{region_id}/probe
 POST /ojs/v1/admin/federation/regions/{region_id}/breaker
 POST /ojs/v1/admin/federation/regions/{region_id}/drain
 POST /ojs/v1/admin/federation/regions/{region_id}/undrain
+POST /ojs/v1/admin/federation/regions/{region_id}/adopt
+GET /ojs/v1/admin/federation/replication
 GET /ojs/v1/admin/federation/config
 PUT /ojs/v1/admin/federation/config
 """
@@ -145,6 +147,7 @@ GET /ojs/v1/schemas/{job_type}/versions/{version}
 GET /ojs/v1/schemas/{job_type}/{version}
 GET /ojs/v1/federation/regions
 GET /ojs/v1/federation/health
+GET /ojs/v1/federation/jobs/{federation_id}
 """
 # endless for who may read them: told apart by what they tell, see test_leaks
 STREAMS = """
@@ -264,6 +267,7 @@ CHANGES: dict[str, list[Any]] = {
     "DELETE /ojs/v1/schemas/{job_type}/{version}": [None],
     "POST /ojs/v1/federation/route": [{"meta": {"tenant_id": "{tenant}"}}],
     "POST /ojs/v1/federation/jobs": [_JOB, {**_JOB, "meta": {"tenant_id": "{tenant}"}}],
+    "POST /ojs/v1/federation/replicate": [{"jobs": [{"tenant_id": "{tenant}"}]}],
     "POST /ojs/v1/federation/jobs/batch": [
         {"jobs": [_JOB]},
         {"jobs": [{**_JOB, "meta": {"tenant_id": "{tenant}"}}]},
