@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bench.federation.convergence import converge, differences, mirror
+from bench.federation.convergence import converge, differences, mirror, wrong_winners
 from bench.federation.rig import Rig
 from bench.federation.survival import client_of, stored, survive
 from federation.client import FederatedClient, NewJob, RegionUnavailable, UnknownRegion
@@ -172,6 +172,7 @@ def test_fed_5_2_all_regions_agree_row_by_row_after_a_partition(rig: Rig) -> Non
     converge(rig, WAIT_S)
 
     for server in rig.servers.values():
+        assert wrong_winners(server) == set()
         for one in first:
             copies = {
                 place: row for place, row in mirror(server).items() if row[1] == one.federation_id
