@@ -59,9 +59,8 @@ class Federation(Extension):
         """
         yield Loop("federation_probe", prober.turn, 500)
         yield Loop("federation_load", counter.turn, 1_000)
-        yield Loop(
-            "federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=capture.BATCH
-        )
+        # says itself when its next turn is due: at once while there is more to tell
+        yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
         yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
 
     def metrics(self, label: Label) -> Iterable[Metric]:

@@ -86,7 +86,7 @@ class RegionAdoption(OJSView):
 
         Pinned jobs stay, and so does what is known without its arguments (`kept` counts them).
         Looks at up to `limit` jobs; `next` is where to go on as `after`, null at the end. A region
-        that is healthy is refused unless `force` is true: its jobs would run twice.
+        that is not known to be down is refused unless `force` is true: its jobs would run twice.
         """
         order = codec.decode_order(region_id, self.optional_body())
         return Answer(codec.encode_adopted(order, adopt(order, self.caller)))

@@ -57,7 +57,7 @@ class Replica:
     priority: int
     attempt: int
     created_at: datetime
-    enqueued_at: datetime  # cut to whole milliseconds
+    enqueued_at: datetime  # compared without what is below a millisecond
     completed_at: datetime | None  # when it ended, in whatever state
     revision: int
     bound_to: str | None = None  # why no other region may adopt it: one of BOUNDS

@@ -13,9 +13,10 @@ from typing import Any, Final
 from django.db import transaction
 
 from federation import queries
+from federation.domain.breaker import State as BreakerState
 from federation.domain.errors import UnknownRegion
 from federation.domain.health import Status
-from federation.domain.meta import ADOPTED_FROM, ADOPTED_JOB, FAILOVER_REASON
+from federation.domain.meta import ADOPTED_FROM, ADOPTED_JOB, FAILOVER_REASON, REGION
 from federation.queries import Waiting
 from federation.services.dedupe import insisting
 from federation.services.regions import registry
@@ -67,8 +68,8 @@ class Adopted:
 def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
     """Adopt waiting jobs of a region, in slices that are transactions of their own.
 
-    Raises Unsupported, UnknownRegion, InvalidRequest for this region, Conflict for one that is
-    healthy.
+    Raises Unsupported, UnknownRegion, InvalidRequest for this region, Conflict for one that is not
+    known to be down.
     """
     _require_dead(order)
     report = Adopted(next=order.after)
@@ -79,8 +80,6 @@ def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
                 order.region, after=report.next or NOBODY, queue=order.queue, batch=more
             )
             _adopt(found, order, caller, report)
-            if order.dry_run:
-                transaction.set_rollback(False)  # nothing was written, the locks end
         report.looked += len(found)
         report.next = found[-1].job_id if len(found) == more else None
         if report.next is None:
@@ -96,11 +95,12 @@ def _require_dead(order: Order) -> None:
         raise InvalidRequest.field("region", "is this region", order.region)
     if order.region not in registry().regions:
         raise UnknownRegion.named(order.region)
-    status = registry().health[order.region].status
-    if status is Status.HEALTHY and not order.force:
+    health = registry().health[order.region]
+    is_down = health.status is Status.UNHEALTHY or health.breaker is not BreakerState.CLOSED
+    if not (is_down or order.force):
         raise Conflict(
-            f"region '{order.region}' is healthy: its jobs would run twice",
-            details={"region": order.region, "status": str(status), "field": "force"},
+            f"region '{order.region}' is {health.status}: its jobs would run twice",
+            details={"region": order.region, "status": str(health.status), "field": "force"},
         )
 
 
@@ -133,7 +133,13 @@ def _why_not(one: Waiting) -> str | None:
         return BY_BOUND[one.bound_to]
     if one.payload is None:
         return BARE
+    if _payload(one)["meta"].get(REGION) is not None:
+        return PINNED
     return None if one.winner else LOST
+
+
+def _payload(one: Waiting) -> dict[str, Any]:
+    return jsonio.loads_object((one.payload or "{}").encode())
 
 
 def _enqueued(
@@ -148,15 +154,14 @@ def _enqueued(
             outcomes[n] = problem
     asker = insisting(Caller(caller.name, tenant, request_id=caller.request_id))
     stored = enqueue_each(list(drafts.values()), asker)
-    return [
-        outcome if n not in drafts else stored[list(drafts).index(n)]
-        for n, outcome in enumerate(outcomes)
-    ]
+    for n, outcome in zip(drafts, stored, strict=True):
+        outcomes[n] = outcome
+    return outcomes
 
 
 def _envelope(one: Waiting, region: str) -> Mapping[str, Any]:
     """Return the request that makes the job anew. What the client said of it stays as it was."""
-    payload = jsonio.loads_object((one.payload or "{}").encode())
+    payload = _payload(one)
     told = {ADOPTED_FROM: region, ADOPTED_JOB: one.job_id}
     return {
         **payload["envelope"],

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from federation import queries
-from federation.domain.replica import Replica
+from federation.domain.replica import Replica, to_milliseconds
 from federation.models import ReplicationPeer
 from federation.queries import Merged
 from jobs.domain.events import Kind
@@ -42,7 +42,8 @@ def _row(one: Replica, local: str, *, skewed: bool) -> Mapping[str, Any]:
         "origin_region": one.origin_region, "job_id": one.job_id, "tenant": one.tenant,
         "federation_id": one.federation_id, "type": one.type, "queue": one.queue,
         "state": one.state, "priority": one.priority, "attempt": one.attempt,
-        "created_at": one.created_at.isoformat(), "enqueued_at": one.enqueued_at.isoformat(),
+        "created_at": one.created_at.isoformat(),
+        "enqueued_at": to_milliseconds(one.enqueued_at).isoformat(),
         "completed_at": one.completed_at and one.completed_at.isoformat(),
         "revision": one.revision, "bound_to": one.bound_to,
         "adopts_region": one.adopts and one.adopts.region,

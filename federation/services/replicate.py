@@ -24,7 +24,7 @@ from federation.domain.region import Region
 from federation.domain.replica import Adoption, Replica, encode
 from federation.models import ReplicationPeer
 from federation.queries import Outgoing
-from federation.services.capture import capture
+from federation.services.capture import BATCH, capture
 from federation.services.regions import registry
 from federation.services.replication import Terms, terms
 from federation.services.settle import settle_adoptions
@@ -37,6 +37,7 @@ from jobs.queries import now
 logger = logging.getLogger("ojs.federation")
 
 PATH: Final = f"{API}/federation/replicate"
+SOON_S: Final = 0.2  # when a peer that was not waited for is looked after
 PATIENCE_S: Final = 1.0  # how long a turn waits for peers; a slower one is heard in a later turn
 TIMEOUT_S: Final = 20.0
 MAX_PAUSE_S: Final = 30.0  # between attempts at a peer that fails
@@ -50,6 +51,7 @@ class Sending:
 
     future: "Future[Reply | Failure]"
     revisions: list[int]
+    is_full: bool  # more may follow
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ class Replicator:
         self._peers: dict[str, Peer] = {}
         self._pool = ThreadPoolExecutor(64, thread_name_prefix="ojs-replicate")
         self._next = 0.0
+        self._is_behind = False  # the last turn did not come to the end of something
 
     def cache_clear(self) -> None:
         """Ask failing peers again at once, over new connections."""
@@ -98,15 +101,20 @@ class Replicator:
         known = terms()
         if known is None:
             return 0
-        self._next = monotonic() + known.rules.interval_seconds
+        self._is_behind = False
         done = capture(known)
+        self._is_behind = done >= BATCH
         self._meet(known)
         for peer in list(self._peers.values()):
             self._send(peer, known)
         under_way = [one.sending.future for one in self._peers.values() if one.sending]
         wait(under_way, timeout=PATIENCE_S)
         done += sum(self._heard(peer) for peer in self._peers.values())
-        return done + settle_adoptions(known)
+        done += settle_adoptions(known)
+        waits = SOON_S if any(one.sending for one in self._peers.values()) else MAX_PAUSE_S
+        pause = min(waits, known.rules.interval_seconds)
+        self._next = monotonic() + (0.0 if self._is_behind else pause)
+        return done
 
     def _meet(self, known: Terms) -> None:
         """Have a transport for each peer, and none for those that are gone or have changed."""
@@ -131,17 +139,16 @@ class Replicator:
         if peer.sending is not None or is_open or monotonic() < peer.not_before:
             return
         row = ReplicationPeer.objects.filter(region=peer.region.id).first()
-        batch = queries.outgoing(
-            known.local,
-            row.cursor if row else 0,
-            batch=min(peer.most, known.rules.batch),
-            bytes_=BYTES,
-        )
+        most = min(peer.most, known.rules.batch)
+        cursor = row.cursor if row else 0
+        batch = queries.outgoing(known.local, cursor, batch=most, bytes_=BYTES)
         if not batch:
             return
         call = Call(peer.region.id, "POST", PATH, _body(batch, known.local))
         future = self._pool.submit(peer.transport.send, call)
-        peer.sending = Sending(future, [one.revision for one in batch])
+        # about: what is cut short by its size is full, too
+        is_full = len(batch) >= most or any(one.payload for one in batch)
+        peer.sending = Sending(future, [one.revision for one in batch], is_full)
 
     def _heard(self, peer: Peer) -> int:
         """Note what a peer answered, if it did; returns how many revisions are done with."""
@@ -153,6 +160,7 @@ class Replicator:
         if isinstance(answer, Reply) and answer.status == OK:
             peer.failures, peer.most = 0, min(10_000, peer.most * 2)
             _took(peer.region.id, sending.revisions[-1], len(sending.revisions))
+            self._is_behind |= sending.is_full
             return len(sending.revisions)
         return self._refused(peer, sending.revisions, answer)
 
@@ -163,17 +171,20 @@ class Replicator:
         index = _index(answer)
         if index is not None and 0 < index < len(revisions):
             peer.most = index  # those before it
-            return 0
+            self._is_behind = True
+            return 1
         if index is not None or (isinstance(answer, Reply) and answer.status == TOO_LARGE):
             if index is None and len(revisions) > 1:
                 peer.most = len(revisions) // 2
-                return 0
+                self._is_behind = True
+                return 1
             logger.error(
                 "federation.replica_refused",
                 extra={"peer": peer.region.id, "revision": revisions[0], "problem": told},
             )
             _took(peer.region.id, revisions[0], 0, refused=1)
             peer.most = 10_000
+            self._is_behind = True
             return 1
         peer.fail()
         return 0

@@ -1,4 +1,4 @@
-"""A federation of this server, called us, and its peers eu and ap; jobs, and what is told of them."""
+"""A federation of this server, called us, with eu and ap; jobs, and what is told of them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -112,6 +112,8 @@ def test_fed_6_replication_batch_may_have_several_revisions_of_a_job() -> None:
     assert shown(job["federation_id"])["winner"]["revision"] == 9
 
 
+NOBODY = "01912e4a-7b3c-7def-8a12-abcdef123456"
+
 # --- the last writer wins -------------------------------------------------------------------------
 
 

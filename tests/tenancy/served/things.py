@@ -28,7 +28,7 @@ def nothings() -> Names:
         "tenant": "no-tenant", "tenant_id": "no-tenant", "queue": "no-queue", "cron": "no-cron",
         "type": "no.type", "worker_id": "no-worker", "key": "no-key", "job_id": new_id(),
         "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
-        "delivery_id": f"del_{new_id()}", "verb": "quiet", "region_id": "nowhere",
+        "delivery_id": f"del_{new_id()}", "verb": "quiet",
     }  # fmt: skip
 
 
