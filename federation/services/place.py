@@ -118,6 +118,7 @@ def _deliver(wish: Wish, sender: Sender, store: Store, decision: Decision) -> Pl
                 _tell(delivery.hops, wish)
                 if placed.is_success:
                     metrics.observe_routed(placed.target_region, placed.strategy)
+                    route.note_sent(placed.target_region)
                 return placed
         if not delivery.may_go_on:
             break

@@ -63,6 +63,7 @@ def _aims(wishes: Mapping[int, Wish], refused: dict[int, Outcome]) -> dict[str, 
             continue
         if attempt is not None and not attempt.is_via_hub:
             aims.setdefault(attempt.region, {})[n] = attempt, decision.strategy
+            route.note_sent(attempt.region)  # the next jobs are decided before this one is sent
     return aims
 
 

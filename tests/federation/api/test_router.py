@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from federation.domain.breaker import State
-from federation.domain.meta import FEDERATION_ID, PREFIX, made_at
+from federation.domain.meta import FEDERATION_ID, PREFIX
 from federation.models import RegionHealth, RegionLoad
 from federation.services import breakers
 from federation.services.attend import Prober
@@ -78,7 +78,8 @@ def test_fed_2_3_a_and_6_3_a_every_routed_job_has_a_federation_id_of_its_time(eu
 
     federation_id = found["meta"][FEDERATION_ID]
     assert federation_id == found["federation"]["federation_id"]
-    assert abs((made_at(federation_id) - datetime.now(UTC)).total_seconds()) < 60
+    made_at = int(federation_id.replace("-", "")[:12], 16) / 1000
+    assert abs(made_at - datetime.now(UTC).timestamp()) < 60
     assert found["meta"][PREFIX + "source_region"] == "us"
     assert PREFIX + "routed_at" in found["meta"]
 
@@ -200,6 +201,20 @@ def test_fed_3_2_a_and_3_2_c_overflow_takes_the_least_loaded_that_is_not_open(st
 
     assert place(region_affinity="overflow")["federation"]["target_region"] == "eu"
     assert ap.enqueues == 0
+
+
+def test_fed_3_2_overflow_spreads_the_jobs_of_an_interval(eu: Stub) -> None:
+    federate(eu)
+    note_load("us", (0, 0))
+    note_load("eu", (3, 0))
+    forget()
+
+    targets = [place(region_affinity="overflow")["federation"]["target_region"] for _ in range(5)]
+    assert targets[:3] == ["us"] * 3
+    assert "eu" in targets[3:]
+
+    found = batch(*[job(region_affinity="overflow")] * 4, status=201)
+    assert {one["federation"]["target_region"] for one in found["results"]} == {"us", "eu"}
 
 
 def test_fed_3_1_a_full_local_region_passes_jobs_on(eu: Stub) -> None:
