@@ -19,7 +19,8 @@
 -- declared that it handles (null: the request says so itself), p_refuses whether p_routes leaves out
 -- routes that there are; p_prefetches: it holds more jobs
 -- than it runs, and keeps count of them itself; p_terms the version of the terms that all this
--- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`.
+-- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`; p_caller
+-- the tenant that the caller is bound to (null: none), whose a worker is that it is the first to name.
 --
 -- Locks, in this order: the worker (waited for, only while it is put into a pool or where its load
 -- decides), the pool or what else takes turns (exclusive; waited for), what p_awaits names (waited
@@ -32,7 +33,8 @@
 --
 -- Returns the claimed jobs, those of one queue in turn order. A last row with a null id may carry
 -- signals: directive (the worker must not fetch), stale (the terms are others now), bound (the
--- worker is in another pool, or '' in none), declared (it has declared something else), due (waiting
+-- worker is in another pool, or '' in none), declared (it has declared something else), taken (the
+-- worker is of another tenant than the caller), due (waiting
 -- jobs have become due: promote and call again), opens_ms (in how many ms a limit that held jobs
 -- back opens by itself), crowded (lanes whose jobs a limit holds back though they shall not wait, and
 -- how many of each: see on_limit in domain/limits.py), turns (the position of the queue that each
@@ -48,7 +50,7 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     p_prefetches boolean, p_terms bigint, p_awaits bigint, p_turns text, p_strategy smallint,
     p_weights float8[], p_ratio float8, p_rotation_ms bigint, p_is_global boolean,
     p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[],
-    p_declared bigint, p_refuses boolean
+    p_declared bigint, p_refuses boolean, p_caller text
 ) RETURNS TABLE (
     id uuid, type text, queue text, tenant text, lane_id bigint, seq bigint, priority smallint,
     version text, args text, meta text, attributes text, max_attempts int, timeout_ms bigint,
@@ -57,7 +59,7 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     lease_ms bigint, lease_until timestamptz, error text, errors text, retry_delay_ms bigint,
     watched boolean, head_rank smallint, head_vt float8, directive smallint, due boolean,
     opens_ms bigint, crowded jsonb, stale boolean, bound text, turns int[], awaits bigint,
-    declared bigint
+    declared bigint, taken boolean
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -66,6 +68,7 @@ DECLARE
     v_quota int;
     v_standing smallint;
     v_bound text;
+    v_owner text;
     v_declared bigint;
     v_slots int;
     v_takes_turns boolean := p_turns IS NOT NULL AND cardinality(p_queues) > 1;
@@ -158,19 +161,28 @@ BEGIN
 
     IF p_worker IS NOT NULL THEN
         SELECT greatest(w.directive, w.reported), w.pool, w.declared,
-               CASE WHEN p_strategy = 3 OR p_prefetches IS NOT TRUE THEN nullif(w.concurrency, 0) END
-          INTO v_standing, v_bound, v_declared, v_slots
+               CASE WHEN p_strategy = 3 OR p_prefetches IS NOT TRUE THEN nullif(w.concurrency, 0) END,
+               w.tenant
+          INTO v_standing, v_bound, v_declared, v_slots, v_owner
           FROM ojs_worker AS w WHERE w.id = p_worker;
         IF NOT FOUND THEN
-            INSERT INTO ojs_worker (id, pool) VALUES (p_worker, CASE WHEN p_binds THEN p_bound END)
+            INSERT INTO ojs_worker (id, tenant, pool)
+            VALUES (p_worker, p_caller, CASE WHEN p_binds THEN p_bound END)
             ON CONFLICT DO NOTHING;
             GET DIAGNOSTICS v_got = ROW_COUNT;
             IF v_got = 0 THEN
-                SELECT w.pool INTO v_bound FROM ojs_worker AS w WHERE w.id = p_worker;
+                SELECT w.pool, w.tenant INTO v_bound, v_owner
+                  FROM ojs_worker AS w WHERE w.id = p_worker;
             ELSIF p_binds THEN
                 v_bound := p_bound;
             END IF;
-        ELSIF v_standing > 0 THEN
+        END IF;
+        IF v_owner <> p_caller THEN  -- before anything is told of it
+            taken := true;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        IF v_standing > 0 THEN
             directive := v_standing;
             RETURN NEXT;
             RETURN;
@@ -835,7 +847,7 @@ BEGIN
                            CASE i WHEN 0 THEN v_ranks[b.position] ELSE v_rank END,
                            CASE i WHEN 0 THEN v_vts[b.position] ELSE v_vt END,
                            NULL::smallint, NULL::boolean, NULL::bigint, NULL::jsonb, NULL::boolean,
-                           NULL::text, NULL::int[], NULL::bigint, NULL::bigint
+                           NULL::text, NULL::int[], NULL::bigint, NULL::bigint, NULL::boolean
                       FROM b
                      ORDER BY b.tag, b.position;
                     GET DIAGNOSTICS v_got = ROW_COUNT;
