@@ -62,16 +62,22 @@ class TenantSearch(NamedTuple):
     loud: Sequence[str] = ()
     only_loud: bool = False
     by_id: bool = False
-    only: str | None = None
     after_rank: int | None = None
     after_id: str | None = None
 
 
-class TenantPlace(NamedTuple):
-    """A tenant in the list, what it did lately and what all did together."""
+class Listed(NamedTuple):
+    """A tenant's place in the list; 0 is that of all that are neither busy nor loud."""
 
     id: str
     rank: int
+    is_loud: bool
+
+
+class TenantPlace(NamedTuple):
+    """What a tenant did lately and what all did together."""
+
+    id: str
     is_loud: bool
     enqueued: int
     started: int
@@ -79,13 +85,24 @@ class TenantPlace(NamedTuple):
     failed: int  # attempts
     waits_since: datetime | None  # its oldest available job
     is_eligible: bool  # it has jobs to hand out
-    weights: float  # of all tenants that have, together
+    weights: float  # of all tenants that have, together, as of the last survey, as what follows
     all_enqueued: int
     all_started: int
     tenants: int  # that did anything
 
 
-def tenants(wanted: TenantSearch, **bounds: int | str) -> list[TenantPlace]:
-    """List tenants with what they did lately; `bounds` as named in `sql/tenants.sql`."""
+def tenants(wanted: TenantSearch, **bounds: int | str) -> tuple[list[Listed], str | None]:
+    """List tenants; `bounds` as named in `sql/tenants.sql`.
+
+    Beside them the last tenant that was looked at, where there are more than may be.
+    """
     params = {**wanted._asdict(), "loud": list(wanted.loud), **bounds}
-    return [TenantPlace(*row) for row in _rows("tenants", params)]
+    found = _rows("tenants", params)
+    further = next((row[3] for row in found if row[0] is None), None)
+    return [Listed(*row[:3]) for row in found if row[0] is not None], further
+
+
+def tenant_places(tenants: Sequence[str], minutes: int) -> dict[str, TenantPlace]:
+    """Read what tenants did lately, by id."""
+    rows = _rows("tenant_places", {"tenants": list(tenants), "minutes": minutes})
+    return {row[0]: TenantPlace(*row) for row in rows}

@@ -21,10 +21,11 @@ from tenancy.forms import LABELS
 from tenancy.models import Tenant
 from tenancy.services import noise, stats, tenants
 from tenancy.services.tenant_cache import limits_of, terms_of
+from tenancy.services.watch import SURVEY_MINUTES
 
 SIZE = 50
-MINUTES = 5  # that shares and rates are counted over
-LEAST = 100  # jobs in them that make a tenant loud
+LOOKED = 20_000  # tenants that a search walks over for one page
+MINUTES = SURVEY_MINUTES  # that shares and rates are counted over
 MUCH = 0.5  # of all that do
 QUEUES = 100
 PANEL = 5  # loud tenants that stand above the list
@@ -127,14 +128,15 @@ class TenantLine:
     @property
     def got(self) -> float | None:
         """Return its part of all starts; None: there were none."""
+        # all of them are counted every few seconds only
         all_ = self.place.all_started
-        return self.place.started / all_ if all_ else None
+        return min(1.0, self.place.started / all_) if all_ else None
 
     @property
     def due(self) -> float | None:
         """Return the part it is entitled to; None: it has no job to hand out."""
         held = self.place
-        return self.weight / held.weights if held.is_eligible and held.weights else None
+        return min(1.0, self.weight / held.weights) if held.is_eligible and held.weights else None
 
     @property
     def waiting(self) -> int:
@@ -194,8 +196,8 @@ class TenantLine:
         if throttle := self.summary.throttle:
             took = f"{throttle.effective:g} instead of {throttle.original:g}"
             yield f"throttled: {throttle.action} {took}"
-        if held.enqueued > MUCH * held.all_enqueued:
-            yield f"{held.enqueued / held.all_enqueued:.0%} of all new jobs"
+        if held.all_enqueued and held.enqueued > MUCH * held.all_enqueued:
+            yield f"{min(1.0, held.enqueued / held.all_enqueued):.0%} of all new jobs"
         if self.got is not None and self.got > MUCH:
             entitled = "" if self.due is None else f", entitled to {self.due:.0%}"
             yield f"{self.got:.0%} of all starts{entitled}"
@@ -230,38 +232,51 @@ class TenantPage:
 
 def page(wanted: TenantFilter) -> TenantPage:
     """Read a page of the list; a fixed number of statements."""
-    places = _places(wanted.search(noise.loud()), SIZE + 1)
-    last = places[SIZE - 1] if len(places) > SIZE else None
-    following = wanted.link(after=f"{last.rank}~{last.id}") if last else ""
-    return TenantPage(_lines(places[:SIZE]), following)
+    loud = noise.loud()
+    found, further = queries.tenants(
+        wanted.search(loud), default=conf().default, minutes=MINUTES, size=SIZE + 1, looked=LOOKED
+    )
+    following = ""
+    if len(found) > SIZE:
+        following = wanted.link(after=f"{found[SIZE - 1].rank}~{found[SIZE - 1].id}")
+    elif further is not None:
+        following = wanted.link(after=f"0~{further}")
+    return TenantPage(_lines([one.id for one in found[:SIZE]], loud), following)
 
 
 def line_of(tenant_id: str) -> TenantLine:
     """Read one tenant. Raises NotFound."""
     row = tenants.find(tenant_id)
-    return _lines(_places(TenantSearch(only=tenant_id, loud=noise.loud()), 1), [row])[0]
+    return _lines([tenant_id], noise.loud(), [row])[0]
 
 
-def _places(wanted: TenantSearch, size: int) -> list[TenantPlace]:
-    return queries.tenants(wanted, default=conf().default, minutes=MINUTES, least=LEAST, size=size)
-
-
-def _lines(places: list[TenantPlace], rows: Sequence[Tenant] = ()) -> list[TenantLine]:
-    by_id = {row.id: row for row in rows or tenants.named([place.id for place in places])}
-    shown = [place for place in places if place.id in by_id]  # deleted since it was found
-    listed = [by_id[place.id] for place in shown]
+def _lines(
+    ids: Sequence[str], loud: Sequence[str], rows: Sequence[Tenant] = ()
+) -> list[TenantLine]:
+    by_id = {row.id: row for row in rows or tenants.named(ids)}
+    listed = [by_id[one] for one in ids if one in by_id]  # others were deleted since
+    places = queries.tenant_places([row.id for row in listed], MINUTES)
     counted = stats.summaries(listed)
     used = stats.used(listed, counted)
     return [
-        TenantLine(row, place, counted[row.id], _uses(row, used[row.id]))
-        for row, place in zip(listed, shown, strict=True)
+        TenantLine(row, _placed(places[row.id], loud), counted[row.id], _uses(row, used[row.id]))
+        for row in listed
     ]
+
+
+def _placed(place: TenantPlace, loud: Sequence[str]) -> TenantPlace:
+    return place._replace(is_loud=place.is_loud or place.id in loud)
 
 
 def _uses(row: Tenant, used: Mapping[str, tuple[int, int]]) -> list[Use]:
     rate = limits_of(row).max_enqueue_rate
     per = {"max_enqueue_rate": format_duration(rate.period_ms)} if rate else {}
     return [Use(name, most, held, per.get(name, "")) for name, (most, held) in used.items()]
+
+
+def left(tenant_id: str) -> dict[State, int]:
+    """Count the jobs that are left of a tenant that is not there any more, by state."""
+    return stats.summaries([Tenant(id=tenant_id)])[tenant_id].jobs
 
 
 @dataclass(frozen=True, slots=True)

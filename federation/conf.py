@@ -17,6 +17,7 @@ class Conf:
     local_region: str = ""  # which of the regions this server is; empty: as `config` says
     config: Mapping[str, Any] = field(default_factory=dict)  # members as PUT takes them
     regions: tuple[Mapping[str, Any], ...] = ()  # as POST takes them
+    allow_private: bool = False  # regions may be at addresses that are not public
     refresh_ms: int = 1_000  # after this a process reads the registry anew
     dedupe: str = "header"  # jobs by federation id: those that ask for it, `always` or `off`
     dedupe_window_ms: int = 604_800_000  # how long a federation id is remembered

@@ -48,8 +48,8 @@ class Federation(Extension):
         """Name the tables of the router and of replication."""
         return (
             "ojs_federation_health", "ojs_federation_load", "ojs_federation_region",
-            "ojs_federation_config", "ojs_federation_key", "ojs_federation_job",
-            "ojs_federation_position", "ojs_federation_peer",
+            "ojs_federation_config", "ojs_federation_placement", "ojs_federation_key",
+            "ojs_federation_job", "ojs_federation_position", "ojs_federation_peer",
         )  # fmt: skip
 
     def loops(self) -> Iterable[Loop]:

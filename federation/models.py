@@ -142,6 +142,29 @@ class RegionLoad(models.Model):
         return f"{self.region_id} {self.available}+{self.active}"
 
 
+class Placement(models.Model):
+    """Where the router sent a job last whose client named the federation id: a retry goes there.
+
+    Whose it is, is what the caller's key or header says; empty: anybody's.
+    """
+
+    pk = models.CompositePrimaryKey("tenant", "federation_id")
+    tenant = models.TextField()
+    federation_id = models.UUIDField()
+    region = models.TextField()  # named, not referred to: rows outlive it
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_federation_placement"
+        indexes = [
+            # forget: those behind the window
+            models.Index(fields=["at"], name="ojs_federation_placement_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.federation_id} to {self.region}"
+
+
 class FederationKey(models.Model):
     """The job that a federation id became here. Spec: contract 23 §6.
 

@@ -6,7 +6,7 @@ read where they are referred to, each time they are needed, so that one can be c
 
 import os
 import ssl
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Self
@@ -24,6 +24,7 @@ CONNECT_TIMEOUT_S: Final = 5.0
 MAX_CONNECTIONS: Final = 50  # to one region
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 MAX_SECRET: Final = 8_192
+PORTS: Final = {"https": 443, "http": 80}
 MEDIA_TYPE: Final = "application/openjobspec+json"
 HEADERS: Final = {"Accept": MEDIA_TYPE, "Content-Type": MEDIA_TYPE, "OJS-Version": "1.0"}
 # nothing of a request was on its way when these are raised
@@ -31,6 +32,9 @@ NOT_SENT: Final = (
     httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol,
     httpx.ProxyError,
 )  # fmt: skip
+
+
+Resolve = Callable[[str, int], str]  # a host and a port to the address to connect to
 
 
 class Transport:
@@ -42,8 +46,14 @@ class Transport:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         debug: bool = False,
+        resolve: Resolve | None = None,
     ) -> None:
-        """Prepare a connection pool for each region. Raises FederationConfigError."""
+        """Prepare a connection pool for each region. Raises FederationConfigError.
+
+        `resolve` finds the address of a host and may refuse it by FederationConfigError; the
+        connection goes there, so that no second look-up leads elsewhere.
+        """
+        self._resolve = resolve
         self._clients = {
             region.id: httpx.Client(**_settings(region, timeout_s, debug=debug))
             for region in regions
@@ -54,7 +64,10 @@ class Transport:
         client = self._clients[call.region]
         began = monotonic()
         try:
-            with client.stream(**_request(call)) as response:
+            request = _request(call)
+            if self._resolve is not None:
+                request |= _pinned(client.base_url, call, self._resolve)
+            with client.stream(**request) as response:
                 body = bytearray()
                 for chunk in response.iter_bytes():
                     body += chunk
@@ -143,6 +156,22 @@ def _request(call: Call) -> dict[str, Any]:
     if call.timeout_s is not None:
         found["timeout"] = call.timeout_s
     return found
+
+
+def _pinned(base: httpx.URL, call: Call, resolve: Resolve) -> dict[str, Any]:
+    """Return the parts of a request to an address that speaks to the host of the region."""
+    try:
+        address = resolve(base.host, base.port or PORTS[base.scheme])
+    except (OSError, UnicodeError) as problem:
+        raise httpx.ConnectError(str(problem)) from problem
+    whole = httpx.URL(str(base).rstrip("/") + call.path)
+    pinned: dict[str, Any] = {
+        "url": whole.copy_with(host=address),
+        "headers": {**call.headers, "Host": base.netloc.decode()},
+    }
+    if base.scheme == "https":
+        pinned["extensions"] = {"sni_hostname": base.host}  # the certificate must be the name's
+    return pinned
 
 
 class _TooLong(httpx.HTTPError):

@@ -15,6 +15,7 @@ from django.utils.functional import cached_property
 from jobs import models
 from jobs.domain import keys
 from jobs.domain.caller import Caller
+from jobs.domain.claim import POOL_PATTERN
 from jobs.services import api_keys
 
 MANY = 10_000
@@ -210,6 +211,10 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
     job_types = GlobsField(
         required=False, help_text="Globs of job types it may enqueue, by comma; empty: all."
     )
+    pool = forms.RegexField(
+        POOL_PATTERN, required=False, empty_value=None,
+        help_text="Workers that use it are in this pool; empty: in any.",
+    )  # fmt: skip
     tls_subject = forms.CharField(
         required=False, empty_value=None, help_text="Subject of a certificate that stands for it."
     )
@@ -218,7 +223,7 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         model = models.ApiKey
         fields = (
             "name", "scopes", "tenant", "queues_enqueue", "queues_fetch", "job_types",
-            "tls_subject", "expires_at",
+            "pool", "tls_subject", "expires_at",
         )  # fmt: skip
 
 
@@ -276,6 +281,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
                 job_types=tuple(asked["job_types"]),
                 expires_at=asked["expires_at"],
                 tls_subject=asked["tls_subject"],
+                pool=asked["pool"],
             ),
             caller_of(request),
         )

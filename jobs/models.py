@@ -575,6 +575,8 @@ class Worker(models.Model):
     declaration = models.JSONField(null=True)
     declared = models.BigIntegerField(null=True)
     pool = NameField(null=True)
+    # of the caller that registered it, for good; null: anybody's
+    tenant = NameField(null=True)
     started_at = models.DateTimeField(db_default=Now())
     last_heartbeat_at = models.DateTimeField(null=True)  # null: never; only leases guard its jobs
     dead_at = models.DateTimeField(null=True)  # its jobs were taken away; cleared by a heartbeat
@@ -1028,6 +1030,7 @@ class ApiKey(models.Model):
     queues_enqueue = models.JSONField(default=list)  # globs; empty: all
     queues_fetch = models.JSONField(default=list)
     job_types = models.JSONField(default=list)
+    pool = NameField(null=True)  # of workers that use it; null: any
     tls_subject = NameField(null=True)  # of the client certificate that stands for the key
     created_at = models.DateTimeField(db_default=Now())
     created_by = models.TextField(default="")

@@ -210,6 +210,11 @@ def wake(lane_ids: Sequence[int]) -> None:
         cursor.execute("SELECT ojs_wake(%s::bigint[])", [sorted(lane_ids)])
 
 
+def offer(lane_id: int) -> bool:
+    """Offer a lane again that was held; false when it was not."""
+    return bool(_rows("offer", {"id": lane_id}))
+
+
 class Hints(NamedTuple):
     """Lower bounds for one claim; see `sql/functions/claim.sql`."""
 
@@ -383,6 +388,7 @@ class Claimed:
     bound: str | None = None  # the pool the worker is in instead; empty: none
     awaits: int | None = None  # the lock that may have hidden jobs; see Claimer.awaits
     declared: int | None = None  # what the worker has declared instead; 0: nothing
+    is_taken: bool = False  # the worker is of another tenant than the caller
 
 
 class Claimer(NamedTuple):
@@ -390,7 +396,8 @@ class Claimer(NamedTuple):
 
     `prefetches`: its concurrency does not bound the claim, it keeps count by itself. `awaits` is
     what its last claim said: the claim waits for that lock first. `declared` is what the worker is
-    taken to have declared, null: the request says so itself.
+    taken to have declared, null: the request says so itself. `tenant` is the one that the caller is
+    bound to.
     """
 
     worker_id: str | None = None
@@ -400,6 +407,7 @@ class Claimer(NamedTuple):
     prefetches: bool = False
     awaits: int | None = None
     declared: int | None = None
+    tenant: str | None = None
 
 
 def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claimed:
@@ -432,6 +440,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "low_seqs": hints.seqs,
         "declared": by.declared,
         "refuses": plan.refuses,
+        "caller": by.tenant,
     }
     answer = Claimed([], [])
     for row in _hot_rows("claim", params):
@@ -439,7 +448,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
             answer.directive, answer.is_due = row[28] or 0, bool(row[29])
             answer.opens_ms, answer.crowded = row[30], orjson.loads(row[31] or "[]")
             answer.is_stale, answer.bound, answer.awaits = bool(row[32]), row[33], row[35]
-            answer.declared = row[36]
+            answer.declared, answer.is_taken = row[36], bool(row[37])
             if row[34]:
                 answer.jobs = _in_turn(answer.jobs, [plan.queues[at - 1] for at in row[34]])
         else:
@@ -664,7 +673,8 @@ class Beat(NamedTuple):
     extended: list[str]
     cancelled: list[str]
     test_directive: str | None
-    conflict: str | None  # the pool the worker lives in, unlike it says; nothing was done
+    # the pool the worker lives in, or empty; nothing was done: it says another, or is another's
+    conflict: str | None
 
 
 def heartbeat(params: Mapping[str, Any]) -> Beat:
@@ -1085,6 +1095,18 @@ def open_queues(queues: Sequence[str]) -> dict[str, OpenQueue]:
     }
 
 
+def namespaces(after: str, most: int) -> list[str]:
+    """Return the next queues of namespaces, `tenant:queue`, that have a lane to offer."""
+    return [row[0] for row in _rows("namespaces", {"after": after, "most": most})]
+
+
+def namespace_starts(wanted: Mapping[str, tuple[str, str, datetime]]) -> dict[str, datetime]:
+    """Return when a job of a tenant and queue last started since a time, by name."""
+    tenants, queues, since = (list(one) for one in zip(*wanted.values(), strict=True))
+    params = {"names": list(wanted), "tenants": tenants, "queues": queues, "since": since}
+    return dict(_rows("namespace_starts", params))
+
+
 def last_starts(queues: Sequence[str]) -> dict[str, datetime]:
     """Return the last of the starts that are not folded yet."""
     return dict(_rows("last_starts", {"queues": list(queues)}))
@@ -1277,6 +1299,7 @@ class WorkerRow(NamedTuple):
     is_draining: bool
     labels: str | None
     standing: str
+    tenant: str | None
 
 
 def workers(params: Mapping[str, Any]) -> list[WorkerRow]:

@@ -90,7 +90,7 @@ class Tenancy(Extension):
         return known.default if is_own else None
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
-        """Tell whether the job's tenant is suspended."""
+        """Tell whether the job's tenant is suspended, or throttled."""
         return suspension.explain(job.tenant)
 
     def forget(self) -> None:
@@ -99,7 +99,13 @@ class Tenancy(Extension):
 
     def tables(self) -> Sequence[str]:
         """Name the tables of tenants."""
-        return ("ojs_tenant_enqueued", "ojs_tenant_noise", "ojs_tenant_throttle", "ojs_tenant")
+        return (
+            "ojs_tenant_enqueued",
+            "ojs_tenant_noise",
+            "ojs_tenant_survey",
+            "ojs_tenant_throttle",
+            "ojs_tenant",
+        )
 
     def configuration(self) -> Sequence[str]:
         """Name the tables that weights are read from."""

@@ -1,5 +1,6 @@
 """Tables of tenants. Verbs live in `services/`."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -98,6 +99,30 @@ class Noise(models.Model):
 
     def __str__(self) -> str:
         return str(self.tenant)
+
+
+class Survey(models.Model):
+    """What all tenants did together lately, and the busiest of them: one row.
+
+    Noted by the loop `noise`, so that pages need not rank all tenants whenever they are read.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    at = models.DateTimeField()
+    tenants = models.BigIntegerField()  # that did anything
+    enqueued = models.BigIntegerField()
+    started = models.BigIntegerField()
+    weights = models.FloatField()  # of all that have jobs to hand out
+    busiest = ArrayField(NameField())  # the busiest first
+    activity = ArrayField(models.BigIntegerField())  # by position: new jobs and starts
+    loud = ArrayField(NameField())  # of the busiest
+
+    class Meta:
+        db_table = "ojs_tenant_survey"
+        verbose_name = verbose_name_plural = "survey of tenants"
+
+    def __str__(self) -> str:
+        return f"{self.tenants} tenants at {self.at}"
 
 
 class Throttle(models.Model):

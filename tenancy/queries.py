@@ -77,6 +77,11 @@ def alone() -> bool:
     return bool(_rows("alone", {})[0][0])
 
 
+def survey(minutes: int, *, least: int, most: int) -> None:
+    """Note what all tenants did lately, and the busiest; parameters as in `sql/survey.sql`."""
+    _rows("survey", {"minutes": minutes, "least": least, "most": most})
+
+
 def samples() -> list[Sample]:
     """Return what each tenant with traffic does, for domain/noise.py."""
     return [Sample(*row) for row in _rows("samples", {})]

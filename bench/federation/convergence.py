@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from bench.federation.rig import Rig, Server, until
+from federation.domain.order import winner
 
 MIRROR = """
 SELECT origin_region, job_id::text, tenant, federation_id::text, type, queue, state, priority,
@@ -17,6 +20,31 @@ Rows = Mapping[tuple[str, str], tuple[Any, ...]]
 def mirror(server: Server) -> Rows:
     """Return what a region knows of the jobs of all, its own too."""
     return {(row[0], row[1]): row[2:] for row in server.rows(MIRROR)}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A row of a mirror, as the rule of the last writer looks at it."""
+
+    origin_region: str
+    job_id: str
+    federation_id: str
+    enqueued_at: datetime
+    revision: int
+    is_winner: bool
+
+
+def wrong_winners(server: Server) -> set[str]:
+    """Return the federation ids for which a region takes another copy than the rule does."""
+    copies: dict[str, list[Known]] = {}
+    for (region, job), row in mirror(server).items():
+        known = Known(region, job, row[1], row[8], row[10], row[11])
+        copies.setdefault(known.federation_id, []).append(known)
+    return {
+        federation_id
+        for federation_id, found in copies.items()
+        if [one for one in found if one.is_winner] != [winner(found)]
+    }
 
 
 def differences(rig: Rig) -> list[str]:

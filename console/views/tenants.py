@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from console.callers import caller_of
 from console.pages import Page
-from console.tenants import MINUTES, TenantFilter, detail, line_of, page
+from console.tenants import MINUTES, TenantFilter, detail, left, line_of, page
 from jobs.domain.errors import NotFound, OJSError
+from jobs.models import Audit
 from jobs.services.audit import done_to
 from tenancy.conf import conf
 from tenancy.domain.tenant import Standing
@@ -50,29 +51,44 @@ class TenantDetail(Page):
     section = "tenants"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the tenant, or that nobody configured it although there may be jobs of it."""
+        """Show the tenant, or what is left of one that was deleted, or that nobody configured."""
         name = _known(kwargs["tenant_id"])
         try:
             line = line_of(name)
         except NotFound:
-            context = self.get_context_data(name=name, title=name)
-            return self.response_class(
-                request, "ojs/console/tenant_undefined.html", context, status=404
-            )
+            return self._undefined(name)
         found = detail(name)
-        may_audit = request.user.has_perm("ojs_jobs.view_audit")
         return self.render_to_response(
             self.get_context_data(
                 line=line,
                 row=line.row,
                 detail=found,
                 chart=found.chart,
-                entries=done_to(name, "tenant", limit=ENTRIES) if may_audit else None,
+                entries=self._entries(name),
                 terms=said(line.row),
                 is_kept=line.row.id == conf().default or line.row.source == "static",
                 minutes=MINUTES,
                 title=name,
             )
+        )
+
+    def _entries(self, name: str) -> list[Audit] | None:
+        may_audit = self.request.user.has_perm("ojs_jobs.view_audit")
+        return done_to(name, "tenant", limit=ENTRIES) if may_audit else None
+
+    def _undefined(self, name: str) -> HttpResponse:
+        entries, jobs = self._entries(name), left(name)
+        latest = entries[0] if entries else None
+        context = self.get_context_data(
+            name=name,
+            title=name,
+            jobs=jobs,
+            has_jobs=any(jobs.values()),
+            entries=entries,
+            deleted=latest if latest and latest.action == "tenant.deleted" else None,
+        )
+        return self.response_class(
+            self.request, "ojs/console/tenant_undefined.html", context, status=404
         )
 
 

@@ -126,6 +126,8 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
         parcel.attempt, parcel.error = None, problem
         return
     parcel.attempt = delivery.next_attempt()
+    if parcel.attempt is not None and not parcel.attempt.is_repeat:
+        state.aimed(parcel.attempt.region)
     if parcel.attempt is None and parcel.result is None and parcel.error is None:
         parcel.error = delivery.failure(state.config.health_check.interval_seconds)
     for hop in delivery.hops[parcel.hops_told :]:

@@ -5,7 +5,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock
 from time import monotonic
@@ -48,6 +48,7 @@ class _Known:
     probed_at: float | None = None
     probed_on: datetime | None = None
     load: Load | None = None
+    sent: int = 0  # jobs since the load was collected
     error: str | None = None
 
 
@@ -79,7 +80,11 @@ class State:
             self._turn += 1
             known = self._known.items()
             health = {region: self._health(one, now) for region, one in known}
-            loads = {region: one.load for region, one in known if one.load is not None}
+            loads = {
+                region: replace(one.load, available=one.load.available + one.sent)
+                for region, one in known
+                if one.load is not None
+            }
             return Snapshot(health, loads, now, self._turn)
 
     def _health(self, known: _Known, now: float) -> Health:
@@ -229,7 +234,15 @@ class State:
         """Note a region's load."""
         now = self._clock()
         with self._lock:
-            self._known[region].load = Load(available, active, now)
+            self._known[region].load, self._known[region].sent = Load(available, active, now), 0
+
+    def aimed(self, region: str) -> None:
+        """Count a job that is about to be sent, until the load is collected again.
+
+        Else all jobs of an interval would go to the region that was the least loaded at its start.
+        """
+        with self._lock:
+            self._known[region].sent += 1
 
     # --- to tell ----------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 Members are called as on the wire, so that an error names what the operator wrote.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
@@ -259,8 +259,3 @@ def _regions(value: object) -> tuple[Region, ...]:
             raise FederationConfigError.field(f"regions[{n}].id", "must be unique", region.id)
         seen.add(region.id)
     return tuple(value)
-
-
-def by_id(regions: Sequence[Region]) -> Mapping[str, Region]:
-    """Return regions by their ids."""
-    return {region.id: region for region in regions}

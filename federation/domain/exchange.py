@@ -8,7 +8,6 @@ from federation.domain.delivery import Fate, Report, answered
 
 API: Final = "/ojs/v1"
 HEALTH: Final = f"{API}/health"
-NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final
 
@@ -135,12 +134,6 @@ def new_federation_id() -> str:
     return new_id()
 
 
-def made_at(federation_id: str) -> datetime:
-    """Return the time, to the millisecond, that a federation id carries."""
-    ms = int(federation_id.replace("-", "")[:12], 16)
-    return datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
-
-
 def stamped(meta: Mapping[str, Any] | None, **keys: str | None) -> dict[str, Any]:
     """Return a meta with keys (without the prefix) added; what the caller set stays.
 
@@ -149,18 +142,3 @@ def stamped(meta: Mapping[str, Any] | None, **keys: str | None) -> dict[str, Any
     added = {PREFIX + key: value for key, value in keys.items() if value is not None}
     given = {key: value for key, value in (meta or {}).items() if value is not None}
     return {**(meta or {}), **added, **{key: given[key] for key in added if key in given}}
-
-
-def may_replicate(meta: Mapping[str, Any] | None) -> bool:
-    """Tell whether a job of this server is told to others: copies never are again.
-
-    Spec: federation 6.3, FED-6.3-e.
-    """
-    found = meta or {}
-    return is_id(found.get(FEDERATION_ID)) and found.get(REPLICATED_FROM) is None
-
-
-def is_pinned(meta: Mapping[str, Any] | None) -> bool:
-    """Tell whether a job must not leave a region. Spec: federation 7.2."""
-    found = meta or {}
-    return found.get(REGION) is not None or found.get(REGION_AFFINITY) == GEO_PIN

@@ -88,6 +88,20 @@ class Migration(migrations.Migration):
                 'db_table': 'ojs_federation_load',
             },
         ),
+        migrations.CreateModel(
+            name='Placement',
+            fields=[
+                ('pk', models.CompositePrimaryKey('tenant', 'federation_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('tenant', models.TextField()),
+                ('federation_id', models.UUIDField()),
+                ('region', models.TextField()),
+                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                'db_table': 'ojs_federation_placement',
+                'indexes': [models.Index(fields=['at'], name='ojs_federation_placement_at')],
+            },
+        ),
         migrations.AddConstraint(
             model_name='region',
             constraint=models.CheckConstraint(condition=models.Q(('weight__gte', 0)), name='ojs_federation_weight'),

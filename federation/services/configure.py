@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -20,6 +21,8 @@ from federation.domain.errors import FederationConfigError
 from federation.domain.reading import read_region
 from federation.domain.region import Region, check_id
 from federation.services import registry
+from federation.services.outbound import ALLOWED_BY, is_refused
+from jobs.domain.address import literal
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.services.audit import audited
@@ -145,7 +148,14 @@ def apply_settings() -> int:
 
 
 def require_reachable(wanted: Region) -> None:
-    """Refuse plain HTTP to another machine. Raises FederationConfigError. Spec: federation 7.1."""
+    """Refuse plain HTTP to another machine, and addresses where no region may be.
+
+    A name is judged by its addresses when a connection is made. Raises FederationConfigError.
+    Spec: federation 7.1.
+    """
+    host = urlsplit(wanted.url).hostname or ""
+    if literal(host) is not None and not wanted.is_loopback and is_refused(host):
+        raise FederationConfigError.field("url", f"must be at a public address: {ALLOWED_BY}")
     if wanted.is_insecure and not (settings.DEBUG or wanted.is_loopback):
         raise FederationConfigError.field(
             "url", "must use https: plain HTTP is for this machine only"

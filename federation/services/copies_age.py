@@ -4,6 +4,7 @@ from typing import Final
 
 from federation import queries
 from federation.conf import conf
+from federation.services import placements
 
 BATCH: Final = 1_000
 
@@ -15,4 +16,5 @@ def forget() -> int:
     """
     chosen = conf()
     keys = queries.forget_keys(chosen.dedupe_window_ms, BATCH)
-    return keys + queries.forget_copies(chosen.copies_retention_ms, BATCH)
+    placed = placements.forget(BATCH)
+    return keys + placed + queries.forget_copies(chosen.copies_retention_ms, BATCH)

@@ -25,7 +25,7 @@ from federation.domain.meta import (
 )
 from federation.domain.region import Region
 from federation.domain.routing import Decision
-from federation.services import breakers, outbound, regions, route
+from federation.services import breakers, outbound, placements, regions, route
 from federation.services.breakers import Verdict
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
@@ -78,6 +78,11 @@ class Wish:
     meta: FederationMeta
     federation_id: str
 
+    @property
+    def may_repeat(self) -> bool:
+        """Tell whether the client could send this job a second time, and it could go elsewhere."""
+        return self.meta.federation_id is not None and self.meta.region is None
+
     def body_for(self, config: FederationConfig, attempt: Attempt) -> dict[str, Any]:
         """Return the envelope as an attempt sends it; what the client said stays."""
         meta = stamped(
@@ -105,7 +110,11 @@ def place(wish: Wish, sender: Sender, store: Store) -> Placed:
     Raises what routing raises: NotFederated, UnknownRegion, RegionUnavailable, NoHealthyRegion; and
     what this region refuses the job for.
     """
-    return _deliver(wish, sender, store, route.decided(wish.meta))
+    decision = route.decided(wish.meta)
+    if wish.may_repeat:
+        known = placements.noted(sender.caller.tenant, [wish.federation_id])
+        decision = placements.preferring(decision, known.get(wish.federation_id))
+    return _deliver(wish, sender, store, decision)
 
 
 def _deliver(wish: Wish, sender: Sender, store: Store, decision: Decision) -> Placed:
@@ -118,6 +127,7 @@ def _deliver(wish: Wish, sender: Sender, store: Store, decision: Decision) -> Pl
                 _tell(delivery.hops, wish)
                 if placed.is_success:
                     metrics.observe_routed(placed.target_region, placed.strategy)
+                    route.note_sent(placed.target_region)
                 return placed
         if not delivery.may_go_on:
             break
@@ -136,6 +146,8 @@ def _attempted(
     config = regions.registry().configured
     envelope = wish.body_for(config, attempt)
     strategy = delivery.decision.strategy
+    if wish.may_repeat:
+        placements.note(sender.caller.tenant, [wish.federation_id], attempt.region)
     if attempt.region == config.local_region:
         stored = _stored_here(store, envelope, delivery)
         if stored is None:

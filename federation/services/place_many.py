@@ -6,7 +6,7 @@ from typing import Any, Final
 from federation.domain.delivery import Attempt, Delivery, Fate
 from federation.domain.exchange import API, Call, Failure, Reply
 from federation.metrics import observe_routed
-from federation.services import breakers, outbound, regions, route
+from federation.services import breakers, outbound, placements, regions, route
 from federation.services.breakers import Verdict
 from federation.services.place import Placed, Sender, Store, Stored, Wish, headers_of, place
 from jobs.domain import jsonio
@@ -30,7 +30,10 @@ def place_many(
     """
     outcomes: dict[int, Outcome] = {}
     local = regions.registry().configured.local_region
-    for region, aimed in _aims(wishes, outcomes).items():
+    tenant = sender.caller.tenant
+    for region, aimed in _aims(wishes, outcomes, tenant).items():
+        ids = [wishes[n].federation_id for n in aimed if wishes[n].may_repeat]
+        placements.note(tenant, ids, region)
         if region == local:
             outcomes |= _stored_here(wishes, aimed, store_many)
             continue
@@ -51,18 +54,25 @@ def _alone(wish: Wish, sender: Sender, store: Store) -> Outcome:
         return problem
 
 
-def _aims(wishes: Mapping[int, Wish], refused: dict[int, Outcome]) -> dict[str, Aimed]:
+def _aims(
+    wishes: Mapping[int, Wish], refused: dict[int, Outcome], tenant: str | None
+) -> dict[str, Aimed]:
     """Return which jobs go to which region first; those that a hub places are left out."""
     aims: dict[str, Aimed] = {}
+    known = placements.noted(
+        tenant, [one.federation_id for one in wishes.values() if one.may_repeat]
+    )
     for n, wish in wishes.items():
         try:
             decision = route.decided(wish.meta)
+            decision = placements.preferring(decision, known.get(wish.federation_id))
             attempt = Delivery(decision, 1).next_attempt()
         except OJSError as problem:
             refused[n] = problem
             continue
         if attempt is not None and not attempt.is_via_hub:
             aims.setdefault(attempt.region, {})[n] = attempt, decision.strategy
+            route.note_sent(attempt.region)  # the next jobs are decided before this one is sent
     return aims
 
 

@@ -6,6 +6,8 @@ counts from then on. A breaker is asked for again right before a call: see `brea
 
 import logging
 
+from django.db import transaction
+
 from federation.services import registry as stored
 from federation.services.configure import apply_settings
 from federation.services.registry import Registry
@@ -19,6 +21,11 @@ class _Settings:
     """Whether this process has applied its settings."""
 
     are_applied = False
+
+    @classmethod
+    def done(cls) -> None:
+        """Have applied them."""
+        cls.are_applied = True
 
     @classmethod
     def cache_clear(cls) -> None:
@@ -36,7 +43,7 @@ def registry() -> Registry:
             apply_settings()
         except OJSError as problem:  # beside regions of operators they may break a rule
             logger.error("federation.settings_refused", extra={"problem": problem.message})  # noqa: TRY400
-        _Settings.are_applied = True
+        transaction.on_commit(_Settings.done, robust=True)  # a rollback takes the regions back
     return stored.latest()
 
 

@@ -1,19 +1,56 @@
 """Decide where a job goes, by what this server knows of the regions. Spec: contract 23 §3."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
+from threading import Lock
+from typing import ClassVar
 
 from federation.domain.breaker import Permit
 from federation.domain.config import FederationConfig
+from federation.domain.health import Load
 from federation.domain.meta import FederationMeta
 from federation.domain.routing import Decision, Snapshot, decide
 from federation.services import breakers, regions
 from federation.services.probe import asked, note
+from jobs.conf import read_anew
 
 ROUNDS = 3  # of probes: hub first, then what lies behind it
 AT_ONCE = 16
 _turns = count()  # of this process, for the strategies that take turns
+
+
+class _Sent:
+    """Jobs that this process sent to regions since these told their load."""
+
+    lock = Lock()
+    by_region: ClassVar[dict[str, tuple[float, int]]] = {}  # the load's time, and how many
+
+    @classmethod
+    def cache_clear(cls) -> None:
+        """Have sent nothing."""
+        cls.by_region.clear()
+
+
+def note_sent(region_id: str) -> None:
+    """Count a job for the load of a region: it may be told again only after an interval."""
+    known = regions.registry().loads.get(region_id)
+    if known is None:
+        return
+    with _Sent.lock:
+        at, number = _Sent.by_region.get(region_id, (0.0, 0))
+        _Sent.by_region[region_id] = known.at, (number + 1 if at == known.at else 1)
+
+
+def _with_sent(loads: Mapping[str, Load]) -> dict[str, Load]:
+    """Return loads as they may be by now, so that not all jobs of an interval go to one region."""
+    found = dict(loads)
+    for region_id, (at, number) in list(_Sent.by_region.items()):
+        load = found.get(region_id)
+        if load is not None and load.at == at:
+            found[region_id] = replace(load, available=load.available + number)
+    return found
 
 
 def decided(job: FederationMeta, excluded: frozenset[str] = frozenset()) -> Decision:
@@ -26,7 +63,7 @@ def decided(job: FederationMeta, excluded: frozenset[str] = frozenset()) -> Deci
     for left in reversed(range(ROUNDS + 1)):
         known = regions.registry()
         config = known.configured
-        snapshot = Snapshot(known.health, known.loads, known.now, turn)
+        snapshot = Snapshot(known.health, _with_sent(known.loads), known.now, turn)
         decision = decide(config, snapshot, job, excluded)
         if not decision.probe or not left:
             break
@@ -50,3 +87,6 @@ def probe_all(ids: Iterable[str], config: FederationConfig) -> None:
     for region_id, verdict in found.items():
         note(region_id, permits[region_id], verdict, config)
     regions.reread()
+
+
+read_anew(_Sent, setting="OJS_FEDERATION")

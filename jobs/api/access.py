@@ -67,6 +67,13 @@ class Principal:
             if not keys.allowed(queue, self.grant.queues_fetch):
                 raise self._denied(f"fetch from queue {queue!r}", queue=queue)
 
+    def pool(self, named: str | None) -> str | None:
+        """Return the pool of a worker that names one, or none. Raises PermissionDenied."""
+        bound = self.grant.pool
+        if bound is not None and named not in {None, bound}:
+            raise self._denied(f"work in pool {named!r}")
+        return named if bound is None else bound
+
     def require_scope(self, scope: str) -> None:
         """Refuse who lacks a scope. Raises PermissionDenied."""
         if scope not in self.grant.scopes:

@@ -129,6 +129,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
         worker_id=worker_id(body),
         visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
         tenant=tenant,
+        bound_to=tenant,
         pool=pool_name(body),
         strategy=strategy,
         weights=weights,
@@ -209,7 +210,7 @@ def decode_nack(body: Mapping[str, Any]) -> Nack:
     return Nack(job_id(body), error, requeue=requeue, worker_id=worker_id(body))
 
 
-def decode_heartbeat(body: Mapping[str, Any]) -> Report:
+def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> Report:
     """Decode BEAT; `active_jobs` may be the ids or their number. Spec: D17."""
     body = _of_worker(body)
     state = "running" if body.get("state") is None else body["state"]
@@ -231,6 +232,7 @@ def decode_heartbeat(body: Mapping[str, Any]) -> Report:
         labels=_labels(body),
         started_at=None if started is None else parse_time(started, "started_at"),
         pool=pool_name(body),
+        tenant=tenant,
         declaration=declaration(body),
     )
 
@@ -247,9 +249,9 @@ def declaration(body: Mapping[str, Any]) -> Declaration | None:
     return extensions.declared(handlers, is_exclusive=exclusive is True)
 
 
-def decode_registration(body: Mapping[str, Any]) -> Report:
+def decode_registration(body: Mapping[str, Any], *, tenant: str | None = None) -> Report:
     """Decode a registration: a heartbeat that also says which job types the worker handles."""
-    report = decode_heartbeat(body)
+    report = decode_heartbeat(body, tenant=tenant)
     handlers = _of_worker(body).get("handlers")
     if handlers is None:
         return report

@@ -15,7 +15,7 @@ from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
 from jobs.services.draining import is_draining
 from jobs.services.health import Health, health, is_migrated, uptime_seconds
-from jobs.services.leave import may_know
+from jobs.services.held import may_know
 from jobs.services.workers import worker_health
 
 BACKEND = obj(

@@ -21,7 +21,7 @@ from jobs.metrics import observe_fetch
 from jobs.queries import Claimed
 from jobs.services.ack import Ack, ack
 from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Standing, heartbeat
+from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.leave import leave
 from jobs.services.nack import Nack, nack
 from jobs.services.show import owned
@@ -42,6 +42,10 @@ class WorkerView(OJSView):
         tenant = self.principal.tenant
         return formed if tenant is None else owned(formed, tenant)
 
+    def of_pool(self, report: Report) -> Report:
+        """Return a report with the pool that the caller's key binds it to, if it does."""
+        return replace(report, pool=self.principal.pool(report.pool))
+
     def known_id(self, job_id: str) -> str:
         """Return a job id that the caller may name. Raises NotFound."""
         if not self.known([job_id]):
@@ -61,6 +65,7 @@ class FetchJobs(WorkerView):
         wanted = codec.decode_fetch(
             {"pool": request.META.get(POOL_HEADER), **body}, tenant=self.principal.tenant
         )
+        wanted = replace(wanted, pool=self.principal.pool(wanted.pool))
         self.principal.require_fetch(split_queue(name)[1] for name in wanted.queues)
         if not wanted.queues and self.principal.grant.queues_fetch:
             wanted = replace(wanted, may_fetch=self.principal.may_fetch)
@@ -222,7 +227,7 @@ class Heartbeat(WorkerView):
     )
     def post(self, request: Request) -> Answer:
         """Note that a worker lives and tell it what to do."""
-        report = codec.decode_heartbeat(self.body())
+        report = self.of_pool(codec.decode_heartbeat(self.body(), tenant=self.principal.tenant))
         if self.principal.tenant is not None:
             report = replace(report, active_ids=tuple(self.known(report.active_ids)))
         return Answer(codec.encode_heartbeat(heartbeat(report)))
@@ -238,7 +243,8 @@ class RegisterWorker(WorkerView):
     )
     def post(self, request: Request) -> Answer:
         """Note a worker, what it is and the pool it belongs to."""
-        heard = heartbeat(codec.decode_registration(self.body()))
+        report = codec.decode_registration(self.body(), tenant=self.principal.tenant)
+        heard = heartbeat(self.of_pool(report))
         return Answer(
             {
                 "ok": True,

@@ -34,6 +34,7 @@ class FetchRequest:
     worker_id: str | None = None
     visibility_ms: int | None = None  # null: the job's, then the server's
     tenant: str | None = None  # null: any
+    bound_to: str | None = None  # the tenant that the caller is bound to, whose its worker is
     pool: str | None = None
     is_declared: bool = True  # the worker named the pool itself; false: it is known from before
     strategy: str | None = None  # how the queues shall take turns, where the server leaves it open
@@ -147,5 +148,10 @@ def split_queue(name: str) -> tuple[str | None, str]:
 
 
 def reduced(configured: float, factor: float) -> float:
-    """Return what a throttle leaves of a weight or a concurrency: at least 1, and never more."""
-    return min(configured, max(1, floor(configured * factor)))
+    """Return what a throttle leaves of a weight: whole numbers, at least 1, while that takes any.
+
+    Else the plain part of it: a tenant that weighs 1, as all do that nobody said anything about,
+    would keep its whole share otherwise.
+    """
+    left = max(1, floor(configured * factor))
+    return left if left < configured else configured * factor

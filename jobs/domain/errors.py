@@ -173,6 +173,11 @@ class PoolConflict(Conflict):
     hint = "a worker belongs to one pool; let it end, or give it another id"
 
 
+class WorkerTaken(Conflict):
+    code = "worker_taken"
+    hint = "names of workers are of the whole deployment; give this one another id"
+
+
 class Duplicate(OJSError):
     code, status, type = "duplicate", 409, "conflict"
     hint = "the job exists already; its id is in details.existing_job_id"

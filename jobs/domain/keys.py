@@ -64,13 +64,14 @@ def expand(names: list[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a principal may do; empty globs allow all, `tenant` None is not bound to one."""
+    """What a principal may do; empty globs allow all, `tenant` or `pool` None: not bound to one."""
 
     scopes: frozenset[str]
     tenant: str | None = None
     queues_enqueue: tuple[str, ...] = ()
     queues_fetch: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
+    pool: str | None = None
 
 
 def allowed(name: str, globs: tuple[str, ...]) -> bool:

@@ -26,9 +26,14 @@ def written(draft: JobDraft) -> Written:
     """Serialize a draft."""
     shown = attributes(draft)
     return Written(
-        jsonio.dumps(draft.args),
-        jsonio.dumps(draft.meta),
-        jsonio.dumps(shown),
+        _kept(draft.args),
+        _kept(draft.meta),
+        _kept(shown),
         shown["timeout_ms"],
         None if draft.version is None else jsonio.dumps(draft.version).decode(),
     )
+
+
+def _kept(value: object) -> bytes:
+    # orjson's bytes keep the buffer they were written in, 4 KiB or more; a batch has thousands
+    return b"%b" % jsonio.dumps(value)

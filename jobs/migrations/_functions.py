@@ -8,7 +8,7 @@ ORDER = (
     "time", "queue_of", "offered", "fresh", "in_force", "make_queues", "loads", "present", "joined",
     "rejoin", "known", "wake", "release", "usage", "room", "unique_hits", "unique_pass", "open",
     "turns", "turn_now", "turn_keys", "turn_keep", "in_order", "claim", "explain", "outlook",
-    "tenant_labels",
+    "tenant_labels", "reduced",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 from jobs.conf import conf
 from jobs.domain import keys
 from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.claim import POOL_PATTERN
 from jobs.models import ApiKey
 from jobs.services.audit import audited, record
 from jobs.services.verified import verify
@@ -98,6 +99,7 @@ def _read(**wanted: str | None) -> Known | None:
         tuple(key.queues_enqueue),
         tuple(key.queues_fetch),
         tuple(key.job_types),
+        key.pool,
     )
     previous = None if key.previous_hash is None else bytes(key.previous_hash)
     return Known(
@@ -129,13 +131,16 @@ class NewKey:
     job_types: tuple[str, ...] = ()
     expires_at: datetime | None = None
     tls_subject: str | None = None
+    pool: str | None = None
 
 
 def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
     """Store a key; returns it and its text, which is shown once.
 
-    Raises ValueError on a scope, and on a subject that another key has.
+    Raises ValueError on a scope, the name of a pool, and on a subject that another key has.
     """
+    if new.pool is not None and not POOL_PATTERN.fullmatch(new.pool):
+        raise ValueError(f"{new.pool!r} is not the name of a pool")
     scopes = sorted(keys.expand(list(new.scopes)))
     if (
         new.tls_subject
@@ -144,7 +149,7 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
         raise ValueError(f"another key has the subject {new.tls_subject!r}")
     text, prefix, secret_hash = keys.make(conf().apikey_hasher)
     with audited(caller, "key.created", keys.shown(prefix)) as data:
-        data.update(name=new.name, scopes=scopes, tenant=new.tenant)
+        data.update(name=new.name, scopes=scopes, tenant=new.tenant, pool=new.pool)
         key = ApiKey.objects.create(
             name=new.name,
             prefix=prefix,
@@ -154,6 +159,7 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
             queues_enqueue=list(new.queues_enqueue),
             queues_fetch=list(new.queues_fetch),
             job_types=list(new.job_types),
+            pool=new.pool,
             expires_at=new.expires_at,
             tls_subject=new.tls_subject or None,
             created_by=caller.name,

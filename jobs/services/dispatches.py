@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs import queries
+from jobs.domain.claim import split_queue
 from jobs.domain.dispatches import OpenQueue, Started
 from jobs.domain.states import CODES, State
-from jobs.models import Dispatch
+from jobs.models import Dispatch, TenantDepth
 
 WATCH = 1  # which turn the lock is for
 AVAILABLE, ACTIVE = CODES[State.AVAILABLE], CODES[State.ACTIVE]
@@ -61,6 +62,33 @@ def open_queues(queues: Collection[str]) -> Mapping[str, OpenQueue]:
 def last_starts(queues: Collection[str]) -> Mapping[str, datetime]:
     """Return when a job of each queue last started, of what was not folded yet."""
     return queries.last_starts(sorted(queues)) if queues else {}
+
+
+def namespaces(after: str, most: int) -> list[str]:
+    """Name the next queues of namespaces, as `tenant:queue`, that seem to have jobs to hand out."""
+    return queries.namespaces(after, most)
+
+
+def namespace_starts(since: Mapping[str, datetime]) -> Mapping[str, datetime]:
+    """Return when a job of each queue of a namespace last started since a time, to the minute.
+
+    Those of which none has are absent.
+    """
+    wanted = {}
+    for name, at in since.items():
+        tenant, queue = split_queue(name)
+        wanted[name] = (tenant or "", queue, at)
+    return queries.namespace_starts(wanted) if wanted else {}
+
+
+def available_in(names: Collection[str]) -> dict[str, int]:
+    """Count the available jobs of queues of namespaces, as of the last fold."""
+    found = dict.fromkeys(names, 0)
+    for name in names:
+        tenant, queue = split_queue(name)
+        rows = TenantDepth.objects.filter(tenant=tenant, queue=queue, state=AVAILABLE)
+        found[name] = max(0, sum(rows.values_list("jobs", flat=True)))
+    return found
 
 
 def full_pools(caps: Mapping[str, int | None], unnamed: str) -> Mapping[str, int]:

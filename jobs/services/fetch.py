@@ -65,6 +65,8 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
         claimed = _try_out(plan, wanted)
         if claimed.is_stale:
             extensions.forget()
+        elif claimed.is_taken:
+            wanted = _nobodys(request)
         elif claimed.declared is not None and request.worker_id is not None:
             wanted = replace(wanted, declaration=bindings.find_declared(request.worker_id))
         elif claimed.bound is None:
@@ -78,6 +80,14 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
             bindings.learn(request.worker_id, claimed.bound)
             wanted = bindings.known(_declared(request))
     raise Conflict("the pools keep changing, try again")
+
+
+def _nobodys(request: FetchRequest) -> FetchRequest:
+    """Return the request as one that names no worker: its id is that of another tenant's.
+
+    The answer is as if that one were not there, and nothing that it does counts for that one.
+    """
+    return _declared(replace(request, worker_id=None))
 
 
 def _declared(request: FetchRequest) -> FetchRequest:
@@ -121,6 +131,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.
         request.prefetches,
         awaits,
         request.declaration.digest if request.is_remembered and request.declaration else None,
+        request.bound_to,
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:

@@ -11,10 +11,11 @@ import orjson
 from jobs import queries
 from jobs.conf import conf
 from jobs.domain.claim import Declaration
-from jobs.domain.errors import PoolConflict
+from jobs.domain.errors import OJSError, PoolConflict, WorkerTaken
 from jobs.domain.events import Kind
 from jobs.services import bindings
 from jobs.services.events import is_excluded
+from jobs.services.held import may_know
 
 
 class Standing(IntEnum):
@@ -42,6 +43,7 @@ class Report:
     labels: Mapping[str, Any] | list[Any] | None = None
     started_at: datetime | None = None
     pool: str | None = None
+    tenant: str | None = None  # that the caller is bound to
     declaration: Declaration | None = None  # null: what it declared before still counts
 
 
@@ -58,7 +60,8 @@ class Answer:
 def heartbeat(report: Report) -> Answer:
     """Note that a worker lives and extend its leases; one statement.
 
-    Raises PoolConflict for a worker that lives in another pool than it says.
+    Raises PoolConflict for a worker that lives in another pool than it says, WorkerTaken for one
+    that is not the caller's.
     """
     is_stopped = report.standing is Standing.TERMINATE and not report.active_jobs
     beat = queries.heartbeat(
@@ -77,6 +80,7 @@ def heartbeat(report: Report) -> Answer:
             "declaration": report.declaration and report.declaration.text,
             "declared": report.declaration and report.declaration.digest,
             "pool": report.pool,
+            "tenant": report.tenant,
             "stopped": is_stopped,
             "with_tests": conf().test_directives,
             "tell_beats": not is_excluded(Kind.WORKER_HEARTBEAT),
@@ -84,10 +88,7 @@ def heartbeat(report: Report) -> Answer:
         }
     )
     if beat.conflict is not None:
-        raise PoolConflict(
-            f"worker {report.worker_id} is in pool {beat.conflict}, not in {report.pool}",
-            details={"worker_id": report.worker_id, "pool": beat.conflict},
-        )
+        raise _refusal(report, beat.conflict)
     if report.pool is not None:
         bindings.learn(report.worker_id, report.pool)
     if report.declaration is not None:
@@ -96,6 +97,19 @@ def heartbeat(report: Report) -> Answer:
     if beat.test_directive:
         standing = Standing[beat.test_directive.upper()]
     return Answer(standing, beat.extended, beat.cancelled, beat.server_time)
+
+
+def _refusal(report: Report, pool: str) -> OJSError:
+    worker_id = report.worker_id
+    if report.pool in {None, pool} or not may_know(worker_id, report.tenant):
+        # no more than that: whose it is, and in which pool, is not for the caller
+        return WorkerTaken(
+            f"worker {worker_id} is another caller's", details={"worker_id": worker_id}
+        )
+    return PoolConflict(
+        f"worker {worker_id} is in pool {pool}, not in {report.pool}",
+        details={"worker_id": worker_id, "pool": pool},
+    )
 
 
 def _json(value: object) -> str | None:

@@ -198,5 +198,12 @@ def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None
 
 
 def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:
-    """Hold lanes back, or offer them again; returns how many there are."""
-    return Lane.objects.filter(id__in=lane_ids).update(paused=paused)
+    """Hold lanes back, or offer them again; returns how many that changes.
+
+    One that is offered again joins the others as an equal, whatever they got meanwhile.
+    """
+    if paused:
+        return Lane.objects.filter(id__in=lane_ids, paused=False).update(paused=True)
+    with transaction.atomic():
+        # one after the other, by id: each joins those that were offered before it
+        return sum(queries.offer(lane) for lane in sorted(set(lane_ids)))

@@ -149,8 +149,10 @@ def _latency(jobs: Mapping[int, int]) -> Latency:
 
 def workers_by_standing(pool: str | None = None) -> dict[str, int]:
     """Return how many workers run, are quiet, will end and fell silent."""
-    params = {"silence_ms": conf().worker_silence_ms, "with_ended": False, "pool": pool}
-    return queries.standings(params)
+    silence_ms = conf().worker_silence_ms
+    return queries.standings(
+        {"silence_ms": silence_ms, "with_ended": False, "pool": pool, "tenant": None}
+    )
 
 
 def jobs_by_label(most: int) -> list[tuple[str, str, int, int]]:

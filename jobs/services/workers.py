@@ -20,6 +20,7 @@ DIRECTIVES = {
     "resume": Standing.RUNNING,
 }
 WorkerRow = queries.WorkerRow
+COUNTED = ("silence_ms", "with_ended", "pool", "tenant")
 SHOWN = 1000  # active jobs of one worker
 SWEEPS = 5  # looks for jobs of a worker that is let go: a claim may be on its way
 
@@ -62,6 +63,7 @@ class WorkerFilter:
 
     standing: str | None = None
     pool: str | None = None
+    tenant: str | None = None
     with_ended: bool = False
 
 
@@ -71,9 +73,9 @@ def workers(wanted: WorkerFilter, *, limit: int, offset: int = 0) -> list[Worker
 
 
 def standings(wanted: WorkerFilter) -> dict[str, int]:
-    """Count the workers of a pool by how they stand, whatever standing is filtered."""
+    """Count the workers of a pool and a tenant by how they stand, whatever standing is filtered."""
     params = _params(wanted)
-    return queries.standings({name: params[name] for name in ("silence_ms", "with_ended", "pool")})
+    return queries.standings({name: params[name] for name in COUNTED})
 
 
 def _params(wanted: WorkerFilter) -> dict[str, object]:
@@ -81,6 +83,7 @@ def _params(wanted: WorkerFilter) -> dict[str, object]:
         "silence_ms": conf().worker_silence_ms,
         "with_ended": wanted.with_ended,
         "pool": wanted.pool,
+        "tenant": wanted.tenant,
         "standing": wanted.standing,
     }
 

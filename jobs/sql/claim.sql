@@ -8,5 +8,5 @@ SELECT * FROM ojs_claim(
     %(turns)s::text, %(strategy)s::smallint, %(weights)s::float8[], %(ratio)s::float8,
     %(rotation_ms)s::bigint, %(is_global)s::boolean,
     %(low_ranks)s::smallint[], %(low_vts)s::float8[], %(low_lanes)s::bigint[],
-    %(low_seqs)s::bigint[], %(declared)s::bigint, %(refuses)s::boolean)
+    %(low_seqs)s::bigint[], %(declared)s::bigint, %(refuses)s::boolean, %(caller)s::text)
  WHERE NOT EXISTS (SELECT 1 FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))

@@ -1,6 +1,8 @@
 -- heartbeat: note that a worker lives, extend the leases it names, tell what was cancelled.
 -- A lease is never shortened; its length is the request's, else the one of the claim.
--- Does nothing but name the pool (`conflict`) when a worker that lives says it is in another one.
+-- Does nothing but name the pool (`conflict`) when a worker that lives says it is in another one, or is
+-- not the caller's: `tenant` is the one that the caller is bound to, null: none. The first one makes it
+-- that tenant's for good. One that is nobody's is anybody's as long as it runs no job of others.
 -- `tell_beats` and `tell_leases`: events of heartbeats, which are off by default for their volume.
 -- Locks: the worker, then its leases in id order.
 WITH before AS (
@@ -8,12 +10,12 @@ WITH before AS (
       FROM ojs_worker AS w WHERE w.id = %(worker_id)s::text
 ), beat AS (
     INSERT INTO ojs_worker AS w (id, reported, is_draining, hostname, pid, queues, concurrency,
-                                 labels, declaration, declared, pool, started_at,
+                                 labels, declaration, declared, pool, tenant, started_at,
                                  last_heartbeat_at, stopped_at)
     VALUES (%(worker_id)s::text, %(reported)s::smallint, %(draining)s::boolean,
             %(hostname)s::text, %(pid)s::bigint, %(queues)s::jsonb, %(concurrency)s::int,
             %(labels)s::jsonb, %(declaration)s::jsonb, %(declared)s::bigint, %(pool)s::text,
-            coalesce(%(started_at)s::timestamptz, now()), now(),
+            %(tenant)s::text, coalesce(%(started_at)s::timestamptz, now()), now(),
             CASE WHEN %(stopped)s::boolean THEN now() END)
     ON CONFLICT (id) DO UPDATE
        SET reported = excluded.reported, is_draining = excluded.is_draining,
@@ -25,8 +27,12 @@ WITH before AS (
            declaration = coalesce(excluded.declaration, w.declaration),
            declared = coalesce(excluded.declared, w.declared),
            started_at = coalesce(%(started_at)s::timestamptz, w.started_at)
-     WHERE excluded.pool IS NULL OR coalesce(w.pool, excluded.pool) = excluded.pool
-        OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL
+     WHERE (excluded.pool IS NULL OR coalesce(w.pool, excluded.pool) = excluded.pool
+            OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL)
+       AND (excluded.tenant IS NULL OR w.tenant = excluded.tenant
+            OR w.tenant IS NULL AND NOT EXISTS (
+                SELECT 1 FROM ojs_lease AS l
+                 WHERE l.worker_id = w.id AND l.tenant <> excluded.tenant))
     RETURNING w.directive
 ), held AS MATERIALIZED (
     SELECT l.id FROM ojs_lease AS l

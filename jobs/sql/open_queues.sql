@@ -1,8 +1,8 @@
 -- open_queues: which queues have a job that a claim by some worker would hand out now, and when one
--- of theirs last started, as of the last fold. A hundred lanes of each are looked at, those of tenants
--- that are kept apart are not: no other queue takes turns from them. A queue that is not there has none.
+-- of theirs last started, as of the last fold. A hundred lanes of each are looked at. Lanes of a
+-- namespace are those of `tenant:queue`, of which no last start is told. A queue that is gone has none.
 SELECT x.queue,
-       coalesce(u.paused_at IS NULL
+       coalesce(u.name IS NOT NULL AND u.paused_at IS NULL
            AND NOT EXISTS (SELECT 1 FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))
            AND (u.limit_id IS NULL
                 OR coalesce((SELECT o.room FROM ojs_limit AS m
@@ -11,13 +11,13 @@ SELECT x.queue,
            AND (SELECT true
                   FROM (SELECT * FROM (
                             SELECT l.id, l.low FROM ojs_lane AS l
-                             WHERE l.queue = u.name
+                             WHERE l.queue = x.queue
                                AND ojs_offered(l.active, l.blocked_by, l.paused)
                              ORDER BY l.queue, l.rank, l.vt LIMIT 100) AS offered
                         UNION ALL
                         SELECT * FROM (
                             SELECT l.id, l.low FROM ojs_lane AS l
-                             WHERE l.queue = u.name AND l.blocked_until <= now() AND NOT l.paused
+                             WHERE l.queue = x.queue AND l.blocked_until <= now() AND NOT l.paused
                              ORDER BY l.queue, l.blocked_until LIMIT 100) AS opened) AS l
                  CROSS JOIN LATERAL (
                        -- behind what is gone, which the index still holds under an old snapshot
@@ -29,4 +29,4 @@ SELECT x.queue,
        (SELECT max(d.last_at) FROM ojs_dispatch AS d WHERE d.queue = x.queue) AS last_at,
        now() AS now
   FROM unnest(%(queues)s::text[]) AS x (queue)
-  LEFT JOIN ojs_queue AS u ON u.name = x.queue
+  LEFT JOIN ojs_queue AS u ON u.name = ojs_queue_of(x.queue)

@@ -8,4 +8,5 @@ SELECT CASE WHEN w.stopped_at IS NOT NULL THEN 'terminate'
   FROM ojs_worker AS w
  WHERE (%(with_ended)s::boolean OR w.stopped_at IS NULL AND w.dead_at IS NULL)
    AND (%(pool)s::text IS NULL OR w.pool = %(pool)s::text)
+   AND (%(tenant)s::text IS NULL OR w.tenant = %(tenant)s::text)
  GROUP BY 1

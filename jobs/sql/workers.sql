@@ -1,5 +1,5 @@
 -- workers: by name, with the number of jobs each holds; those that live unless `with_ended`.
--- `standing` as the wire names it, null: any. The numbers are of all that match `pool`.
+-- `standing` as the wire names it, null: any. The numbers are of all that match `pool` and `tenant`.
 WITH known AS MATERIALIZED (
     SELECT w.*, coalesce(w.last_heartbeat_at
                          < now() - %(silence_ms)s::bigint * interval '1 millisecond', false)
@@ -8,6 +8,7 @@ WITH known AS MATERIALIZED (
      WHERE (%(with_ended)s::boolean OR w.stopped_at IS NULL AND w.dead_at IS NULL)
        AND (%(id)s::text IS NULL OR w.id = %(id)s::text)
        AND (%(pool)s::text IS NULL OR w.pool = %(pool)s::text)
+       AND (%(tenant)s::text IS NULL OR w.tenant = %(tenant)s::text)
 ), named AS MATERIALIZED (
     SELECT k.*, CASE WHEN k.stopped_at IS NOT NULL THEN 'terminate'
                      WHEN k.is_silent OR k.dead_at IS NOT NULL THEN 'stale'
@@ -27,6 +28,6 @@ WITH known AS MATERIALIZED (
 SELECT n.id, n.hostname, n.pid, n.queues::text AS queues, n.concurrency, n.pool, n.reported,
        n.directive, n.started_at, n.last_heartbeat_at, n.dead_at, n.stopped_at,
        coalesce(h.jobs, 0) AS active, n.is_silent,
-       n.is_draining, n.labels::text AS labels, n.standing
+       n.is_draining, n.labels::text AS labels, n.standing, n.tenant
   FROM page AS n LEFT JOIN held AS h ON h.worker_id = n.id
  ORDER BY n.stopped_at IS NOT NULL, n.dead_at IS NOT NULL, n.id

@@ -183,6 +183,7 @@ class Engine:
             count=free,
             worker_id=self.terms.worker_id,
             tenant=self.terms.tenant,
+            bound_to=self.terms.tenant,
             pool=self.terms.pool,
             prefetches=True,  # the window bounds it, and only this thread claims
         )
@@ -358,6 +359,7 @@ class Engine:
             queues=self.terms.queues,
             concurrency=self.terms.concurrency,
             pool=self.terms.pool,
+            tenant=self.terms.tenant,
             declaration=self._declaration,
         )
 
@@ -426,6 +428,8 @@ class Engine:
             heartbeat(self._report(()))
         except Error:
             logger.warning("heartbeat.database", exc_info=True)
+        except OJSError as refused:  # its id is that of another tenant's worker, or in another pool
+            logger.warning("heartbeat.refused", extra={"reason": str(refused)})
 
 
 def _raise_in(thread_id: int) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from jobs.domain.claim import NAMESPACE_END
 from jobs.domain.dispatches import OpenQueue
 from jobs.domain.durations import format_duration
 from jobs.domain.events import Kind
@@ -18,7 +19,7 @@ from jobs.services.tell import Told, tell
 from scheduling.domain.pool import DEFAULT
 from scheduling.domain.starvation import Wait, Watched, watched
 from scheduling.models import Overload, QueueWatch
-from scheduling.services import pool_cache
+from scheduling.services import namespaces, pool_cache
 from scheduling.services.pool_cache import Pools
 
 FRESH_MS = 1_000  # a queue that was served within this needs no row
@@ -30,7 +31,8 @@ def watch() -> int:
 
     1. Note which queues of pools have jobs to hand out, and forget those that have none.
     2. Tell of those where none has started for longer than the pool's rotation interval.
-    3. Tell of pools with waiting jobs that can run no more, each once in QUIET.
+    3. The same for queues of namespaces, some at a time.
+    4. Tell of pools with waiting jobs that can run no more, each once in QUIET.
 
     What is told is noted in the same transaction: once per episode, whatever is killed when.
     Locks: one look at a time (advisory, tried).
@@ -41,7 +43,7 @@ def watch() -> int:
         pools = pool_cache.latest()
         queues = watched(pools.by_name.values())
         seen = dispatches.open_queues(queues)
-        told = [*_starving(queues, seen), *_overloaded(pools, seen)]
+        told = [*_starving(queues, seen), *namespaces.starving(queues), *_overloaded(pools, seen)]
         tell(told)
     return len(told)
 
@@ -87,7 +89,8 @@ def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> l
 
 def _waits(seen: Mapping[str, OpenQueue]) -> dict[str, Wait]:
     """Return what waits now, and store it where that is new, or over."""
-    rows = {row.queue: row for row in QueueWatch.objects.all()}
+    plain = QueueWatch.objects.exclude(queue__contains=NAMESPACE_END)
+    rows = {row.queue: row for row in plain}
     over = [queue for queue in rows if queue not in seen or not seen[queue].is_open]
     if over:
         QueueWatch.objects.filter(queue__in=over).delete()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from math import floor
 from typing import Any, Final
 
 from jobs.domain.claim import reduced
@@ -36,7 +37,10 @@ class Reduction:
 
     def effective(self, configured: float | None) -> float:
         """Return what is left of a value, null: none is configured."""
-        return reduced(self.had if configured is None else configured, self.factor)
+        had = self.had if configured is None else configured
+        if self.action is Action.WEIGHT:
+            return reduced(had, self.factor)
+        return min(had, max(1, floor(had * self.factor)))  # jobs are whole, and one may run
 
 
 @dataclass(frozen=True, slots=True)

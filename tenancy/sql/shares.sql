@@ -11,14 +11,11 @@ WITH eligible AS MATERIALIZED (
     SELECT p.tenant, p.started FROM ojs_tenant_period AS p
      WHERE p.span_s = 60 AND p.at > now() - %(minutes)s::int * interval '1 minute'
 )
-SELECT (SELECT coalesce(sum(CASE WHEN r.factor IS NULL THEN w.weight
-                                 ELSE least(w.weight, greatest(1, floor(w.weight * r.factor)))
-                            END), 0)::float8
+SELECT (SELECT coalesce(sum(ojs_reduced(coalesce(t.fairness_weight, 1), r.factor)), 0)::float8
           FROM eligible AS e
           LEFT JOIN ojs_tenant AS t ON t.id = e.tenant
           LEFT JOIN ojs_tenant_throttle AS r
-                 ON r.tenant_id = e.tenant AND r.hold = 'applied' AND r.action = 'weight'
-         CROSS JOIN LATERAL (SELECT coalesce(t.fairness_weight, 1) AS weight) AS w) AS weights,
+                 ON r.tenant_id = e.tenant AND r.hold = 'applied' AND r.action = 'weight') AS weights,
        EXISTS (SELECT FROM eligible AS e WHERE e.tenant = %(tenant)s::text) AS is_eligible,
        (SELECT coalesce(sum(p.started), 0) FROM period AS p
          WHERE p.tenant = %(tenant)s::text)::bigint AS started,

@@ -17,14 +17,16 @@ from playwright.sync_api import Page, expect
 from console.tenants import SIZE, TenantFilter, page
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Unprocessable
+from jobs.domain.states import State
 from jobs.models import Audit, TenantPeriod
 from jobs.services.fetch import fetch
 from jobs.services.fold import fold
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import Definition, QuotaMode, Rate, Source, Standing, TenantLimits
 from tenancy.domain.throttle import Action, Hold
-from tenancy.models import Tenant, Throttle
+from tenancy.models import Survey, Tenant, Throttle
 from tenancy.services import noise, tenants
+from tenancy.services.watch import survey
 from tests.console.conftest import WAIT_MS
 from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.console.test_pools import act, words
@@ -57,6 +59,7 @@ def did(tenant: str, **counts: int) -> None:
     TenantPeriod.objects.create(
         tenant=tenant, span_s=60, at=minute, queue="default", **{**known, **counts}
     )
+    survey()
 
 
 def listed(console: Client, **query: str) -> list[str]:
@@ -126,6 +129,7 @@ def test_nobody_is_loud_alone_or_with_few_jobs(console: Client) -> None:
     assert "Nobody stands out" in text(console, url("tenants"))
     did("other", enqueued=1)
     TenantPeriod.objects.filter(tenant="only").update(enqueued=99, started=99)
+    survey()
     assert "Nobody stands out" in text(console, url("tenants"))
 
 
@@ -243,6 +247,7 @@ def test_mt_9_2_c_throttled_tenant_is_shown_and_released(console: Client) -> Non
     throttle("blue")
     of("blue")
     of("red")
+    survey()
 
     shown = words(text(console, url("tenants")))
     assert "throttled: weight 2 instead of 10" in shown
@@ -299,6 +304,64 @@ def test_tenant_that_nobody_configured_may_be_made(console: Client) -> None:
     assert console.get(url("tenant_edit", "later")).status_code == 404
     assert console.get("/console/tenants/%3Cscript%3E/").status_code == 404
     assert console.get("/console/tenants/_other/").status_code == 404
+
+
+def test_d_mt_12_a_deleted_tenant_shows_who_did_it_and_what_is_left(
+    console: Client, viewer: User
+) -> None:
+    put("blue")
+    JobFactory.create(
+        meta={"tenant_id": "blue"}, tenant="blue", state=State.COMPLETED, queue="mail"
+    )
+    told = act(console, "tenant-delete", id="blue", reason="they left us")
+    assert "blue" in told
+
+    answer = console.get(url("tenant", "blue"))
+
+    assert answer.status_code == 404
+    shown = words(answer.content.decode())
+    for part in ("blue no such tenant", "1 completed", "by console:operator: they left us",
+                 "Jobs of it keep its id", "tenant.deleted"):  # fmt: skip
+        assert part in shown, part
+    client = Client()
+    client.force_login(viewer)
+    seen = words(client.get(url("tenant", "blue")).content.decode())
+    assert "they left us" not in seen
+    assert "1 completed" in seen
+
+
+def test_a_search_goes_on_behind_the_tenants_that_were_looked_at(
+    store: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.tenants.LOOKED", 100)
+    Tenant.objects.bulk_create(Tenant(id=f"t{n:04}", source=Source.AUTO) for n in range(350))
+    did("t0007", enqueued=9)
+    seen: list[list[str]] = []
+    wanted = TenantFilter(name="7")
+    while True:
+        found = page(wanted)
+        seen.append([line.row.id for line in found.lines])
+        if not found.next:
+            break
+        wanted = TenantFilter.read(dict(parse_qsl(found.next)))
+
+    every = [f"t{n:04}" for n in range(350) if "7" in str(n)]
+    assert seen[0][0] == "t0007"  # the busy one first
+    assert sorted(one for listed in seen for one in listed) == every
+    assert len(seen) == 4
+
+
+def test_the_list_goes_by_the_last_survey_and_not_by_an_old_one(console: Client) -> None:
+    put("a")
+    put("b")
+    did("b", enqueued=900)
+    did("a", enqueued=1)
+    assert listed(console) == ["b", "a", "_default"]
+
+    Survey.objects.update(at=timezone.now() - timedelta(minutes=6))
+
+    assert listed(console) == ["_default", "a", "b"]
+    assert "of all new jobs" not in text(console, url("tenants"))
 
 
 def test_jobs_lead_to_their_tenant(console: Client) -> None:

@@ -49,6 +49,7 @@ class Stub:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body are two packets
 
             def do_GET(self) -> None:
                 stub._answer(self)

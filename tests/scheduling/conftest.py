@@ -14,6 +14,9 @@ from jobs.services.show import show
 from scheduling.api.cron_codec import decode_definition
 from scheduling.models import WITH_NOW, CronEntry
 from scheduling.services.cron_register import register
+from tests.jobs.api.conftest import new_key, with_keys
+
+__all__ = ["new_key", "with_keys"]
 
 ANYBODY = Caller("test")
 NORTH, SOUTH = Caller("north key", "north"), Caller("south key", "south")

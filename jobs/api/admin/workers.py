@@ -54,6 +54,7 @@ MEMBERS: Schema = {
     "pid": maybe(integer(0)),
     "version": maybe(text()),
     "pool": maybe(text()),
+    "tenant_id": maybe(text()),
     "metadata": OBJECT,
     "labels": ANY,
 }
@@ -86,6 +87,7 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
         "pid": worker.pid,
         "version": version if isinstance(version, str) else None,
         "pool": worker.pool,
+        "tenant_id": worker.tenant,
         "metadata": facts,
         "labels": labels,
     }
@@ -102,6 +104,7 @@ class AdminWorkers(ReadView):
         query={
             "state": {"type": "string", "enum": [*STANDINGS, ""]},
             "pool": text(),
+            "tenant": text(),
             **NUMBERED,
         },
         aliases={"/ojs/v1/workers": "listWorkers"},
@@ -110,7 +113,9 @@ class AdminWorkers(ReadView):
         """List workers that live or fell silent lately, by name, and count them by state."""
         window = admin_page(request)
         wanted = service.WorkerFilter(
-            chosen(request, "state", STANDINGS) or None, plain(request, "pool")
+            chosen(request, "state", STANDINGS) or None,
+            plain(request, "pool"),
+            plain(request, "tenant"),
         )
         found = service.workers(wanted, limit=window.limit, offset=window.offset)
         counts = service.standings(wanted)

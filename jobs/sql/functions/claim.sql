@@ -19,7 +19,8 @@
 -- declared that it handles (null: the request says so itself), p_refuses whether p_routes leaves out
 -- routes that there are; p_prefetches: it holds more jobs
 -- than it runs, and keeps count of them itself; p_terms the version of the terms that all this
--- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`.
+-- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`; p_caller
+-- the tenant that the caller is bound to (null: none), whose a worker is that it is the first to name.
 --
 -- Locks, in this order: the worker (waited for, only while it is put into a pool or where its load
 -- decides), the pool or what else takes turns (exclusive; waited for), what p_awaits names (waited
@@ -32,7 +33,8 @@
 --
 -- Returns the claimed jobs, those of one queue in turn order. A last row with a null id may carry
 -- signals: directive (the worker must not fetch), stale (the terms are others now), bound (the
--- worker is in another pool, or '' in none), declared (it has declared something else), due (waiting
+-- worker is in another pool, or '' in none), declared (it has declared something else), taken (the
+-- worker is of another tenant than the caller), due (waiting
 -- jobs have become due: promote and call again), opens_ms (in how many ms a limit that held jobs
 -- back opens by itself), crowded (lanes whose jobs a limit holds back though they shall not wait, and
 -- how many of each: see on_limit in domain/limits.py), turns (the position of the queue that each
@@ -48,7 +50,7 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     p_prefetches boolean, p_terms bigint, p_awaits bigint, p_turns text, p_strategy smallint,
     p_weights float8[], p_ratio float8, p_rotation_ms bigint, p_is_global boolean,
     p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[],
-    p_declared bigint, p_refuses boolean
+    p_declared bigint, p_refuses boolean, p_caller text
 ) RETURNS TABLE (
     id uuid, type text, queue text, tenant text, lane_id bigint, seq bigint, priority smallint,
     version text, args text, meta text, attributes text, max_attempts int, timeout_ms bigint,
@@ -57,7 +59,7 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     lease_ms bigint, lease_until timestamptz, error text, errors text, retry_delay_ms bigint,
     watched boolean, head_rank smallint, head_vt float8, directive smallint, due boolean,
     opens_ms bigint, crowded jsonb, stale boolean, bound text, turns int[], awaits bigint,
-    declared bigint
+    declared bigint, taken boolean
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -66,6 +68,7 @@ DECLARE
     v_quota int;
     v_standing smallint;
     v_bound text;
+    v_owner text;
     v_declared bigint;
     v_slots int;
     v_takes_turns boolean := p_turns IS NOT NULL AND cardinality(p_queues) > 1;
@@ -158,19 +161,28 @@ BEGIN
 
     IF p_worker IS NOT NULL THEN
         SELECT greatest(w.directive, w.reported), w.pool, w.declared,
-               CASE WHEN p_strategy = 3 OR p_prefetches IS NOT TRUE THEN nullif(w.concurrency, 0) END
-          INTO v_standing, v_bound, v_declared, v_slots
+               CASE WHEN p_strategy = 3 OR p_prefetches IS NOT TRUE THEN nullif(w.concurrency, 0) END,
+               w.tenant
+          INTO v_standing, v_bound, v_declared, v_slots, v_owner
           FROM ojs_worker AS w WHERE w.id = p_worker;
         IF NOT FOUND THEN
-            INSERT INTO ojs_worker (id, pool) VALUES (p_worker, CASE WHEN p_binds THEN p_bound END)
+            INSERT INTO ojs_worker (id, tenant, pool)
+            VALUES (p_worker, p_caller, CASE WHEN p_binds THEN p_bound END)
             ON CONFLICT DO NOTHING;
             GET DIAGNOSTICS v_got = ROW_COUNT;
             IF v_got = 0 THEN
-                SELECT w.pool INTO v_bound FROM ojs_worker AS w WHERE w.id = p_worker;
+                SELECT w.pool, w.tenant INTO v_bound, v_owner
+                  FROM ojs_worker AS w WHERE w.id = p_worker;
             ELSIF p_binds THEN
                 v_bound := p_bound;
             END IF;
-        ELSIF v_standing > 0 THEN
+        END IF;
+        IF v_owner <> p_caller THEN  -- before anything is told of it
+            taken := true;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        IF v_standing > 0 THEN
             directive := v_standing;
             RETURN NEXT;
             RETURN;
@@ -323,14 +335,17 @@ BEGIN
                 END IF;
 
                 -- Limits that have opened by themselves since a claim found them reached.
-                FOR r IN SELECT l.ctid AS place FROM ojs_lane AS l
-                          WHERE l.queue = v_home AND l.blocked_until <= v_now
-                          ORDER BY l.queue, l.blocked_until LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED
+                FOR r IN SELECT l.ctid AS place, l.blocked_until AS until FROM ojs_lane AS l
+                          WHERE l.id = ANY (ARRAY(
+                                SELECT m.id FROM ojs_lane AS m
+                                 WHERE m.queue = v_home AND m.blocked_until <= v_now
+                                 ORDER BY m.queue, m.blocked_until LIMIT 100))
+                            FOR NO KEY UPDATE SKIP LOCKED
                 LOOP
+                    v_held := true;  -- by id alone: one that has changed is locked and told of, too
                     UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL,
                                              vt = ojs_rejoin(l)
-                     WHERE l.ctid = r.place;
-                    v_held := true;
+                     WHERE l.ctid = r.place AND r.until <= v_now;
                 END LOOP;
 
                 v_from_rank := -32768;
@@ -464,10 +479,13 @@ BEGIN
                           FROM ojs_in_order(q, v_rank, v_vt,
                                             CASE WHEN p_tenant IS NOT NULL THEN v_near END,
                                             v_barren, p_routes, v_quota, v_hinted, v_now) AS o;
-                        -- Only lanes with limits are locked: those are told by blocking the lane.
+                        -- Only lanes with limits are locked: those are told by blocking the lane. They
+                        -- are locked by id alone, so that what is locked comes back, also changed: it
+                        -- gives nothing then, but whoever holds it does not wait.
                         SELECT array_agg(s.id), array_agg(s.tenant), array_agg(s.limited),
                                array_agg(s.vt), array_agg(s.weight), array_agg(s.low),
-                               array_agg(s.place), array_agg(s.n), count(*), bool_or(s.limited)
+                               array_agg(s.place), array_agg(s.n), count(*),
+                               bool_or(s.place IS NOT NULL)
                           INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places, v_takes,
                                v_lanes, v_capped
                           FROM (SELECT l.id, l.tenant, false AS limited, l.vt, l.weight, l.low,
@@ -476,26 +494,30 @@ BEGIN
                                   JOIN ojs_lane AS l ON l.id = u.lane
                                  WHERE l.limits IS NULL
                                  UNION ALL
-                                SELECT o.*
-                                  FROM (SELECT l.id, l.tenant, true, l.vt, l.weight, l.low, l.ctid, u.n
-                                          FROM unnest(v_near, v_gives) AS u (lane, n)
-                                          JOIN ojs_lane AS l ON l.id = u.lane
-                                         WHERE l.limits IS NOT NULL
-                                           AND ojs_offered(l.active, l.blocked_by, l.paused)
-                                           FOR NO KEY UPDATE OF l SKIP LOCKED) AS o) AS s;
-                        IF v_lanes < cardinality(v_near) AND NOT v_held AND v_capped IS NOT TRUE THEN
-                            -- One that another claim is at work on holds older jobs: wait for it,
-                            -- unless one of those with limits is held already.
-                            PERFORM 1 FROM ojs_lane AS l
-                              WHERE l.id = (SELECT min(u.id) FROM unnest(v_near) AS u (id)
-                                             WHERE v_ids IS NULL OR u.id <> ALL (v_ids))
-                                FOR NO KEY UPDATE;
-                            v_held := true;
-                            CONTINUE;
-                        END IF;
-                        v_barren := v_barren || (SELECT array_agg(u.id) FROM unnest(v_near) AS u (id)
-                                                  WHERE v_ids IS NULL OR u.id <> ALL (v_ids));
+                                SELECT o.id, o.tenant, o.limits IS NOT NULL, o.vt, o.weight, o.low,
+                                       o.place, CASE WHEN ojs_offered(o.active, o.blocked_by, o.paused)
+                                                     THEN u.n ELSE 0 END
+                                  FROM (SELECT l.*, l.ctid AS place FROM ojs_lane AS l
+                                         WHERE l.id = ANY (ARRAY(
+                                               SELECT m.id FROM ojs_lane AS m
+                                                WHERE m.id = ANY (v_near) AND m.limits IS NOT NULL))
+                                           FOR NO KEY UPDATE SKIP LOCKED) AS o
+                                  JOIN unnest(v_near, v_gives) AS u (lane, n) ON u.lane = o.id) AS s;
+                        v_rest := ARRAY(SELECT u.id FROM unnest(v_near) AS u (id)
+                                         WHERE v_ids IS NULL OR u.id <> ALL (v_ids) ORDER BY u.id);
                         v_held := v_held OR v_capped IS TRUE;
+                        IF cardinality(v_rest) > 0 THEN
+                            -- One that another claim is at work on holds older jobs: wait for it, unless
+                            -- something is held already.
+                            IF NOT v_held THEN
+                                PERFORM 1 FROM ojs_lane AS l WHERE l.id = v_rest[1] FOR NO KEY UPDATE;
+                                v_held := true;
+                                CONTINUE;
+                            END IF;
+                            v_awaits := coalesce(v_awaits, -v_rest[1]);
+                            v_barren := v_barren || v_rest;
+                        END IF;
+                        v_rest := NULL;
                     ELSIF v_lanes > 1 OR v_held THEN
                         -- Even if none comes back: a lane whose facts have changed stays locked.
                         v_held := true;
@@ -825,7 +847,7 @@ BEGIN
                            CASE i WHEN 0 THEN v_ranks[b.position] ELSE v_rank END,
                            CASE i WHEN 0 THEN v_vts[b.position] ELSE v_vt END,
                            NULL::smallint, NULL::boolean, NULL::bigint, NULL::jsonb, NULL::boolean,
-                           NULL::text, NULL::int[], NULL::bigint, NULL::bigint
+                           NULL::text, NULL::int[], NULL::bigint, NULL::bigint, NULL::boolean
                       FROM b
                      ORDER BY b.tag, b.position;
                     GET DIAGNOSTICS v_got = ROW_COUNT;
@@ -863,17 +885,17 @@ BEGIN
                                 AND (SELECT true FROM ojs_ready AS z WHERE z.lane_id = u.lane
                                       ORDER BY z.lane_id, z.seq LIMIT 1) IS NULL
                     LOOP
-                        IF pg_try_advisory_xact_lock(20266603, (r.lane % 128)::int)
-                           AND NOT EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = r.lane)
-                        THEN
-                            UPDATE ojs_lane AS l SET active = false
-                              FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
-                                       FOR NO KEY UPDATE SKIP LOCKED) AS s
-                             WHERE l.id = s.id AND l.id = r.lane;
-                            IF FOUND THEN  -- who comes back joins at the present virtual time
-                                DELETE FROM ojs_debt AS t WHERE t.lane_id = r.lane;
-                            END IF;
-                            v_held := true;
+                        -- The look comes in a statement of its own: in that of the lock it would go by
+                        -- a snapshot from before, and miss who has just committed and let go.
+                        CONTINUE WHEN NOT pg_try_advisory_xact_lock(20266603, (r.lane % 128)::int);
+                        v_held := true;
+                        CONTINUE WHEN EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = r.lane);
+                        UPDATE ojs_lane AS l SET active = false
+                          FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
+                                   FOR NO KEY UPDATE SKIP LOCKED) AS s
+                         WHERE l.id = s.id AND l.id = r.lane;
+                        IF FOUND THEN  -- who comes back joins at the present virtual time
+                            DELETE FROM ojs_debt AS t WHERE t.lane_id = r.lane;
                         END IF;
                     END LOOP;
                 END IF;

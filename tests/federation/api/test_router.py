@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from federation.domain.breaker import State
-from federation.domain.meta import FEDERATION_ID, PREFIX, made_at
-from federation.models import RegionHealth, RegionLoad
-from federation.services import breakers
+from federation.domain.meta import FEDERATION_ID, PREFIX
+from federation.models import Placement, RegionHealth, RegionLoad
+from federation.services import breakers, placements
 from federation.services.attend import Prober
 from federation.services.configure import put_region, set_drain
 from federation.services.load import note as note_load
@@ -78,7 +78,8 @@ def test_fed_2_3_a_and_6_3_a_every_routed_job_has_a_federation_id_of_its_time(eu
 
     federation_id = found["meta"][FEDERATION_ID]
     assert federation_id == found["federation"]["federation_id"]
-    assert abs((made_at(federation_id) - datetime.now(UTC)).total_seconds()) < 60
+    made_at = int(federation_id.replace("-", "")[:12], 16) / 1000
+    assert abs(made_at - datetime.now(UTC).timestamp()) < 60
     assert found["meta"][PREFIX + "source_region"] == "us"
     assert PREFIX + "routed_at" in found["meta"]
 
@@ -202,6 +203,20 @@ def test_fed_3_2_a_and_3_2_c_overflow_takes_the_least_loaded_that_is_not_open(st
     assert ap.enqueues == 0
 
 
+def test_fed_3_2_overflow_spreads_the_jobs_of_an_interval(eu: Stub) -> None:
+    federate(eu)
+    note_load("us", (0, 0))
+    note_load("eu", (3, 0))
+    forget()
+
+    targets = [place(region_affinity="overflow")["federation"]["target_region"] for _ in range(5)]
+    assert targets[:3] == ["us"] * 3
+    assert "eu" in targets[3:]
+
+    found = batch(*[job(region_affinity="overflow")] * 4, status=201)
+    assert {one["federation"]["target_region"] for one in found["results"]} == {"us", "eu"}
+
+
 def test_fed_3_1_a_full_local_region_passes_jobs_on(eu: Stub) -> None:
     federate(eu, local={"max_queue_depth": 10})
     RegionLoad.objects.create(region_id="us", available=10, active=0, at=datetime.now(UTC))
@@ -260,6 +275,48 @@ def test_region_that_stays_silent_is_left_and_the_reason_is_told(stubs: Stubs) -
 
     assert found["federation"]["target_region"] == "ap"
     assert found["job"]["meta"][PREFIX + "failover_reason"] == "ambiguous"
+
+
+def test_retry_asks_the_region_that_may_have_the_job_though_another_is_better_now(
+    eu: Stub,
+) -> None:
+    federate(eu)
+    federation_id = new_id()
+    note_load("us", (9, 0))
+    note_load("eu", (0, 0))
+    forget()
+    first = place(federation_id=federation_id, region_affinity="overflow")
+    assert first["federation"]["target_region"] == "eu"
+    note_load("eu", (99, 0))
+    forget()
+
+    again = place(200, federation_id=federation_id, region_affinity="overflow")
+    many = batch(job(federation_id=federation_id, region_affinity="overflow"), status=201)
+
+    assert again["job"]["id"] == first["job"]["id"]
+    assert many["results"][0]["federation"]["target_region"] == "eu"
+    assert (len(eu.jobs), Job.objects.count()) == (1, 0)
+
+
+def test_retry_of_a_job_that_is_here_finds_it_though_this_region_is_full(eu: Stub) -> None:
+    federate(eu, local={"max_queue_depth": 1})
+    federation_id = new_id()
+    first = place(federation_id=federation_id)
+    note_load("us", (5, 0))
+    forget()
+
+    assert place(200, federation_id=federation_id)["id"] == first["id"]
+    assert place(federation_id=new_id())["federation"]["target_region"] == "eu"
+
+
+def test_placements_are_forgotten_behind_the_window(eu: Stub) -> None:
+    federate(eu)
+    place(federation_id=new_id())
+    assert placements.forget(10) == 0
+
+    Placement.objects.update(at=datetime(2020, 1, 1, tzinfo=UTC))
+
+    assert placements.forget(10) == 1
 
 
 def test_refusal_of_a_region_is_an_answer_and_goes_to_the_caller(stubs: Stubs) -> None:

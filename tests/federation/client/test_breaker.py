@@ -1,5 +1,6 @@
 """Health and breakers as the clients keep them. Spec: federation 4; contract 23 §4."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from federation.client import CircuitBreaker, HealthCheck, RegionUnavailable
+from federation.client import (
+    AsyncFederatedClient,
+    CircuitBreaker,
+    FederationConfig,
+    HealthCheck,
+    RegionUnavailable,
+    operations,
+)
 from tests.federation.conftest import Clock, Connect
 from tests.federation.stub import HEALTHY, Stub
 from tests.processes import until
@@ -266,3 +274,56 @@ def test_a_client_can_be_closed_twice_and_started_once(
     client.close()
 
     assert client.regions()[0].status == "healthy"
+
+
+def test_who_is_interrupted_gives_the_one_place_of_a_half_open_breaker_back(
+    stubs: Callable[..., list[Stub]], clock: Clock
+) -> None:
+    (eu,) = stubs("eu")
+    config = FederationConfig("eu", (eu.region(),))
+
+    async def interrupt() -> str:
+        async with AsyncFederatedClient(config, clock=clock) as client:
+            eu.health = ILL
+            for _ in range(5):
+                clock.pass_time(10)
+                await client.probe()
+            clock.pass_time(30)
+            eu.health = HEALTHY
+            eu.is_held.clear()
+            probe = asyncio.create_task(client.probe())
+            before = eu.probes
+            while eu.probes == before:
+                await asyncio.sleep(0.01)
+            probe.cancel()
+            await asyncio.gather(probe, return_exceptions=True)
+            eu.is_held.set()
+            return (await client.enqueue("t", region="eu")).region
+
+    assert asyncio.run(interrupt()) == "eu"
+
+
+def test_a_loop_that_fails_goes_on(
+    stubs: Callable[..., list[Stub]], connect: Connect, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    (us,) = stubs("us")
+    client = connect(us, load_interval_seconds=0.02, clock=monotonic)
+    client.start()
+    collect, failures = operations.collect, list[int]()
+
+    def fail_once(state: Any) -> Any:
+        if not failures:
+            failures.append(1)
+            raise RuntimeError("once")
+        return collect(state)
+
+    monkeypatch.setattr(operations, "collect", fail_once)
+    before = us.asked["GET /ojs/v1/admin/stats"]
+
+    until(lambda: us.asked["GET /ojs/v1/admin/stats"] > before + 1, "more polls")
+    client.close()
+
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [
+        "ojs.federation.loop_failed"
+    ]

@@ -1,5 +1,6 @@
 """Where jobs go, by either client. Spec: federation 1 to 3, 6; contract 23 §1, §3."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from federation.client import (
     Failover,
     FederationConfigError,
     InvalidFederationMeta,
+    NewJob,
     NoHealthyRegion,
     RegionRefused,
     RegionRequired,
@@ -25,11 +27,15 @@ from federation.domain.meta import (
     REPLICATED_FROM,
     ROUTED_AT,
     SOURCE_REGION,
-    made_at,
 )
 from jobs.domain.ids import is_id
 from tests.federation.conftest import Clock, Connect
 from tests.federation.stub import Stub, refusal
+
+
+def made_at(federation_id: str) -> datetime:
+    """Return the time that a UUIDv7 carries."""
+    return datetime.fromtimestamp(int(federation_id.replace("-", "")[:12], 16) / 1000, UTC)
 
 
 def only_job(stub: Stub) -> dict[str, Any]:
@@ -199,6 +205,21 @@ def test_a_weight_divides_the_load_and_none_is_never_chosen(
 
     assert client.enqueue("t", strategy="overflow").region == "eu"
     assert client.enqueue("t", region="ap").region == "ap", "it may be pinned"
+
+
+def test_fed_3_2_jobs_of_one_interval_do_not_all_go_to_one_region(
+    connect: Connect, three: list[Stub], clock: Clock
+) -> None:
+    for stub, available in zip(three, (2, 0, 5), strict=True):
+        stub.stats = (200, {"jobs": {"available": available, "active": 0}})
+    client = connect(*three, load_interval_seconds=10)
+
+    jobs = [NewJob("t", strategy="overflow") for _ in range(11)]
+    first = Counter(one.region for one in client.enqueue_batch(jobs).enqueued)
+    assert first == {"us": 4, "eu": 6, "ap": 1}, "six for each"
+
+    clock.pass_time(10)
+    assert client.enqueue("t", strategy="overflow").region == "eu", "counted anew"
 
 
 def test_loads_are_counted_by_queue_where_the_total_is_not_for_us(

@@ -5,19 +5,16 @@ from typing import Any
 import pytest
 
 from federation.domain.config import FederationConfig
-from federation.domain.errors import FederationConfigError
+from federation.domain.errors import FederationConfigError, InvalidFederationMeta
 from federation.domain.latency import averaged
 from federation.domain.meta import (
     FEDERATION_ID,
     REGION,
-    REPLICATED_FROM,
-    may_replicate,
     read_meta,
     stamped,
 )
 from federation.domain.reading import read_config, read_region
 from federation.domain.region import Region
-from jobs.domain.ids import new_id
 
 US = {"id": "us", "url": "https://us.example"}
 
@@ -91,6 +88,9 @@ def test_other_spellings_are_read_and_the_probe_count_is_not() -> None:
         ({"replication": {"batch": 0}}, "replication.batch"),
         ({"extended_strategies": "yes"}, "extended_strategies"),
         ({"federation_id": "Ü"}, "federation_id"),
+        ({"failover": {"prefer_regions": "us"}}, "failover.prefer_regions"),
+        ({"failover": {"prefer_regions": ["us"] * 300}}, "failover.prefer_regions"),
+        ({"debug": 1}, "debug"),
     ],
 )  # fmt: skip
 def test_a_wrong_member_is_named(members: dict[str, Any], field: str) -> None:
@@ -176,15 +176,6 @@ def test_regions_are_checked(member: dict[str, Any]) -> None:
 # --- meta -----------------------------------------------------------------------------------------
 
 
-def test_fed_6_3_e_copies_are_never_replicated_again() -> None:
-    meta = {FEDERATION_ID: new_id()}
-
-    assert may_replicate(meta)
-    assert not may_replicate({**meta, REPLICATED_FROM: "us"})
-    assert not may_replicate({})
-    assert not may_replicate(None)
-
-
 def test_stamps_leave_what_the_caller_set_but_not_nothing() -> None:
     found = stamped(
         {"a": 1, REGION: None, FEDERATION_ID: "mine"}, federation_id="ours", region="eu"
@@ -200,6 +191,12 @@ def test_stamps_leave_what_the_caller_set_but_not_nothing() -> None:
 def test_weights_are_checked(value: object) -> None:
     with pytest.raises(Exception, match="weights"):
         read_meta({"ojs.federation.weights": value})
+
+
+@pytest.mark.parametrize("value", ["gpu", [1], [""], {"gpu": True}, ["a"] * 65])
+def test_tags_are_checked(value: object) -> None:
+    with pytest.raises(InvalidFederationMeta, match=r"meta\.ojs\.federation\.tags"):
+        read_meta({"ojs.federation.tags": value})
 
 
 @pytest.mark.parametrize("value", [1, [], {}, True])

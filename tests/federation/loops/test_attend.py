@@ -110,7 +110,7 @@ def test_slow_region_holds_nobody_up(stubs: Stubs) -> None:
 
     until(is_ap_known)
     assert health("eu").status == "unknown"
-    assert eu.probes == 1
+    until(lambda: eu.probes == 1)
     eu.is_held.set()
     settle(prober)
     assert health("eu").status == "healthy"

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bench.federation.convergence import converge, differences, mirror
+from bench.federation.convergence import converge, differences, mirror, wrong_winners
 from bench.federation.rig import Rig
 from bench.federation.survival import client_of, stored, survive
 from federation.client import FederatedClient, NewJob, RegionUnavailable, UnknownRegion
@@ -154,6 +154,66 @@ def test_fed_7_2_a_a_job_pinned_to_a_dead_region_is_nowhere(
     assert sum(1 for _ in stored(rig)) == before
 
 
+# --- topology -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hub_spoke(rig: Rig) -> Iterator[None]:
+    """Let eu be the hub for a while."""
+    change(rig, "PATCH", "regions/eu", {"is_hub": True})
+    change(rig, "PUT", "config", {"topology": "hub-spoke"})
+    yield
+    change(rig, "PUT", "config", {})
+    change(rig, "PATCH", "regions/eu", {"is_hub": False})
+
+
+def change(rig: Rig, method: str, path: str, body: Any) -> None:
+    """Tell all regions the same; they use it after the interval in which they read it anew."""
+    for server in rig.servers.values():
+        url = f"{server.url}/ojs/v1/admin/federation/{path}"
+        httpx.request(method, url, json=body, timeout=WAIT_S, trust_env=False).raise_for_status()
+
+
+@pytest.mark.usefixtures("hub_spoke")
+def test_fed_2_1_spokes_go_through_the_hub_and_work_alone_without_it(rig: Rig) -> None:
+    pinned = {"type": "t", "args": [], "queue": "apart", "meta": {REGION: "ap"}}
+    free = {"type": "t", "args": [], "queue": "apart", "meta": {REGION_AFFINITY: "overflow"}}
+    eu, ap = rig.servers["eu"], rig.servers["ap"]
+    rig.ways["us", "ap"].cut()
+    try:
+        # us still sees ap as healthy, but could not send anything there itself
+        answer = post(rig, "us", "federation/jobs", pinned)
+        assert (answer.status_code, answer.json()["federation"]["target_region"]) == (201, "ap")
+        assert ap.get(f"/ojs/v1/jobs/{answer.json()['job']['id']}") is not None
+    finally:
+        rig.ways["us", "ap"].heal()
+
+    eu.kill()
+    try:
+        until(lambda: breaker(rig, "us", "eu")[0] == "unhealthy", "notice of the hub", WAIT_S)
+        refused = post(rig, "us", "federation/jobs", pinned)
+        assert refused.json()["error"]["code"] == "federation_region_unavailable"
+        assert "the hub is unavailable" in refused.json()["error"]["message"]
+        local = post(rig, "us", "federation/jobs", free)
+        assert (local.status_code, local.json()["federation"]["target_region"]) == (201, "us")
+        run_one(rig, "us", local.json()["job"]["id"])
+    finally:
+        eu.start()
+        eu.wait()
+
+
+def run_one(rig: Rig, region: str, job: str) -> None:
+    """Take jobs as a worker until `job` comes, and end it."""
+    worker = {"queues": ["apart"], "worker_id": "hub-is-gone", "count": 100}
+
+    def is_taken() -> bool:
+        jobs = post(rig, region, "workers/fetch", worker).json()["jobs"]
+        return job in [one["id"] for one in jobs]
+
+    until(is_taken, "the job", WAIT_S)
+    assert post(rig, region, "workers/ack", {"job_id": job, "result": {}}).status_code == 200
+
+
 # --- partition ------------------------------------------------------------------------------------
 
 
@@ -166,12 +226,13 @@ def test_fed_5_2_all_regions_agree_row_by_row_after_a_partition(rig: Rig) -> Non
             for one in first:
                 theirs.enqueue("split", queue="apart", region="eu", federation_id=one.federation_id)
             ours.cancel(first[0].job_id, "us")
-            assert differences(rig), "they cannot know of one another"
+            until(lambda: bool(differences(rig)), "views that differ", WAIT_S)
         finally:
             rig.heal("us")
     converge(rig, WAIT_S)
 
     for server in rig.servers.values():
+        assert wrong_winners(server) == set()
         for one in first:
             copies = {
                 place: row for place, row in mirror(server).items() if row[1] == one.federation_id

@@ -166,7 +166,7 @@ def test_31_5_keys_made_rotated_and_revoked_in_the_admin_are_recorded(user: User
         ("admin:ada", f"key.{verb}", shown, "success") for verb in ("created", "rotated", "revoked")
     ]
     assert Audit.objects.order_by("id")[0].data == {
-        "name": "ci", "scopes": ["ojs:data:enqueue"], "tenant": None,
+        "name": "ci", "scopes": ["ojs:data:enqueue"], "tenant": None, "pool": None,
     }  # fmt: skip
     ApiKey.objects.all().delete()
 

@@ -86,6 +86,7 @@ BEYOND_SCHEMAS = {
     "must not contain credentials",
     "must have neither a query nor a fragment",
     "must not be a link-local, multicast or unspecified address",
+    "must be at a public address: see OJS_FEDERATION_ALLOW_PRIVATE",
     "must be at most 64 texts of 1 to 64 characters",  # that can be printed
     "is required with kind 'bearer'",
     "must be 'bearer' with a token",

@@ -41,13 +41,15 @@ def test_every_limit_is_stored(manage: Manage) -> None:
     manage(
         "createapikey", "ci", "--scopes", "ojs:data:enqueue, worker", "--tenant", "north",
         "--queues-enqueue", "mail,billing-*", "--queues-fetch", "mail", "--job-types", "mail.*",
-        "--expires-in", "P90D",
+        "--expires-in", "P90D", "--pool", "fast",
     )  # fmt: skip
 
     stored = ApiKey.objects.get()
     assert stored.scopes == ["ojs:data:enqueue", "ojs:data:fetch"]
     assert (stored.tenant, stored.queues_enqueue) == ("north", ["mail", "billing-*"])
     assert (stored.queues_fetch, stored.job_types) == (["mail"], ["mail.*"])
+    assert stored.pool == "fast"
+    assert "pool fast" in manage("createapikey", "--list")
     assert stored.expires_at is not None
     days = stored.expires_at - timezone.now()
     assert timedelta(days=89) < days <= timedelta(days=90)
@@ -57,6 +59,7 @@ def test_every_limit_is_stored(manage: Manage) -> None:
     ("arguments", "problem"),
     [
         ((), "name the key"),
+        (("ci", "--pool", "a b"), "'a b' is not the name of a pool"),
         (("ci", "--scopes", "boss"), "'boss' is neither a scope nor a role"),
         (("ci", "--expires-in", "tomorrow"), "--expires-in must be an ISO 8601 duration"),
         (("--revoke", "ab12cd34"), "no valid key has the prefix ab12cd34"),
@@ -102,4 +105,4 @@ def test_the_list_shows_what_each_key_is_good_for(manage: Manage) -> None:
 
     shown = {line.split()[2]: line.split()[1] for line in lines}
     assert shown == {"good": "valid", "old": "expired", "gone": "revoked"}
-    assert "scopes ojs:data:fetch  tenant north  used never" in lines[0]
+    assert "scopes ojs:data:fetch  tenant north  pool -  used never" in lines[0]

@@ -1,5 +1,6 @@
 """What FETCH hands out, in which order, and to whom not. Spec: contract 9.2, 9.4, 10.1, 10.2."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,7 @@ from jobs.services import lanes, waiting
 from jobs.services.ack import Ack, ack
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.fetch import fetch, low_water
 from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.nack import Nack, nack
 from jobs.services.queues import pause, resume
@@ -271,6 +272,39 @@ def test_a_paused_lane_is_passed_by() -> None:
 
     lanes.set_paused([lane_id], paused=False)
     assert claimed() == held
+
+
+def test_fs_9_2_b_a_lane_that_resumes_takes_nothing_back() -> None:
+    for tenant in "abc":
+        of_tenant(tenant, 60)
+    fetched("default", count=9)
+    held = [Lane.objects.get(tenant=tenant).id for tenant in "ab"]
+    lanes.set_paused(held, paused=True)
+    fetched("default", count=40)
+
+    assert lanes.set_paused(held, paused=False) == 2
+    assert lanes.set_paused(held, paused=False) == 0  # they are not held any more
+
+    low_water.forget()
+    taken = Counter(job.tenant for job in fetch(FetchRequest(("default",), 30)).jobs)
+    # nobody has an advantage of more than a job, c has only 17 left
+    assert taken.total() == 30
+    assert max(taken.values()) - min(taken.values()) <= 2
+
+
+def test_fs_9_2_b_lanes_that_resume_alone_are_equals_of_one_another() -> None:
+    for tenant in "ab":
+        of_tenant(tenant, 60)
+    held = [Lane.objects.get(tenant=tenant).id for tenant in "ab"]
+    lanes.set_paused(held[:1], paused=True)
+    fetched("default", count=40)
+    lanes.set_paused(held[1:], paused=True)
+
+    lanes.set_paused(held, paused=False)
+
+    low_water.forget()
+    taken = Counter(job.tenant for job in fetch(FetchRequest(("default",), 20)).jobs)
+    assert abs(taken["a"] - taken["b"]) <= 2
 
 
 @pytest.mark.parametrize("queues", [("default",), ("default", "other")])

@@ -1,12 +1,13 @@
 """The planner learns of a burst at once, not with autovacuum's next round."""
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from jobs.loops import CORE
 from jobs.models import Ready
 from jobs.services.reset import reset
 from jobs.services.statistics import refresh_statistics
+from tests.concurrency import threads
 from tests.factories import stored
 
 pytestmark = pytest.mark.usefixtures("store", "never_analyzed")
@@ -16,6 +17,19 @@ pytestmark = pytest.mark.usefixtures("store", "never_analyzed")
 def never_analyzed(store: None) -> None:
     """Start with new files: what an emptied table held before is still believed of it."""
     reset()
+
+
+def analyze() -> None:
+    """Analyze as autovacuum would."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE ojs_job")
+
+
+def flush() -> None:
+    """Tell the statistics what this session has changed, which it does once a second else."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+        cursor.execute("SELECT 1")
 
 
 def believed(table: str) -> int:
@@ -30,6 +44,19 @@ def test_a_table_that_grew_is_analyzed_once() -> None:
 
     assert refresh_statistics() > 0
     assert believed("ojs_ready") == believed("ojs_job") == 2000
+    assert refresh_statistics() == 0
+
+
+def test_a_table_is_analyzed_anew_whose_rows_were_not_committed_when_it_last_was() -> None:
+    stored(1)
+    with threads(1) as start, transaction.atomic():
+        stored(2000)
+        start(analyze).result()  # sees 2,000 rows' pages and one row
+    assert believed("ojs_job") < 2000
+    flush()
+
+    assert refresh_statistics() > 0
+    assert believed("ojs_job") == 2001
     assert refresh_statistics() == 0
 
 

@@ -119,6 +119,7 @@ MAY_READ: dict[str, int] = {
     "workers": 20_000,  # active jobs
     "label_depths": 5_000,  # tenants that metrics tell apart, queues, events since the last fold
     "depths": SOME,  # events since the last fold, queues
+    "namespace_starts": SOME,  # events since the last fold
     "dispatches": SOME,  # a minute of seconds, an hour of minutes, a day of hours; events as above
     "full_pools": SOME,  # workers
     "last_starts": SOME,  # events since the last fold
@@ -192,6 +193,13 @@ def claim(**plan: object) -> None:
     facts = {"queues": ("q0",), "limit": BATCH, **plan}
     for bounds in (queries.Hints(), queries.Hints([0], [0.0], [1], [0])):
         queries.claim(ClaimPlan(**facts), queries.Claimer("w900"), 1000, bounds)  # type: ignore[arg-type]
+
+
+def resumed() -> None:
+    """Hold a lane that has jobs, and offer it again."""
+    lane = Ready.objects.order_by("-id").values_list("lane_id", flat=True)[0]
+    lanes.set_paused([lane], paused=True)
+    queries.offer(lane)
 
 
 def latest_ready() -> str:
@@ -352,6 +360,10 @@ CALLS: dict[str, Callable[[], object]] = {
     "full_pools": lambda: dispatches.full_pools({"p0": 10, "p1": None}, "default"),
     "last_starts": lambda: dispatches.last_starts(["q0", "q1"]),
     "open_queues": lambda: dispatches.open_queues(["q0", "q1", "none"]),
+    "namespaces": lambda: dispatches.namespaces("", 1000),
+    "namespace_starts": lambda: dispatches.namespace_starts(
+        {"t0:q0": queries.now() - timedelta(hours=1)}
+    ),
     "pool_loads": lambda: dispatches.loads(["q0"], "p0"),
     "depths of a queue": lambda: queries.depths(["q0"]),
     "discard": expire,
@@ -468,6 +480,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "standings": lambda: workers.standings(workers.WorkerFilter()),
     "loads": lambda: queries.loads(["q0"]),
     "move": lambda: move(READY),
+    "offer": resumed,
     "move later": lambda: move(LATER),
     "pressure": backpressure.watch_pressure,
     "limit_loads": lambda: queries.limit_loads(10_000),

@@ -203,6 +203,7 @@ def load(shape: Shape) -> None:
             _run(cursor.execute, WIDE + NARROW[first], facts | more)
         _run(cursor.execute, FINGERPRINTS, {"high": job_id(FINISHED + 20_000)})
         _run(cursor.execute, RECORD, facts | {"first": FINISHED})
+        cursor.execute("SELECT pg_stat_force_next_flush()")  # numbers of rows, else once a second
 
 
 def _run(execute: Callable[[str, Any], object], text: str, facts: dict[str, object]) -> None:

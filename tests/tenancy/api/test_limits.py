@@ -99,6 +99,17 @@ def test_mt_8_1_c_room_comes_back_when_the_period_is_over() -> None:
     assert list(Enqueued.objects.values_list("jobs", flat=True)) == [1]
 
 
+def test_mt_8_1_d_pending_jobs_need_room_when_they_are_sent_and_take_none() -> None:
+    limited(max_queue_depth=2)
+    held = [push("blue", options={"pending": True})["id"] for _ in range(3)]
+    push("blue")
+    push("blue")
+
+    assert refused(options={"pending": True})["current"] == 2
+    assert answer(send("POST", f"jobs/{held[0]}/activate"))["job"]["state"] == "available"
+    assert refused()["current"] == 3  # not asked again: docs/tenancy.md
+
+
 def test_mt_8_1_d_depth_counts_available_and_scheduled() -> None:
     limited(max_queue_depth=5)
     for more in ({}, {}, {}, {"scheduled_at": FAR}, {"scheduled_at": FAR, "queue": "other"}):

@@ -10,19 +10,36 @@ from tenancy.domain.throttle import Action, Reduction
 
 
 @pytest.mark.parametrize(
-    ("configured", "left"), [(10, 2), (14, 2), (15, 3), (4, 1), (1, 1), (0.5, 0.5), (0, 0)]
+    ("configured", "left"), [(10, 2), (14, 2), (15, 3), (4, 1), (1.5, 1), (1, 0.2), (0.5, 0.1)]
 )
-def test_mt_9_2_a_a_fifth_is_left_at_least_one_and_never_more(
+def test_mt_9_2_a_a_fifth_is_left_in_whole_numbers_while_that_takes_any(
     configured: float, left: float
 ) -> None:
     assert reduced(configured, 0.2) == left
 
 
-@given(st.floats(0, 1_000_000), st.floats(0.001, 0.999))
-def test_mt_9_2_a_nothing_is_raised_or_taken_away_whole(configured: float, factor: float) -> None:
-    left = reduced(configured, factor)
+@given(st.floats(0.001, 1_000_000), st.floats(0.001, 0.999))
+def test_mt_9_2_a_something_is_taken_of_every_weight_and_some_left(
+    configured: float, factor: float
+) -> None:
+    assert 0 < reduced(configured, factor) < configured
+
+
+@given(st.floats(0.001, 1_000_000), st.floats(0.001, 1_000_000), st.floats(0.001, 0.999))
+def test_mt_9_2_a_who_weighs_more_still_does_not_weigh_less(
+    one: float, other: float, factor: float
+) -> None:
+    low, high = sorted([one, other])
+
+    assert reduced(low, factor) <= reduced(high, factor)
+
+
+@given(st.integers(0, 1_000_000), st.floats(0.001, 0.999))
+def test_mt_9_2_a_of_active_jobs_one_is_left(configured: int, factor: float) -> None:
+    left = Reduction(Action.CONCURRENCY, factor, had=0).effective(configured)
 
     assert min(configured, 1) <= left <= configured
+    assert left == int(left)
 
 
 def test_mt_9_2_a_weight_counts_against_what_is_configured_now() -> None:

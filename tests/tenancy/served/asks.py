@@ -167,6 +167,10 @@ COMMON = {
     "GET /ojs/v1/queues/{name}/stats",
     "GET /ojs/v1/queues/{name}/priority-stats",
     "GET /ojs/v1/queues/{name}/events",
+    # so are ids of workers: that of another tenant's worker is refused
+    "POST /ojs/v1/workers/heartbeat",
+    "POST /ojs/v1/workers/beat",
+    "POST /ojs/v1/workers/register",
 }
 # changes; the other tenant's things stay, and the answer is that for things that nobody has
 _JOB = {"type": "tests.noop", "args": []}
@@ -200,14 +204,19 @@ CHANGES: dict[str, list[Any]] = {
     "POST /ojs/v1/workers/fetch": [
         {"queues": ["{queue}"], "count": 50},
         {"queues": ["{queue}"], "worker_id": "mine"},
+        {"queues": ["{queue}"], "worker_id": "{worker_id}"},
     ],
     "POST /ojs/v1/workers/ack": [_ONE],
     "POST /ojs/v1/workers/ack/batch": [{"acks": [_ONE]}],
     "POST /ojs/v1/workers/nack": [{**_ONE, "error": _ERROR}],
     "POST /ojs/v1/workers/nack/batch": [{"nacks": [{**_ONE, "error": _ERROR}]}],
-    "POST /ojs/v1/workers/heartbeat": [{"worker_id": "mine", "active_jobs": ["{job_id}"]}],
-    "POST /ojs/v1/workers/beat": [{"worker_id": "mine", "active_jobs": ["{job_id}"]}],
-    "POST /ojs/v1/workers/register": [{"worker_id": "mine"}],
+    **{
+        f"POST /ojs/v1/workers/{verb}": [
+            {"worker_id": "mine", "active_jobs": ["{job_id}"]},
+            {"worker_id": "{worker_id}", "state": "terminate", "hostname": "mine"},
+        ]
+        for verb in ("heartbeat", "beat", "register")
+    },
     "DELETE /ojs/v1/workers/{worker_id}": [None],
     "POST /ojs/v1/queues": [{"name": "{queue}"}],
     "DELETE /ojs/v1/queues/{name}": [{}, {"strategy": "discard"}],

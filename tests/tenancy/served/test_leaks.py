@@ -14,13 +14,17 @@ import pytest
 
 from jobs.api.media import OJS_TYPE
 from jobs.domain.keys import SCOPES
+from jobs.domain.states import State
 from jobs.models import ApiKey
 from jobs.services.api_keys import NewKey, create
 from jobs.services.reset import reset
+from tests.factories import JobFactory
+from tests.processes import DEADLINE_S
+from tests.project.test_streams import Stream
 from tests.tenancy.served import asks, things
 from tests.tenancy.served.asks import Ask
 from tests.tenancy.served.things import MARK, Names
-from tests.tenancy.wire import push
+from tests.tenancy.wire import answer, push, send
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -57,6 +61,7 @@ def of_mine(request: Any, guarded: str) -> Iterator[Send]:
 
         ask.tenant = mine  # type: ignore[attr-defined]  # asked by the tests
         ask.is_bound = is_bound  # type: ignore[attr-defined]
+        ask.url, ask.headers = guarded, headers  # type: ignore[attr-defined]
         yield ask
     ApiKey.objects.all().delete()
 
@@ -165,6 +170,45 @@ def test_what_names_nothing_touches_nothing_of_others(of_mine: Send) -> None:
             before = after
 
     assert not found, "\n".join(map(str, found))
+
+
+def test_a_stream_tells_nothing_of_what_another_tenant_does_meanwhile(of_mine: Send) -> None:
+    mine: str = of_mine.tenant  # type: ignore[attr-defined]
+    found: list[Any] = []
+    for ask in asks.streams():
+        job = JobFactory.create(
+            state=State.ACTIVE, queue="shared", worker_id="mine", meta={"tenant_id": mine}
+        )
+        names = {"queue": "shared", "cron": "", "type": job.type, "job_id": job.id}
+        path = filled(ask.path, names, ask.path)
+        stream = Stream(f"{of_mine.url}{path}", **of_mine.headers)  # type: ignore[attr-defined]
+        theirs = things.make(MARK, "shared")
+        answer(send("POST", "workers/ack", {"job_id": theirs[3]["job_id"]}, X_OJS_Tenant=MARK))
+        answer(send("DELETE", "workers/zebra-idle", X_OJS_Tenant=MARK), 204)
+        push(MARK, queue="shared", priority=50)
+        done = {"job_id": job.id, "worker_id": "mine"}
+        answer(send("POST", "workers/ack", done, X_OJS_Tenant=mine))
+
+        told = _told_until_end_of(job.id, stream)
+
+        secrets = {MARK} | {one["job_id"] for one in theirs}
+        if stream.status != 200 or not any(job.id in text for text in told):
+            found.append(("tells nothing", ask, stream.status, told))
+        found += [("tells", ask, text) for text in told if any(one in text for one in secrets)]
+        stream.close()
+        reset()
+
+    assert not found, "\n".join(map(str, found))
+
+
+def _told_until_end_of(job_id: str, stream: Stream) -> list[str]:
+    """Return what a stream tells until it tells that a job has completed, or ends."""
+    told: list[str] = []
+    while frame := stream.frames.get(timeout=DEADLINE_S):
+        told.append(str(frame))
+        if job_id in told[-1] and "completed" in told[-1]:
+            break
+    return told + stream.comments
 
 
 def test_what_concerns_all_tenants_is_refused_to_one(of_mine: Send) -> None:

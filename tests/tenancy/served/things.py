@@ -26,7 +26,8 @@ def nothings() -> Names:
     """Name things that nobody has."""
     return {
         "tenant": "no-tenant", "tenant_id": "no-tenant", "queue": "no-queue", "cron": "no-cron",
-        "type": "no.type", "worker_id": "no-worker", "key": "no-key", "job_id": new_id(),
+        "type": "no.type", "worker_id": f"no-worker-{new_id()}", "key": "no-key",
+        "job_id": new_id(),
         "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
         "delivery_id": f"del_{new_id()}", "verb": "quiet", "federation_id": new_id(),
     }  # fmt: skip
@@ -40,6 +41,8 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
     queue = queue or f"{mark}-queue"
     header = {"X_OJS_Tenant": mark}
     put(mark, status=201, name=f"{mark} ltd", limits={"max_concurrency": 100})
+    idle = {"worker_id": f"{mark}-idle", "hostname": mark}
+    answer(send("POST", "workers/register", idle, **header))
     jobs = [
         JobFactory.create(
             state=state, queue=queue if state is State.AVAILABLE else f"{mark}-queue",
@@ -67,7 +70,7 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
     )  # fmt: skip
     common = {
         "tenant": mark, "tenant_id": mark, "queue": queue, "cron": f"{mark}-cron",
-        "type": f"{mark}.made", "worker_id": f"{mark}-worker", "key": f"{mark}-key",
+        "type": f"{mark}.made", "worker_id": f"{mark}-idle", "key": f"{mark}-key",
         "workflow_id": workflow.get("workflow", workflow)["id"],
         "subscription_id": subscription["id"], "delivery_id": delivery.id, "verb": "quiet",
         "federation_id": new_id(),

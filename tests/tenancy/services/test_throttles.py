@@ -142,10 +142,71 @@ def test_mt_9_2_a_concurrency_without_a_limit_counts_from_what_is_active() -> No
     assert Counter(fetched(50)) == {"blue": 50}
 
 
-@pytest.mark.parametrize("action", ["weight", "concurrency"])
-def test_mt_9_2_a_nothing_begins_where_nothing_can_be_taken(settings: Any, action: str) -> None:
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_a_the_weight_that_nobody_set_is_reduced_too() -> None:
+    noise()
+    backlog("green", 100)
+
+    watch()
+
+    throttle = shown()["throttle"]
+    assert (throttle["original_weight"], throttle["effective_weight"]) == (1, 0.2)
+    assert Counter(fetched(62))["blue"] == pytest.approx(10, abs=1)  # 1 : 5, red has two jobs
+    assert pass_throttles() == 1
+    assert Counter(fetched(40))["blue"] == pytest.approx(20, abs=1)
+
+
+@pytest.mark.usefixtures("by_weight")
+def test_mt_9_2_a_a_weight_of_a_pool_is_reduced_where_the_tenants_own_is_one() -> None:
+    shares = {"weights": {"blue": 50, "red": 20}}
+    put_pool(parse_pool("main", {"queues": ["default"], "tenant_fairness": shares}))
+    noise()
+
+    watch()
+
+    assert weights() == {10}
+    assert shown()["effective_weight"] == 0.2
+    release("blue")
+    assert weights() == {50}
+
+
+@pytest.mark.parametrize(
+    ("action", "words", "original", "effective"),
+    [
+        ("weight", "its weight counts as 2 instead of 10", 10, 2),
+        ("concurrency", "it may have active 4 instead of 20", 20, 4),
+    ],
+)
+def test_why_a_job_waits_tells_that_its_tenant_is_throttled(
+    settings: Any, action: str, words: str, original: int, effective: int
+) -> None:
     choose(settings, action)
-    put("blue", fairness_weight=1, limits={"max_concurrency": 1})
+    put("blue", fairness_weight=10, limits={"max_concurrency": 20})
+    noise()
+    (job,) = backlog("blue", 1)
+    before = _gates(job)
+
+    watch()
+
+    gate = _gates(job)["throttle"]
+    assert "throttle" not in before
+    assert (gate["name"], gate["state"]) == ("blue", "open")
+    assert words in gate["message"]
+    assert gate["numbers"] == {"original": original, "effective": effective}
+    assert gate["until"] == shown()["throttle"]["until"]
+    pass_throttles()
+    assert "throttle" not in _gates(job)
+
+
+def _gates(job_id: str) -> dict[str, Any]:
+    """Return the gates of a job by name."""
+    found = answer(send("GET", f"admin/jobs/{job_id}/explain"))["gates"]
+    return {gate["gate"]: gate for gate in found}
+
+
+@pytest.mark.usefixtures("by_concurrency")
+def test_mt_9_2_a_nothing_begins_where_nothing_can_be_taken() -> None:
+    put("blue", limits={"max_concurrency": 1})
     noise()
 
     watch()

@@ -47,6 +47,8 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
         lambda: queries.misplaced(isolates=False, enabled=True, default="_default", most=100),
         25_000,  # lanes, once
     ),
+    # lanes that have jobs, and what was done in these minutes, once every 15 seconds
+    "survey": (lambda: queries.survey(5, least=100, most=200), 25_000),
     "started": (lambda: queries.started(5), 25_000),
     "shares": (lambda: queries.shares("t5", 5), 25_000),  # lanes that have jobs, once
     "summaries": (lambda: queries.summaries(["t5", "t1005"]), FEW * 2),
@@ -59,6 +61,7 @@ SCANS = {
     "summaries": {"ojs_lease"},
     "shares": {"ojs_lane", "ojs_tenant"},
     "misplaced": {"ojs_lane", "ojs_tenant"},
+    "survey": {"ojs_lane", "ojs_tenant"},
 }
 
 

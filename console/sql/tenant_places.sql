@@ -1,0 +1,28 @@
+-- tenant_places: what a few tenants did in the last `minutes`, as of the last fold, what waits of
+-- theirs, and what all did and weigh together as of the last survey.
+-- The head of each lane that has jobs is looked at, of 200 lanes of each tenant.
+SELECT x.id, coalesce(x.id = ANY (s.loud), false), coalesce(a.enqueued, 0)::bigint,
+       coalesce(a.started, 0)::bigint, coalesce(a.completed, 0)::bigint,
+       coalesce(a.failed, 0)::bigint, w.since, coalesce(w.is_eligible, false),
+       coalesce(s.weights, 0), coalesce(s.enqueued, 0), coalesce(s.started, 0),
+       coalesce(s.tenants, 0)
+  FROM unnest(%(tenants)s::text[]) AS x (id)
+  LEFT JOIN ojs_tenant_survey AS s
+         ON s.id = 1 AND s.at > now() - %(minutes)s::int * interval '1 minute'
+ CROSS JOIN LATERAL (
+       SELECT sum(p.enqueued) AS enqueued, sum(p.started) AS started,
+              sum(p.completed) AS completed, sum(p.failed) AS failed
+         FROM ojs_tenant_period AS p
+        WHERE p.tenant = x.id AND p.span_s = 60
+          AND p.at > now() - %(minutes)s::int * interval '1 minute') AS a
+ CROSS JOIN LATERAL (
+       SELECT min(head.enqueued_at) AS since, bool_or(l.is_offered) AS is_eligible
+         FROM (SELECT o.id, o.low, o.blocked_by IS NULL AND NOT o.paused AS is_offered
+                 FROM ojs_lane_key AS k
+                CROSS JOIN LATERAL (
+                      SELECT m.* FROM ojs_lane AS m WHERE m.id = k.id AND m.active OFFSET 0) AS o
+                WHERE k.tenant = x.id LIMIT 200) AS l
+        CROSS JOIN LATERAL (  -- one look each, where a join might read all that waits
+              SELECT r.enqueued_at FROM ojs_ready AS r
+               WHERE r.lane_id = l.id AND r.seq >= l.low ORDER BY r.lane_id, r.seq LIMIT 1) AS head
+       ) AS w

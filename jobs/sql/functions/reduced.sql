@@ -1,0 +1,8 @@
+-- ojs_reduced: what a throttle leaves of a weight, as `reduced` in domain/claim.py; p_factor null: all.
+CREATE OR REPLACE FUNCTION ojs_reduced(p_weight float8, p_factor float8) RETURNS float8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN p_factor IS NULL THEN p_weight
+                WHEN greatest(1, floor(p_weight * p_factor)) < p_weight
+                THEN greatest(1, floor(p_weight * p_factor))
+                ELSE p_weight * p_factor END
+$$

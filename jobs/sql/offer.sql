@@ -1,0 +1,12 @@
+-- offer: let a lane that an operator held give jobs again, as an equal of those that went on meanwhile:
+-- at its old virtual time it would take back all that it missed. See functions/rejoin.sql.
+-- Locks: the lane.
+WITH held AS MATERIALIZED (
+    SELECT l.id, l.queue FROM ojs_lane AS l WHERE l.id = %(id)s::bigint AND l.paused FOR NO KEY UPDATE
+), offered AS (
+    UPDATE ojs_lane AS l
+       SET paused = false, vt = CASE WHEN l.active THEN ojs_rejoin(l) ELSE l.vt END
+      FROM held AS h WHERE l.id = h.id AND l.id = %(id)s::bigint
+    RETURNING h.queue
+)
+SELECT pg_notify('ojs_ready', o.queue) FROM offered AS o
