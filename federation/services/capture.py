@@ -33,7 +33,7 @@ from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time
-from jobs.queries import now
+from jobs.services.clock import now
 from jobs.services.show import show_many
 
 BATCH = 2_000  # events of a turn

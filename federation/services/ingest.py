@@ -14,7 +14,7 @@ from federation.services.regions import registry
 from federation.services.replication import Terms, required
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
-from jobs.queries import now
+from jobs.services.clock import now
 
 
 class Ingested(NamedTuple):

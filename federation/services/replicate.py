@@ -32,7 +32,7 @@ from federation.transport import Transport
 from jobs.conf import read_anew
 from jobs.domain import jsonio
 from jobs.domain.times import format_time
-from jobs.queries import now
+from jobs.services.clock import now
 
 logger = logging.getLogger("ojs.federation")
 

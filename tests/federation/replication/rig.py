@@ -82,7 +82,7 @@ def send(method: str, path: str, body: object = None, **headers: str) -> Any:
     return client.generic(method, f"/ojs/v1{path}", text, content_type=OJS_TYPE)
 
 
-def replicate(*jobs: object, status: int = 200, sent_at: str | None = None, **headers: str) -> Any:
+def replicate(*jobs: object, status: int = 200, sent_at: str | None = None, **headers: Any) -> Any:
     """Send a batch of revisions and return the answer."""
     shown = [told(one) if isinstance(one, Replica) else one for one in jobs]
     body = {"jobs": shown} | ({} if sent_at is None else {"sent_at": sent_at})

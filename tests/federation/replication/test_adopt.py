@@ -113,11 +113,11 @@ def test_fed_5_1_a_waiting_jobs_of_a_region_that_is_gone_are_enqueued_here() -> 
 @pytest.mark.parametrize("waits", ["available", "scheduled", "retryable", "pending"])
 def test_fed_6_failover_whatever_waits_is_adopted_as_it_waits(waits: str) -> None:
     federate(mode="full")
-    more: dict[str, Any] = {
+    ways: dict[str, dict[str, Any]] = {
         "scheduled": {"scheduled_at": FAR}, "retryable": {"scheduled_at": FAR},
         "pending": {"pending": True},
-    }.get(waits, {})  # fmt: skip
-    one = lost(state=waits, envelope=more)
+    }  # fmt: skip
+    one = lost(state=waits, envelope=ways.get(waits, {}))
 
     adopt(Order(EU))
 
