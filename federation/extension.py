@@ -23,10 +23,6 @@ class Federation(Extension):
         """Return whether a request is to store each federation id once."""
         return dedupe.asked(headers)
 
-    def enqueue_headers(self) -> Mapping[str, Any]:
-        """Describe the header."""
-        return dedupe.PARAMETERS
-
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
         """Refuse a job whose repeats are to be told and cannot be."""
         dedupe.require_id(draft, caller)

@@ -111,10 +111,6 @@ class Extension:
         """
         return ()
 
-    def enqueue_headers(self) -> Mapping[str, Any]:
-        """Return the headers that `wishes` reads as parameters of OpenAPI, by component name."""
-        return {}
-
     def repeats(self, drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
         """Return who knows which of these were stored before; None: none can have been.
 

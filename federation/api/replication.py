@@ -7,7 +7,7 @@ from federation.services import lag
 from federation.services.adopt import adopt
 from federation.services.copies import copies
 from federation.services.ingest import ingest
-from federation.services.replication import terms
+from federation.services.replication import required, terms
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -35,6 +35,8 @@ class Replicate(OJSView):
         that follow it. All revisions are of one region. Times before the end are null.
         """
         replicas, sent_at = codec.decode_batch(self.body())
+        required()
+        codec.require_consistent(replicas)
         return Answer(ingest(replicas, sent_at, self.caller)._asdict())
 
 

@@ -1,17 +1,19 @@
 """Replication on the wire: batches in, copies and peers out. Spec: contract 23 §5, §6."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from federation.domain.config import MAX_BATCH
 from federation.domain.region import ID_PATTERN, MAX_ID
-from federation.domain.replica import BOUNDS, MAX_REVISION, Replica, decode, encode
+from federation.domain.replica import BOUNDS, MAX_REVISION, Replica, check, decode, encode
 from federation.models import FederatedJob
 from federation.services.adopt import MOST, WHY_NOT, Adopted, Order
 from federation.services.lag import Told
 from federation.services.replication import Terms
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text
+from jobs.api.codec import integer as integer_of
 from jobs.api.codec import queue_name
 from jobs.api.schemas import (
     ANY,
@@ -33,6 +35,8 @@ from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.times import parse_time
 
+T = TypeVar("T")
+
 REGION_ID: Schema = text(1, MAX_ID, pattern=f"^{ID_PATTERN.pattern}$")
 FACTS: dict[str, Schema] = {
     "federation_id": ID,
@@ -49,13 +53,13 @@ FACTS: dict[str, Schema] = {
     "revision": integer(0, MAX_REVISION),
     "tenant_id": text(1, 255),
 }
-ADOPTS = obj({"region": REGION_ID, "job_id": ID})
+ADOPTS = obj({"region": REGION_ID, "job_id": ID}, additionalProperties=False)
 MORE: dict[str, Schema] = {
     "bound_to": maybe({"type": "string", "enum": list(BOUNDS)}),
     "adopts": maybe(ADOPTS),
 }
 REVISION = obj(
-    FACTS,
+    {**FACTS, "revision": integer(1, MAX_REVISION)},
     {**MORE, "args": array(ANY), "meta": OBJECT, "envelope": OBJECT},
     additionalProperties=False,
 )
@@ -150,14 +154,23 @@ def decode_batch(body: Mapping[str, Any]) -> tuple[list[Replica], datetime | Non
 
 
 def _replicas(raw: list[Any]) -> list[Replica]:
-    found = []
-    for index, item in enumerate(raw):
-        try:
-            found.append(decode(item, f"jobs[{index}]"))
-        except OJSError as problem:
-            problem.details["index"] = index
-            raise
-    return found
+    return [
+        _at(index, lambda name, item=item: decode(item, name)) for index, item in enumerate(raw)
+    ]
+
+
+def require_consistent(replicas: Sequence[Replica]) -> None:
+    """Refuse revisions whose members do not go together. Raises InvalidRequest."""
+    for index, one in enumerate(replicas):
+        _at(index, partial(check, one))
+
+
+def _at(index: int, read: Callable[[str], T]) -> T:
+    try:
+        return read(f"jobs[{index}]")
+    except OJSError as problem:
+        problem.details["index"] = index
+        raise
 
 
 def encode_copies(
@@ -217,17 +230,13 @@ def decode_order(region: str, body: Mapping[str, Any]) -> Order:
     for name in body:
         if name not in {"queue", "limit", "after", "dry_run", "force", "reason"}:
             raise InvalidRequest.field(name, "is not a member of an adoption")
-    queue, after, limit = body.get("queue"), body.get("after"), body.get("limit")
+    queue, after = body.get("queue"), body.get("after")
     if after is not None and not is_id(after):
         raise InvalidRequest.field("after", "must be a UUIDv7 in lower case", after)
-    if limit is not None and not (
-        isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= MOST
-    ):
-        raise InvalidRequest.field("limit", f"must be an integer from 1 to {MOST}", limit)
     return Order(
         region=region,
         queue=None if queue is None else queue_name("queue", queue),
-        limit=limit or 1_000,
+        limit=integer_of(body, "limit", low=1, high=MOST) or 1_000,
         after=after,
         dry_run=_flag(body, "dry_run"),
         force=_flag(body, "force"),

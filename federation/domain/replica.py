@@ -7,6 +7,7 @@ leave out silently would make regions differ.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from federation.domain.errors import FederationConfigError
@@ -95,7 +96,7 @@ def decode(raw: object, name: str) -> Replica:
         raise InvalidRequest.field(name, "must be an object", raw)
     read = _Reader(raw, name)
     read.require_known()
-    found = Replica(
+    return Replica(
         federation_id=read.id("federation_id"),
         origin_region=read.region("origin_region", raw["origin_region"]),
         job_id=read.id("job_id"),
@@ -113,9 +114,27 @@ def decode(raw: object, name: str) -> Replica:
         adopts=read.adoption(),
         payload=read.payload(),
     )
-    if (found.state in ENDED) != (found.completed_at is not None):
-        raise read.problem("completed_at", "is the time of the end, null before")
-    return found
+
+
+def check(one: Replica, name: str) -> None:
+    """Refuse a revision whose members do not go together. Raises InvalidRequest, as `decode`."""
+    problem = partial(_problem, name)
+    if (one.state in ENDED) != (one.completed_at is not None):
+        raise problem("completed_at", "is the time of the end, null before")
+    if one.payload is None:
+        return
+    for member in PAYLOAD:
+        if member not in one.payload:
+            raise problem(member, f"is required with the others of {', '.join(PAYLOAD)}")
+    meta = one.payload["meta"]
+    if meta.get(FEDERATION_ID) != one.federation_id:
+        raise problem(f"meta.{FEDERATION_ID}", "differs from federation_id")
+    if REPLICATED_FROM in meta:
+        raise problem(f"meta.{REPLICATED_FROM}", "belongs to a copy, which is not told on")
+
+
+def _problem(name: str, member: str, said: str, value: object = None) -> InvalidRequest:
+    return InvalidRequest.field(f"{name}.{member}"[:200], said, value)
 
 
 def to_milliseconds(at: datetime) -> datetime:
@@ -130,7 +149,7 @@ class _Reader:
         self._raw, self._name = raw, name
 
     def problem(self, member: str, said: str, value: object = None) -> InvalidRequest:
-        return InvalidRequest.field(f"{self._name}.{member}"[:200], said, value)
+        return _problem(self._name, member, said, value)
 
     def require_known(self) -> None:
         for member in REQUIRED:
@@ -172,6 +191,8 @@ class _Reader:
 
     def whole(self, member: str, low: int, high: int) -> int:
         value = self._raw[member]
+        if isinstance(value, float) and value.is_integer():  # JSON has one kind of number
+            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise self.problem(member, f"must be an integer from {low} to {high}", value)
         return value
@@ -194,16 +215,8 @@ class _Reader:
 
     def payload(self) -> dict[str, Any] | None:
         given = [member for member in PAYLOAD if member in self._raw]
-        if not given:
-            return None
-        for member, kind in zip(PAYLOAD, (list, dict, dict), strict=True):
-            value = self._raw.get(member)
-            if not isinstance(value, kind):
-                said = "an array" if kind is list else "an object"
-                raise self.problem(member, f"must be {said}: all of {', '.join(PAYLOAD)} or none")
-        meta = self._raw["meta"]
-        if meta.get(FEDERATION_ID) != self._raw["federation_id"]:
-            raise self.problem(f"meta.{FEDERATION_ID}", "differs from federation_id")
-        if REPLICATED_FROM in meta:
-            raise self.problem(f"meta.{REPLICATED_FROM}", "belongs to a copy, which is not told on")
-        return {member: self._raw[member] for member in PAYLOAD}
+        for member in given:
+            kind, said = (list, "an array") if member == "args" else (dict, "an object")
+            if not isinstance(self._raw[member], kind):
+                raise self.problem(member, f"must be {said}", self._raw[member])
+        return {member: self._raw[member] for member in given} or None

@@ -23,14 +23,6 @@ ASK: Final = "federation.dedupe"  # of Caller.asks
 HEADER: Final = "HTTP_" + DEDUPE_HEADER.upper().replace("-", "_")
 OFF, ALWAYS = "off", "always"
 MODES: Final = ("header", ALWAYS, OFF)
-PARAMETERS: Final = {
-    "FederationDedupe": {
-        "name": DEDUPE_HEADER,
-        "in": "header",
-        "description": "1: a job whose federation id is known is answered with what it became.",
-        "schema": {"type": "string", "enum": ["0", "1"]},
-    }
-}
 
 
 def asked(headers: Mapping[str, Any]) -> Sequence[str]:

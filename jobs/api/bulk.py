@@ -90,7 +90,6 @@ class BulkEnqueue(Repeatable):
         ),
         headers=dict.fromkeys((200, 201, 207), (REPEATED,)),
         refusals=(409, 429),
-        enqueues=True,
     )
     def post(self, request: Request) -> Answer:
         """Enqueue up to 1,000 jobs, those that can be; with `atomicity` `atomic` all or none.

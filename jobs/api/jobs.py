@@ -133,13 +133,13 @@ class JobCollection(OJSView):
         body=JOB_REQUEST,
         headers={201: ("Location", *PRESSURE), 200: (REPEATED,)},
         refusals=(409, 429),
-        enqueues=True,
     )
     def post(self, request: Request) -> Answer:
         """Enqueue one job.
 
         200: an enqueue middleware of this server dropped the job, it equals a stored one and its
-        `unique` says `ignore`, or it was stored before and a header asked for that to be told.
+        `unique` says `ignore`, or `OJS-Federation-Dedupe: 1` was sent with a federation id that is
+        known.
         """
         draft = codec.decode_job(self.body())
         self.principal.require_enqueue([(draft.queue, draft.type)])
@@ -165,7 +165,6 @@ class JobBatch(OJSView):
         body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
         headers={201: (REPEATED,)},
         refusals=(409, 429),
-        enqueues=True,
     )
     def post(self, request: Request) -> Answer:
         """Enqueue a batch.

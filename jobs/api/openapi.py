@@ -80,7 +80,6 @@ class Operation:
     media: Mapping[str, Schema] = field(default_factory=dict)  # more types of the 200
     aliases: Mapping[str, str] = field(default_factory=dict)  # other paths of the view: their ids
     extension: str | None = None  # the declared extension it belongs to
-    enqueues: bool = False  # it reads the headers of Extension.wishes
 
 
 def operation(
@@ -145,13 +144,6 @@ def tenant_parameters() -> dict[str, Schema]:
     }
 
 
-def enqueue_parameters() -> dict[str, Schema]:
-    """Return the headers that extensions read where jobs are enqueued."""
-    return {
-        name: one for hook in extensions.having("enqueue_headers") for name, one in hook().items()
-    }
-
-
 def _parameters(path: str, found: Operation, *, names_tenants: bool) -> list[Schema]:
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     schemas = {**PATH, **found.path}
@@ -162,7 +154,6 @@ def _parameters(path: str, found: Operation, *, names_tenants: bool) -> list[Sch
         {"name": name, "in": "query", "schema": schema} for name, schema in found.query.items()
     ]
     shared = [*PARAMETERS, *(tenant_parameters() if names_tenants else ())]
-    shared += enqueue_parameters() if found.enqueues else ()
     return listed + [{"$ref": f"#/components/parameters/{name}"} for name in shared]
 
 
@@ -228,7 +219,7 @@ class Generator(SchemaGenerator):
             "paths": paths,
             "components": {
                 "schemas": COMPONENTS,
-                "parameters": PARAMETERS | tenant_parameters() | enqueue_parameters(),
+                "parameters": PARAMETERS | tenant_parameters(),
                 "headers": HEADERS,
                 "securitySchemes": SECURITY,
                 "responses": _error_responses(),

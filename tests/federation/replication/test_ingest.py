@@ -404,7 +404,7 @@ def test_fed_6_replication_surrogates_and_nul_are_refused() -> None:
 
 # --- access ---------------------------------------------------------------------------------------
 
-Key = Callable[..., dict[str, str]]
+Key = Callable[..., dict[str, Any]]
 
 
 def test_fed_7_1_a_replication_takes_a_key_with_its_scope(new_key: Key) -> None:
