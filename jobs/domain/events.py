@@ -67,6 +67,8 @@ class Kind(IntEnum):
     TENANT_THROTTLED = 88
     TENANT_THROTTLE_RELEASED = 89
     VERSION_HELD = 93
+    VERSION_ROLLED_BACK = 94
+    ROUTING_CHANGED = 95
     FEDERATION_FAILOVER = 110
     REGION_UNHEALTHY = 111
     REGION_HEALTHY = 112
@@ -134,6 +136,8 @@ NAMES: Final = {
     Kind.TENANT_THROTTLED: "tenant.throttled",
     Kind.TENANT_THROTTLE_RELEASED: "tenant.throttle_released",
     Kind.VERSION_HELD: "versioning.held",
+    Kind.VERSION_ROLLED_BACK: "versioning.rolled_back",
+    Kind.ROUTING_CHANGED: "versioning.routing_changed",
     Kind.FEDERATION_FAILOVER: "federation.failover",
     Kind.REGION_UNHEALTHY: "federation.region_unhealthy",
     Kind.REGION_HEALTHY: "federation.region_healthy",
