@@ -179,6 +179,13 @@ if apps.is_installed("tenancy"):
         verb: Action(permissions[0], run, permissions[1:])
         for verb, (permissions, run) in tenant_actions.ACTIONS.items()
     }
+if apps.is_installed("versioning"):
+    from console import version_actions
+
+    ACTIONS |= {
+        verb: Action("ojs_versioning.change_routing", run)
+        for verb, run in version_actions.ACTIONS.items()
+    }
 if apps.is_installed("webhooks"):
     from console import webhook_actions
 

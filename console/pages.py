@@ -21,6 +21,7 @@ NAVIGATION = (
     ("workers", "Workers"),
 )
 MORE = (  # behind one entry: all of them do not fit
+    ("versions", "Versions"),
     ("schemas", "Schemas"),
     ("regions", "Regions"),
     ("events", "Events"),
@@ -35,6 +36,7 @@ OPTIONAL = {
     "tenants": "tenancy",
     "schemas": "versioning",
     "regions": "federation",
+    "versions": "versioning",
     "webhooks": "webhooks",
 }
 

@@ -73,8 +73,11 @@ if apps.is_installed("tenancy"):
     ]
 if apps.is_installed("versioning"):
     from console.views.schemas import SchemaPage, Schemas
+    from console.views.versions import Versions, VersionsOfType
 
     urlpatterns += [
+        path("versions/", Versions.as_view(), name="versions"),
+        path("versions/<str:job_type>/", VersionsOfType.as_view(), name="versions_of_type"),
         path("schemas/", Schemas.as_view(), name="schemas"),
         path("schemas/<str:job_type>/", SchemaPage.as_view(), name="schema"),
     ]

@@ -128,6 +128,14 @@ class Extension:
         """
         return {}
 
+    def assign(self, drafts: Sequence[JobDraft], terms: int) -> None:
+        """Set the routes of drafts that are just being stored, as of a version of the terms.
+
+        Asked before each insert, after `refusals`; `terms` as `gates` has it. Of a change of the
+        terms in between another insert follows, so set the same route again where it still holds.
+        No statement for what this process has met before.
+        """
+
     def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
         """Tell whether `admit` must run for these; false keeps enqueue at one statement.
 
@@ -194,7 +202,8 @@ class Extension:
         """Return the gates of this extension that a waiting job meets, open ones too.
 
         At most two statements. `viewer` is the tenant that whoever asks is bound to: leave out
-        numbers of others. A gate that a claim enforces has to go by what `plan` goes by.
+        numbers of others. A gate that a claim enforces has to go by what `plan` goes by. The
+        `route` of the job is that of its lane.
         """
         return ()
 

@@ -734,6 +734,14 @@ def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
     return {row[0] for row in rows}
 
 
+def reroute(jobs: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Give waiting jobs to other lanes; returns those that still were in theirs.
+
+    `jobs` as named in `sql/reroute.sql`.
+    """
+    return {row[0] for row in _rows("reroute", {"jobs": _json(jobs)})}
+
+
 class Prunable(NamedTuple):
     """An ended job that outlived rule `n`, by its age or else by the number of newer ones."""
 

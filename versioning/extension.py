@@ -14,7 +14,15 @@ from jobs.domain.version import parse_version, split_type
 from jobs.extensions import Extension, Facts, Label, Loop
 from versioning.conf import conf
 from versioning.domain import declaration
-from versioning.services import explain, held, routes, schema_cache, schema_check
+from versioning.services import (
+    canaries,
+    explain,
+    held,
+    redraw,
+    routes,
+    schema_cache,
+    schema_check,
+)
 from versioning.services.metrics import families
 
 
@@ -36,6 +44,10 @@ class Versioning(Extension):
         """Tell which jobs do not fit the schemas of their versions."""
         return schema_check.refusals(drafts, terms)
 
+    def assign(self, drafts: Sequence[JobDraft], terms: int) -> None:
+        """Send jobs where the routing rules of their types draw them."""
+        routes.assign(drafts, terms)
+
     def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
         """Check what a worker says that it handles."""
         return declaration.declared(handlers, is_exclusive=is_exclusive)
@@ -54,16 +66,24 @@ class Versioning(Extension):
         return explain.explain(job, viewer)
 
     def tables(self) -> Sequence[str]:
-        """Name the tables of held versions and schemas; routes stay, as processes remember them."""
-        return ("ojs_version_held", "ojs_schema")
+        """Name all tables but that of routes, which stay, as processes remember them."""
+        return (
+            "ojs_version_held", "ojs_schema", "ojs_version_routing", "ojs_version_rollback",
+            "ojs_version_redrawing", "ojs_version_outcome", "ojs_version_started",
+            "ojs_version_reader", "ojs_version_trial", "ojs_version_fallback",
+        )  # fmt: skip
 
     def configuration(self) -> Sequence[str]:
-        """Name the table that claims are planned by."""
-        return ("ojs_version_route",)
+        """Name the tables that claims are planned by."""
+        return ("ojs_version_route", "ojs_version_routing", "ojs_version_fallback", "ojs_schema")
 
     def loops(self) -> Iterable[Loop]:
-        """Look for versions that no worker accepts."""
-        return (Loop("held_versions", held.watch, 5_000, longest_ms=60_000),)
+        """Look for versions that no worker accepts, or that fail; draw waiting jobs anew."""
+        return (
+            Loop("held_versions", held.watch, 5_000, longest_ms=60_000),
+            Loop("canaries", canaries.watch, 5_000),
+            Loop("redraw", redraw.redraw, 1_000),
+        )
 
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Show how many jobs are held, and where versions go."""

@@ -4,7 +4,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jobs.models import NameField
+from jobs.models import NameField, Xid8Field
+from versioning.domain.canary import Mode as RoutingMode
+from versioning.domain.canary import OnNoWorker
 from versioning.domain.schema import Mode, Target
 
 
@@ -13,7 +15,7 @@ def _choices(names: object) -> list[tuple[str, str]]:
 
 
 class Route(models.Model):
-    """A version of a type that jobs came with: the `route` of their lanes.
+    """A version of a type that jobs came with, or were sent to by rules: their lanes' `route`.
 
     Rows are added, never changed or removed: processes remember them. Each new one raises the
     version of the terms, so that every claim knows all routes that there are.
@@ -21,17 +23,35 @@ class Route(models.Model):
 
     id = models.AutoField(primary_key=True)  # from 1: route 0 is that of jobs without a version
     type = NameField()
-    major = models.IntegerField()
-    minor = models.IntegerField()
+    # the job's own version; null: it has none, and the row has a target
+    major = models.IntegerField(null=True)
+    minor = models.IntegerField(null=True)
+    # the version that the routing rules drew; null: none
+    to_major = models.IntegerField(null=True)
+    to_minor = models.IntegerField(null=True)
 
     class Meta:
         db_table = "ojs_version_route"
         constraints = [
-            models.UniqueConstraint(fields=["type", "major", "minor"], name="ojs_version_route_key")
+            models.UniqueConstraint(
+                fields=["type", "major", "minor", "to_major", "to_minor"],
+                name="ojs_version_route_key",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                name="ojs_version_route_of",
+                condition=Q(major__isnull=False, minor__isnull=False)
+                | Q(major__isnull=True, minor__isnull=True, to_major__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="ojs_version_route_to",
+                condition=Q(to_major__isnull=False, to_minor__isnull=False)
+                | Q(to_major__isnull=True, to_minor__isnull=True),
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.type}@{self.major}.{self.minor}"
+        return f"{self.type}@{self.major}.{self.minor} > {self.to_major}.{self.to_minor}"
 
 
 class Held(models.Model):
@@ -93,3 +113,161 @@ class Schema(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type}@{self.version}"
+
+
+class Routing(models.Model):
+    """The routing rules of a type. Spec: contract 22 §4.
+
+    Every change raises the version of the terms, by which processes notice it, and takes it as the
+    revision, so that none comes twice.
+    """
+
+    type = NameField(primary_key=True)
+    revision = models.BigIntegerField()
+    rules = models.JSONField()  # version as written, weight; those in force
+    mode = models.TextField(choices=_choices(RoutingMode))
+    on_no_worker = models.TextField(choices=_choices(OnNoWorker))
+    fallback_ms = models.BigIntegerField()
+    guard = models.JSONField(
+        null=True
+    )  # domain/evidence.py; null: nothing is rolled back by itself
+    plan = models.JSONField(null=True)  # domain/canary_request.py; null: the weights stay
+    step = models.SmallIntegerField(null=True)  # of the plan, from 0; null with it
+    step_at = models.DateTimeField(null=True)  # when that began
+    is_paused = models.BooleanField(default=False, db_default=False)  # no step follows by itself
+    judged_from = models.DateTimeField()  # outcomes count from then on: the last change by hand
+    rolled_back_at = models.DateTimeField(null=True)  # null: not since the last PUT
+    rolled_back_from = models.TextField(null=True)  # the version
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_version_routing"
+        constraints = [
+            models.CheckConstraint(
+                name="ojs_version_routing_mode",
+                condition=Q(mode__in=[str(one) for one in RoutingMode]),
+            ),
+            models.CheckConstraint(
+                name="ojs_version_routing_hold",
+                condition=Q(on_no_worker__in=[str(one) for one in OnNoWorker]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.rules}"
+
+
+class Rollback(models.Model):
+    """One version that was taken back."""
+
+    type = NameField()
+    at = models.DateTimeField(db_default=Now())
+    from_version = models.TextField()
+    to_version = models.TextField()
+    by_rate = models.BooleanField()  # by itself; else somebody did
+    samples = models.BigIntegerField(null=True)  # in the window; null: by hand
+    failed = models.BigIntegerField(null=True)
+
+    class Meta:
+        db_table = "ojs_version_rollback"
+        indexes = [models.Index(fields=["type", "-at"], name="ojs_version_rollback_of")]
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.from_version} to {self.to_version}"
+
+
+class Redrawing(models.Model):
+    """Waiting jobs of a type that are being drawn anew; `stage` and after tell where that stands.
+
+    The body of the loop `redraw` keeps it; the row goes with its last turn.
+    """
+
+    type = NameField(primary_key=True)
+    revision = models.BigIntegerField()
+    first_stage = models.SmallIntegerField()  # services/redraw.py; where each turn begins
+    stage = models.SmallIntegerField()
+    turn = models.SmallIntegerField(default=0, db_default=0)
+    after_lane = models.BigIntegerField(default=0, db_default=0)
+    after_seq = models.BigIntegerField(default=0, db_default=0)
+    after_id = models.UUIDField(null=True)
+    starts_at = models.DateTimeField(db_default=Now())  # not before
+
+    class Meta:
+        db_table = "ojs_version_redrawing"
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.stage}"
+
+
+class Outcome(models.Model):
+    """How attempts of a route ended in a few seconds, read from the record of events."""
+
+    pk = models.CompositePrimaryKey("route", "at")
+    route = models.IntegerField()
+    at = models.DateTimeField()  # when these seconds began
+    acked = models.IntegerField()
+    failed = models.IntegerField()
+
+    class Meta:
+        db_table = "ojs_version_outcome"
+        indexes = [models.Index(fields=["at"], name="ojs_version_outcome_at")]  # to forget old ones
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.acked} {self.failed}"
+
+
+class Started(models.Model):
+    """How many attempts of a route were ever handed out."""
+
+    route = models.IntegerField(primary_key=True)
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_version_started"
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.jobs}"
+
+
+class Reader(models.Model):
+    """Up to where outcomes were read from the record of events. At most one row."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    stamp = Xid8Field()
+
+    class Meta:
+        db_table = "ojs_version_reader"
+        constraints = [models.CheckConstraint(name="ojs_version_reader_one", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return str(self.stamp)
+
+
+class Trial(models.Model):
+    """What speaks against the newest version of a type, as of the last look."""
+
+    type = NameField(primary_key=True)
+    looks = models.IntegerField()
+    log_bet = models.FloatField()  # domain/evidence.py
+
+    class Meta:
+        db_table = "ojs_version_trial"
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.log_bet}"
+
+
+class Fallback(models.Model):
+    """A route whose jobs other workers get in a queue, as nobody accepts what was drawn."""
+
+    pk = models.CompositePrimaryKey("route", "queue")
+    route = models.IntegerField()
+    queue = NameField()
+    since = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_version_fallback"
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.queue}"

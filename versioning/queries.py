@@ -1,6 +1,6 @@
 """One typed function per statement in `sql/`: the only place of the app with a cursor."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -45,3 +45,64 @@ def waiting(routes: Sequence[int], *, most: int, lanes: int) -> list[Waiting]:
 def active(routes: Sequence[int]) -> dict[int, int]:
     """Count what runs by route."""
     return dict(_rows("active", {"routes": list(routes)}))
+
+
+class Waiter(NamedTuple):
+    """A job that waits, and where; `at` is its place in the walk, `version` its own as JSON."""
+
+    id: str
+    lane_id: int
+    at: int
+    enqueued_at: datetime | None
+    type: str
+    version: str | None
+    route: int
+
+
+def undrawn_lanes(routes: Sequence[int], *, lane: int, limit: int) -> list[int]:
+    """Return the next lanes of routes with available jobs, from `lane` on."""
+    params = {"routes": list(routes), "lane": lane, "limit": limit}
+    return [row[0] for row in _rows("undrawn_lanes", params)]
+
+
+def undrawn(lane: int, *, seq: int, limit: int) -> list[Waiter]:
+    """Return the next available jobs of a lane behind `seq`, which is their place."""
+    rows = _rows("undrawn", {"lane": lane, "seq": seq, "limit": limit})
+    return [Waiter(*row) for row in rows]
+
+
+def undrawn_later(kind: int, job_id: str, *, limit: int) -> list[Waiter]:
+    """Return the next jobs that are scheduled, pending or retryable; their kind is their place."""
+    rows = _rows("undrawn_later", {"kind": kind, "id": job_id, "limit": limit})
+    return [Waiter(row[0], row[2], row[1], None, *row[3:]) for row in rows]
+
+
+class Ended(NamedTuple):
+    """How attempts of a route ended."""
+
+    acked: int
+    failed: int
+
+
+def outcomes(types: Sequence[str], *, slot_s: int, batch: int) -> tuple[dict[int, Ended], bool]:
+    """Count what has ended since the last time by route, and tell whether there is more."""
+    params = {"types": list(types), "slot_s": slot_s, "batch": batch}
+    rows = _rows("outcomes", params)
+    found = {row[0]: Ended(row[1], row[2]) for row in rows if row[0] is not None}
+    return found, any(row[3] for row in rows)
+
+
+def begin_reading() -> None:
+    """Wait for whoever reads outcomes or forgets them; the first time ever places the start."""
+    _rows("begin_reading", {})
+
+
+def forget_outcomes(age_ms: int, *, batch: int) -> None:
+    """Delete outcomes that are too old for any window."""
+    _rows("forget_outcomes", {"age_ms": age_ms, "batch": batch})
+
+
+def overdue(after_ms: Mapping[int, int], *, lanes: int) -> list[tuple[int, str]]:
+    """Return routes and queues whose jobs have waited for so long; `after_ms` is by route."""
+    params = {"routes": list(after_ms), "after_ms": list(after_ms.values()), "lanes": lanes}
+    return [(row[0], row[1]) for row in _rows("overdue", params)]

@@ -162,6 +162,22 @@ def _bar(part: float, name: str, mark: str = "") -> SafeString:
 
 
 @register.simple_tag
+def band(low: float, high: float, rate: float, bound: float | None) -> SafeString:
+    """Show where a rate lies, and a mark at what it may be. Words stand beside."""
+    most = min(1.0, max(high, 2 * (bound or 0), 0.01))
+    drawn = [round(100 * one / most, 1) for one in (low, high - low, rate)]
+    is_over = bound is not None and rate > bound
+    return format_html(
+        '<svg class="{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="all" width="100" height="10"/><rect x="{}" width="{}" height="10"/>'
+        '<path class="rate" d="M{} 0V10"/>{}</svg>',
+        "share band full" if is_over else "share band",
+        *drawn,
+        "" if bound is None else format_html('<path d="M{} 0V10"/>', round(100 * bound / most, 1)),
+    )
+
+
+@register.simple_tag
 def pool_link(name: str | None) -> SafeString | str:
     """Show the pool a worker or job is in, leading to its page."""
     if not name:

@@ -73,6 +73,8 @@ class Kind(IntEnum):
     CIRCUIT_OPENED = 113
     CIRCUIT_CLOSED = 114
     FEDERATION_CONFLICT = 115  # one federation id, jobs in several regions
+    VERSION_ROLLED_BACK = 94
+    ROUTING_CHANGED = 95
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -140,6 +142,8 @@ NAMES: Final = {
     Kind.CIRCUIT_OPENED: "federation.circuit_opened",
     Kind.CIRCUIT_CLOSED: "federation.circuit_closed",
     Kind.FEDERATION_CONFLICT: "federation.conflict",
+    Kind.VERSION_ROLLED_BACK: "versioning.rolled_back",
+    Kind.ROUTING_CHANGED: "versioning.routing_changed",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
 

@@ -43,6 +43,7 @@ class Job:
     lease_ms: int | None = None
     lease_until: datetime | None = None
     lane_id: int | None = None
+    route: int | None = None  # of the lane, for `Extension.explain`
     pool: str | None = None
     watched: bool = False
     deduplicated: bool = False  # the answer to a new job with the same fingerprint

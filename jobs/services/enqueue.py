@@ -197,6 +197,8 @@ def _store_by(
     known: terms.Terms, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
     _refuse(_refusals(drafts, caller, known.version), len(drafts))
+    for assign in extensions.having("assign"):
+        assign(drafts, known.version)
     gates = [one for one in extensions.installed() if one.gates(drafts, caller, known.version)]
     is_held = gates or backpressure.is_bounded(known, drafts)
     admit = partial(_admit, gates, known, caller) if is_held else None

@@ -56,6 +56,7 @@ def _gates(job: Job, state: State, facts: Mapping[str, Any], viewer: str | None)
     waiting = Waiting(
         job.queue, job.tenant, state, job.attempt, job.max_attempts, job.due_at, job.expires_at
     )
+    job.route = (facts["lane"] or {}).get("route")
     more = [gate for hook in extensions.having("explain") for gate in hook(job, viewer)]
     return [*gates_of(waiting, facts, viewer), *more]
 

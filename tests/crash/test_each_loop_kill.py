@@ -113,6 +113,10 @@ NEEDS_NONE = {
     "shares": "one transaction: what is still shared wrongly is found again",
     "pressure": "one statement: notes the crossing and tells it, or neither",
     "held_versions": "one transaction: notes what is held and tells it, or neither",
+    "canaries": "one transaction counts and moves its position, another changes the rules; what was"
+    " not done is found again",
+    "redraw": "one statement moves jobs; where it stands is noted after it, and whoever looks again"
+    " finds them in place",
     "turns": "one statement: what it did not forget, the next one does",
     "federation_probe": "one transaction for each answer: whoever was not heard is asked again",
     "federation_load": "one statement for each answer: whoever was not heard is asked again",

@@ -27,6 +27,7 @@ from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import InvalidVersion
 from versioning.domain.schema_version import parse_key, shown_version
 from versioning.models import Schema as Row
+from versioning.services.routing import shares_by_type
 from versioning.services.schemas import Difference, Registered, Registration, shown
 
 MAX_COMPATIBLE, MAX_URI = 100, 2000
@@ -166,8 +167,10 @@ VALIDATE = obj({"args": array(ANY)}, {"version": maybe(SENT_VERSION)}, additiona
 # --- answers --------------------------------------------------------------------------------------
 
 
-def encode_schema(row: Row, *, is_latest: bool) -> dict[str, Any]:
-    """Encode a schema flat, with the names of both forms."""
+def encode_schema(
+    row: Row, *, is_latest: bool, routed: Mapping[str, list[dict[str, Any]]]
+) -> dict[str, Any]:
+    """Encode a schema flat, with the names of both forms; `routed` has the rules of types."""
     document = orjson.Fragment(row.document)
     return {
         "type": row.type,
@@ -182,13 +185,15 @@ def encode_schema(row: Row, *, is_latest: bool) -> dict[str, Any]:
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "is_latest": is_latest,
-        "routing": {"strategy": "weighted", "versions": []},
+        "routing": {"strategy": "weighted", "versions": routed.get(row.type, [])},
     }
 
 
 def encode_registered(done: Registered, *, is_latest: bool) -> dict[str, Any]:
     """Encode what a registration made."""
-    flat = encode_schema(done.schema, is_latest=is_latest)
+    flat = encode_schema(
+        done.schema, is_latest=is_latest, routed=shares_by_type([done.schema.type])
+    )
     return {
         **flat,
         "schema_entry": flat,
@@ -199,7 +204,8 @@ def encode_registered(done: Registered, *, is_latest: bool) -> dict[str, Any]:
 
 def encode_of_type(rows: Sequence[Row]) -> dict[str, Any]:
     """Encode all schemas of a type, newest first, with the latest flat beside them."""
-    every = [encode_schema(row, is_latest=row is rows[0]) for row in rows]
+    routed = shares_by_type([rows[0].type])
+    every = [encode_schema(row, is_latest=row is rows[0], routed=routed) for row in rows]
     return {**every[0], "versions": every, "items": every}
 
 

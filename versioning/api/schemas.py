@@ -19,6 +19,7 @@ from versioning.api import schema_codec as codec
 from versioning.domain.schema_version import shown_version
 from versioning.models import Schema
 from versioning.services import schemas
+from versioning.services.routing import shares_by_type
 
 TYPE: dict[str, Any] = {"job_type": text(1)}
 NAMED: dict[str, Any] = {
@@ -85,7 +86,8 @@ class SchemaCollection(SchemaView):
         rows, total = schemas.page(
             containing=plain(request, "q") or "", limit=window.limit, offset=window.offset
         )
-        items = [codec.encode_schema(row, is_latest=True) for row in rows]
+        routed = shares_by_type([row.type for row in rows])
+        items = [codec.encode_schema(row, is_latest=True, routed=routed) for row in rows]
         return Answer(listed(items, total, window, "schemas"))
 
 
@@ -171,7 +173,8 @@ class SchemaDetail(SchemaView):
     def get(self, request: Request, job_type: str, version: str) -> Answer:
         """Show the schema of a version."""
         found = schemas.find(storable(job_type), version)
-        return Answer(codec.encode_schema(found, is_latest=schemas.is_latest(found)))
+        latest, routed = schemas.is_latest(found), shares_by_type([job_type])
+        return Answer(codec.encode_schema(found, is_latest=latest, routed=routed))
 
     @operation(
         "putSchema",

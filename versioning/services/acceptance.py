@@ -1,4 +1,4 @@
-"""Which workers accept a version, by the very rule that their claims are planned by."""
+"""Which workers accept a route, by the very rule that their claims are planned by."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from versioning import queries
 from versioning.conf import conf
 from versioning.domain.declaration import ALL, handles
 from versioning.queries import Declared
+from versioning.services.routes import Fallen, Routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,13 @@ class Acceptance:
     unheard: int = 0
 
 
-def accepts(declaration: Declaration, job_type: str, version: Version) -> bool:
-    """Tell whether a worker that declared this is handed jobs of a version."""
-    worker = handles(declaration)
-    if worker is ALL and conf().require_declaration:
+def accepts(
+    declaration: Declaration, routes: Routes, route: int, fallen: Fallen = frozenset()
+) -> bool:
+    """Tell whether a worker that declared this is handed jobs of a route; see Routes.fallen_in."""
+    if handles(declaration) is ALL and conf().require_declaration:
         return False
-    return worker.accepts(job_type, version)
+    return routes.admits(declaration, route, fallen)
 
 
 def of_workers(queue: str | None = None) -> list[Declared]:
@@ -33,9 +35,21 @@ def of_workers(queue: str | None = None) -> list[Declared]:
     return queries.declarations(queue, core().worker_silence_ms)
 
 
-def acceptance(workers: list[Declared], job_type: str, version: Version) -> Acceptance:
-    """Count the workers that accept a version."""
-    fitting = [one for one in workers if accepts(one.declaration, job_type, version)]
+def accepting(workers: list[Declared], job_type: str, version: Version) -> int:
+    """Count the workers that accept a version by what they declared."""
+    return sum(
+        one.workers
+        for one in workers
+        if not (handles(one.declaration) is ALL and conf().require_declaration)
+        and handles(one.declaration).accepts(job_type, version)
+    )
+
+
+def acceptance(
+    workers: list[Declared], routes: Routes, route: int, fallen: Fallen = frozenset()
+) -> Acceptance:
+    """Count the workers that accept the jobs of a route."""
+    fitting = [one for one in workers if accepts(one.declaration, routes, route, fallen)]
     return Acceptance(
         sum(one.workers for one in workers),
         sum(one.workers for one in fitting),

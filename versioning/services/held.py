@@ -3,7 +3,6 @@
 It looks from outside, so that no claim pays for it. Spec: contract 22 §6, versioning.held.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,9 +12,10 @@ from jobs.domain.events import Kind
 from jobs.services.tell import Told, tell
 from versioning import queries
 from versioning.conf import conf
+from versioning.domain.canary import waits_for
 from versioning.models import Held
 from versioning.services.acceptance import acceptance, of_workers
-from versioning.services.routes import Key, latest
+from versioning.services.routes import Routes, latest
 
 MOST = 10_000  # jobs that are counted in a lane
 LANES = 1_000  # of a version that are looked at
@@ -40,7 +40,7 @@ def watch() -> int:
     One transaction, run by one process at a time: what is told is noted with it.
     """
     with transaction.atomic():
-        routes = latest().by_id
+        routes = latest()
         found = _found(routes)
         known = {row.route: row for row in Held.objects.select_for_update().order_by("route")}
         Held.objects.filter(route__in=known.keys() - found.keys()).delete()
@@ -51,11 +51,11 @@ def watch() -> int:
         Held.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["route"], update_fields=["jobs", "told_at"]
         )
-        tell([_told(routes[row.route], found[row.route]) for row in told])
+        tell([_told(routes, row.route, found[row.route]) for row in told])
     return len(told)
 
 
-def _found(routes: Mapping[int, Key]) -> dict[int, Backlog]:
+def _found(routes: Routes) -> dict[int, Backlog]:
     """Find what is held; jobs are counted only there, since others may be many."""
     held = {(row.route, row.queue) for row in _unaccepted(routes)}
     wanted = sorted({route for route, _ in held})
@@ -67,10 +67,17 @@ def _found(routes: Mapping[int, Key]) -> dict[int, Backlog]:
     return found
 
 
-def _unaccepted(routes: Mapping[int, Key]) -> list[queries.Waiting]:
-    rows = queries.waiting(list(routes), most=1, lanes=LANES) if routes else []
+def _unaccepted(routes: Routes) -> list[queries.Waiting]:
+    every = list(routes.by_id)
+    rows = queries.waiting(every, most=1, lanes=LANES) if every else []
     workers = {queue: of_workers(queue) for queue in {row.queue for row in rows}}
-    return [row for row in rows if not acceptance(workers[row.queue], *routes[row.route]).accepting]
+    return [
+        row
+        for row in rows
+        if not acceptance(
+            workers[row.queue], routes, row.route, routes.fallen_in([row.queue])
+        ).accepting
+    ]
 
 
 def _noted(route: int, row: Held | None, found: Backlog) -> Held:
@@ -84,11 +91,12 @@ def _is_late(row: Held, found: Backlog) -> bool:
     return row.told_at is None and found.now - row.since >= held_after
 
 
-def _told(key: Key, found: Backlog) -> Told:
-    job_type, version = key
+def _told(routes: Routes, route: int, found: Backlog) -> Told:
+    key = routes.by_id[route]
+    version = waits_for(key, routes.rules.get(key.type))
     return Told(
         Kind.VERSION_HELD,
         queue=found.queue,
-        type=job_type,
+        type=key.type,
         data={"version": str(version), "count": found.jobs},
     )

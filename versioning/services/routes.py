@@ -5,7 +5,7 @@ that is not. A new route raises the version of the terms: a claim that follows f
 nothing out but is planned anew, so that all routes that a store has are known to whoever claims.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,34 +13,53 @@ from django.db import transaction
 
 from jobs.conf import read_anew
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
-from jobs.domain.version import Version
+from jobs.domain.envelope import JobDraft
+from jobs.domain.version import Version, parse_version, split_type
 from jobs.services import terms
 from versioning.conf import conf
+from versioning.domain.canary import Key, Rules, admits
 from versioning.domain.declaration import ALL, UNVERSIONED, handles
 from versioning.domain.errors import TooManyVersions
-from versioning.models import Route
+from versioning.models import Fallback, Route
+from versioning.services import rule_cache
 
-Key = tuple[str, Version]
+TARGETS = 10  # times as many routes as versions: each may be sent to several others
+
+Fallen = frozenset[int]  # routes whose jobs go by their own versions for now
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """All routes as of a version of the terms; `chosen` are those that declarations accept."""
+    """All routes and rules as of a version of the terms; `chosen` is what declarations accept."""
 
     version: int
     by_id: Mapping[int, Key]
-    chosen: dict[Declaration, tuple[int, ...]] = field(default_factory=dict)
+    rules: Mapping[str, Rules] = field(default_factory=dict)
+    fallen: Mapping[str, Fallen] = field(default_factory=dict)  # by queue
+    chosen: dict[tuple[Declaration, Fallen], tuple[int, ...]] = field(default_factory=dict)
 
-    def accepted(self, declaration: Declaration) -> tuple[int, ...]:
+    def accepted(self, declaration: Declaration, queues: Collection[str] = ()) -> tuple[int, ...]:
         """Return the routes that a declared worker takes, ascending; 0 is always among them."""
-        found = self.chosen.get(declaration)
+        fallen = self.fallen_in(queues)
+        found = self.chosen.get((declaration, fallen))
         if found is None:
-            worker = handles(declaration)
-            found = self.chosen[declaration] = (
+            found = self.chosen[declaration, fallen] = (
                 UNVERSIONED,
-                *(route for route, key in self.by_id.items() if worker.accepts(*key)),
+                *(route for route in self.by_id if self.admits(declaration, route, fallen)),
             )
         return found
+
+    def admits(self, declaration: Declaration, route: int, fallen: Fallen = frozenset()) -> bool:
+        """Tell whether a worker that declared this is handed the jobs of a route."""
+        key = self.by_id[route]
+        rules = self.rules.get(key.type)
+        return admits(handles(declaration), key, rules, has_fallen_back=route in fallen)
+
+    def fallen_in(self, queues: Collection[str]) -> Fallen:
+        """Return the routes that have fallen back in one of these queues."""
+        if not self.fallen:
+            return frozenset()
+        return frozenset().union(*(self.fallen.get(queue, frozenset()) for queue in queues))
 
 
 class _Memory:
@@ -64,7 +83,7 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
     if declaration is None or handles(declaration) is ALL:
         return _undeclared(claim) if conf().require_declaration else claim
     routes = known()
-    accepted = routes.accepted(declaration)
+    accepted = routes.accepted(declaration, claim.queues)
     return _narrowed(claim, routes, accepted)
 
 
@@ -84,27 +103,52 @@ def known() -> Routes:
     if found is None:
         # the version first: what is added meanwhile is then not known yet, but never thought absent
         version = terms.version()
-        rows = Route.objects.order_by("id").values_list("id", "type", "major", "minor")
-        by_id = {row[0]: (row[1], Version(*row[2:])) for row in rows}
-        found = _Memory.latest = Routes(version, by_id)
+        rows = Route.objects.order_by("id")
+        by_id = {row.id: key_of(row) for row in rows}
+        rules = rule_cache.of(version)
+        fallen = _fallen() if rules else {}
+        found = _Memory.latest = Routes(version, by_id, rules, fallen)
     return found
+
+
+def key_of(row: Route) -> Key:
+    """Return what a stored route is of."""
+    return Key(row.type, _version(row.major, row.minor), _version(row.to_major, row.to_minor))
+
+
+def _version(major: int | None, minor: int | None) -> Version | None:
+    return None if major is None or minor is None else Version(major, minor)
+
+
+def _fallen() -> dict[str, Fallen]:
+    found: dict[str, set[int]] = {}
+    for route, queue in Fallback.objects.values_list("route", "queue"):
+        found.setdefault(queue, set()).add(route)
+    return {queue: frozenset(routes) for queue, routes in found.items()}
 
 
 def latest() -> Routes:
     """Return the routes as they are: for who names no version that a claim would check."""
+    return as_of(terms.version())
+
+
+def as_of(version: int) -> Routes:
+    """Return the routes as of a version of the terms or a later one."""
     found = known()
-    if found.version != terms.version():
+    if found.version < version:
         forget()
         found = known()
     return found
 
 
-def route_of(job_type: str, version: Version) -> int:
+def route_of(job_type: str, version: Version | None, target: Version | None = None) -> int:
     """Return the route of a version, made where it is new: SQL is only for what is not known here.
 
-    Raises TooManyVersions.
+    `target` is the version that rules sent the job to. Raises TooManyVersions.
     """
-    key = (job_type, version)
+    if version is None and target is None:
+        return UNVERSIONED
+    key = Key(job_type, version, target)
     found = _Memory.ids.get(key)
     if found is None:
         found = _find(key) or _make(key)
@@ -113,9 +157,35 @@ def route_of(job_type: str, version: Version) -> int:
     return found
 
 
+def assign(drafts: Sequence[JobDraft], version: int) -> None:
+    """Send jobs of types with rules where these draw them, as of a version of the terms.
+
+    No statement but for what this process meets for the first time. Spec: contract 22 §4.
+    """
+    rules = rule_cache.of(version)
+    if not rules:
+        return
+    for draft in drafts:
+        base, _ = split_type(draft.type)
+        found = rules.get(base)
+        if found is not None:
+            own = None if draft.version is None else parse_version(draft.version)
+            draft.route = route_of(base, own, found.assigned(draft.id, own))
+
+
+def _columns(key: Key) -> dict[str, int | str | None]:
+    own, target = key.version or (None, None), key.target or (None, None)
+    return {
+        "type": key.type, "major": own[0], "minor": own[1],
+        "to_major": target[0], "to_minor": target[1],
+    }  # fmt: skip
+
+
 def _find(key: Key) -> int | None:
-    row = Route.objects.filter(type=key[0], major=key[1].major, minor=key[1].minor)
-    return row.values_list("id", flat=True).first()
+    columns = _columns(key)
+    given = {name: value for name, value in columns.items() if value is not None}
+    absent = {f"{name}__isnull": True for name, value in columns.items() if value is None}
+    return Route.objects.filter(**given, **absent).values_list("id", flat=True).first()
 
 
 def _make(key: Key) -> int:
@@ -123,17 +193,28 @@ def _make(key: Key) -> int:
         terms.change()  # first: whoever makes routes waits for us
         if (found := _find(key)) is not None:
             return found
-        if Route.objects.filter(type=key[0]).count() >= conf().max_versions:
-            raise TooManyVersions(
-                f"type {key[0]} has {conf().max_versions} versions already",
-                details={"field": "version", "type": key[0], "limit": conf().max_versions},
-            )
-        return Route.objects.create(type=key[0], major=key[1].major, minor=key[1].minor).id
+        _refuse_too_many(key)
+        return Route.objects.create(**_columns(key)).id
+
+
+def _refuse_too_many(key: Key) -> None:
+    most = conf().max_versions
+    of_type = Route.objects.filter(type=key.type)
+    if key.target is None:
+        is_full = of_type.filter(to_major__isnull=True).count() >= most
+    else:
+        is_full = of_type.filter(to_major__isnull=False).count() >= most * TARGETS
+    if is_full:
+        raise TooManyVersions(
+            f"type {key.type} has {most} versions already",
+            details={"field": "version", "type": key.type, "limit": most},
+        )
 
 
 def forget() -> None:
     """Read everything anew."""
     _Memory.cache_clear()
+    rule_cache.forget()
 
 
 read_anew(_Memory, setting="OJS_VERSIONING")

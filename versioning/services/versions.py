@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from jobs.domain.version import Version
 from versioning import queries
-from versioning.models import Route
 from versioning.services.acceptance import acceptance, of_workers
 from versioning.services.held import LANES, MOST
+from versioning.services.routes import latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +35,36 @@ class TypeVersions:
 
 
 def versions(job_type: str) -> TypeVersions:
-    """Count the jobs of a type by version; statements: four, and one for each queue that waits."""
-    rows = Route.objects.filter(type=job_type).order_by("major", "minor")
-    routes = {row.id: Version(row.major, row.minor) for row in rows}
-    waiting = queries.waiting(sorted(routes), most=MOST, lanes=LANES) if routes else []
-    active = queries.active(sorted(routes)) if routes else {}
+    """Count the jobs of a type by version; statements: four, and one for each queue that waits.
+
+    Jobs of one version may be of several routes, where rules sent them to other versions.
+    """
+    routes = latest()
+    own = {n: k.version for n, k in routes.by_id.items() if k.type == job_type and k.version}
+    waiting = queries.waiting(sorted(own), most=MOST, lanes=LANES) if own else []
+    active: Counter[Version] = Counter()
+    for route, jobs in (queries.active(sorted(own)) if own else {}).items():
+        active[own[route]] += jobs
     by_queue = {queue: of_workers(queue) for queue in {row.queue for row in waiting}}
-    available: Counter[int] = Counter()
-    held: Counter[int] = Counter()
+    available: Counter[Version] = Counter()
+    held: Counter[Version] = Counter()
     for row in waiting:
-        available[row.route] += row.jobs
-        if not acceptance(by_queue[row.queue], job_type, routes[row.route]).accepting:
-            held[row.route] += row.jobs
-    workers = of_workers() if routes else []
+        available[own[row.route]] += row.jobs
+        fallen = routes.fallen_in([row.queue])
+        if not acceptance(by_queue[row.queue], routes, row.route, fallen).accepting:
+            held[own[row.route]] += row.jobs
+    workers = of_workers() if own else []
+    plain = {own[n]: n for n, k in routes.by_id.items() if n in own and k.target is None}
     return TypeVersions(
         job_type,
         tuple(
             VersionLoad(
                 version,
-                available[route],
-                active.get(route, 0),
-                acceptance(workers, job_type, version).accepting,
-                held[route],
+                available[version],
+                active[version],
+                acceptance(workers, routes, plain[version]).accepting,
+                held[version],
             )
-            for route, version in routes.items()
+            for version in sorted(plain)
         ),
     )

@@ -76,6 +76,7 @@ SCOPES = {
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
         "listRegions", "getRegion", "getFederationConfig", "getReplication",
+        "listRouting", "getRouting",
     },
     "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs"},
     "ojs:webhooks:write": {
@@ -96,6 +97,8 @@ SCOPES = {
         "putTenant", "putTenantLimits", "deleteTenant", "suspendTenant", "resumeTenant",
         "releaseTenant", "createRegion", "putRegion", "patchRegion", "deleteRegion", "probeRegion",
         "setRegionBreaker", "drainRegion", "undrainRegion", "putFederationConfig", "adoptJobs",
+        "putRouting", "deleteRouting", "promoteRouting", "pauseRouting", "resumeRouting",
+        "rollBackRouting",
     },
     "ojs:admin:purge": {
         "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",

@@ -30,6 +30,13 @@ from tests.jobs.api.refusals import STREAMS
 EXAMPLES = 10
 # What a JSON Schema cannot state
 BEYOND_SCHEMAS = {
+    "must have a weight above 0",
+    "is in the rules twice",
+    "must be above the one before it",
+    "needs a second version to take the rest",
+    "must be from PT0S to P1D",
+    "must be from PT5S to P1D",
+    "must be from PT1S to P30D",
     "must be later than scheduled_at",
     "differs from scheduled_at",
     "must not be below initial_interval",

@@ -247,6 +247,17 @@ def move(kind: int) -> None:
     queries.move(given, "q0", "q1")
 
 
+def reroute(kind: int) -> None:
+    """Move jobs to one lane."""
+    rows = list(Job.objects.filter(id__in=numbers.take(kind)).values_list("id", "lane_id"))
+    queries.reroute(
+        [
+            {"n": n, "id": str(i), "lane": lane, "target": rows[0][1]}
+            for n, (i, lane) in enumerate(rows)
+        ]
+    )
+
+
 def enqueue_unique(number: int, shared: int = 0) -> None:
     """Store jobs with fingerprints, and some that many jobs have."""
     drafts = [DraftFactory.create(queue="q0", args=[new_id()], unique={}) for _ in range(number)]
@@ -482,6 +493,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "move": lambda: move(READY),
     "offer": resumed,
     "move later": lambda: move(LATER),
+    "reroute": lambda: reroute(READY),
+    "reroute later": lambda: reroute(LATER),
     "pressure": backpressure.watch_pressure,
     "limit_loads": lambda: queries.limit_loads(10_000),
     "make_queues": lambda: queries.make_queues(["other", "q0"]),

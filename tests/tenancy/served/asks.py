@@ -63,6 +63,14 @@ GET /ojs/v1/admin/scheduling/config
 PUT /ojs/v1/admin/scheduling/config
 GET /ojs/v1/admin/scheduling/stats
 GET /ojs/v1/admin/versions/{type}
+GET /ojs/v1/admin/routing
+GET /ojs/v1/admin/routing/{type}
+PUT /ojs/v1/admin/routing/{type}
+DELETE /ojs/v1/admin/routing/{type}
+POST /ojs/v1/admin/routing/{type}/promote
+POST /ojs/v1/admin/routing/{type}/pause
+POST /ojs/v1/admin/routing/{type}/resume
+POST /ojs/v1/admin/routing/{type}/rollback
 PUT /ojs/v1/admin/schemas/{job_type}/{version}
 POST /ojs/v1/schemas
 GET /ojs/v1/admin/federation/regions

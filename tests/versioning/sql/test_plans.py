@@ -17,13 +17,16 @@ from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
 from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
 from tests.versioning.wire import TYPE, push
 from versioning import queries
+from versioning.domain.canary_request import parse_wanted
 from versioning.domain.declaration import declared
+from versioning.services import routing
 
 pytestmark = pytest.mark.xdist_group("plans of versions")
 
 HELD = 200_000  # jobs that no worker accepts, in so many lanes of as many tenants
 HELD_LANES = 100
 FIRST = 50_000_000  # id of a lane
+JOB = "00000000-0000-7000-8000-000000000000"
 MANY = """
 INSERT INTO ojs_version_route (id, type, major, minor)
 SELECT 1000 + n, %(type)s, 9, n FROM generate_series(0, 99) AS n;
@@ -39,13 +42,26 @@ SELECT gen_random_uuid(), %(first)s + n %% %(lanes)s, 0, now()
 INSERT INTO ojs_worker (id, queues, last_heartbeat_at)
 SELECT 'x' || n, '["held"]', now() FROM generate_series(0, 999) AS n
 """
+OUTCOMES = """
+INSERT INTO ojs_version_outcome (route, at, acked, failed)
+SELECT 1000 + n % 100, now() - n / 100 * interval '5 seconds', 1, 1
+  FROM generate_series(0, 49999) AS n;
+"""
 CALLS: dict[str, tuple[Callable[[], object], int]] = {
+    "undrawn_lanes": (lambda: queries.undrawn_lanes([1000, 1001], lane=0, limit=1), 25_000),
+    "undrawn_lanes of none": (lambda: queries.undrawn_lanes([0], lane=0, limit=1), 25_000),
+    "undrawn": (lambda: queries.undrawn(FIRST, seq=0, limit=500), 1_500),
+    "undrawn_later": (lambda: queries.undrawn_later(0, JOB, limit=500), 2_000),
+    "begin_reading": (queries.begin_reading, 10),
+    "outcomes": (lambda: queries.outcomes(["volume.type"], slot_s=5, batch=1_000), 5_000),
+    "forget_outcomes": (lambda: queries.forget_outcomes(3_600_000, batch=500), 2_500),
+    "overdue": (lambda: queries.overdue({1000: 0, 1001: 0}, lanes=100), 2_500),
     "declarations": (lambda: queries.declarations("held", 30_000), 2_500),
     "waiting": (lambda: queries.waiting([1000, 1001], most=1_000, lanes=100), 2_500),
     "active": (lambda: queries.active([1000, 1001]), 25_000),  # what runs, once
 }
 SCANS = {"declarations": {"ojs_worker"}, "active": {"ojs_lease"}}
-OURS = {"ojs_version_route", "ojs_version_held"}
+OURS = {"ojs_version_route", "ojs_version_held", "ojs_version_outcome"}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +81,9 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
             }
             for statement in MANY.split(";"):
                 cursor.execute(statement, params)
+            cursor.execute(OUTCOMES)
+            # an event of the record from which on none was read, in the part that is full
+            cursor.execute("INSERT INTO ojs_version_reader (id, stamp) VALUES (1, '480')")
         analyze()
         yield
         with connection.cursor() as cursor:
@@ -76,7 +95,7 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
 def test_every_statement_is_measured() -> None:
     files = {path.stem for path in (Path(queries.__file__).parent / "sql").glob("*.sql")}
 
-    assert files == set(CALLS)
+    assert files == {name.partition(" ")[0] for name in CALLS}
 
 
 @pytest.mark.usefixtures("full")
@@ -123,6 +142,34 @@ def test_ver_8_2_c_nor_one_that_finds_nothing() -> None:
 
     assert not read.scanned.keys() & GROWING, read.scanned
     assert max(read.entries.values(), default=0) <= 3 * HELD_LANES, read.entries
+
+
+DRAWN = """
+UPDATE ojs_version_route SET major = NULL, minor = NULL, to_major = 9, to_minor = id - 1000
+ WHERE id IN (1000, 1001);
+UPDATE ojs_lane_key SET route = 1000 + route % 2 WHERE route >= 1000;
+UPDATE ojs_lane SET route = 1000 + route % 2 WHERE route >= 1000;
+"""
+
+
+@pytest.mark.usefixtures("full")
+def test_contract_22_4_nor_does_one_that_rules_sent_to_a_version_nobody_accepts() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(DRAWN)
+    rules = [{"version": "9.0", "weight": 1}, {"version": "9.1", "weight": 1}]
+    routing.put(parse_wanted(TYPE, {"rules": rules}))
+    analyze()
+    push("1.0", queue="held")  # the rules do not fit it
+    wanted = _request()
+    planned(wanted, 1)
+
+    found: list[object] = []
+    read = touched_by(lambda: found.extend(fetch(wanted).jobs))
+
+    assert len(found) == 1
+    assert not read.scanned.keys() & GROWING, read.scanned
+    assert read.entries.get("ojs_ready_order", 0) <= 10, read.entries
+    assert max(read.entries.values(), default=0) <= 2 * HELD_LANES, read.entries
 
 
 def test_ver_1_2_a_workers_that_declare_nothing_are_planned_as_before() -> None:

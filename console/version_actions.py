@@ -1,0 +1,48 @@
+"""What operators can do with routing rules by a button, for the rules that the page showed."""
+
+from collections.abc import Callable, Mapping
+
+from django.http import QueryDict
+
+from jobs.domain.caller import Caller
+from versioning.domain.canary_request import percent_of, shares_of
+from versioning.services import routing
+
+
+def _type(form: QueryDict) -> str:
+    return form.get("id", "").replace("\x00", "")
+
+
+def _revision(form: QueryDict) -> int | None:
+    raw = form.get("revision", "")
+    return int(raw) if raw.isdecimal() and len(raw) < 19 else None  # noqa: PLR2004 - of a bigint
+
+
+def _promote(form: QueryDict, who: Caller) -> str:
+    row = routing.promote(_type(form), who, revision=_revision(form))
+    shares = shares_of(row.rules)
+    newest = max(shares, key=lambda one: one.version)
+    return f"Version {newest.text} of {row.type} gets {percent_of(shares):g} % of the jobs."
+
+
+def _pause(form: QueryDict, who: Caller) -> str:
+    row = routing.pause(_type(form), who, is_paused=True, revision=_revision(form))
+    return f"The plan of {row.type} is paused: shares stay as they are."
+
+
+def _resume(form: QueryDict, who: Caller) -> str:
+    row = routing.pause(_type(form), who, is_paused=False, revision=_revision(form))
+    return f"The plan of {row.type} goes on: its present step begins anew."
+
+
+def _roll_back(form: QueryDict, who: Caller) -> str:
+    row = routing.roll_back(_type(form), who, revision=_revision(form))
+    return f"All jobs of {row.type} go to version {row.rules[0]['version']}."
+
+
+ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
+    "routing-promote": _promote,
+    "routing-pause": _pause,
+    "routing-resume": _resume,
+    "routing-rollback": _roll_back,
+}

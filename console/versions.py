@@ -1,0 +1,136 @@
+"""Versions of types as the pages show them: shares, failures, plans."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from versioning.domain.canary import newest
+from versioning.domain.canary_request import WINDOW_MS, guard_of, plan_of, shares_of
+from versioning.domain.evidence import Guard, Interval, Outcomes, wilson
+from versioning.domain.version import Version
+from versioning.models import Routing
+from versioning.services.acceptance import accepting, of_workers
+from versioning.services.observed import Observed
+from versioning.services.routing import PlanState, next_step, state_of
+
+STATES = {
+    PlanState.RUNNING: ("active", "plan runs"),
+    PlanState.PAUSED: ("paused", "plan paused"),
+    PlanState.COMPLETE: ("completed", "plan complete"),
+    PlanState.HALTED: ("discarded", "plan halted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a plan; `mark` is done, now, next or later."""
+
+    percent: float
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """One version of the rules; `share` is null for one that they do not name."""
+
+    version: Version
+    share: float | None
+    outcomes: Outcomes
+    interval: Interval
+    is_newest: bool
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class RulesCard:
+    """The rules of a type."""
+
+    row: Routing
+
+    @property
+    def guard(self) -> Guard | None:
+        """When the newest version is taken back."""
+        return guard_of(self.row.guard)
+
+    @property
+    def window_ms(self) -> int:
+        """What outcomes are counted over."""
+        return self.guard.window_ms if self.guard else WINDOW_MS
+
+    @property
+    def state(self) -> tuple[str, str] | None:
+        """The colour and the words of the plan."""
+        found = state_of(self.row)
+        return None if found is None else STATES[found]
+
+    @property
+    def may_pause(self) -> bool:
+        """Whether the plan goes on by itself."""
+        return next_step(self.row) is not None
+
+    @property
+    def may_promote(self) -> bool:
+        """Whether the newest version does not have all jobs yet."""
+        shares = shares_of(self.row.rules)
+        return newest(shares).weight < sum(one.weight for one in shares)
+
+    @property
+    def may_roll_back(self) -> bool:
+        """Whether there is a lower version."""
+        return len(self.row.rules) > 1
+
+    @property
+    def newest(self) -> str:
+        """The version that is tried out, as it was written."""
+        return str(newest(shares_of(self.row.rules)).text)
+
+    @property
+    def next_at(self) -> datetime | None:
+        """When the next step may follow; None: there is none."""
+        plan = plan_of(self.row.plan)
+        if plan is None or self.row.step_at is None or next_step(self.row) is None:
+            return None
+        return self.row.step_at + timedelta(milliseconds=plan.bake_ms)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps of the plan."""
+        plan = plan_of(self.row.plan)
+        if plan is None or self.row.step is None:
+            return []
+        following = next_step(self.row)
+        return [Step(one, _mark(n, self.row.step, following)) for n, one in enumerate(plan.steps)]
+
+    @property
+    def shares(self) -> str:
+        """Say them in a line, as lists do."""
+        shares = shares_of(self.row.rules)
+        whole = sum(one.weight for one in shares)
+        return ", ".join(f"{one.text} {100 * one.weight / whole:.3g} %" for one in shares)
+
+
+def _mark(n: int, step: int, following: int | None) -> str:
+    if n == step:
+        return "now"
+    if n < step:
+        return "done"
+    return "next" if n == following else "later"
+
+
+def rule_lines(row: Routing, seen: Observed) -> Sequence[RuleLine]:
+    """Join what the rules say with how the versions did, newest first."""
+    shares = {one.version: one.weight for one in shares_of(row.rules)}
+    whole = sum(shares.values())
+    workers = of_workers()
+    highest = max(shares)
+    return [
+        RuleLine(
+            one.version,
+            shares[one.version] / whole if one.version in shares else None,
+            one.outcomes,
+            wilson(one.outcomes),
+            one.version == highest,
+            accepting(workers, row.type, one.version),
+        )
+        for one in seen.versions
+    ]

@@ -1,0 +1,81 @@
+"""Routing rules over the wire, and workers of versions."""
+
+from typing import Any
+
+from django.db.models import Sum
+
+from tests.concurrency import until
+from tests.tenancy.wire import answer, send
+from tests.versioning.wire import TYPE, fetched
+from versioning.models import Outcome
+from versioning.services import canaries, redraw
+
+SPLIT = [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}]
+GUARD: dict[str, Any] = {"error_rate_threshold": 0.05, "evaluation_window": "PT2M"}
+
+
+def put(rules: Any = None, /, *, status: int = 201, name: str = TYPE, **more: Any) -> Any:
+    """Put the rules of TYPE, SPLIT where none are given."""
+    body = {"rules": SPLIT if rules is None else rules, **more}
+    return answer(send("PUT", f"admin/routing/{name}", body), status)
+
+
+def get(name: str = TYPE) -> Any:
+    """Return the rules of TYPE."""
+    return answer(send("GET", f"admin/routing/{name}"))
+
+
+def act(verb: str, body: Any = None, /, *, status: int = 200) -> Any:
+    """Promote, pause, resume or roll back."""
+    return answer(send("POST", f"admin/routing/{TYPE}/{verb}", body), status)
+
+
+def of(version: str) -> list[dict[str, str]]:
+    """Return what a worker of one version handles."""
+    return [{"type": TYPE, "versions": version}]
+
+
+def takes(version: str, count: int = 1_000) -> list[dict[str, Any]]:
+    """Fetch as a worker of one version, until it has so many or there are no more."""
+    found: list[dict[str, Any]] = []
+    while more := fetched(handlers=of(version), count=min(100, count - len(found) or 1)):
+        found += more
+        if len(found) >= count:
+            break
+    return found
+
+
+def ack(jobs: list[dict[str, Any]]) -> None:
+    """Complete jobs."""
+    for job in jobs:
+        answer(send("POST", "workers/ack", {"job_id": job["id"]}))
+
+
+def fail(jobs: list[dict[str, Any]]) -> None:
+    """Fail attempts of jobs, which are tried again much later."""
+    for job in jobs:
+        error = {"code": "broken", "message": "it broke"}
+        answer(send("POST", "workers/nack", {"job_id": job["id"], "error": error}))
+
+
+def redrawn() -> None:
+    """Draw waiting jobs anew."""
+    while redraw.redraw():
+        pass
+
+
+def looked(ended: int) -> int:
+    """Let the loop look until it has counted so many ends; returns how many types it changed.
+
+    What it may read ends at the oldest transaction of the cluster, other tests' included.
+    """
+    changed = 0
+
+    def has_counted() -> bool:
+        nonlocal changed
+        changed += canaries.watch()
+        found = Outcome.objects.aggregate(acked=Sum("acked"), failed=Sum("failed"))
+        return bool((found["acked"] or 0) + (found["failed"] or 0) >= ended)
+
+    until(has_counted)
+    return changed

@@ -1,0 +1,48 @@
+"""A canary on a real server, taken back by its own loops. Spec: job-versioning 10."""
+
+from typing import Any
+
+from tests.processes import until
+from tests.scheduling.served.conftest import Served, served
+
+__all__ = ["served"]
+TYPE = "invoice.generate"
+ROUTING = f"admin/routing/{TYPE}"
+
+
+def fetch(served: Served, version: str) -> list[dict[str, Any]]:
+    """Fetch as a worker of one version, until there is nothing more."""
+    handlers = [{"type": TYPE, "versions": version}]
+    found: list[dict[str, Any]] = []
+    while more := served.fetch(100, queues=["default"], handlers=handlers):
+        found += more
+    return found
+
+
+def test_ver_10_a_new_version_that_fails_is_taken_back(served: Served) -> None:
+    rules = [{"version": "2.0", "weight": 20}, {"version": "1.0", "weight": 80}]
+    guard = {"error_rate_threshold": 0.05, "significance": 0.05}
+    served.send("PUT", ROUTING, {"rules": rules, "auto_rollback": guard}, 201)
+    jobs = [{"type": TYPE, "args": []}] * 100
+    for _ in range(3):
+        served.send("POST", "jobs/batch", {"jobs": jobs}, 201)
+
+    new, old = fetch(served, "2.0"), fetch(served, "1.0")
+    assert 30 <= len(new) <= 90
+    assert len(new) + len(old) == 300
+    for n, job in enumerate(new):
+        if n % 3:
+            served.ack(job)
+        else:
+            error = {"code": "broken", "message": "it broke"}
+            served.send("POST", "workers/nack", {"job_id": job["id"], "error": error})
+    for job in old[:100]:
+        served.ack(job)
+
+    until(lambda: served.send("GET", ROUTING)["rolled_back_at"] is not None, "a rollback")
+    shown = served.send("GET", ROUTING)
+    assert shown["rules"] == [{"version": "1.0", "weight": 100}]
+    assert shown["rolled_back_from"] == "2.0"
+    served.send("POST", "jobs/batch", {"jobs": jobs}, 201)
+    assert fetch(served, "2.0") == []
+    assert len(fetch(served, "1.0")) >= 100

@@ -1,0 +1,238 @@
+"""Routing rules on the wire. Spec: contract 22 §4."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.api.schemas import (
+    DURATION,
+    TIME,
+    TYPE,
+    Schema,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+    optional,
+    text,
+)
+from jobs.domain.durations import format_duration
+from jobs.domain.errors import Unprocessable
+from versioning.api.schema_codec import SENT_VERSION, VERSION
+from versioning.domain.canary import WHOLE, Mode, OnNoWorker
+from versioning.domain.canary_request import (
+    ACTION,
+    MAX_RULES,
+    MAX_SAMPLES,
+    MAX_SIGNIFICANCE,
+    MAX_STEPS,
+    MAX_WEIGHT,
+    guard_of,
+    parse_revision,
+    plan_of,
+)
+from versioning.domain.evidence import Guard
+from versioning.models import Routing
+from versioning.services.observed import Observed
+from versioning.services.routing import PlanState, state_of
+
+WEIGHT: Schema = {"type": "number", "minimum": 0, "maximum": MAX_WEIGHT}
+RATE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+PERCENT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": WHOLE}
+MODE: Schema = {"type": "string", "enum": [str(one) for one in Mode]}
+ON_NO_WORKER: Schema = {"type": "string", "enum": [str(one) for one in OnNoWorker]}
+RULE = obj({"version": VERSION, "weight": WEIGHT})
+SIGNIFICANCE: Schema = {
+    "type": "number",
+    "exclusiveMinimum": 0,
+    "maximum": MAX_SIGNIFICANCE,
+    "description": "How often equal versions may look unequal; null: the threshold alone decides",
+}
+GUARD = component(
+    "AutoRollback",
+    obj(
+        {
+            "error_rate_threshold": RATE,
+            "evaluation_window": DURATION,
+            "min_samples": integer(1),
+            "action": {"const": ACTION},
+            "significance": maybe(SIGNIFICANCE),
+            "cool_down": DURATION,
+        }
+    ),
+)
+PLAN = component(
+    "RoutingPlan",
+    obj(
+        {
+            "steps": array(PERCENT),
+            "bake_time": DURATION,
+            "min_samples": integer(0),
+            "step": {**integer(0), "description": "From 0"},
+            "step_at": TIME,
+            "state": {"type": "string", "enum": [str(one) for one in PlanState]},
+        }
+    ),
+)
+OBSERVED = component(
+    "VersionOutcomes",
+    obj(
+        {
+            "version": text(1),
+            "acked": integer(0),
+            "failed": integer(0),
+            "error_rate": maybe(RATE),
+            "low": {**RATE, "description": "Of the Wilson interval of 95 percent"},
+            "high": RATE,
+        }
+    ),
+)
+RULES = component(
+    "RoutingRules",
+    obj(
+        {"type": text(1), "rules": array(RULE)},
+        {
+            "mode": MODE,
+            "on_no_worker": ON_NO_WORKER,
+            "fallback_after": DURATION,
+            "auto_rollback": maybe(GUARD),
+            "plan": maybe(PLAN),
+            "revision": {**integer(1), "description": "That jobs are drawn by"},
+            "rolled_back_at": maybe(TIME),
+            "rolled_back_from": maybe(text(1)),
+            "outcomes": {
+                **array(OBSERVED),
+                "description": "Of attempts in the evaluation window, since the last PUT",
+            },
+            "p_value": {
+                **maybe(RATE),
+                "description": "Least significance at which the newest version fails more often",
+            },
+            "created_at": TIME,
+            "updated_at": TIME,
+        },
+    ),
+)
+REVISION: Schema = {
+    **maybe(integer(0)),
+    "description": "Of the rules to replace: refused where they have changed; 0: there are none",
+}
+PUT = obj(
+    {
+        "rules": array(
+            obj(
+                {"version": SENT_VERSION, "weight": WEIGHT},
+                additionalProperties=False,
+            ),
+            minItems=1,
+            maxItems=MAX_RULES,
+        )
+    },
+    {
+        "type": maybe(TYPE),
+        "mode": maybe(MODE),
+        "on_no_worker": maybe(ON_NO_WORKER),
+        "fallback_after": maybe(DURATION),
+        "auto_rollback": maybe(
+            obj(
+                {"error_rate_threshold": RATE},
+                optional(
+                    {
+                        "evaluation_window": DURATION,
+                        "min_samples": integer(1, MAX_SAMPLES),
+                        "action": {"const": ACTION},
+                        "significance": SIGNIFICANCE,
+                        "cool_down": DURATION,
+                    }
+                ),
+                additionalProperties=False,
+            )
+        ),
+        "plan": maybe(
+            obj(
+                {
+                    "steps": array(PERCENT, minItems=1, maxItems=MAX_STEPS),
+                    "bake_time": DURATION,
+                },
+                {"min_samples": maybe(integer(0, MAX_SAMPLES))},
+                additionalProperties=False,
+            )
+        ),
+        "revision": REVISION,
+    },
+    additionalProperties=False,
+)
+ACT = obj({}, {"revision": REVISION}, additionalProperties=False)
+
+
+def encode_rules(row: Routing) -> dict[str, Any]:
+    """Encode the rules of a type as they are in force."""
+    guard = guard_of(row.guard)
+    return {
+        "type": row.type,
+        "rules": row.rules,
+        "mode": row.mode,
+        "on_no_worker": row.on_no_worker,
+        "fallback_after": format_duration(row.fallback_ms),
+        "auto_rollback": None if guard is None else encode_guard(guard),
+        "plan": encode_plan(row),
+        "revision": row.revision,
+        "rolled_back_at": row.rolled_back_at,
+        "rolled_back_from": row.rolled_back_from,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+
+
+def encode_guard(guard: Guard) -> dict[str, Any]:
+    """Encode when a version is taken back."""
+    return {
+        "error_rate_threshold": guard.threshold,
+        "evaluation_window": format_duration(guard.window_ms),
+        "min_samples": guard.min_samples,
+        "action": ACTION,
+        "significance": guard.significance,
+        "cool_down": format_duration(guard.cool_down_ms),
+    }
+
+
+def encode_plan(row: Routing) -> dict[str, Any] | None:
+    """Encode a plan with where it stands."""
+    plan = plan_of(row.plan)
+    if plan is None or row.step is None:
+        return None
+    return {
+        "steps": list(plan.steps),
+        "bake_time": format_duration(plan.bake_ms),
+        "min_samples": plan.min_samples,
+        "step": row.step,
+        "step_at": row.step_at,
+        "state": state_of(row),
+    }
+
+
+def encode_detail(row: Routing, observed: Observed) -> dict[str, Any]:
+    """Encode rules with how attempts of the versions ended."""
+    return {
+        **encode_rules(row),
+        "outcomes": [
+            {
+                "version": str(one.version),
+                "acked": one.outcomes.acked,
+                "failed": one.outcomes.failed,
+                "error_rate": one.outcomes.rate,
+                "low": one.interval.low,
+                "high": one.interval.high,
+            }
+            for one in observed.versions
+        ],
+        "p_value": observed.p_value,
+    }
+
+
+def decode_act(body: Mapping[str, Any]) -> int | None:
+    """Read an action on rules: the revision that it is meant for, or None. Raises Unprocessable."""
+    for name in body:
+        if name != "revision":
+            raise Unprocessable.field(name[:40], "is not known")
+    return parse_revision(body.get("revision"))

@@ -1,0 +1,130 @@
+"""Watch new versions: take back what fails, give more to what does not. The loop `canaries`.
+
+Spec: job-versioning 10.2, contract 22 §4. See docs/adr/0017.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+
+from jobs.services import clock
+from versioning.domain.canary_request import guard_of, plan_of
+from versioning.domain.evidence import Evidence, Guard, Outcomes, Pair
+from versioning.models import Routing, Trial
+from versioning.services import fallback, outcomes, routing
+from versioning.services.outcomes import ByVersion
+from versioning.services.routes import Routes, latest
+from versioning.services.routing import Verdict
+
+NONE = Outcomes()
+
+
+class Counted(NamedTuple):
+    """Rules, what speaks against their newest versions, and whether more of the record waits."""
+
+    rows: list[Routing]
+    trials: Mapping[str, Evidence]
+    has_more: bool
+
+
+def watch() -> int:
+    """Look once; returns how many types were changed, or 1 where more of the record waits.
+
+    1. Count what has ended since the last look, and what speaks against new versions by now.
+    2. Take back the versions that fail more often than they may: rules that somebody has changed
+       meanwhile are left alone.
+    3. Do the steps of plans that have baked, where nothing speaks against the version.
+    4. Note where nobody accepts what was drawn, for rules that fall back then.
+
+    Each change is a transaction of its own: counts stay whatever becomes of it.
+    """
+    routes = latest()
+    found = count(routes)
+    if found.has_more:
+        return 1
+    now = clock.now() if found.rows else None
+    changed = [one for one in found.rows if now and _decide(one, routes, found.trials, now)]
+    return len(changed) + fallback.watch(routes)
+
+
+def count(routes: Routes) -> Counted:
+    """Count what has ended since the last time, and what speaks against new versions by now.
+
+    One transaction: what was counted was weighed.
+    """
+    with transaction.atomic():
+        ended, has_more = outcomes.read(routes)
+        rows = list(Routing.objects.order_by("type")) if routes.rules else []
+        trials = {row.type: _look(row, routes, ended) for row in rows if row.guard is not None}
+    return Counted(rows, trials, has_more)
+
+
+# --- evidence -------------------------------------------------------------------------------------
+
+
+def _look(row: Routing, routes: Routes, ended: Mapping[int, Outcomes]) -> Evidence:
+    """Note what a look has seen of the two versions; the rules' own window is what was known."""
+    guard = guard_of(row.guard)
+    stored = Trial.objects.filter(type=row.type).first()
+    evidence = Evidence() if stored is None else Evidence(stored.looks, stored.log_bet)
+    rules = routes.rules.get(row.type)
+    if rules is None or rules.revision != row.revision or row.rolled_back_at is not None:
+        return evidence
+    if guard is None or guard.significance is None:
+        return evidence
+    seen = _pair(row, routes, outcomes.by_version(row.type, routes, ended))
+    if not seen.new.total and not seen.old.total:
+        return evidence
+    window = _pair(row, routes, outcomes.in_window(row.type, routes, guard.window_ms))
+    before = Pair(window.new.minus(seen.new), window.old.minus(seen.old))
+    evidence = evidence.after(seen, before, guard.threshold)
+    Trial.objects.update_or_create(
+        type=row.type, defaults={"looks": evidence.looks, "log_bet": evidence.log_bet}
+    )
+    return evidence
+
+
+def _pair(row: Routing, routes: Routes, found: ByVersion) -> Pair:
+    rules = routes.rules.get(row.type)
+    both = None if rules is None else outcomes.judged(rules)
+    if both is None:
+        return Pair()
+    return Pair(found.get(both[0], NONE), found.get(both[1], NONE))
+
+
+# --- decisions ------------------------------------------------------------------------------------
+
+
+def _decide(row: Routing, routes: Routes, trials: Mapping[str, Evidence], now: datetime) -> bool:
+    """Take a version back or let its plan go on; tells whether the rules have changed."""
+    rules, guard = routes.rules.get(row.type), guard_of(row.guard)
+    if rules is None or rules.revision != row.revision or row.rolled_back_at is not None:
+        return False
+    if guard is not None and outcomes.judged(rules) is not None:
+        seen = _pair(row, routes, outcomes.in_window(row.type, routes, guard.window_ms)).new
+        if guard.is_exceeded(seen):
+            if not guard.is_proven(trials[row.type]) or _cools_down(row, guard, now):
+                return False  # no step either
+            return routing.roll_back_by(row.type, Verdict(row.revision, seen))
+    return _has_baked(row, routes, now) and routing.advance(row.type, row.revision)
+
+
+def _cools_down(row: Routing, guard: Guard, now: datetime) -> bool:
+    began = max(row.judged_from, row.step_at or row.judged_from)
+    return now < began + timedelta(milliseconds=guard.cool_down_ms)
+
+
+def _has_baked(row: Routing, routes: Routes, now: datetime) -> bool:
+    plan = plan_of(row.plan)
+    if plan is None or row.step_at is None or row.is_paused or row.step is None:
+        return False
+    if row.step + 1 >= len(plan.steps):
+        return False
+    if now < row.step_at + timedelta(milliseconds=plan.bake_ms):
+        return False
+    if not plan.min_samples:
+        return True
+    found = _pair(row, routes, outcomes.since(row.type, routes, row.step_at))
+    return found.new.total >= plan.min_samples

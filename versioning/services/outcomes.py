@@ -1,0 +1,90 @@
+"""How attempts of versions ended, read from the record of events.
+
+Workers' requests count nothing: the loop `canaries` reads the record from a stored position on, as
+others do (docs/adr/0012), and joins each end of an attempt with the route of its job. So an ACK
+costs nothing more, and each end counts once, whatever is killed when.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Sum
+
+from jobs.services import clock
+from versioning import queries
+from versioning.domain.canary import Key, Rules
+from versioning.domain.evidence import Outcomes
+from versioning.domain.version import Version
+from versioning.models import Outcome, Started
+from versioning.services.routes import Routes
+
+SLOT_S: Final = 5
+BATCH: Final = 20_000  # events
+KEPT_MS: Final = 86_400_000 + 60_000  # longer than any window
+FORGOTTEN: Final = 5_000
+ByVersion = Mapping[Version, Outcomes]
+
+
+def read(routes: Routes) -> tuple[dict[int, Outcomes], bool]:
+    """Count what has ended since the last time, by route, and tell whether there is more.
+
+    The first time only places the start. Call it in a transaction with what follows from it.
+    """
+    types = sorted({key.type for key in routes.by_id.values()})
+    if not types:
+        return {}, False
+    queries.begin_reading()
+    found, has_more = queries.outcomes(types, slot_s=SLOT_S, batch=BATCH)
+    queries.forget_outcomes(KEPT_MS, batch=FORGOTTEN)
+    return {route: Outcomes(*ended) for route, ended in found.items()}, has_more
+
+
+def served_as(key: Key) -> Version | None:
+    """Return the version whose workers get a route's jobs, None: those of any."""
+    return key.version if key.target is None else key.target
+
+
+def by_version(job_type: str, routes: Routes, found: Mapping[int, Outcomes]) -> ByVersion:
+    """Sum outcomes of a type by the version that its attempts count for."""
+    acked: Counter[Version] = Counter()
+    failed: Counter[Version] = Counter()
+    for route, ended in found.items():
+        key = routes.by_id.get(route)
+        version = None if key is None or key.type != job_type else served_as(key)
+        if version is not None:
+            acked[version] += ended.acked
+            failed[version] += ended.failed
+    return {one: Outcomes(acked[one], failed[one]) for one in acked.keys() | failed.keys()}
+
+
+def in_window(job_type: str, routes: Routes, window_ms: int) -> ByVersion:
+    """Sum the outcomes of a type in the last `window_ms`; one statement, two with the clock's."""
+    return since(job_type, routes, clock.now() - timedelta(milliseconds=window_ms + SLOT_S * 1000))
+
+
+def since(job_type: str, routes: Routes, moment: datetime) -> ByVersion:
+    """Sum the outcomes of a type that were counted from a moment on, to within a slot."""
+    of_type = [route for route, key in routes.by_id.items() if key.type == job_type]
+    rows = Outcome.objects.filter(route__in=of_type, at__gt=moment).values_list("route")
+    summed = rows.annotate(Sum("acked"), Sum("failed"))
+    found = {route: Outcomes(acked, failed) for route, acked, failed in summed}
+    return by_version(job_type, routes, found)
+
+
+def started(routes: Routes) -> dict[tuple[str, Version], int]:
+    """Return how many attempts were ever handed out, by type and the version they count for."""
+    found: Counter[tuple[str, Version]] = Counter()
+    for route, jobs in Started.objects.values_list("route", "jobs"):
+        key = routes.by_id.get(route)
+        version = None if key is None else served_as(key)
+        if key is not None and version is not None:
+            found[key.type, version] += jobs
+    return dict(found)
+
+
+def judged(rules: Rules) -> tuple[Version, Version] | None:
+    """Return the version that is tried out and the stable one; None: there is but one."""
+    ordered = sorted((one.version for one in rules.shares), reverse=True)
+    return (ordered[0], ordered[1]) if len(ordered) > 1 else None

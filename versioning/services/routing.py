@@ -1,0 +1,332 @@
+"""Routing rules of types: stored, changed, taken back. Spec: job-versioning 10, contract 22 §4.
+
+Every change is one transaction, which raises the version of the terms first: changes follow one
+another by its lock, and the loop that rolls back sees in it whether somebody was faster.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.events import Kind
+from jobs.services import clock, terms
+from jobs.services.audit import audited
+from jobs.services.tell import Told, tell
+from versioning import queries
+from versioning.domain.canary import WHOLE, Share, collapsed, newest, ramped, stable
+from versioning.domain.canary_request import (
+    Wanted,
+    guard_row,
+    plan_of,
+    plan_row,
+    share_rows,
+    shares_of,
+)
+from versioning.domain.evidence import Outcomes
+from versioning.models import (
+    Fallback,
+    Outcome,
+    Redrawing,
+    Rollback,
+    Route,
+    Routing,
+    Trial,
+)
+from versioning.services import routes
+
+KIND = "routing rules"
+UNROUTED, ROUTED = 0, 1  # stages of a redrawing: where it begins
+
+
+class PlanState(StrEnum):
+    """Where a plan stands."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETE = "complete"
+    HALTED = "halted"  # its version was taken back
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why the loop takes a version back: what it counted, by which revision."""
+
+    revision: int
+    seen: Outcomes
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def find(job_type: str) -> Routing | None:
+    """Return the rules of a type, None where there are none."""
+    return Routing.objects.filter(type=job_type).first()
+
+
+def page(*, limit: int, offset: int) -> tuple[list[Routing], int]:
+    """List rules, types by name; returns a page and the total."""
+    found = Routing.objects.order_by("type")
+    return list(found[offset : offset + limit]), found.count()
+
+
+def shares_by_type(types: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return versions and weights of those of the types that have rules."""
+    return dict(Routing.objects.filter(type__in=types).values_list("type", "rules"))
+
+
+def state_of(row: Routing) -> PlanState | None:
+    """Tell where the plan of rules stands, None: they have none."""
+    if row.plan is None:
+        return None
+    if row.rolled_back_at is not None:
+        return PlanState.HALTED
+    if next_step(row) is None:
+        return PlanState.COMPLETE
+    return PlanState.PAUSED if row.is_paused else PlanState.RUNNING
+
+
+def next_step(row: Routing) -> int | None:
+    """Return the number of the step that follows, None: the plan has ended, or there is none."""
+    plan = plan_of(row.plan)
+    if plan is None or row.step is None or row.rolled_back_at is not None:
+        return None
+    return row.step + 1 if row.step + 1 < len(plan.steps) else None
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+def put(wanted: Wanted, caller: Caller = SYSTEM) -> tuple[Routing, bool]:
+    """Store rules in place of those of the type; returns them and whether there were none.
+
+    They count from the commit on, in every process: for new jobs at once, for those that wait as
+    the loop `redraw` comes to them. Raises Conflict where the revision is another than the wanted
+    one, TooManyVersions. Locks: the version of the terms, then the rules.
+    """
+    with audited(caller, "routing.changed", wanted.type) as data:
+        before = _locked(wanted.type)
+        _require_revision(wanted.type, before, wanted.revision)
+        now = clock.now()
+        row = Routing(
+            type=wanted.type, mode=wanted.mode, on_no_worker=wanted.on_no_worker,
+            fallback_ms=wanted.fallback_ms, guard=guard_row(wanted.guard),
+            plan=plan_row(wanted.plan), judged_from=now,
+            step=None if wanted.plan is None else 0,
+            step_at=None if wanted.plan is None else now,
+        )  # fmt: skip
+        if before is not None:
+            row.created_at = before.created_at
+            row._state.adding = False
+        _judge_anew(wanted.type)
+        _save(row, wanted.shares, before, "put", caller)
+        data |= {"rules": row.rules, "revision": row.revision}
+    return _shown(wanted.type), before is None
+
+
+def delete(job_type: str, caller: Caller = SYSTEM) -> None:
+    """Remove the rules of a type: its jobs go by their own versions then. Raises NotFound."""
+    with audited(caller, "routing.deleted", job_type) as data:
+        before = _required(job_type)
+        data["rules"] = before.rules
+        Routing.objects.filter(type=job_type).delete()
+        # rows of waiting jobs stay where they are: their routes mean their own versions now
+        Redrawing.objects.filter(type=job_type).delete()
+        _judge_anew(job_type)
+        _tell_changed(job_type, [], before.rules, terms.version(), "delete", caller)
+    routes.forget()
+
+
+def promote(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = None) -> Routing:
+    """Give the newest version the share of the next step of the plan, or all without one.
+
+    Raises NotFound, Conflict where it has all already, or by the revision.
+    """
+    with audited(caller, "routing.promoted", job_type) as data:
+        row = _required(job_type, revision)
+        shares = shares_of(row.rules)
+        step = next_step(row)
+        if newest(shares).weight >= _whole(shares):
+            raise _conflict(row, f"all jobs of {job_type} go to {newest(shares).text} already")
+        _step(row, shares, step, "promote", caller)
+        data |= {"rules": row.rules, "revision": row.revision}
+    return _shown(job_type)
+
+
+def advance(job_type: str, revision: int) -> bool:
+    """Do the next step of a plan, unless the rules have changed; tells whether it did."""
+    with transaction.atomic():
+        row = _locked(job_type)
+        step = None if row is None or row.revision != revision else next_step(row)
+        if row is None or step is None or row.is_paused:
+            return False
+        with audited(SYSTEM, "routing.stepped", job_type) as data:
+            _step(row, shares_of(row.rules), step, "step", SYSTEM)
+            data |= {"rules": row.rules, "revision": row.revision}
+    routes.forget()
+    return True
+
+
+def pause(
+    job_type: str, caller: Caller = SYSTEM, *, is_paused: bool, revision: int | None = None
+) -> Routing:
+    """Let no step of the plan follow by itself, or go on: the present one begins anew then.
+
+    Raises NotFound, Conflict where there is no plan that goes on, or by the revision.
+    """
+    action = "routing.paused" if is_paused else "routing.resumed"
+    with audited(caller, action, job_type):
+        row = _required(job_type, revision)
+        if next_step(row) is None:
+            raise _conflict(row, f"the rules of {job_type} have no plan that goes on")
+        changed = {"is_paused": is_paused, "updated_at": Now()}
+        if row.is_paused and not is_paused:
+            changed["step_at"] = Now()
+        Routing.objects.filter(type=job_type).update(**changed)
+    return _shown(job_type)
+
+
+def roll_back(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = None) -> Routing:
+    """Send all jobs to the next lower version than the newest.
+
+    Raises NotFound, Conflict where there is none, or by the revision.
+    """
+    with transaction.atomic():
+        row = _required(job_type, revision)
+        if collapsed(shares_of(row.rules)) is None:
+            raise _conflict(row, f"the rules of {job_type} have no lower version")
+        _collapse(row, None, caller)
+    return _shown(job_type)
+
+
+def roll_back_by(job_type: str, verdict: Verdict) -> bool:
+    """Do the same for the loop, unless the rules have changed; tells whether it did."""
+    with transaction.atomic():
+        row = _locked(job_type)
+        if row is None or row.revision != verdict.revision or row.rolled_back_at is not None:
+            return False
+        _collapse(row, verdict.seen, SYSTEM)
+    routes.forget()
+    return True
+
+
+# --- one change -----------------------------------------------------------------------------------
+
+
+def _locked(job_type: str) -> Routing | None:
+    """Wait for everybody who changes what jobs go by, and return the rules as they are now."""
+    terms.change()
+    return Routing.objects.select_for_update().filter(type=job_type).first()
+
+
+def _required(job_type: str, revision: int | None = None) -> Routing:
+    row = _locked(job_type)
+    if row is None:
+        raise NotFound.of(KIND, job_type)
+    _require_revision(job_type, row, revision)
+    return row
+
+
+def _require_revision(job_type: str, row: Routing | None, revision: int | None) -> None:
+    found = 0 if row is None else row.revision
+    if revision not in (None, found):
+        raise Conflict(
+            f"the routing rules of {job_type} have changed",
+            details={"field": "revision", "type": job_type, "revision": found},
+        )
+
+
+def _conflict(row: Routing, message: str) -> Conflict:
+    return Conflict(message, details={"type": row.type, "revision": row.revision})
+
+
+def _whole(shares: tuple[Share, ...]) -> float:
+    return sum(one.weight for one in shares)
+
+
+def _step(
+    row: Routing, shares: tuple[Share, ...], step: int | None, change: str, caller: Caller
+) -> None:
+    plan = plan_of(row.plan)
+    percent = float(WHOLE) if step is None or plan is None else plan.steps[step]
+    if step is not None:
+        row.step, row.step_at = step, clock.now()
+    _save(row, ramped(shares, percent), row, change, caller)
+
+
+def _collapse(row: Routing, seen: Outcomes | None, caller: Caller) -> None:
+    """Send all to the lower version, and tell it; the caller has made sure that there is one."""
+    before = shares_of(row.rules)
+    lower, after = stable(before), collapsed(before)
+    if lower is None or after is None:
+        return
+    gone = newest(before)
+    with audited(caller, "routing.rolled_back", row.type) as data:
+        row.rolled_back_at, row.rolled_back_from = clock.now(), str(gone.text)
+        _save(row, after, row, "rollback", caller)
+        Rollback.objects.create(
+            type=row.type, from_version=str(gone.text), to_version=str(lower.text),
+            by_rate=seen is not None,
+            samples=None if seen is None else seen.total,
+            failed=None if seen is None else seen.failed,
+        )  # fmt: skip
+        facts: dict[str, Any] = {"from": str(gone.text), "to": str(lower.text)}
+        facts |= {"automatic": seen is not None, "revision": row.revision}
+        if seen is not None and row.guard is not None:
+            facts |= {"samples": seen.total, "failed": seen.failed, "error_rate": seen.rate}
+            facts["error_rate_threshold"] = row.guard["threshold"]
+        data.update(facts)
+        tell([Told(Kind.VERSION_ROLLED_BACK, type=row.type, data=facts)])
+
+
+def _save(
+    row: Routing, shares: tuple[Share, ...], before: Routing | None, change: str, caller: Caller
+) -> None:
+    """Put rules in force under a new revision; waiting jobs are drawn anew."""
+    was = [] if before is None else before.rules
+    row.rules = share_rows(shares)
+    row.revision = terms.version()
+    row.updated_at = Now()
+    for one in shares:
+        routes.route_of(row.type, None, one.version)
+    row.save()
+    unfinished = Redrawing.objects.filter(type=row.type, first_stage=UNROUTED).exists()
+    stage = UNROUTED if before is None or unfinished else ROUTED
+    Redrawing.objects.filter(type=row.type).delete()
+    Redrawing.objects.create(type=row.type, revision=row.revision, first_stage=stage, stage=stage)
+    _tell_changed(row.type, row.rules, was, row.revision, change, caller)
+
+
+def _judge_anew(job_type: str) -> None:
+    """Forget outcomes: those of other rules are not held against a version.
+
+    Waits for the loop that counts them, which would bring back what it is just reading.
+    """
+    queries.begin_reading()
+    of_type = list(Route.objects.filter(type=job_type).values_list("id", flat=True))
+    Outcome.objects.filter(route__in=of_type).delete()
+    Fallback.objects.filter(route__in=of_type).delete()
+    Trial.objects.filter(type=job_type).delete()
+
+
+def _tell_changed(
+    job_type: str,
+    rules: list[Mapping[str, Any]],
+    before: list[Mapping[str, Any]],
+    revision: int,
+    change: str,
+    caller: Caller,
+) -> None:
+    facts = {"rules": rules, "previous_rules": before, "revision": revision, "change": change}
+    told = Told(Kind.ROUTING_CHANGED, type=job_type, data={**facts, "changed_by": caller.name})
+    tell([told])
+
+
+def _shown(job_type: str) -> Routing:
+    routes.forget()
+    return Routing.objects.get(type=job_type)

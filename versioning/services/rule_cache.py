@@ -1,0 +1,98 @@
+"""What this process knows about routing rules, and how it notices that they changed.
+
+Read as of a version of the terms (`jobs.services.terms`), all of them by one or two statements: few
+types have any. Each enqueue names the version that it follows from and stores nothing when that is
+not the latest, so rules count from their commit on, in every process.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+from django.db import connection, transaction
+
+from jobs.conf import read_anew
+from versioning.domain.canary import Mode, OnNoWorker, Rules
+from versioning.domain.canary_request import shares_of
+from versioning.domain.version import Version, parse_version
+from versioning.models import Routing, Schema
+
+Compatible = dict[Version, frozenset[Version]]
+
+
+class Known(NamedTuple):
+    """Rules by type, as of one version of the terms."""
+
+    version: int
+    by_type: Mapping[str, Rules]
+
+
+class _Memory:
+    """What this process has read; replaced as a whole."""
+
+    latest = Known(0, {})
+
+    @classmethod
+    def cache_clear(cls) -> None:
+        """Read everything anew."""
+        cls.latest = Known(0, {})
+
+
+def of(version: int) -> Mapping[str, Rules]:
+    """Return the rules as of `version` of the terms or a later one; no SQL if they are known."""
+    found = _Memory.latest
+    if found.version >= version:
+        return found.by_type
+    read_now = Known(version, read())
+    if connection.in_atomic_block:
+        # those of a transaction that rolls back were never there
+        transaction.on_commit(partial(_learn, read_now), robust=True)
+    else:
+        _learn(read_now)
+    return read_now.by_type
+
+
+def _learn(found: Known) -> None:
+    if found.version > _Memory.latest.version:
+        _Memory.latest = found
+
+
+def read() -> dict[str, Rules]:
+    """Read all rules."""
+    rows = list(Routing.objects.all())
+    compatible = _compatible([row.type for row in rows]) if rows else {}
+    return {row.type: rules_of(row, compatible.get(row.type, {})) for row in rows}
+
+
+def read_one(job_type: str) -> Rules | None:
+    """Read the rules of a type."""
+    row = Routing.objects.filter(type=job_type).first()
+    return None if row is None else rules_of(row, _compatible([job_type]).get(job_type, {}))
+
+
+def rules_of(row: Routing, compatible: Compatible) -> Rules:
+    """Return stored rules."""
+    return Rules(
+        row.revision, shares_of(row.rules), Mode(row.mode), OnNoWorker(row.on_no_worker), compatible
+    )
+
+
+def _compatible(types: list[str]) -> dict[str, Compatible]:
+    """Return which versions the registry says that a version is compatible with, by type.
+
+    Of the patches of a version the latest says it.
+    """
+    rows = Schema.objects.filter(type__in=types).order_by("patch")
+    found: dict[str, Compatible] = {}
+    for row in rows.values_list("type", "major", "minor", "compatible_with"):
+        versions = frozenset(parse_version(one) for one in row[3])
+        found.setdefault(row[0], {})[Version(row[1], row[2])] = versions
+    return found
+
+
+def forget() -> None:
+    """Read everything anew."""
+    _Memory.cache_clear()
+
+
+read_anew(_Memory, setting="OJS_VERSIONING")
