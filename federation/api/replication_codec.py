@@ -7,7 +7,15 @@ from typing import Any, TypeVar
 
 from federation.domain.config import MAX_BATCH
 from federation.domain.region import ID_PATTERN, MAX_ID
-from federation.domain.replica import BOUNDS, MAX_REVISION, Replica, check, decode, encode
+from federation.domain.replica import (
+    BOUNDS,
+    MAX_ATTEMPT,
+    MAX_REVISION,
+    Replica,
+    check,
+    decode,
+    encode,
+)
 from federation.models import FederatedJob
 from federation.services.adopt import MOST, WHY_NOT, Adopted, Order
 from federation.services.lag import Told
@@ -59,7 +67,7 @@ MORE: dict[str, Schema] = {
     "adopts": maybe(ADOPTS),
 }
 REVISION = obj(
-    {**FACTS, "revision": integer(1, MAX_REVISION)},
+    {**FACTS, "revision": integer(1, MAX_REVISION), "attempt": integer(0, MAX_ATTEMPT)},
     {**MORE, "args": array(ANY), "meta": OBJECT, "envelope": OBJECT},
     additionalProperties=False,
 )
@@ -154,9 +162,7 @@ def decode_batch(body: Mapping[str, Any]) -> tuple[list[Replica], datetime | Non
 
 
 def _replicas(raw: list[Any]) -> list[Replica]:
-    return [
-        _at(index, lambda name, item=item: decode(item, name)) for index, item in enumerate(raw)
-    ]
+    return [_at(index, partial(decode, item)) for index, item in enumerate(raw)]
 
 
 def require_consistent(replicas: Sequence[Replica]) -> None:
