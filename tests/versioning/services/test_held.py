@@ -9,6 +9,7 @@ from django.test import Client
 
 from jobs.domain.events import Kind
 from jobs.models import Event, Worker
+from jobs.services import exposition
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, declares, fetched, push
 from versioning.models import Held
@@ -77,6 +78,7 @@ def test_versioning_held_counts_no_worker_that_cannot_take_the_job() -> None:
 
 
 def shown() -> str:
+    exposition._cached.clear()  # of a test before
     return Client().get("/metrics").content.decode()
 
 
