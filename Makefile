@@ -9,7 +9,7 @@ ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run test lint types bench fairness lock clean
+.PHONY: setup run demo-federation test lint types bench fairness lock clean
 
 setup: $(VENV)/.installed
 
@@ -25,6 +25,10 @@ $(VENV)/.dev: $(VENV)/.installed $(DEV_LOCK)
 
 run: setup
 	$(BIN)/python manage.py quickstart --demo $(ARGS)
+
+# three regions on 127.0.0.1, .2 and .3, each with its own PostgreSQL
+demo-federation: setup
+	$(BIN)/python manage.py demofederation $(ARGS)
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
@@ -51,4 +55,4 @@ lock:
 	echo 'django>=6' | $(COMPILE) --python-version 3.13 --extra dev pyproject.toml -o requirements-dev-django6.lock
 
 clean:
-	rm -rf $(VENV) .venv313 .ojs .coverage htmlcov
+	rm -rf $(VENV) .venv313 .ojs .ojs-federation .coverage htmlcov

@@ -6,12 +6,12 @@ import sys
 
 from django.core.management import execute_from_command_line
 
-SERVICES = {"qcluster", "quickstart", "runserver", "runworker"}
+SERVICES = {"demofederation", "qcluster", "quickstart", "runserver", "runworker"}
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ojs_project.settings")
-    if sys.argv[1:2] == ["quickstart"]:
-        # it makes the secret key and the database; only its children need them
+    if {"demofederation", "quickstart"} & set(sys.argv[1:2]):
+        # they make the secret key and the database; only its children need them
         os.environ.setdefault("OJS_BUILD", "true")
     if not SERVICES & set(sys.argv[1:2]):
         os.environ.setdefault("OJS_LOG_STREAM", "stderr")  # standard output is the answer's

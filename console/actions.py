@@ -181,6 +181,13 @@ ACTIONS |= {
     verb: Action(f"ojs_console.{permission}_savedview", run)
     for verb, (permission, run) in saved_actions.ACTIONS.items()
 }
+if apps.is_installed("federation"):
+    from console import region_actions
+
+    ACTIONS |= {
+        verb: Action("ojs_federation.change_region", run)
+        for verb, run in region_actions.ACTIONS.items()
+    }
 if apps.is_installed("scheduling"):
     from console import pool_actions
 

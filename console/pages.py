@@ -26,6 +26,7 @@ MORE = (  # behind one entry: all of them do not fit
     ("limits", "Limits"),
     ("schemas", "Schemas"),
     ("operations", "Operations"),
+    ("regions", "Regions"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
     ("audit", "Audit"),
@@ -33,10 +34,13 @@ MORE = (  # behind one entry: all of them do not fit
     ("system", "System"),
 )
 # pages of `is_global` views, and what others take than to see jobs
-OF_ALL = {"pools", "tenants", "workers", "schemas", "versions", "audit", "api_keys", "system"}
+OF_ALL = {
+    "pools", "tenants", "workers", "schemas", "versions", "regions", "audit", "api_keys", "system",
+}  # fmt: skip
 NEEDS = {
     "schemas": "ojs_versioning.view_schema",
     "versions": "ojs_versioning.view_routing",
+    "regions": "ojs_federation.view_region",
     "webhooks": "ojs_webhooks.view_subscription",
     "audit": "ojs_jobs.view_audit",
     "workers": "ojs_jobs.view_worker",
@@ -50,6 +54,7 @@ OPTIONAL = {
     "pools": "scheduling",
     "tenants": "tenancy",
     "schemas": "versioning",
+    "regions": "federation",
     "versions": "versioning",
     "webhooks": "webhooks",
 }

@@ -55,6 +55,13 @@ urlpatterns = [
     ),
     path("logout/", LogoutView.as_view(next_page="ojs_console:login"), name="logout"),
 ]
+if apps.is_installed("federation"):
+    from console.views.regions import RegionJobs, Regions
+
+    urlpatterns += [
+        path("regions/", Regions.as_view(), name="regions"),
+        path("regions/jobs/", RegionJobs.as_view(), name="region_jobs"),
+    ]
 if apps.is_installed("scheduling"):
     from console.views.cron import CronDetail, CronEdit, Crons
     from console.views.pools import PoolDetail, PoolEdit, Pools

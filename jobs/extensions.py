@@ -7,7 +7,7 @@ not overridden costs nothing: the lists below hold only extensions that have it.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from django.utils.module_loading import import_string
 from prometheus_client import Metric
@@ -69,6 +69,20 @@ class Weighed(NamedTuple):
     boosts: Mapping[LaneKey, int] = {}  # added to the priority; 0 where nobody says
 
 
+class Repeats(Protocol):
+    """Drafts of one request that may have been stored before, in the transaction of the insert."""
+
+    def known(self) -> Mapping[int, str]:
+        """Return the ids of the jobs that drafts have become before, by position.
+
+        That may be another draft of the request. Locks what keeps others from storing them until
+        the transaction ends, in one order for all; nothing but a schedule is locked before.
+        """
+
+    def settle(self, stored: Mapping[int, str | None]) -> None:
+        """Note what became of the drafts that were not known: a job, or None if it was refused."""
+
+
 class Extension:
     """Base of all extensions; every hook does nothing."""
 
@@ -90,6 +104,20 @@ class Extension:
     def tenant_headers(self) -> Mapping[str, Any]:
         """Return the headers that `tenant_of` reads as parameters of OpenAPI, by component name."""
         return {}
+
+    def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
+        """Return what a request asks for in its headers, spelled as in WSGI: see `Caller.asks`.
+
+        Raises OJSError where they say what they must not.
+        """
+        return ()
+
+    def repeats(self, drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
+        """Return who knows which of these were stored before; None: none can have been.
+
+        Without SQL. Raises OJSError.
+        """
+        return None
 
     def refusals(
         self, drafts: Sequence[JobDraft], caller: Caller, terms: int

@@ -95,6 +95,18 @@ def objects(name: str) -> tuple[dict[str, Any], ...]:
     return tuple(found)
 
 
+def object_of(name: str) -> dict[str, Any]:
+    """Return a JSON object. Raises ImproperlyConfigured."""
+    raw = text(name)
+    try:
+        found = json.loads(raw) if raw else {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ImproperlyConfigured(f"{name} must be a JSON object")
+    return found
+
+
 def is_set(name: str) -> bool:
     """Tell whether a variable is given."""
     return name in os.environ or f"{name}_FILE" in os.environ

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from federation.conf import Conf as FederationConf
 from jobs.conf import Conf
 from ojs_project import cors, counters, env
 from scheduling.conf import Conf as SchedulingConf
@@ -209,6 +210,7 @@ def _ojs() -> dict[str, Any]:
 
 OJS = _ojs()
 BUILT_IN = (
+    "federation.extension.Federation",  # refuses before anything is counted
     "scheduling.extension.Cron",
     "scheduling.extension.FairScheduling",
     "versioning.extension.Versioning",  # after the pools: the older of both versions counts
@@ -283,6 +285,19 @@ OJS_VERSIONING = {
     "SCHEMA_COMPATIBILITY_MODE": env.text(
         "OJS_SCHEMA_COMPATIBILITY_MODE", _VERSIONING.schema_compatibility_mode
     ),
+}
+_FEDERATION = FederationConf()
+OJS_FEDERATION = {
+    "LOCAL_REGION": env.text("OJS_FEDERATION_LOCAL_REGION", _FEDERATION.local_region),
+    "CONFIG": env.object_of("OJS_FEDERATION_CONFIG"),
+    "REGIONS": env.objects("OJS_FEDERATION_REGIONS"),
+    "ALLOW_PRIVATE": env.flag("OJS_FEDERATION_ALLOW_PRIVATE"),
+    "REFRESH_MS": env.integer("OJS_FEDERATION_REFRESH_MS", _FEDERATION.refresh_ms),
+    "DEDUPE": env.text("OJS_FEDERATION_DEDUPE", _FEDERATION.dedupe),
+    "DEDUPE_WINDOW_MS": env.duration_ms("OJS_FEDERATION_DEDUPE_WINDOW")
+    or _FEDERATION.dedupe_window_ms,
+    "COPIES_RETENTION_MS": env.duration_ms("OJS_FEDERATION_COPIES_RETENTION")
+    or _FEDERATION.copies_retention_ms,
 }
 _HOOKS = WebhooksConf()
 OJS_WEBHOOKS = {

@@ -13,6 +13,7 @@ from jobs.domain.errors import BackendError, InvalidRequest, NotFound, OJSError,
 
 urlpatterns = [
     path("", include("jobs.api.urls")),
+    path("", include("federation.api.urls")),
     path("", include("scheduling.api.urls")),
     path("", include("tenancy.api.urls")),
     path("", include("versioning.api.urls")),

@@ -127,6 +127,7 @@ class OJSView(APIView):
             self.told,
             self.http.META.get("REMOTE_ADDR"),
             self._stamps(),
+            asks=[wish for hook in extensions.having("wishes") for wish in hook(self.http.META)],
         )
 
     def _stamps(self) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from jobs.api import codec
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView, error_body
-from jobs.api.jobs import decode_all
+from jobs.api.jobs import REPEATED, decode_all
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, PROBLEM, array, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
@@ -88,6 +88,7 @@ class BulkEnqueue(Repeatable):
             {"jobs": array(JOB_REQUEST, minItems=1, maxItems=MOST)},
             {"atomicity": maybe({"type": "string", "enum": ["partial", "atomic"]}), **KEY},
         ),
+        headers=dict.fromkeys((200, 201, 207), (REPEATED,)),
         refusals=(409, 429),
     )
     def post(self, request: Request) -> Answer:

@@ -79,6 +79,7 @@ RETRIES = obj(
         "policy": OBJECT,
     }
 )
+REPEATED = "OJS-Deduplicated"
 PRESSURE = ("X-OJS-Queue-Depth", "X-OJS-Queue-Bound", "X-OJS-Queue-Pressure")
 
 
@@ -130,14 +131,15 @@ class JobCollection(OJSView):
             200: obj({"job": maybe(JOB)}, {"dropped": BOOLEAN, "deduplicated": BOOLEAN}),
         },
         body=JOB_REQUEST,
-        headers={201: ("Location", *PRESSURE)},
+        headers={201: ("Location", *PRESSURE), 200: (REPEATED,)},
         refusals=(409, 429),
     )
     def post(self, request: Request) -> Answer:
         """Enqueue one job.
 
-        200: an enqueue middleware of this server dropped the job, or it equals a stored one and
-        its `unique` says `ignore`.
+        200: an enqueue middleware of this server dropped the job, it equals a stored one and its
+        `unique` says `ignore`, or `OJS-Federation-Dedupe: 1` was sent with a federation id that is
+        known.
         """
         draft = codec.decode_job(self.body())
         self.principal.require_enqueue([(draft.queue, draft.type)])
@@ -161,13 +163,15 @@ class JobBatch(OJSView):
         "createJobs",
         {201: obj({"jobs": array(JOB), "count": integer(0)}, {"dropped": array(integer(0))})},
         body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
+        headers={201: (REPEATED,)},
         refusals=(409, 429),
     )
     def post(self, request: Request) -> Answer:
         """Enqueue a batch.
 
         `dropped` holds the positions of jobs that an enqueue middleware of this server dropped;
-        a job that equals a stored one and whose `unique` says `ignore` has `deduplicated`.
+        a job that equals a stored one and whose `unique` says `ignore`, or that was stored before,
+        has `deduplicated`.
         """
         drafts = decode_all(codec.decode_batch(self.body()))
         self.principal.require_enqueue((draft.queue, draft.type) for draft in drafts)

@@ -51,6 +51,7 @@ HEADERS: dict[str, Schema] = {
     "X-OJS-Queue-Bound": {"description": "How many may wait", "schema": integer(1)},
     "X-OJS-Queue-Pressure": {"description": "Depth by bound",
                              "schema": text(pattern="^[0-9]+[.][0-9]{2}$")},
+    "OJS-Deduplicated": {"description": "A job was stored before", "schema": {"const": "true"}},
 }  # fmt: skip
 SHARED_HEADERS = (
     "OJS-Version", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining",

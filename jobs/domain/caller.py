@@ -1,6 +1,6 @@
 """Who asks: what a service may know about a request."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 
@@ -19,6 +19,7 @@ class Caller:
     # what the request adds to the meta of its jobs where they do not say it
     stamps: Mapping[str, str] | None = None
     reason: str | None = None  # why, for the audit log where the service is told no other
+    asks: Collection[str] = ()  # what extensions read in the request's headers: Extension.wishes
 
 
 SYSTEM = Caller()

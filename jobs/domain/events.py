@@ -7,7 +7,7 @@ from typing import Final
 
 @unique
 class Kind(IntEnum):
-    """Storage code of an event; codes from 100 are bookkeeping and never shown.
+    """Storage code of an event; those from 100 to 109 are bookkeeping and never shown.
 
     RETRY_EXHAUSTED and DEAD_LETTERED are never stored: they follow from a stored DISCARDED, and
     `sql/events.sql` makes them of it when events are read.
@@ -69,6 +69,12 @@ class Kind(IntEnum):
     VERSION_HELD = 93
     VERSION_ROLLED_BACK = 94
     ROUTING_CHANGED = 95
+    FEDERATION_FAILOVER = 110
+    REGION_UNHEALTHY = 111
+    REGION_HEALTHY = 112
+    CIRCUIT_OPENED = 113
+    CIRCUIT_CLOSED = 114
+    FEDERATION_CONFLICT = 115  # one federation id, jobs in several regions
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -132,6 +138,12 @@ NAMES: Final = {
     Kind.VERSION_HELD: "versioning.held",
     Kind.VERSION_ROLLED_BACK: "versioning.rolled_back",
     Kind.ROUTING_CHANGED: "versioning.routing_changed",
+    Kind.FEDERATION_FAILOVER: "federation.failover",
+    Kind.REGION_UNHEALTHY: "federation.region_unhealthy",
+    Kind.REGION_HEALTHY: "federation.region_healthy",
+    Kind.CIRCUIT_OPENED: "federation.circuit_opened",
+    Kind.CIRCUIT_CLOSED: "federation.circuit_closed",
+    Kind.FEDERATION_CONFLICT: "federation.conflict",
 }
 KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
 

@@ -23,7 +23,7 @@ from jobs.domain.written import Written, written
 from jobs.extensions import Extension
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.queries import Checking
-from jobs.services import backpressure, lanes, limits, terms, unique
+from jobs.services import backpressure, lanes, limits, repeats, terms, unique
 from jobs.services.queue_config import configure
 from jobs.services.settle import settle
 
@@ -43,12 +43,20 @@ def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | N
     places = [n for n, draft in enumerate(prepared) if draft is not None]
     kept = [draft for draft in prepared if draft is not None]
     try:
-        stored = iter(backpressure.or_wait(lambda: store(kept, caller), caller) if kept else ())
+        stored = iter(backpressure.or_wait(lambda: _once(kept, caller), caller) if kept else ())
     except OJSError as problem:
         if not connection.in_atomic_block:  # the host's transaction will roll back
             extensions.tell_refused(problem, caller)
         raise _placed(problem, places, is_many=len(drafts) > 1) from problem.__cause__
     return [None if draft is None else _job_of(next(stored)) for draft in prepared]
+
+
+def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
+    outcomes = repeats.once(drafts, caller, lambda new: store(new, caller))
+    for outcome in outcomes:
+        if isinstance(outcome, OJSError):  # what it was before is gone
+            raise outcome
+    return outcomes
 
 
 def _placed(problem: OJSError, places: Sequence[int], *, is_many: bool) -> OJSError:

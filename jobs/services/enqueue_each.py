@@ -9,6 +9,7 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
+from jobs.services import repeats
 from jobs.services.enqueue import id_taken, prepared_drafts, refusals, store
 from jobs.services.show import existing
 
@@ -32,9 +33,20 @@ def enqueue_each(
             answer.append(None)
             if prepared is not None:
                 kept[n] = prepared
-        for n, outcome in _store_each(kept, caller).items():
+        places = list(kept)
+        outcomes = repeats.once(
+            list(kept.values()), caller, lambda drafts: _in_order(drafts, caller)
+        )
+        for n, outcome in zip(places, outcomes, strict=True):
+            if isinstance(outcome, OJSError):
+                outcome.details.pop("index", None)  # each stands at its place
             answer[n] = outcome
     return answer
+
+
+def _in_order(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
+    outcomes = _store_each(dict(enumerate(drafts)), caller)
+    return [outcomes[n] for n in range(len(drafts))]
 
 
 def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job | OJSError]:

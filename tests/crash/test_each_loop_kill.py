@@ -118,6 +118,11 @@ NEEDS_NONE = {
     "redraw": "one statement moves jobs; where it stands is noted after it, and whoever looks again"
     " finds them in place",
     "turns": "one statement: what it did not forget, the next one does",
+    "federation_probe": "one transaction for each answer: whoever was not heard is asked again",
+    "federation_load": "one statement for each answer: whoever was not heard is asked again",
+    "federation_replicate": "one transaction for what happened, one for each answer: what was not"
+    " heard is sent again, and peers ignore it",
+    "federation_forget": "one statement for keys and one for copies: the next one does the rest",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }
 

@@ -113,6 +113,7 @@ def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
     assert ojs == {
         "DIRECT_DATABASE": "direct", "MAX_BATCH": 7,
         "EXTENSIONS": [
+            "federation.extension.Federation",
             "scheduling.extension.Cron", "scheduling.extension.FairScheduling",
             "versioning.extension.Versioning",
             "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jobs.domain import jsonio
+from jobs.domain.address import is_local_name, is_private, literal, read_target
 from jobs.domain.envelope import QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.errors import (
     InvalidRequest,
@@ -14,7 +15,6 @@ from jobs.domain.errors import (
 from jobs.domain.limits import whole
 from jobs.domain.times import format_time
 from webhooks.conf import conf
-from webhooks.domain.address import is_local_name, is_private, literal, read_target
 from webhooks.domain.interest import is_pattern
 from webhooks.domain.signature import MAX_SECRET, MIN_SECRET
 from webhooks.domain.verdict import Answer

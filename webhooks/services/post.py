@@ -17,8 +17,8 @@ from urllib.parse import urljoin
 
 import httpx
 
+from jobs.domain.address import Target, is_private, read_target
 from webhooks.conf import conf
-from webhooks.domain.address import Target, is_private, read_target
 from webhooks.domain.verdict import Answer
 
 SHOWN_BYTES = 1024

@@ -15,11 +15,14 @@ from django.utils.module_loading import autodiscover_modules
 
 from jobs.conf import conf
 from jobs.handlers import MODULE, handled_queues
-from jobs.loops import LoopRunner, run_once
+from jobs.loops import LoopRunner, all_loops, run_once
+from jobs.services.health import forget_loops_except
 from jobs.worker.engine import Engine, Terms
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
+
+FEDERATION = "federation_"  # how the names of its loops begin
 
 
 class Command(BaseCommand):
@@ -40,6 +43,9 @@ class Command(BaseCommand):
         parser.add_argument("--concurrency", type=int, default=10, help="threads per process")
         parser.add_argument("--processes", type=int, default=1)
         parser.add_argument("--ready-file", help="a file that is there while jobs are taken")
+        parser.add_argument(
+            "--no-federation", action="store_true", help="leave the loops of federation to others"
+        )
         parser.add_argument("--once", action="store_true", help="end when nothing is available")
         only = parser.add_mutually_exclusive_group()
         only.add_argument("--no-handlers", action="store_true", help="run loops only")
@@ -51,15 +57,23 @@ class Command(BaseCommand):
         _connect_directly()
         if options["child"]:
             sys.exit(_run_child(options))
+        loops = [loop for loop in all_loops() if not _is_left(loop.name, options)]
         if options["once"] and not options["no_loops"]:
-            run_once()
-        runner = None if options["no_loops"] or options["once"] else LoopRunner()
+            run_once(loop.name for loop in loops)
+        runner = None if options["no_loops"] or options["once"] else LoopRunner(loops)
         if runner:
+            if options["no_federation"]:  # ticks of loops that nobody runs would look like trouble
+                forget_loops_except(loop.name for loop in loops)
             runner.start()
         code = _run_loops_only() if options["no_handlers"] else _run_pool(options)
         if runner:
             runner.stop()
         sys.exit(code)
+
+
+def _is_left(name: str, options: dict[str, Any]) -> bool:
+    """Tell whether a loop is left to other processes."""
+    return bool(options["no_federation"]) and name.startswith(FEDERATION)
 
 
 def _connect_directly() -> None:

@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
         parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=_port, default=8000)
+        parser.add_argument("--port", type=port_number, default=8000)
         parser.add_argument("--data-dir", type=Path, default=Path(".ojs"))
         parser.add_argument("--demo", action=BooleanOptionalAction, default=False)
         parser.add_argument("--auth", choices=["on", "off"], help="default: OJS_AUTH, else off")
@@ -47,7 +47,7 @@ class Command(BaseCommand):
         options["auth"] = options["auth"] or ("on" if env.text("OJS_AUTH") == "apikey" else "off")
         options["folder"] = options["data_dir"].resolve()
         _check_host(options["host"], options["auth"])
-        _check_port(options["host"], options["port"])
+        check_port(options["host"], options["port"])
         supervisor = Supervisor()
         supervisor.follow_signals()
         try:
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         if not supervisor.is_over:
             for child in quickstart.children(environment, options):
                 supervisor.add(child)
-            supervisor.watch(lambda: _answers(url) or time.monotonic() > until)
+            supervisor.watch(lambda: answers(url) or time.monotonic() > until)
         if first.is_new or not supervisor.is_over:  # password and key are shown here or never
             self.stdout.write(quickstart.greeting(first, environment, options))
             self.stdout.flush()
@@ -94,7 +94,8 @@ def _database(folder: Path, supervisor: Supervisor) -> Iterator[str | None]:
             supervisor.stop()
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Tell whether a URL answers with success."""
     try:
         with DIRECTLY.open(url, timeout=2):
             return True
@@ -102,7 +103,8 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _port(text: str) -> int:
+def port_number(text: str) -> int:
+    """Return a port. Raises ArgumentTypeError."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:  # noqa: PLR2004 - the last port
         raise ArgumentTypeError(f"{text} is not a port: use 1 to 65535")
     return int(text)
@@ -126,7 +128,8 @@ def _check_host(host: str, auth: str) -> None:
         )
 
 
-def _check_port(host: str, port: int) -> None:
+def check_port(host: str, port: int) -> None:
+    """Look whether nobody serves there. Raises CommandError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -17,6 +17,12 @@ JOB = {"type": "mail.send", "args": []}
 CRON = {"name": "mail", "expression": "0 * * * *", "type": "mail.send"}
 # One valid request per operation with a body
 HANDLERS = [{"type": "mail.send", "versions": ">=1.0 <3.0", "accept_unversioned": True}]
+REVISION = {
+    "federation_id": JOB_ID, "origin_region": "eu", "job_id": JOB_ID, "type": "mail.send",
+    "queue": "mail", "state": "available", "priority": 0, "attempt": 0,
+    "created_at": "2026-05-04T12:00:00Z", "enqueued_at": "2026-05-04T12:00:00Z",
+    "completed_at": None, "revision": 1, "tenant_id": "_default",
+}  # fmt: skip
 BODIES: dict[str, dict[str, Any]] = {
     "createJob": JOB,
     "createJobs": {"jobs": [JOB]},
@@ -106,12 +112,25 @@ BODIES: dict[str, dict[str, Any]] = {
     "suspendTenant": {},
     "resumeTenant": {},
     "releaseTenant": {},
+    "placeJob": JOB,
+    "placeJobs": {"jobs": [JOB]},
+    "routeJob": {"type": "mail.send", "meta": {}},
+    "createRegion": {"id": "eu", "url": "https://eu.example.org"},
+    "putRegion": {"url": "https://eu.example.org"},
+    "patchRegion": {"weight": 2},
+    "probeRegion": {},
+    "setRegionBreaker": {"state": "open"},
+    "drainRegion": {},
+    "undrainRegion": {},
+    "putFederationConfig": {"local_region": "eu"},
+    "replicateJobs": {"jobs": [REVISION]},
+    "adoptJobs": {},
 }
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
     "job_type": "mail.send", "version": "1.0",
-    "type": "mail.send",
+    "type": "mail.send", "region_id": "eu", "federation_id": JOB_ID,
 }  # fmt: skip
 OPERATIONS = [
     pytest.param(method.upper(), path, built, id=built["operationId"])

@@ -35,7 +35,10 @@ from tests.jobs.api.refusals import (
 from tests.scheduling.conftest import registered
 
 # reported by the name that counts
-ALIASES = {"backoff": "backoff_strategy", "max_size": "max_depth"}
+ALIASES = {
+    "backoff": "backoff_strategy", "max_size": "max_depth",
+    "open_after_failures": "failure_threshold", "half_open_after_seconds": "cooldown_seconds",
+}  # fmt: skip
 WITH_QUERY = [
     item
     for item in OPERATIONS

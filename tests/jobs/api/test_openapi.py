@@ -85,6 +85,24 @@ BEYOND_SCHEMAS = {
     "is required, or args_schema",
     "must be an object or a boolean",  # of a document: JSON Schema
     "is not JSON Schema 2020-12",
+    "must use https, or the region must have allow_insecure",
+    "must use https: plain HTTP is for this machine only",
+    "must be a URL of at most 2048 ASCII characters",
+    "must be an absolute URL such as https://eu.example.org",
+    "must have neither spaces nor backslashes",
+    "must not contain credentials",
+    "must have neither a query nor a fragment",
+    "must not be a link-local, multicast or unspecified address",
+    "must be at a public address: see OJS_FEDERATION_ALLOW_PRIVATE",
+    "must be at most 64 texts of 1 to 64 characters",  # that can be printed
+    "is required with kind 'bearer'",
+    "must be 'bearer' with a token",
+    "is required with kind 'mtls', and with no other",
+    "'mtls' needs an https URL",
+    "must name registered regions",
+    "must be one of affinity, overflow",  # the others with extended_strategies
+    "is the same as failure_threshold",
+    "is the same as cooldown_seconds",
 }
 BEYOND_FIELDS = {"expression"}
 OPERATIONS = [

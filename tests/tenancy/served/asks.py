@@ -73,6 +73,20 @@ POST /ojs/v1/admin/routing/{type}/resume
 POST /ojs/v1/admin/routing/{type}/rollback
 PUT /ojs/v1/admin/schemas/{job_type}/{version}
 POST /ojs/v1/schemas
+GET /ojs/v1/admin/federation/regions
+POST /ojs/v1/admin/federation/regions
+GET /ojs/v1/admin/federation/regions/{region_id}
+PUT /ojs/v1/admin/federation/regions/{region_id}
+PATCH /ojs/v1/admin/federation/regions/{region_id}
+DELETE /ojs/v1/admin/federation/regions/{region_id}
+POST /ojs/v1/admin/federation/regions/{region_id}/probe
+POST /ojs/v1/admin/federation/regions/{region_id}/breaker
+POST /ojs/v1/admin/federation/regions/{region_id}/drain
+POST /ojs/v1/admin/federation/regions/{region_id}/undrain
+POST /ojs/v1/admin/federation/regions/{region_id}/adopt
+GET /ojs/v1/admin/federation/replication
+GET /ojs/v1/admin/federation/config
+PUT /ojs/v1/admin/federation/config
 """
 # only reads; the answer is the same as if the other tenant were not there. After the path, queries
 # that name things of that tenant
@@ -139,6 +153,9 @@ GET /ojs/v1/schemas/{name}
 GET /ojs/v1/schemas/{job_type}/versions
 GET /ojs/v1/schemas/{job_type}/versions/{version}
 GET /ojs/v1/schemas/{job_type}/{version}
+GET /ojs/v1/federation/regions
+GET /ojs/v1/federation/health
+GET /ojs/v1/federation/jobs/{federation_id}
 """
 # endless for who may read them: told apart by what they tell, see test_leaks
 STREAMS = """
@@ -265,6 +282,13 @@ CHANGES: dict[str, list[Any]] = {
     "DELETE /ojs/v1/schemas/{name}": [None],
     "DELETE /ojs/v1/schemas/{job_type}/versions/{version}": [None],
     "DELETE /ojs/v1/schemas/{job_type}/{version}": [None],
+    "POST /ojs/v1/federation/route": [{"meta": {"tenant_id": "{tenant}"}}],
+    "POST /ojs/v1/federation/jobs": [_JOB, {**_JOB, "meta": {"tenant_id": "{tenant}"}}],
+    "POST /ojs/v1/federation/replicate": [{"jobs": [{"tenant_id": "{tenant}"}]}],
+    "POST /ojs/v1/federation/jobs/batch": [
+        {"jobs": [_JOB]},
+        {"jobs": [{**_JOB, "meta": {"tenant_id": "{tenant}"}}]},
+    ],
     "DELETE /ojs/v1/workflows/{workflow_id}": [None],
     "POST /ojs/v1/workflows/{workflow_id}/cancel": [{}],
 }

@@ -74,7 +74,7 @@ def mine_of(param: str) -> str:
 def filled(text: str, names: Names, path: str) -> str:
     """Put names where braces name them; `name` is that of a schedule, a pool or a queue."""
     named = {**names, "name": names["cron"] if "/cron" in path else names["queue"]}
-    named |= {"job_type": names["type"], "version": "1"}
+    named |= {"job_type": names["type"], "version": "1", "region_id": "eu"}
     return re.sub(r"{(\w+)}", lambda found: named[found[1]], text)
 
 

@@ -29,7 +29,7 @@ def nothings() -> Names:
         "type": "no.type", "worker_id": f"no-worker-{new_id()}", "key": "no-key",
         "job_id": new_id(),
         "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
-        "delivery_id": f"del_{new_id()}", "verb": "quiet",
+        "delivery_id": f"del_{new_id()}", "verb": "quiet", "federation_id": new_id(),
     }  # fmt: skip
 
 
@@ -73,6 +73,7 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
         "type": f"{mark}.made", "worker_id": f"{mark}-idle", "key": f"{mark}-key",
         "workflow_id": workflow.get("workflow", workflow)["id"],
         "subscription_id": subscription["id"], "delivery_id": delivery.id, "verb": "quiet",
+        "federation_id": new_id(),
     }  # fmt: skip
     return [{**common, "job_id": job.id} for job in jobs]
 

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from webhooks.domain.address import is_local_name, is_private, read_target
+from jobs.domain.address import is_local_name, is_private, read_target
 
 PRIVATE = [
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",  # noqa: S104

@@ -1,0 +1,1 @@
+"""What federation costs and keeps, with three real servers on this machine."""

@@ -1,0 +1,81 @@
+"""Whether all regions know the same of all jobs, row by row."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bench.federation.rig import Rig, Server, until
+from federation.domain.order import winner
+
+MIRROR = """
+SELECT origin_region, job_id::text, tenant, federation_id::text, type, queue, state, priority,
+       attempt, created_at, enqueued_at, completed_at, revision, winner
+  FROM ojs_federation_job
+"""
+Rows = Mapping[tuple[str, str], tuple[Any, ...]]
+
+
+def mirror(server: Server) -> Rows:
+    """Return what a region knows of the jobs of all, its own too."""
+    return {(row[0], row[1]): row[2:] for row in server.rows(MIRROR)}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A row of a mirror, as the rule of the last writer looks at it."""
+
+    origin_region: str
+    job_id: str
+    federation_id: str
+    enqueued_at: datetime
+    revision: int
+    is_winner: bool
+
+
+def wrong_winners(server: Server) -> set[str]:
+    """Return the federation ids for which a region takes another copy than the rule does."""
+    copies: dict[str, list[Known]] = {}
+    for (region, job), row in mirror(server).items():
+        known = Known(region, job, row[1], row[8], row[10], row[11])
+        copies.setdefault(known.federation_id, []).append(known)
+    return {
+        federation_id
+        for federation_id, found in copies.items()
+        if [one for one in found if one.is_winner] != [winner(found)]
+    }
+
+
+def differences(rig: Rig) -> list[str]:
+    """Return what the regions do not agree on, in words; empty when they know the same."""
+    known = {region: mirror(server) for region, server in rig.servers.items()}
+    first, *others = known
+    found = []
+    for other in others:
+        for key in known[first].keys() | known[other].keys():
+            ours, theirs = known[first].get(key), known[other].get(key)
+            if ours != theirs:
+                found.append(f"{key}: {first} has {ours}, {other} has {theirs}")
+    return found
+
+
+def jobs(server: Server) -> int:
+    """Return the number of jobs of a region that are told to others."""
+    ((number,),) = server.rows(
+        "SELECT count(*) FROM ojs_job WHERE meta ? 'ojs.federation.federation_id'"
+    )
+    return int(number)
+
+
+def converge(rig: Rig, seconds: float = 240.0) -> float:
+    """Wait until all regions know all jobs and the same of each; returns the seconds it took."""
+    began = time.monotonic()
+    expected = sum(jobs(server) for server in rig.servers.values())
+
+    def is_there() -> bool:
+        return all(len(mirror(one)) >= expected for one in rig.servers.values())
+
+    until(is_there, f"{expected} jobs in each region", seconds)
+    until(lambda: not differences(rig), "agreement", seconds)
+    return time.monotonic() - began

@@ -1,0 +1,52 @@
+"""What operators can do with a region; only imported where that app is installed."""
+
+from collections.abc import Callable, Mapping
+
+from django.http import QueryDict
+
+from federation.domain.breaker import State
+from federation.services import breakers, configure, route
+from federation.services.regions import registry
+from jobs.domain.caller import Caller
+from jobs.services.audit import record
+
+
+def _probe(form: QueryDict, who: Caller) -> str:
+    region = configure.find(form.get("id", "")).id
+    record(who, "federation.region_probed", region)  # asking takes long: no transaction around it
+    route.probe_all([region], registry().configured)
+    found = configure.find(region).health
+    if found.breaker == State.OPEN:
+        return f"Region {region} was not asked: its circuit breaker is open."
+    return f"Region {region} is {found.status}."
+
+
+def _open(form: QueryDict, who: Caller) -> str:
+    breakers.force(form.get("id", ""), State.OPEN, who)
+    return (
+        f"The breaker of {form.get('id', '')} is open until it is closed here: no job goes there."
+    )
+
+
+def _close(form: QueryDict, who: Caller) -> str:
+    breakers.force(form.get("id", ""), State.CLOSED, who)
+    return f"The breaker of {form.get('id', '')} is closed: it is asked again."
+
+
+def _drain(form: QueryDict, who: Caller) -> str:
+    configure.set_drain(form.get("id", ""), who, drain=True)
+    return f"Region {form.get('id', '')} drains: no new job goes there, those it has stay."
+
+
+def _undrain(form: QueryDict, who: Caller) -> str:
+    configure.set_drain(form.get("id", ""), who, drain=False)
+    return f"Region {form.get('id', '')} takes jobs again."
+
+
+ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
+    "region-probe": _probe,
+    "region-open": _open,
+    "region-close": _close,
+    "region-drain": _drain,
+    "region-undrain": _undrain,
+}

@@ -1,0 +1,115 @@
+"""Regions: how each is, and the jobs of all of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from console.pages import Page
+from federation.domain.breaker import State as Breaker
+from federation.domain.health import Health
+from federation.models import Region
+from federation.services.configure import rows
+from federation.services.lag import lags_ms
+from federation.services.regions import registry
+from federation.services.registry import EPOCH
+from federation.services.search import JobSearch, search
+from jobs.domain.ids import is_id
+from jobs.domain.states import State
+
+BADGES = {"healthy": "completed", "unhealthy": "discarded", "unknown": "paused"}
+CIRCUITS = {Breaker.CLOSED: "completed", Breaker.HALF_OPEN: "retryable", Breaker.OPEN: "discarded"}
+FIELDS = ("id", "state", "queue", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class RegionLine:
+    """A region as the list shows it."""
+
+    row: Region
+    health: Health
+    is_local: bool
+    lag_ms: int | None
+
+    @property
+    def badge(self) -> str:
+        """Return the colour of its status."""
+        return BADGES[self.health.status]
+
+    @property
+    def circuit(self) -> str:
+        """Return the colour of its breaker."""
+        return CIRCUITS[self.health.breaker]
+
+    @property
+    def load(self) -> Any:
+        """Return its load, None where nobody told."""
+        return getattr(self.row, "load", None)
+
+    @property
+    def retry_ms(self) -> float:
+        """Return the milliseconds until the breaker lets a call pass."""
+        return self.health.retry_in_s * 1000
+
+
+class Regions(Page):
+    """The registry as this server's router sees it."""
+
+    template_name = "ojs/console/regions.html"
+    permission_required = "ojs_federation.view_region"
+    is_global = True
+    section, title = "regions", "Regions"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read the regions."""
+        known, lags = registry(), lags_ms()
+        lines = [
+            RegionLine(
+                row,
+                known.health.get(row.id, Health()),
+                row.id == known.local_region,
+                lags.get(row.id),
+            )
+            for row in rows()
+        ]
+        return super().get_context_data(
+            lines=lines, config=known.config, problem=known.problem, **kwargs
+        )
+
+
+class RegionJobs(Page):
+    """Jobs of all regions by filter."""
+
+    template_name = "ojs/console/region_jobs.html"
+    permission_required = ("ojs_federation.view_region", "ojs_jobs.view_job")
+    is_global = True
+    section, title = "regions", "Jobs of all regions"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Ask all regions, once something is asked for."""
+        given = self.request.GET
+        chosen = {name: given.get(name, "").replace("\x00", "").strip() for name in FIELDS}
+        states = [str(one) for one in State]
+        chosen["state"] *= chosen["state"] in states
+        is_wrong = bool(chosen["id"]) and not is_id(chosen["id"])
+        is_asked = "find" in given and not is_wrong
+        answers = search(_wanted(chosen)) if is_asked else []
+        found = [job for answer in answers for job in answer.jobs]
+        found.sort(key=lambda job: job.created_at or EPOCH, reverse=True)
+        return super().get_context_data(
+            chosen=chosen,
+            states=states,
+            is_asked=is_asked,
+            is_wrong=is_wrong,
+            answers=answers,
+            jobs=found,
+            silent=[answer for answer in answers if answer.error],
+            **kwargs,
+        )
+
+
+def _wanted(chosen: dict[str, str]) -> JobSearch:
+    return JobSearch(
+        id=chosen["id"] or None,
+        state=State(chosen["state"]) if chosen["state"] else None,
+        queue=chosen["queue"][:255] or None,
+        type=chosen["type"][:255] or None,
+    )

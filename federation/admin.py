@@ -1,0 +1,148 @@
+"""Regions in Django admin; changes go through the services that the API calls."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from federation import models
+from federation.domain.breaker import State
+from federation.forms import RegionForm
+from federation.services import breakers, configure, route
+from federation.services.regions import registry
+from jobs.admin import BoundedPaginator, ReadOnly, caller_of
+from jobs.domain.errors import OJSError
+from jobs.services.audit import record
+
+SHOWN = (
+    "source", "status", "latency", "breaker", "failures", "last_error", "created_at", "updated_at",
+)  # fmt: skip
+
+
+@admin.register(models.FederationConfig)
+class ConfigurationAdmin(ReadOnly):
+    """What was said of the federation as a whole; the API changes it."""
+
+    list_display = ("id", "version", "updated_at")
+
+
+@admin.register(models.Region)
+class RegionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+    """The registry. Of secrets there are references alone."""
+
+    form = RegionForm
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_select_related = ("health",)
+    list_display = (
+        "id", "url", "status", "breaker", "latency", "weight", "is_hub", "enabled", "drain",
+        "source",
+    )  # fmt: skip
+    list_filter = ("source", "enabled", "drain", "health__status", "health__breaker")
+    search_fields = ("id", "url")
+    ordering = ("id",)
+    readonly_fields = SHOWN
+    actions = ("probe", "open_breakers", "close_breakers", "drain", "undrain")
+
+    @admin.display(ordering="health__status")
+    def status(self, row: models.Region) -> str:
+        """Show what the last probe said."""
+        return str(row.health.status)
+
+    @admin.display(description="circuit breaker", ordering="health__breaker")
+    def breaker(self, row: models.Region) -> str:
+        """Show the breaker as it is stored."""
+        return f"{row.health.breaker}{' by hand' if row.health.is_forced else ''}"
+
+    @admin.display(ordering="health__ewma_ms")
+    def latency(self, row: models.Region) -> str:
+        """Show the average round trip."""
+        ms = row.health.ewma_ms
+        return "-" if ms is None else f"{ms:.0f} ms"
+
+    def failures(self, row: models.Region) -> int:
+        """Show how many calls failed in a row."""
+        return row.health.failures
+
+    def last_error(self, row: models.Region) -> str:
+        """Show what went wrong last."""
+        return row.health.last_error or "-"
+
+    def get_fieldsets(self, request: HttpRequest, obj: models.Region | None = None) -> Any:
+        """Show the form's fields; the id is asked of a new region alone."""
+        ids = ["region_id"] if obj is None else []
+        shown = list(SHOWN) if obj is not None else []
+        return [(None, {"fields": [*ids, *RegionForm.MEMBERS, *shown]})]
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: models.Region,
+        form: Any,
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        """Register by the service."""
+        _unless_refused(lambda: configure.put_region(form.region, caller_of(request)))
+        obj.pk = form.region.id
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name the regions that cannot be deleted, and why."""
+        found, counted, _, kept = super().get_deleted_objects(objs, request)
+        obstacles = [str(problem) for row in objs if (problem := configure.obstacle(row))]
+        return found, counted, set(), [*kept, *obstacles]  # health and load go with it
+
+    def delete_model(self, request: HttpRequest, obj: models.Region) -> None:
+        """Delete by the service; what came between is refused."""
+        _unless_refused(lambda: configure.delete_region(str(obj.pk), caller_of(request)))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
+        """Delete each by the service."""
+        for row in queryset:
+            self.delete_model(request, row)
+
+    @admin.action(description="Probe the chosen regions", permissions=["change"])
+    def probe(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
+        """Ask them how they are, but those whose breaker is open."""
+        config = registry().config
+        if config is None:
+            messages.error(request, f"{registry().problem.capitalize()}.")
+            return
+        ids = [str(row.pk) for row in queryset]
+        for region in ids:
+            record(caller_of(request), "federation.region_probed", region)
+        route.probe_all(ids, config)
+        messages.success(request, f"{len(ids)} regions were asked.")
+
+    @admin.action(description="Open the breakers of the chosen regions", permissions=["change"])
+    def open_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
+        """Send nothing there until they are closed."""
+        for row in queryset:
+            breakers.force(str(row.pk), State.OPEN, caller_of(request))
+
+    @admin.action(description="Close the breakers of the chosen regions", permissions=["change"])
+    def close_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
+        """Ask them again."""
+        for row in queryset:
+            breakers.force(str(row.pk), State.CLOSED, caller_of(request))
+
+    @admin.action(description="Drain the chosen regions", permissions=["change"])
+    def drain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
+        """Route no new jobs there."""
+        for row in queryset:
+            configure.set_drain(str(row.pk), caller_of(request), drain=True)
+
+    @admin.action(description="Undrain the chosen regions", permissions=["change"])
+    def undrain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
+        """Route jobs there again."""
+        for row in queryset:
+            configure.set_drain(str(row.pk), caller_of(request), drain=False)
+
+
+def _unless_refused(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except OJSError as problem:
+        raise PermissionDenied(str(problem)) from problem

@@ -1,0 +1,100 @@
+"""Endpoints of replication and failover. Spec: contract 23 §5."""
+
+from rest_framework.request import Request
+
+from federation.api import replication_codec as codec
+from federation.services import lag
+from federation.services.adopt import adopt
+from federation.services.copies import copies
+from federation.services.ingest import ingest
+from federation.services.replication import required, terms
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.schemas import ID
+
+EXTENSION = "federation"
+
+
+class Replicate(OJSView):
+    """Revisions of another region's jobs."""
+
+    scopes = {"POST": "ojs:federation:write"}
+
+    @operation(
+        "replicateJobs",
+        {200: codec.INGESTED},
+        body=codec.BATCH,
+        refusals=(409,),
+        extension=EXTENSION,
+    )
+    def post(self, request: Request) -> Answer:
+        """Take in what a peer tells of its jobs: all of the batch, or none of it.
+
+        Copies are never handed out to workers. A batch may be sent again, and later than the ones
+        that follow it. All revisions are of one region. Times before the end are null.
+        """
+        replicas, sent_at = codec.decode_batch(self.body())
+        required()
+        codec.require_consistent(replicas)
+        return Answer(ingest(replicas, sent_at, self.caller)._asdict())
+
+
+class FederatedJobDetail(OJSView):
+    """One job, in whatever regions."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation(
+        "getFederatedJob",
+        {200: codec.COPIES},
+        path={"federation_id": ID},
+        refusals=(404, 409),
+        extension=EXTENSION,
+    )
+    def get(self, request: Request, federation_id: str) -> Answer:
+        """Show the copies of a federated job that are known here; the winner is the first.
+
+        Without replication these are the jobs of this region that were sent through the router, or
+        with the header that tells repeats.
+        """
+        found = copies(federation_id, self.principal.tenant)
+        return Answer(codec.encode_copies(federation_id, found))
+
+
+class ReplicationStatus(OJSView):
+    """How replication goes."""
+
+    scopes = {"GET": "ojs:admin:read"}
+    is_global = True
+
+    @operation("getReplication", {200: codec.STATUS}, extension=EXTENSION)
+    def get(self, request: Request) -> Answer:
+        """Show each peer's cursor and lag, and what goes wrong; `pending` is counted to 10,000."""
+        return Answer(codec.encode_status(terms(), lag.peers(), lag.conflicts()))
+
+
+class RegionAdoption(OJSView):
+    """Failover by an operator."""
+
+    scopes = {"POST": "ojs:admin:write"}
+    is_global = True
+
+    @operation(
+        "adoptJobs",
+        {200: codec.ADOPTED},
+        body=codec.ADOPT,
+        needs_body=False,
+        path={"region_id": codec.REGION_ID},
+        refusals=(409,),
+        extension=EXTENSION,
+    )
+    def post(self, request: Request, region_id: str) -> Answer:
+        """Enqueue here what waits in a region that is gone, as far as it is known here.
+
+        Pinned jobs stay, and so does what is known without its arguments (`kept` counts them).
+        Looks at up to `limit` jobs; `next` is where to go on as `after`, null at the end. A region
+        that is not known to be down is refused unless `force` is true: its jobs would run twice.
+        """
+        order = codec.decode_order(region_id, self.optional_body())
+        return Answer(codec.encode_adopted(order, adopt(order, self.caller)))

@@ -1,0 +1,252 @@
+"""The hosted router: endpoints under /ojs/v1/federation. Spec: contract 23 §3, §5."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from rest_framework.request import Request
+
+from federation.api import codec
+from federation.domain.meta import DEDUPLICATED_HEADER
+from federation.services import route
+from federation.services.dedupe import asking
+from federation.services.lag import lags_ms
+from federation.services.place import HOP_HEADER, Placed, Sender, Stored, Wish, place, wished
+from federation.services.place_many import Outcome, place_many
+from federation.services.regions import registry
+from jobs.api import codec as jobs_codec
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView, error_body
+from jobs.api.openapi import operation
+from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, obj, text
+from jobs.api.schemas.jobs import JOB, JOB_REQUEST
+from jobs.domain import jsonio
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError
+from jobs.domain.job import Job
+from jobs.services.enqueue import enqueue
+from jobs.services.enqueue_each import enqueue_each
+
+EXTENSION = "federation"
+MOST = 1_000
+HOP = "HTTP_" + HOP_HEADER.upper().replace("-", "_")
+FEDERATION = component(
+    "Federation",
+    obj(
+        {
+            "target_region": codec.REGION_ID,
+            "strategy": text(1),
+            "federation_id": text(1),
+            "redirects": integer(0),
+        },
+        additionalProperties=False,
+    ),
+)
+# the body of the region that was asked, which may be another server than this
+PLACED = obj({"federation": FEDERATION}, {"job": JOB}, additionalProperties=True)
+RESULT = obj(
+    {"index": integer(0), "status": integer(100, 599)},
+    {"job": OBJECT, "error": PROBLEM, "federation": FEDERATION},
+)
+COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)}
+
+
+class Regions(OJSView):
+    """The regions as this router sees them."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation("listFederationRegions", {200: codec.REGIONS}, extension=EXTENSION)
+    def get(self, request: Request) -> Answer:
+        """List the regions with status, latency and breaker."""
+        return Answer(codec.encode_regions(registry()))
+
+
+class Route(OJSView):
+    """A dry run."""
+
+    scopes = {"POST": "ojs:data:read"}
+
+    @operation(
+        "routeJob",
+        {200: codec.ROUTE},
+        body=obj({}, {"type": TYPE, "meta": OBJECT}),
+        refusals=(409, 503),
+        extension=EXTENSION,
+    )
+    def post(self, request: Request) -> Answer:
+        """Tell where a job would go now, and why; nothing is enqueued.
+
+        Other members of an envelope may be there; routing goes by `meta` alone.
+        """
+        body = self.body()
+        kind = body.get("type")
+        if kind is not None and not (isinstance(kind, str) and VERSIONED_TYPE.fullmatch(kind)):
+            raise InvalidRequest.field("type", "is not a valid job type", kind)
+        return Answer(codec.encode_decision(route.decided(wished(body).meta)))
+
+
+class FederationHealth(OJSView):
+    """The federation in one word."""
+
+    scopes = {"GET": "ojs:data:read"}
+
+    @operation("getFederationHealth", {200: codec.FEDERATION_HEALTH}, extension=EXTENSION)
+    def get(self, request: Request) -> Answer:
+        """Tell how many regions are well: healthy are all, degraded some, unhealthy none."""
+        return Answer(codec.encode_health(registry(), lags_ms()))
+
+
+class RoutedView(OJSView):
+    """Places jobs in the federation for a caller."""
+
+    scopes = {"POST": "ojs:federation:write"}
+
+    @property
+    def sender(self) -> Sender:
+        """Whose jobs these are."""
+        return Sender(self.deduping, is_forwarded=HOP in self.http.META)
+
+    @property
+    def deduping(self) -> Caller:
+        """Who asks, and that what is stored already is answered with."""
+        return asking(self.caller)
+
+    def read(self, body: dict[str, Any]) -> Wish:
+        """Check a job as if it were enqueued here, and what it says of its way. Raises OJSError."""
+        wish = wished(body)
+        draft = jobs_codec.decode_job(body)
+        self.principal.require_enqueue([(draft.queue, draft.type)])
+        return wish
+
+    def store(self, envelope: dict[str, Any]) -> Stored:
+        """Enqueue here."""
+        return _stored(enqueue([jobs_codec.decode_job(envelope)], self.deduping)[0])
+
+    def store_many(self, envelopes: Sequence[dict[str, Any]]) -> list[Stored | OJSError]:
+        """Enqueue those here that can be."""
+        found: list[Stored | OJSError | None] = [None] * len(envelopes)
+        drafts: dict[int, JobDraft] = {}
+        for n, envelope in enumerate(envelopes):
+            try:
+                drafts[n] = jobs_codec.decode_job(envelope)
+            except OJSError as problem:  # its meta has become too large
+                found[n] = problem
+        for n, outcome in zip(
+            drafts, enqueue_each(list(drafts.values()), self.deduping), strict=True
+        ):
+            found[n] = outcome if isinstance(outcome, OJSError) else _stored(outcome)
+        return [one for one in found if one is not None]
+
+
+def _stored(job: Job | None) -> Stored:
+    if job is None:
+        return 200, jsonio.dumps({"job": None, "dropped": True}), {}
+    if job.deduplicated:
+        return 200, jobs_codec.job_answer(job, deduplicated=True), {DEDUPLICATED_HEADER: "true"}
+    return 201, jobs_codec.job_answer(job), {}
+
+
+class RoutedJobs(RoutedView):
+    """PUSH to the best region."""
+
+    @operation(
+        "placeJob",
+        {201: PLACED, 200: PLACED},
+        body=JOB_REQUEST,
+        refusals=(404, 409, 429, 503),
+        extension=EXTENSION,
+    )
+    def post(self, request: Request) -> Answer:
+        """Enqueue a job in the region that its `meta` asks for, or in the best one.
+
+        The answer is the region's with `federation` added, refusals too. A retry with the same
+        federation id is answered with the job that is there.
+        """
+        wish = self.read(self.body())
+        self.charge(1, enqueues=True)
+        found = place(wish, self.sender, self.store)
+        return Answer(_with_federation(found), status=found.status, headers=found.headers)
+
+
+def _with_federation(found: Placed) -> bytes:
+    """Add the member to the bytes of a region's answer, an object."""
+    told = b'"federation":' + jsonio.dumps(_federation(found)) + b"}"
+    return found.body[:-1] + (b"" if found.body == b"{}" else b",") + told
+
+
+def _federation(found: Placed) -> dict[str, Any]:
+    return {
+        "target_region": found.target_region,
+        "strategy": found.strategy,
+        "federation_id": found.federation_id,
+        "redirects": found.redirects,
+    }
+
+
+class RoutedBatch(RoutedView):
+    """PUSH of many, each to its best region."""
+
+    @operation(
+        "placeJobs",
+        {201: obj(COUNTS), 207: obj(COUNTS), 422: obj({"error": PROBLEM}, COUNTS)},
+        body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=MOST)}),
+        refusals=(409, 429),
+        extension=EXTENSION,
+    )
+    def post(self, request: Request) -> Answer:
+        """Enqueue up to 1,000 jobs, each by itself and where it belongs.
+
+        201: all are there; 207: some are; 422: none is. `results` are in the order of the request.
+        """
+        raw = jobs_codec.list_of(self.body(), "jobs", MOST)
+        outcomes: dict[int, Outcome] = {}
+        wishes: dict[int, Wish] = {}
+        for n, item in enumerate(raw):
+            try:
+                if not isinstance(item, dict):
+                    raise InvalidRequest.field("jobs", "must hold objects", item)
+                wishes[n] = self.read(item)
+            except OJSError as problem:
+                outcomes[n] = problem
+        self.charge(len(wishes), enqueues=True)
+        if wishes:
+            outcomes |= place_many(wishes, self.sender, self.store, self.store_many)
+        return self._answer([outcomes[n] for n in range(len(raw))])
+
+    def _answer(self, outcomes: list[Outcome]) -> Answer:
+        results = [self._result(n, outcome) for n, outcome in enumerate(outcomes)]
+        enqueued = sum(isinstance(one, Placed) and one.is_success for one in outcomes)
+        failed = len(outcomes) - enqueued
+        shown = {"results": results, "enqueued": enqueued, "failed": failed}
+        if not enqueued:
+            problem = BulkFailed("no job was stored: results tell why", details=_first(outcomes))
+            return Answer(error_body(problem, self.identity) | shown, status=422)
+        return Answer(shown, status=HTTPStatus.MULTI_STATUS if failed else HTTPStatus.CREATED)
+
+    def _result(self, index: int, outcome: Outcome) -> dict[str, Any]:
+        if isinstance(outcome, OJSError):
+            error = error_body(replace_index(outcome), self.identity)["error"]
+            return {"index": index, "status": outcome.status, "error": error}
+        body = jsonio.loads(outcome.body)
+        shown = {"index": index, "status": outcome.status, "federation": _federation(outcome)}
+        for name in ("job", "error"):
+            if isinstance(body.get(name), dict):
+                shown[name] = body[name]
+        return shown
+
+
+def _first(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the details of the first refusal by this server."""
+    for n, outcome in enumerate(outcomes):
+        if isinstance(outcome, OJSError):
+            return {**outcome.details, "index": n}
+    return {"index": 0}
+
+
+def replace_index(problem: OJSError) -> OJSError:
+    """Return the problem without the place that it had in a part of the request."""
+    problem.details.pop("index", None)
+    return problem

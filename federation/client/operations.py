@@ -1,0 +1,158 @@
+"""What the client does, as generators without I/O: both of its twins drive the same ones.
+
+A generator yields calls that may be made at once and gets their answers in the same order. Spec:
+contract 23 §3.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
+
+from federation.client.state import State
+from federation.domain.breaker import Outcome, Permit
+from federation.domain.delivery import BREAKER_OPEN, Fate
+from federation.domain.errors import NoHealthyRegion
+from federation.domain.exchange import API, HEALTH, Call, Failure, Reply
+from federation.domain.meta import GEO_PIN, OVERFLOW, FederationMeta
+from federation.domain.routing import Decision, decide
+
+T = TypeVar("T")
+Answer = Reply | Failure
+Steps = Generator[Sequence[Call], Sequence[Answer], T]
+MAX_ROUNDS = 6  # of probes before one decision: the local region, the hub, all others
+MAX_QUEUES = 100  # whose jobs are counted where a region has no total
+NOT_FOR_US = frozenset({401, 403, 404, 405})
+OK = 200
+
+
+def decided(
+    state: State, job: FederationMeta, excluded: frozenset[str] = frozenset()
+) -> Steps[Decision]:
+    """Decide, and ask those regions for their health and load that nobody asks otherwise."""
+    decision = yield from _probed(state, job, excluded)
+    if not state.is_attended and _goes_by_load(state, decision):
+        due = set(state.loads_due()) & {one.id for one in decision.candidates}
+        if due:
+            yield from collect_loads(state, sorted(due))
+            return (yield from _probed(state, job, excluded))
+    return decision
+
+
+def _probed(state: State, job: FederationMeta, excluded: frozenset[str]) -> Steps[Decision]:
+    """Decide by health that is known or asked for now."""
+    for _ in range(MAX_ROUNDS):
+        decision = decide(state.config, state.snapshot(), job, excluded)
+        if not decision.probe:
+            return decision
+        yield from probe(state, decision.probe)
+    told = [{"id": one, "reason": "health unknown"} for one in decision.probe]
+    refusal = NoHealthyRegion.because(told, state.config.health_check.interval_seconds)
+    return Decision(decision.strategy, refusal=refusal)
+
+
+def _goes_by_load(state: State, decision: Decision) -> bool:
+    has_bound = any(region.max_queue_depth is not None for region in state.config.regions)
+    return decision.strategy == OVERFLOW or (has_bound and decision.strategy != GEO_PIN)
+
+
+def probe(state: State, regions: Sequence[str]) -> Steps[None]:
+    """Ask regions for their health, as far as their breakers let."""
+    permits = [(region, permit) for region in regions if (permit := state.begin(region))]
+    if not permits:
+        return
+    timeout_s = state.config.health_check.timeout_seconds
+    calls = [Call(region, "GET", HEALTH, timeout_s=timeout_s) for region, _ in permits]
+    answers = yield from _sent(state, permits, calls)
+    for (region, permit), answer in zip(permits, answers, strict=True):
+        state.probed(region, permit, answer)
+
+
+def attend(state: State) -> Steps[None]:
+    """Probe whatever is due."""
+    yield from probe(state, state.due())
+
+
+def collect(state: State) -> Steps[None]:
+    """Collect the loads that are due."""
+    yield from collect_loads(state, state.loads_due())
+
+
+def collect_loads(state: State, regions: Sequence[str]) -> Steps[None]:
+    """Ask regions how many jobs they have.
+
+    The total is the administrators'; where this client may not read it, the queues are asked.
+    """
+    if not regions:
+        return
+    answers = yield [Call(region, "GET", f"{API}/admin/stats") for region in regions]
+    for region, answer in zip(regions, answers, strict=True):
+        if isinstance(answer, Reply) and answer.status in NOT_FOR_US:
+            yield from _by_queue(state, region)
+        elif found := _counts(answer, "jobs"):
+            state.loaded(region, *found)
+
+
+def _by_queue(state: State, region: str) -> Steps[None]:
+    (answer,) = yield [Call(region, "GET", f"{API}/queues?limit={MAX_QUEUES}")]
+    body = answer.body if isinstance(answer, Reply) and answer.status == OK else None
+    queues = body.get("queues") if isinstance(body, dict) else None
+    if not isinstance(queues, list):
+        return
+    names = [one.get("name") for one in queues[:MAX_QUEUES] if isinstance(one, dict)]
+    calls = [Call(region, "GET", f"{API}/queues/{name}/stats") for name in names if _is_plain(name)]
+    answers = (yield calls) if calls else []
+    counts = [found for answer in answers if (found := _counts(answer, "stats"))]
+    state.loaded(region, sum(one for one, _ in counts), sum(one for _, one in counts))
+
+
+def _is_plain(name: object) -> bool:
+    """Tell whether a queue's name can stand in a path as it is. Spec: contract 1.2."""
+    return (
+        isinstance(name, str) and name.replace("-", "").replace(".", "").replace("_", "").isalnum()
+    )
+
+
+def _counts(answer: Answer, member: str) -> tuple[int, int] | None:
+    body = answer.body if isinstance(answer, Reply) and answer.status == OK else None
+    found: Any = body.get(member) if isinstance(body, dict) else None
+    if not isinstance(found, dict):
+        return None
+    available, active = found.get("available"), found.get("active")
+    if not (isinstance(available, int) and isinstance(active, int)):
+        return None
+    return max(0, available), max(0, active)
+
+
+def _sent(
+    state: State, permits: Sequence[tuple[str, Permit]], calls: Sequence[Call]
+) -> Steps[Sequence[Answer]]:
+    """Make calls that the breakers let pass; who is interrupted gives the leave back."""
+    try:
+        return (yield calls)
+    except BaseException:
+        for region, permit in permits:
+            state.settled(region, permit, Outcome.NEUTRAL)
+        raise
+
+
+def guarded(state: State, calls: Sequence[Call]) -> Steps[list[Answer]]:
+    """Make calls by leave of the breakers, and tell them; an open one is a failure at once."""
+    permits = [state.begin(call.region) for call in calls]
+    allowed = [(call.region, permit) for call, permit in zip(calls, permits, strict=True) if permit]
+    sent = [call for call, permit in zip(calls, permits, strict=True) if permit]
+    answers = iter((yield from _sent(state, allowed, sent)) if sent else ())
+    found: list[Answer] = []
+    for call, permit in zip(calls, permits, strict=True):
+        if permit is None:
+            found.append(Failure(Fate.NOT_SENT, BREAKER_OPEN, is_own=True))
+            continue
+        answer = next(answers)
+        state.settled(call.region, permit, outcome_of(answer), answer.report.reason)
+        found.append(answer)
+    return found
+
+
+def outcome_of(answer: Answer) -> Outcome:
+    """Return what an answer says of the region."""
+    if isinstance(answer, Failure) and answer.is_own:
+        return Outcome.NEUTRAL
+    return answer.report.outcome

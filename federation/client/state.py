@@ -1,0 +1,284 @@
+"""What one router knows, in memory and shared by its threads. Spec: contract 23 §4.
+
+`operations` reads and writes it; nothing here waits for anybody.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from federation.domain import breaker, latency
+from federation.domain.breaker import Breaker, Outcome, Permit
+from federation.domain.config import FederationConfig
+from federation.domain.delivery import Hop
+from federation.domain.exchange import Failure, Reply
+from federation.domain.health import Health, Load, Status, verdict
+from federation.domain.routing import Snapshot
+from jobs.domain.times import format_time
+
+logger = logging.getLogger(__name__)
+MIN_WAIT_S = 0.05  # between two looks at what is due
+OnEvent = Callable[[str, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionState:
+    """One region as the router sees it; what `regions()` returns."""
+
+    id: str
+    url: str
+    status: Status
+    latency_ms: int | None  # None: never measured, or unhealthy
+    circuit_breaker: breaker.State
+    last_health_check: str | None  # RFC 3339
+    available: int | None  # jobs, when the load was last collected
+    active: int | None
+    last_error: str | None
+
+
+@dataclass(slots=True)
+class _Known:
+    breaker: Breaker = field(default_factory=Breaker)
+    status: Status = Status.UNKNOWN
+    latency_ms: float | None = None
+    probed_at: float | None = None
+    probed_on: datetime | None = None
+    load: Load | None = None
+    sent: int = 0  # jobs since the load was collected
+    error: str | None = None
+
+
+class State:
+    """Health, breakers, latencies and loads of the regions of one configuration."""
+
+    def __init__(
+        self,
+        config: FederationConfig,
+        clock: Callable[[], float] = monotonic,
+        on_event: OnEvent | None = None,
+    ) -> None:
+        """Know nothing yet. `on_event` hears of failovers and changes, from any thread."""
+        self.config = config
+        self.is_attended = False  # somebody probes all the time: what was seen is no older
+        self._clock = clock
+        self._on_event = on_event
+        self._lock = Lock()
+        self._turn = 0
+        self._rules = config.breaker_rules
+        self._known = {region.id: _Known() for region in config.regions}
+
+    # --- to decide --------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return what is known now, for one decision."""
+        now = self._clock()
+        with self._lock:
+            self._turn += 1
+            known = self._known.items()
+            health = {region: self._health(one, now) for region, one in known}
+            loads = {
+                region: replace(one.load, available=one.load.available + one.sent)
+                for region, one in known
+                if one.load is not None
+            }
+            return Snapshot(health, loads, now, self._turn)
+
+    def _health(self, known: _Known, now: float) -> Health:
+        current = known.breaker.at(now, self._rules)
+        is_old = self._is_old(known, now)
+        return Health(
+            status=Status.UNKNOWN if is_old else known.status,
+            breaker=current.state,
+            is_probed=current.is_probed(now),
+            latency_ms=known.latency_ms if known.status is Status.HEALTHY else None,
+            retry_in_s=current.reopens_in(now, self._rules),
+        )
+
+    def _is_old(self, known: _Known, now: float) -> bool:
+        """Tell whether a status says nothing any more; who probes may be late, or stuck."""
+        check = self.config.health_check
+        if not self.is_attended:
+            return self._is_due(known, now)
+        limit = 3 * check.interval_seconds + check.timeout_seconds
+        return known.probed_at is not None and now - known.probed_at > limit
+
+    def _is_due(self, known: _Known, now: float) -> bool:
+        interval = self.config.health_check.interval_seconds
+        return known.probed_at is None or now - known.probed_at >= interval
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def begin(self, region: str) -> Permit | None:
+        """Ask the breaker for leave to send one call; `settled` must follow."""
+        now = self._clock()
+        with self._lock:
+            known = self._known[region]
+            known.breaker, permit = breaker.admit(known.breaker, now, self._rules)
+            return permit
+
+    def settled(self, region: str, permit: Permit, outcome: Outcome, reason: str = "") -> None:
+        """Tell the breaker how a call ended."""
+        now = self._clock()
+        with self._lock:
+            known = self._known[region]
+            before = known.breaker.state
+            known.breaker = breaker.settle(known.breaker, permit, outcome, now, self._rules)
+            after = known.breaker.state
+            if outcome is Outcome.FAILURE:
+                known.error = reason
+        self._tell_breaker(region, before, after, reason)
+
+    def _tell_breaker(
+        self, region: str, before: breaker.State, after: breaker.State, reason: str
+    ) -> None:
+        if after is breaker.State.OPEN and before is breaker.State.CLOSED:
+            self.tell("circuit_opened", region=region, reason=reason)
+        elif after is breaker.State.CLOSED and before is not after:
+            self.tell("circuit_closed", region=region)
+
+    # --- probes -----------------------------------------------------------------------------------
+
+    def due(self) -> tuple[str, ...]:
+        """Name the regions to probe now: never those with an open breaker. Spec: D-FED-9."""
+        now = self._clock()
+        with self._lock:
+            return tuple(
+                region.id
+                for region in self.config.regions
+                if region.enabled
+                and self._known[region.id].breaker.would_admit(now, self._rules)
+                and self._is_probe_time(self._known[region.id], now)
+            )
+
+    def _is_probe_time(self, known: _Known, now: float) -> bool:
+        is_half_open = known.breaker.at(now, self._rules).state is breaker.State.HALF_OPEN
+        return is_half_open or self._is_due(known, now)
+
+    def probe_in(self) -> float:
+        """Return the seconds until a region is due, for who probes all the time."""
+        now = self._clock()
+        interval = self.config.health_check.interval_seconds
+        with self._lock:
+            waits = [
+                self._wait(self._known[region.id], now, interval)
+                for region in self.config.regions
+                if region.enabled
+            ]
+        return min([interval, *waits])
+
+    def _wait(self, known: _Known, now: float, interval: float) -> float:
+        if known.breaker.is_forced:
+            return interval
+        left = known.breaker.reopens_in(now, self._rules)
+        if left or not known.breaker.would_admit(now, self._rules):
+            return max(left, MIN_WAIT_S)
+        since = interval if known.probed_at is None else now - known.probed_at
+        return max(interval - since, MIN_WAIT_S)
+
+    def probed(self, region: str, permit: Permit, answer: Reply | Failure) -> None:
+        """Note a probe's answer. Spec: federation 4.2."""
+        if isinstance(answer, Failure) and answer.is_own:
+            self.settled(region, permit, Outcome.NEUTRAL)
+            return
+        status, reason = self._judge(answer)
+        now = self._clock()
+        with self._lock:
+            known = self._known[region]
+            before, known.status = known.status, status
+            known.probed_at, known.probed_on = now, datetime.now(UTC)
+            known.error = reason or None
+            if isinstance(answer, Reply) and status is Status.HEALTHY:
+                known.latency_ms = latency.averaged(known.latency_ms, answer.elapsed_ms)
+        is_healthy = status is Status.HEALTHY
+        self.settled(region, permit, Outcome.SUCCESS if is_healthy else Outcome.FAILURE, reason)
+        if status is not before and not (is_healthy and before is Status.UNKNOWN):
+            name = "region_healthy" if is_healthy else "region_unhealthy"
+            self.tell(name, region=region, **({} if is_healthy else {"reason": reason}))
+
+    def _judge(self, answer: Reply | Failure) -> tuple[Status, str]:
+        if isinstance(answer, Failure):
+            return Status.UNHEALTHY, answer.reason
+        found = verdict(answer.status, answer.body, accept_healthy=self.config.accept_healthy)
+        if found is Status.HEALTHY:
+            return found, ""
+        said = answer.body.get("status") if isinstance(answer.body, dict) else "no JSON object"
+        return found, f"HTTP {answer.status}, status {said!r}"[:200]
+
+    # --- loads ------------------------------------------------------------------------------------
+
+    def loads_due(self) -> tuple[str, ...]:
+        """Name the healthy regions whose load is older than the interval. Spec: federation 3.2."""
+        now = self._clock()
+        interval = self.config.load_interval_seconds
+        with self._lock:
+            return tuple(
+                region.id
+                for region in self.config.regions
+                if region.enabled and self._may_count(self._known[region.id], now, interval)
+            )
+
+    def _may_count(self, known: _Known, now: float, interval: float) -> bool:
+        if known.status is not Status.HEALTHY or known.breaker.state is not breaker.State.CLOSED:
+            return False
+        return known.load is None or now - known.load.at >= interval
+
+    def load_in(self) -> float:
+        """Return the seconds until loads are looked at again."""
+        return self.config.load_interval_seconds
+
+    def loaded(self, region: str, available: int, active: int) -> None:
+        """Note a region's load."""
+        now = self._clock()
+        with self._lock:
+            self._known[region].load, self._known[region].sent = Load(available, active, now), 0
+
+    def aimed(self, region: str) -> None:
+        """Count a job that is about to be sent, until the load is collected again.
+
+        Else all jobs of an interval would go to the region that was the least loaded at its start.
+        """
+        with self._lock:
+            self._known[region].sent += 1
+
+    # --- to tell ----------------------------------------------------------------------------------
+
+    def failed_over(self, hop: Hop, federation_id: str) -> None:
+        """Tell that a job goes to another region than the one before. Spec: contract 23 §8."""
+        self.tell(
+            "failover", from_region=hop.from_region, to_region=hop.to_region, reason=hop.reason,
+            federation_id=federation_id,
+        )  # fmt: skip
+
+    def tell(self, event: str, **facts: str) -> None:
+        """Log an event and hand it to who asked for them; never call it with the lock held."""
+        logger.warning("ojs.federation.%s", event, extra=facts)
+        if self._on_event is not None:
+            self._on_event(f"federation.{event}", facts)
+
+    def regions(self) -> list[RegionState]:
+        """Return all regions, in the order of the registry."""
+        now = self._clock()
+        with self._lock:
+            return [
+                _shown(region.id, region.url, self._known[region.id], now, self._rules)
+                for region in self.config.regions
+            ]
+
+
+def _shown(id: str, url: str, known: _Known, now: float, rules: breaker.Rules) -> RegionState:
+    is_measured = known.latency_ms is not None and known.status is Status.HEALTHY
+    return RegionState(
+        id=id,
+        url=url,
+        status=known.status,
+        latency_ms=round(known.latency_ms or 0) if is_measured else None,
+        circuit_breaker=known.breaker.at(now, rules).state,
+        last_health_check=format_time(known.probed_on) if known.probed_on else None,
+        available=known.load.available if known.load else None,
+        active=known.load.active if known.load else None,
+        last_error=known.error,
+    )

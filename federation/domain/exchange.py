@@ -1,0 +1,57 @@
+"""One request to a region and what came back, without a word on how it travels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from federation.domain.delivery import Fate, Report, answered
+
+API: Final = "/ojs/v1"
+HEALTH: Final = f"{API}/health"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to make; `path` follows the region's URL, `body` is encoded JSON."""
+
+    region: str
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float | None = None  # None: the transport's own
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of any status; `body` is its JSON, None when it was none."""
+
+    status: int
+    body: Any
+    elapsed_ms: float
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+
+    @property
+    def report(self) -> Report:
+        """Return what the answer means for a job that was sent."""
+        return answered(self.status, self.retry_after_s)
+
+    @property
+    def retry_after_s(self) -> float:
+        """Return the seconds of Retry-After; 0 without."""
+        text = self.headers.get("retry-after", "")
+        return float(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0.0  # noqa: PLR2004
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """No answer; `is_own` when the region is not to blame."""
+
+    fate: Fate  # NOT_SENT or AMBIGUOUS
+    reason: str
+    is_own: bool = False
+
+    @property
+    def report(self) -> Report:
+        """Return what the failure means for a job that was sent."""
+        return Report(self.fate, reason=self.reason)

@@ -1,0 +1,144 @@
+"""The keys of `meta` that carry federation. Spec: federation 6, contract 23 §1, §3."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final
+
+from federation.domain.errors import (
+    FederationConfigError,
+    InvalidFederationMeta,
+    RegionRequired,
+)
+from federation.domain.region import ID_RULE, check_id, check_tags
+from jobs.domain.ids import is_id, new_id
+
+PREFIX: Final = "ojs.federation."
+FEDERATION_ID: Final = PREFIX + "federation_id"
+REGION: Final = PREFIX + "region"
+REGION_AFFINITY: Final = PREFIX + "region_affinity"
+REPLICATED_FROM: Final = PREFIX + "replicated_from"
+SOURCE_REGION: Final = PREFIX + "source_region"
+ROUTED_AT: Final = PREFIX + "routed_at"
+FAILOVER_REASON: Final = PREFIX + "failover_reason"
+TAGS: Final = PREFIX + "tags"
+WEIGHTS: Final = PREFIX + "weights"
+ADOPTED_FROM: Final = PREFIX + "adopted_from"  # the region whose job it was enqueued in place of
+ADOPTED_JOB: Final = PREFIX + "adopted_job"
+
+AFFINITY, OVERFLOW, GEO_PIN = "affinity", "overflow", "geo-pin"
+DEDUPE_HEADER: Final = "OJS-Federation-Dedupe"
+DEDUPLICATED_HEADER: Final = "OJS-Deduplicated"
+MAX_WEIGHTS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class FederationMeta:
+    """What a job says of its way; None and empty stand for keys that are absent."""
+
+    federation_id: str | None = None
+    region: str | None = None
+    affinity: str | None = None  # as sent; `strategy` is what it comes to
+    tags: tuple[str, ...] = ()
+    weights: Mapping[str, float] | None = None
+
+    @property
+    def strategy(self) -> str | None:
+        """Return the strategy that the job demands, None for the default one.
+
+        A region pins, whatever the affinity says. Spec: federation 6.3.
+        """
+        return GEO_PIN if self.region is not None else self.affinity
+
+
+def read_meta(meta: Mapping[str, Any] | None) -> FederationMeta:
+    """Return what a client's job says.
+
+    Raises InvalidFederationMeta naming the key, RegionRequired for a pin to nowhere. Which
+    strategies and regions there are is not known here.
+    """
+    found = meta or {}
+    if REPLICATED_FROM in found:
+        raise InvalidFederationMeta.field(
+            f"meta.{REPLICATED_FROM}", "is set by replication, never by a client"
+        )
+    read = FederationMeta(
+        federation_id=_federation_id(found.get(FEDERATION_ID)),
+        region=_region(found.get(REGION)),
+        affinity=_text(REGION_AFFINITY, found.get(REGION_AFFINITY)),
+        tags=_tags(found.get(TAGS)),
+        weights=_weights(found.get(WEIGHTS)),
+    )
+    if read.affinity == GEO_PIN and read.region is None:
+        raise RegionRequired(
+            f"meta.{REGION} is required with the strategy 'geo-pin'",
+            details={"field": f"meta.{REGION}"},
+        )
+    return read
+
+
+def _federation_id(value: object) -> str | None:
+    if value is not None and not is_id(value):
+        raise InvalidFederationMeta.field(
+            f"meta.{FEDERATION_ID}", "must be a UUIDv7 in lower case", value
+        )
+    return None if value is None else str(value)
+
+
+def _region(value: object) -> str | None:
+    if value is None:
+        return None
+    try:
+        return check_id("region", value)
+    except FederationConfigError:
+        raise InvalidFederationMeta.field(f"meta.{REGION}", ID_RULE, value) from None
+
+
+def _text(key: str, value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidFederationMeta.field(f"meta.{key}", "must be a text", value)
+    return value
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    try:
+        return check_tags(f"meta.{TAGS}", value)
+    except FederationConfigError as problem:
+        raise InvalidFederationMeta(problem.message, details=problem.details) from None
+
+
+def _weights(value: object) -> dict[str, float] | None:
+    if value is None:
+        return None
+    name = f"meta.{WEIGHTS}"
+    if not isinstance(value, Mapping) or not 1 <= len(value) <= MAX_WEIGHTS:
+        raise InvalidFederationMeta.field(name, "must be an object of weights by region", value)
+    for region, weight in value.items():
+        if not isinstance(region, str) or not _is_weight(weight):
+            raise InvalidFederationMeta.field(
+                f"{name}.{str(region)[:64]}", "must be a number from 0 to 1000000", weight
+            )
+    return {region: float(weight) for region, weight in value.items()}
+
+
+def _is_weight(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= 1_000_000 and isfinite(value)  # noqa: PLR2004 - as the message says
+
+
+def new_federation_id() -> str:
+    """Make an id whose time is now. Spec: federation 6.3."""
+    return new_id()
+
+
+def stamped(meta: Mapping[str, Any] | None, **keys: str | None) -> dict[str, Any]:
+    """Return a meta with keys (without the prefix) added; what the caller set stays.
+
+    Spec: contract 23 §3, step 7.
+    """
+    added = {PREFIX + key: value for key, value in keys.items() if value is not None}
+    given = {key: value for key, value in (meta or {}).items() if value is not None}
+    return {**(meta or {}), **added, **{key: given[key] for key in added if key in given}}

@@ -1,0 +1,203 @@
+"""One region of the registry. Spec: federation 4.1, 7.1; contract 23 §2, §7.
+
+Secrets are held by reference (`env:NAME` or `file:/path`), so that neither a representation nor
+a log line of a region can show one.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from federation.domain.errors import FederationConfigError
+
+MAX_ID: Final = 64
+ID_PATTERN: Final = re.compile(r"[a-z][a-z0-9-]*")
+ID_RULE: Final = f"must be at most {MAX_ID} of a-z, 0-9 and '-', beginning with a letter"
+MAX_URL: Final = 2048
+MAX_PORT: Final = 65_535
+MAX_NUMBER: Final = 2**31 - 1
+MAX_TAGS, MAX_TAG = 64, 64
+ENV_REF: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,199}")
+FILE_REF: Final = re.compile(r"file:/[^\0\n\r]{1,1000}")
+
+
+class AuthKind(StrEnum):
+    """How a region is asked. Spec: federation 7.1."""
+
+    NONE = "none"
+    BEARER = "bearer"
+    MTLS = "mtls"
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """Where the secrets of a region are; `token_ref` may go with mTLS, `ca_ref` with any kind."""
+
+    kind: AuthKind = AuthKind.NONE
+    token_ref: str | None = None  # env:NAME or file:/path, read for each new connection pool
+    cert_ref: str | None = None  # file:/path of PEM, as the next two
+    key_ref: str | None = None
+    ca_ref: str | None = None  # trusted instead of the system's authorities
+
+    def __post_init__(self) -> None:
+        """Check. Raises FederationConfigError."""
+        _check_kind(self.kind)
+        if self.token_ref is not None and not is_reference(self.token_ref):
+            raise FederationConfigError.field(
+                "auth.token_ref", "must be env:NAME or file:/path, not the secret itself"
+            )
+        for name in ("cert_ref", "key_ref", "ca_ref"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and FILE_REF.fullmatch(value)):
+                raise FederationConfigError.field(f"auth.{name}", "must be file:/path", value)
+        self._check_members()
+
+    def _check_members(self) -> None:
+        if self.kind is AuthKind.BEARER and self.token_ref is None:
+            raise FederationConfigError.field("auth.token_ref", "is required with kind 'bearer'")
+        if self.kind is AuthKind.NONE and self.token_ref is not None:
+            raise FederationConfigError.field("auth.kind", "must be 'bearer' with a token", "none")
+        for name in ("cert_ref", "key_ref"):
+            if (getattr(self, name) is not None) != (self.kind is AuthKind.MTLS):
+                raise FederationConfigError.field(
+                    f"auth.{name}", "is required with kind 'mtls', and with no other", self.kind
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """An OJS server that jobs may be sent to; any conforming one, of whatever make."""
+
+    id: str
+    url: str  # base URL; /ojs/v1/… is appended
+    weight: int = 1  # 0: chosen by neither overflow nor failover, but may be pinned
+    tags: tuple[str, ...] = ()
+    is_hub: bool = False
+    enabled: bool = True
+    drain: bool = False  # takes no new jobs
+    max_queue_depth: int | None = None  # available jobs at which it is full; None: never
+    auth: Auth = field(default_factory=Auth)
+    allow_insecure: bool = False  # plain HTTP, see `is_loopback`
+
+    def __post_init__(self) -> None:
+        """Check. Raises FederationConfigError."""
+        check_id("id", self.id)
+        object.__setattr__(self, "url", check_url("url", self.url, allow_http=self.allow_insecure))
+        _check_number("weight", self.weight)
+        if self.max_queue_depth is not None:
+            _check_number("max_queue_depth", self.max_queue_depth)
+        object.__setattr__(self, "tags", check_tags("tags", self.tags))
+        for name in ("is_hub", "enabled", "drain", "allow_insecure"):
+            if not isinstance(getattr(self, name), bool):
+                raise FederationConfigError.field(name, "must be true or false")
+        if self.url.startswith("http:") and self.auth.kind is AuthKind.MTLS:
+            raise FederationConfigError.field("auth.kind", "'mtls' needs an https URL", "mtls")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Tell whether the server is on this machine, where plain HTTP may be allowed."""
+        return is_loopback(urlsplit(self.url).hostname or "")
+
+    @property
+    def is_insecure(self) -> bool:
+        """Tell whether what is sent to it can be read on the way."""
+        return self.url.startswith("http:")
+
+
+def check_id(name: str, value: object) -> str:
+    """Return a region id. Raises FederationConfigError."""
+    if not isinstance(value, str) or len(value) > MAX_ID or not ID_PATTERN.fullmatch(value):
+        raise FederationConfigError.field(name, ID_RULE, value)
+    return value
+
+
+def check_url(name: str, value: object, *, allow_http: bool) -> str:
+    """Return a base URL without slashes at its end. Raises FederationConfigError.
+
+    The value is not repeated in the error: it might hold a password.
+    """
+    try:
+        problem = _url_problem(value, allow_http=allow_http)
+    except ValueError:
+        problem = "must be a URL"
+    if problem:
+        raise FederationConfigError.field(name, problem)
+    return str(value).rstrip("/")
+
+
+def _url_problem(value: object, *, allow_http: bool) -> str | None:
+    if not isinstance(value, str) or len(value) > MAX_URL or not value.isascii():
+        return f"must be a URL of at most {MAX_URL} ASCII characters"
+    if any(one <= " " or one in "\x7f\\" for one in value):
+        return "must have neither spaces nor backslashes"
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        return "must be an absolute URL such as https://eu.example.org"
+    port = 1 if parts.port is None else parts.port
+    wrong = {
+        "must use https, or the region must have allow_insecure": (
+            parts.scheme == "http" and not allow_http
+        ),
+        "must not contain credentials": "@" in parts.netloc,
+        "must have neither a query nor a fragment": "?" in value or "#" in value,
+        f"must name a port from 1 to {MAX_PORT}": not 1 <= port <= MAX_PORT,
+        "must not be a link-local, multicast or unspecified address": _is_nowhere(parts.hostname),
+    }
+    return next((problem for problem, is_so in wrong.items() if is_so), None)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host can only be this machine, without asking anybody."""
+    address = _literal(host)
+    if address is not None:
+        return address.is_loopback
+    name = host.rstrip(".").lower()
+    return name == "localhost" or name.endswith(".localhost")
+
+
+def _is_nowhere(host: str) -> bool:
+    """Tell whether no server of a region can be there; cloud metadata is at link-local ones."""
+    address = _literal(host)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address is not None and (
+        address.is_link_local or address.is_multicast or address.is_unspecified
+    )
+
+
+def _literal(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+def check_tags(name: str, value: object) -> tuple[str, ...]:
+    """Return tags, each once, in their order. Raises FederationConfigError."""
+    rule = f"must be at most {MAX_TAGS} texts of 1 to {MAX_TAG} characters"
+    if not isinstance(value, list | tuple) or len(value) > MAX_TAGS:
+        raise FederationConfigError.field(name, rule)
+    for n, tag in enumerate(value):
+        if not isinstance(tag, str) or not 1 <= len(tag) <= MAX_TAG or not tag.isprintable():
+            raise FederationConfigError.field(f"{name}[{n}]", rule, tag)
+    return tuple(dict.fromkeys(value))
+
+
+def is_reference(value: object) -> bool:
+    """Tell whether a value says where a secret is."""
+    return isinstance(value, str) and bool(ENV_REF.fullmatch(value) or FILE_REF.fullmatch(value))
+
+
+def _check_kind(kind: object) -> None:
+    if not isinstance(kind, AuthKind):
+        raise FederationConfigError.field("auth.kind", "must be none, bearer or mtls", kind)
+
+
+def _check_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_NUMBER:
+        raise FederationConfigError.field(
+            name, f"must be a whole number from 0 to {MAX_NUMBER}", value
+        )

@@ -1,0 +1,71 @@
+"""The app's part in the core: enqueue by federation id, loops, metrics, a line in the manifest."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from prometheus_client import Metric
+
+from federation.services import capture, copies_age, dedupe, exposition, lag_metrics, regions
+from federation.services.attend import Counter, Prober
+from federation.services.replicate import replicator
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from jobs.extensions import Extension, Facts, Label, Loop, Repeats
+
+prober = Prober()
+counter = Counter()
+
+
+class Federation(Extension):
+    """Regions. Spec: federation."""
+
+    def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
+        """Return whether a request is to store each federation id once."""
+        return dedupe.asked(headers)
+
+    def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
+        """Refuse a job whose repeats are to be told and cannot be."""
+        dedupe.require_id(draft, caller)
+        return draft
+
+    def repeats(self, drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
+        """Return who knows jobs by their federation ids."""
+        return dedupe.repeats(drafts, caller)
+
+    def unread_from(self) -> int | None:
+        """Keep events until what they say of federated jobs is noted."""
+        return capture.unread_from()
+
+    def forget(self) -> None:
+        """Read the regions anew."""
+        regions.forget()
+
+    def tables(self) -> Sequence[str]:
+        """Name the tables of the router and of replication."""
+        return (
+            "ojs_federation_health", "ojs_federation_load", "ojs_federation_region",
+            "ojs_federation_config", "ojs_federation_placement", "ojs_federation_key",
+            "ojs_federation_job", "ojs_federation_position", "ojs_federation_peer",
+        )  # fmt: skip
+
+    def loops(self) -> Iterable[Loop]:
+        """Probe the regions and collect their loads, unless `runworker --no-federation`.
+
+        Tell the peers of jobs, and forget what is old.
+        """
+        yield Loop("federation_probe", prober.turn, 500)
+        yield Loop("federation_load", counter.turn, 1_000)
+        # says itself when its next turn is due: at once while there is more to tell
+        yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
+        yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
+
+    def metrics(self, label: Label) -> Iterable[Metric]:
+        """Contribute how the regions are, and how replication goes."""
+        yield from exposition.families()
+        yield from lag_metrics.families()
+
+    def manifest(self) -> Facts:
+        """Declare what is there."""
+        return Facts(
+            "federation", "urn:ojs:spec:federation", "1.0.0-rc.1", capabilities={"federation": True}
+        )

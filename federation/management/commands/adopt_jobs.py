@@ -1,0 +1,61 @@
+"""manage.py adopt_jobs: enqueue here what waits in a region that is gone."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from federation.services.adopt import MOST, WHY_NOT, Order, adopt
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import QUEUE_PATTERN
+from jobs.domain.errors import OJSError
+
+
+class Command(BaseCommand):
+    """Adopt all jobs of a region that may run here, step by step; it may be run again."""
+
+    help = "Enqueue here the waiting jobs of a region that is gone, but for those pinned to it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare whose jobs and how."""
+        parser.add_argument("region", help="the region that is gone")
+        parser.add_argument("--queue", help="jobs of this queue only")
+        parser.add_argument("--dry-run", action="store_true", help="count, and enqueue nothing")
+        parser.add_argument(
+            "--force", action="store_true", help="though it is not known to be down"
+        )
+        parser.add_argument("--reason", help="for the audit log")
+        parser.add_argument("--slice", type=int, default=MOST, help="jobs of a step")
+
+    def handle(self, *_arguments: Any, **options: Any) -> None:
+        """Adopt and print what was done."""
+        if not 1 <= options["slice"] <= MOST:
+            raise CommandError(f"--slice must be from 1 to {MOST}")
+        if options["queue"] is not None and not QUEUE_PATTERN.fullmatch(options["queue"]):
+            raise CommandError(f"{options['queue']!r} is not the name of a queue")
+        order = Order(
+            options["region"], options["queue"], options["slice"],
+            dry_run=options["dry_run"], force=options["force"], reason=options["reason"],
+        )  # fmt: skip
+        try:
+            self._adopt(order)
+        except OJSError as problem:
+            raise CommandError(problem.message) from problem
+
+    def _adopt(self, order: Order) -> None:
+        caller, total = Caller("manage.py"), Counter[str]()
+        while True:
+            report = adopt(order, caller)
+            total += Counter(adopted=report.adopted, known=report.known, refused=report.refused)
+            total += report.kept
+            for one in report.refusals:
+                self.stderr.write(f"{one['job_id']}  {one['code']}: {one['message']}")
+            if report.next is None:
+                break
+            order = replace(order, after=report.next)
+        verb = "would adopt" if order.dry_run else "adopted"
+        self.stdout.write(f"{verb} {total['adopted']} jobs of {order.region}")
+        for name in ("known", *WHY_NOT, "refused"):
+            if total[name]:
+                self.stdout.write(f"  {name}: {total[name]}")

@@ -1,0 +1,217 @@
+"""One typed function per statement in `sql/`: the only place of the app with a cursor."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jobs.domain import jsonio
+from jobs.statements import Statements
+
+_rows = Statements(Path(__file__).resolve().parent / "sql").rows
+
+
+def _json(rows: object) -> str:
+    return jsonio.dumps(rows).decode()
+
+
+# --- federation ids -------------------------------------------------------------------------------
+
+
+class Key(NamedTuple):
+    """A federation id and the job it became; `job_id` None: none."""
+
+    tenant: str
+    federation_id: str
+    job_id: str | None
+
+
+class Noted(NamedTuple):
+    """The job that a federation id is noted for."""
+
+    job_id: str
+    is_new: bool  # since this transaction
+
+
+def reserve(keys: Sequence[Key], window_ms: int) -> dict[tuple[str, str], Noted]:
+    """Note which jobs these become, in the caller's transaction; returns which they are.
+
+    By tenant and federation id; of several keys that are equal the first counts.
+    """
+    given = [{"n": n, **key._asdict()} for n, key in enumerate(keys)]
+    found = _rows("reserve", {"keys": _json(given), "window_ms": window_ms})
+    return {(tenant, federation_id): Noted(*rest) for tenant, federation_id, *rest in found}
+
+
+def settle(keys: Sequence[Key]) -> None:
+    """Correct what `reserve` noted in this transaction."""
+    _rows("settle", {"keys": _json([key._asdict() for key in keys])})
+
+
+def forget_keys(window_ms: int, batch: int) -> int:
+    """Remove keys that are older than the window; returns how many."""
+    return len(_rows("forget_keys", {"window_ms": window_ms, "batch": batch}))
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+class Merged(NamedTuple):
+    """A revision that was newer than what was known."""
+
+    origin_region: str
+    job_id: str
+    tenant: str
+    federation_id: str
+    type: str
+    queue: str
+    is_conflict: bool  # a new copy, and another region has one
+    winner_region: str
+    winner_job: str
+
+
+def alone() -> None:
+    """Let nobody else merge copies until the caller's transaction ends."""
+    _rows("alone", {})
+
+
+def merge(rows: Sequence[Mapping[str, Any]]) -> list[Merged]:
+    """Take in newer revisions; members as `sql/merge.sql` reads them."""
+    return list(starmap(Merged, _rows("merge", {"rows": _json(list(rows))})))
+
+
+def forget_copies(retention_ms: int, batch: int) -> int:
+    """Remove copies of jobs that ended long ago; returns how many."""
+    return len(_rows("forget_copies", {"retention_ms": retention_ms, "batch": batch}))
+
+
+# --- what goes out --------------------------------------------------------------------------------
+
+
+class Changed(NamedTuple):
+    """A federated job of this region that changed, and what its last event said."""
+
+    job_id: str
+    at: datetime
+    to_state: int | None  # null: it was no change of state
+    attempt: int | None
+
+
+class Read(NamedTuple):
+    """What was read of the event record; without events the place is the one before."""
+
+    stamp: int
+    seq: int
+    events: int
+    changed: list[Changed]
+
+
+def transitions(stamp: int, seq: int, region: str, batch: int) -> Read:
+    """Read the event record behind a place."""
+    params = {"stamp": str(stamp), "seq": seq, "region": region, "batch": batch}
+    rows = _rows("transitions", params)
+    last_stamp, last_seq, events = rows[0][:3]
+    changed = [Changed(*row[3:]) for row in rows if row[3] is not None]
+    if not events:
+        return Read(stamp, seq, 0, [])
+    return Read(last_stamp, last_seq, events, changed)
+
+
+class Outgoing(NamedTuple):
+    """A revision that a peer does not have."""
+
+    job_id: str
+    tenant: str
+    federation_id: str
+    type: str
+    queue: str
+    state: str
+    priority: int
+    attempt: int
+    created_at: datetime
+    enqueued_at: datetime
+    completed_at: datetime | None
+    revision: int
+    bound_to: str | None
+    adopts_region: str | None
+    adopts_job: str | None
+    payload: str | None  # JSON
+
+
+def outgoing(region: str, cursor: int, *, batch: int, bytes_: int) -> list[Outgoing]:
+    """Return the next revisions of a region behind a cursor, oldest first."""
+    params = {"region": region, "cursor": cursor, "batch": batch, "bytes": bytes_}
+    return list(starmap(Outgoing, _rows("outgoing", params)))
+
+
+class Lag(NamedTuple):
+    """How far a peer is behind."""
+
+    region: str
+    cursor: int
+    lag_ms: int
+    pending: int
+
+
+def lags(peers: Sequence[str], local: str, *, place: tuple[int, int], most: int) -> list[Lag]:
+    """Return how far peers are behind; `pending` is counted up to `most`."""
+    params = {
+        "peers": list(peers), "local": local, "stamp": str(place[0]), "seq": place[1], "most": most,
+    }  # fmt: skip
+    return list(starmap(Lag, _rows("lags", params)))
+
+
+# --- adoption -------------------------------------------------------------------------------------
+
+
+class Waiting(NamedTuple):
+    """A job of a region that waits, as far as is known here."""
+
+    job_id: str
+    tenant: str
+    federation_id: str
+    type: str
+    queue: str
+    state: str
+    priority: int
+    enqueued_at: datetime
+    bound_to: str | None
+    winner: bool
+    payload: str | None  # JSON
+
+
+def waiting(region: str, *, after: str, queue: str | None, batch: int) -> list[Waiting]:
+    """Lock and return jobs of a region that wait, by id; in a transaction."""
+    params = {"region": region, "after": after, "queue": queue, "batch": batch}
+    return list(starmap(Waiting, _rows("waiting", params)))
+
+
+def adopted(region: str, took_place: Mapping[str, str]) -> None:
+    """Note which jobs here took the place of a region's, by the ids of those."""
+    rows = [{"job_id": one, "adopted_as": here} for one, here in took_place.items()]
+    _rows("adopted", {"region": region, "rows": _json(rows)})
+
+
+class Unsettled(NamedTuple):
+    """An adoption by another region that was not seen to."""
+
+    origin_region: str
+    job_id: str
+    tenant: str
+    federation_id: str
+    enqueued_at: datetime
+    adopts_region: str
+    adopts_job: str
+    ours: str | None  # the job of this region that it may put out of place
+
+
+def unsettled(region: str, batch: int) -> list[Unsettled]:
+    """Lock and return adoptions that were not seen to, oldest first; in a transaction."""
+    return list(starmap(Unsettled, _rows("unsettled", {"region": region, "batch": batch})))
+
+
+def settled(adoptions: Sequence[Unsettled]) -> None:
+    """Note that adoptions were seen to."""
+    rows = [{"origin_region": one.origin_region, "job_id": one.job_id} for one in adoptions]
+    _rows("settled", {"rows": _json(rows)})

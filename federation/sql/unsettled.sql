@@ -1,0 +1,12 @@
+-- unsettled: adoptions by other regions that were not seen to, oldest first, with the job of this
+-- region that each may put out of place: the one it adopts, or what we adopted in its place.
+-- Locks: the copies, SKIP LOCKED.
+SELECT m.origin_region, m.job_id, m.tenant, m.federation_id, m.enqueued_at,
+       m.adopts_region, m.adopts_job,
+       CASE WHEN m.adopts_region = %(region)s::text THEN m.adopts_job
+            ELSE (SELECT o.adopted_as FROM ojs_federation_job AS o
+                   WHERE o.origin_region = m.adopts_region AND o.job_id = m.adopts_job) END AS ours
+  FROM ojs_federation_job AS m
+ WHERE m.adopts_region IS NOT NULL AND m.replicated_from IS NOT NULL AND m.settled_at IS NULL
+ ORDER BY m.received_at LIMIT %(batch)s::int
+   FOR UPDATE OF m SKIP LOCKED

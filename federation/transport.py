@@ -1,0 +1,267 @@
+"""HTTP to the regions: authenticated, encrypted, never redirected. Spec: contract 23 §7.
+
+No Django here: the library, the hosted router and replication all send through it. Secrets are
+read where they are referred to, each time they are needed, so that one can be changed in place.
+"""
+
+import os
+import ssl
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Self
+
+import httpx
+import orjson
+
+from federation.domain.delivery import Fate
+from federation.domain.errors import FederationConfigError
+from federation.domain.exchange import Call, Failure, Reply
+from federation.domain.region import AuthKind, Region
+
+DEFAULT_TIMEOUT_S: Final = 10.0
+CONNECT_TIMEOUT_S: Final = 5.0
+MAX_CONNECTIONS: Final = 50  # to one region
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+MAX_SECRET: Final = 8_192
+PORTS: Final = {"https": 443, "http": 80}
+MEDIA_TYPE: Final = "application/openjobspec+json"
+HEADERS: Final = {"Accept": MEDIA_TYPE, "Content-Type": MEDIA_TYPE, "OJS-Version": "1.0"}
+# nothing of a request was on its way when these are raised
+NOT_SENT: Final = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol,
+    httpx.ProxyError,
+)  # fmt: skip
+
+
+Resolve = Callable[[str, int], str]  # a host and a port to the address to connect to
+
+
+class Transport:
+    """Sends calls to regions, from any thread."""
+
+    def __init__(
+        self,
+        regions: Iterable[Region],
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        debug: bool = False,
+        resolve: Resolve | None = None,
+    ) -> None:
+        """Prepare a connection pool for each region. Raises FederationConfigError.
+
+        `resolve` finds the address of a host and may refuse it by FederationConfigError; the
+        connection goes there, so that no second look-up leads elsewhere.
+        """
+        self._resolve = resolve
+        self._clients = {
+            region.id: httpx.Client(**_settings(region, timeout_s, debug=debug))
+            for region in regions
+        }
+
+    def send(self, call: Call) -> Reply | Failure:
+        """Make a call; a failure of any kind is returned, not raised."""
+        client = self._clients[call.region]
+        began = monotonic()
+        try:
+            request = _request(call)
+            if self._resolve is not None:
+                request |= _pinned(client.base_url, call, self._resolve)
+            with client.stream(**request) as response:
+                body = bytearray()
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    _check_size(body)
+                return _reply(response, body, began)
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, FederationConfigError) as problem:
+            return _failure(problem)
+
+    def close(self) -> None:
+        """End all connections."""
+        for client in self._clients.values():
+            client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        self.close()
+
+
+class AsyncTransport:
+    """The same for asyncio."""
+
+    def __init__(
+        self,
+        regions: Iterable[Region],
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        debug: bool = False,
+    ) -> None:
+        """Prepare a connection pool for each region. Raises FederationConfigError."""
+        self._clients = {
+            region.id: httpx.AsyncClient(**_settings(region, timeout_s, debug=debug))
+            for region in regions
+        }
+
+    async def send(self, call: Call) -> Reply | Failure:
+        """Make a call; a failure of any kind is returned, not raised."""
+        client = self._clients[call.region]
+        began = monotonic()
+        try:
+            async with client.stream(**_request(call)) as response:
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    _check_size(body)
+                return _reply(response, body, began)
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, FederationConfigError) as problem:
+            return _failure(problem)
+
+    async def close(self) -> None:
+        """End all connections."""
+        for client in self._clients.values():
+            await client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_problem: object) -> None:
+        await self.close()
+
+
+def _settings(region: Region, timeout_s: float, *, debug: bool) -> dict[str, Any]:
+    if region.is_insecure and not (region.allow_insecure and (debug or region.is_loopback)):
+        raise FederationConfigError.field("url", "must use https")
+    auth = None
+    if region.auth.token_ref is not None:
+        read_secret(region.auth.token_ref)  # to fail now rather than with the first job
+        auth = Bearer(region.auth.token_ref)
+    return {
+        "base_url": region.url,
+        "headers": HEADERS,
+        "auth": auth,
+        "verify": True if region.is_insecure else tls_context(region),
+        "timeout": httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
+        "limits": httpx.Limits(max_connections=MAX_CONNECTIONS),
+        "follow_redirects": False,
+        "trust_env": False,  # neither proxies nor passwords of .netrc
+    }
+
+
+def _request(call: Call) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "method": call.method, "url": call.path, "content": call.body, "headers": call.headers,
+    }  # fmt: skip
+    if call.timeout_s is not None:
+        found["timeout"] = call.timeout_s
+    return found
+
+
+def _pinned(base: httpx.URL, call: Call, resolve: Resolve) -> dict[str, Any]:
+    """Return the parts of a request to an address that speaks to the host of the region."""
+    try:
+        address = resolve(base.host, base.port or PORTS[base.scheme])
+    except (OSError, UnicodeError) as problem:
+        raise httpx.ConnectError(str(problem)) from problem
+    whole = httpx.URL(str(base).rstrip("/") + call.path)
+    pinned: dict[str, Any] = {
+        "url": whole.copy_with(host=address),
+        "headers": {**call.headers, "Host": base.netloc.decode()},
+    }
+    if base.scheme == "https":
+        pinned["extensions"] = {"sni_hostname": base.host}  # the certificate must be the name's
+    return pinned
+
+
+class _TooLong(httpx.HTTPError):
+    """The region sends more than any answer has."""
+
+
+def _check_size(body: bytearray) -> None:
+    if len(body) > MAX_ANSWER_BYTES:
+        raise _TooLong(f"answer of more than {MAX_ANSWER_BYTES} bytes")
+
+
+def _reply(response: httpx.Response, body: bytearray, began: float) -> Reply:
+    try:
+        value = orjson.loads(body)
+    except ValueError:
+        value = None
+    headers = {name.lower(): text for name, text in response.headers.items()}
+    return Reply(response.status_code, value, (monotonic() - began) * 1000, headers)
+
+
+def _failure(problem: Exception) -> Failure:
+    if isinstance(problem, FederationConfigError):  # a secret that is gone
+        return Failure(Fate.NOT_SENT, problem.message)
+    reason = f"{type(problem).__name__}: {problem}"[:200].replace("\0", "").rstrip(": ")
+    is_sent = not isinstance(problem, NOT_SENT)
+    return Failure(
+        Fate.AMBIGUOUS if is_sent else Fate.NOT_SENT,
+        reason,
+        is_own=isinstance(problem, httpx.PoolTimeout),
+    )
+
+
+class Bearer(httpx.Auth):
+    """Sends the token that a reference leads to. Its representation has no secret."""
+
+    def __init__(self, reference: str) -> None:
+        """Keep the reference."""
+        self._reference = reference
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Add the header. Raises FederationConfigError when the secret is gone."""
+        request.headers["Authorization"] = f"Bearer {read_secret(self._reference)}"
+        yield request
+
+
+def read_secret(reference: str, name: str = "auth.token_ref") -> str:
+    """Return the secret at `env:NAME` or `file:/path`.
+
+    Raises FederationConfigError, which tells the reference and never what was found.
+    """
+    kind, _, place = reference.partition(":")
+    try:
+        found = os.environ.get(place) if kind == "env" else Path(place).read_text()  # noqa: TID251
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "not a text"
+        raise FederationConfigError.field(name, f"{reference} cannot be read: {reason}") from None
+    secret = (found or "").strip()
+    if not 1 <= len(secret) <= MAX_SECRET or any(not "!" <= one <= "~" for one in secret):
+        raise FederationConfigError.field(
+            name, f"{reference} must hold one word of at most {MAX_SECRET} ASCII characters"
+        )
+    return secret
+
+
+def tls_context(region: Region) -> ssl.SSLContext:
+    """Return how the region's certificate is verified, and our own if it asks for one.
+
+    Raises FederationConfigError naming the file that is of no use.
+    """
+    auth = region.auth
+    try:
+        context = ssl.create_default_context(cafile=_path(auth.ca_ref))
+    except (OSError, ValueError) as problem:  # ssl.SSLError is an OSError
+        raise _unusable("auth.ca_ref", problem) from None
+    if auth.kind is AuthKind.MTLS:
+        try:
+            context.load_cert_chain(str(_path(auth.cert_ref)), _path(auth.key_ref), _no_passphrase)
+        except (OSError, ValueError) as problem:
+            raise _unusable("auth.cert_ref", problem) from None
+    return context
+
+
+def _path(reference: str | None) -> str | None:
+    return reference.removeprefix("file:") if reference is not None else None
+
+
+def _no_passphrase() -> str:  # else OpenSSL would ask at the terminal
+    return ""
+
+
+def _unusable(name: str, problem: Exception) -> FederationConfigError:
+    reason = getattr(problem, "strerror", None) or type(problem).__name__
+    return FederationConfigError.field(name, f"is of no use: {reason}")

@@ -1,0 +1,5 @@
+"""Keys for the tests of the router."""
+
+from tests.jobs.api.conftest import new_key, with_keys
+
+__all__ = ["new_key", "with_keys"]

@@ -1,0 +1,179 @@
+"""The loops that probe regions and count their jobs. Spec: federation 3.2, 4.2."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from federation.models import RegionHealth, RegionLoad
+from federation.services.attend import Attendant, Counter, Prober
+from federation.services.configure import put_region
+from jobs.loops import all_loops
+from jobs.services.fold import fold
+from tests.concurrency import until
+from tests.factories import stored
+from tests.federation.stub import Stub
+from tests.federation.wire import answer, federate, pass_time, send
+
+pytestmark = pytest.mark.usefixtures("store")
+
+Stubs = Callable[..., list[Stub]]
+
+
+def settle(attendant: Attendant) -> None:
+    """Take turns until nothing is under way."""
+
+    def is_idle() -> bool:
+        attendant.turn()
+        return not attendant._busy
+
+    until(is_idle)
+
+
+def health(region: str) -> RegionHealth:
+    return RegionHealth.objects.get(region=region)
+
+
+def test_fed_4_2_a_regions_are_probed_once_an_interval(stubs: Stubs) -> None:
+    (eu,) = stubs("eu")
+    federate(eu)
+    prober = Prober()
+
+    settle(prober)
+    settle(prober)
+    assert (eu.probes, health("eu").status) == (1, "healthy")
+    assert health("us").checked_at is not None
+
+    pass_time("eu", 10.1)
+    settle(prober)
+    assert eu.probes == 2
+
+
+def test_fed_4_2_a_interval_is_configurable(stubs: Stubs) -> None:
+    (eu,) = stubs("eu")
+    federate(eu, health_check={"interval_seconds": 100})
+    prober = Prober()
+    settle(prober)
+
+    pass_time("eu", 90)
+    settle(prober)
+
+    assert eu.probes == 1
+
+
+def test_fed_4_3_b_and_4_3_d_dead_region_opens_after_five_probes_and_is_left_alone(
+    stubs: Stubs,
+) -> None:
+    (eu,) = stubs("eu")
+    eu.health = (500, {})
+    federate(eu)
+    prober = Prober()
+
+    for failures in range(1, 6):
+        assert health("eu").breaker == "closed"
+        settle(prober)
+        assert health("eu").failures == failures
+        pass_time("eu", 11)
+    assert (health("eu").breaker, health("eu").status) == ("open", "unhealthy")
+    settle(prober)
+    assert eu.probes == 5
+
+    pass_time("eu", 20)
+    settle(prober)
+    assert (eu.probes, health("eu").breaker) == (6, "open")
+
+
+def test_region_that_is_back_heals_by_one_probe(stubs: Stubs) -> None:
+    (eu,) = stubs("eu")
+    federate(eu, circuit_breaker={"failure_threshold": 1})
+    eu.stop()
+    prober = Prober()
+    settle(prober)
+    assert health("eu").breaker == "open"
+    eu.start()
+
+    pass_time("eu", 31)
+    settle(prober)
+
+    assert (health("eu").breaker, health("eu").status) == ("closed", "healthy")
+
+
+def test_slow_region_holds_nobody_up(stubs: Stubs) -> None:
+    eu, ap = stubs("eu", "ap")
+    federate(eu, ap)
+    eu.is_held.clear()
+    prober = Prober()
+
+    def is_ap_known() -> bool:
+        prober.turn()
+        return health("ap").status == "healthy"
+
+    until(is_ap_known)
+    assert health("eu").status == "unknown"
+    until(lambda: eu.probes == 1)
+    eu.is_held.set()
+    settle(prober)
+    assert health("eu").status == "healthy"
+
+
+def test_disabled_region_is_not_probed(stubs: Stubs) -> None:
+    (eu,) = stubs("eu")
+    federate(eu)
+    put_region(eu.region(enabled=False))
+
+    settle(Prober())
+
+    assert eu.requests == 0
+
+
+def test_fed_3_2_a_load_of_healthy_regions_is_collected_every_interval(stubs: Stubs) -> None:
+    eu, ap = stubs("eu", "ap")
+    eu.stats = (200, {"jobs": {"available": 7, "active": 2}})
+    ap.health = (503, {})
+    federate(eu, ap)
+    stored(2)
+    fold()
+    settle(Prober())
+    RegionHealth.objects.filter(region="us").update(status="healthy")
+    counter = Counter()
+
+    settle(counter)
+    settle(counter)
+
+    found = {one.region_id: (one.available, one.active) for one in RegionLoad.objects.all()}
+    assert found == {"eu": (7, 2), "us": (2, 0)}
+    assert eu.asked["GET /ojs/v1/admin/stats"] == 1
+    assert ap.asked["GET /ojs/v1/admin/stats"] == 0
+
+
+@pytest.mark.parametrize(
+    "stats", [(403, {}), (200, {}), (200, {"jobs": {"available": "many", "active": 0}}), (200, "x")]
+)
+def test_region_that_does_not_tell_its_load_has_none(stubs: Stubs, stats: Any) -> None:
+    (eu,) = stubs("eu")
+    eu.stats = stats
+    federate(eu)
+    settle(Prober())
+
+    settle(Counter())
+
+    assert not RegionLoad.objects.filter(region="eu").exists()
+    assert str(health("eu").last_error).startswith("load: ")
+    assert health("eu").breaker == "closed"
+
+
+def test_loops_of_a_server_without_a_federation_do_nothing() -> None:
+    assert Prober().turn() == 0
+    assert Counter().turn() == 0
+    assert {"federation_probe", "federation_load"} <= {loop.name for loop in all_loops()}
+
+
+def test_fed_2_2_b_routers_go_by_their_own_view(stubs: Stubs) -> None:
+    (eu,) = stubs("eu")
+    federate(eu)
+    eu.stop()
+    settle(Prober())
+
+    shown = answer(send("GET", "federation/regions"))["regions"]
+
+    assert {one["id"]: one["status"] for one in shown}["eu"] == "unhealthy"

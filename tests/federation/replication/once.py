@@ -1,0 +1,44 @@
+"""A process that enqueues one job in children of its own, each killed one step later than the last.
+
+Prints the federation id of each child before it starts. A step is a statement or a commit; the last
+child lives.
+"""
+
+import os
+import sys
+
+import django
+
+from tests.crash.victim import _arm
+
+
+def main() -> None:
+    """Enqueue until a child is not killed."""
+    django.setup()
+    from django.db import connection  # noqa: PLC0415 - needs the settings
+
+    from federation.domain.meta import FEDERATION_ID  # noqa: PLC0415
+    from federation.services.dedupe import insisting  # noqa: PLC0415
+    from jobs.domain.caller import Caller  # noqa: PLC0415
+    from jobs.domain.envelope import parse_job  # noqa: PLC0415
+    from jobs.domain.ids import new_id  # noqa: PLC0415
+    from jobs.services.enqueue import enqueue  # noqa: PLC0415
+
+    for dies_at in range(1, 100):
+        federation_id = new_id()
+        print(federation_id, flush=True)  # noqa: T201 - it is the answer
+        if not (child := os.fork()):
+            connection.ensure_connection()
+            _arm(dies_at)
+            meta = {FEDERATION_ID: federation_id}
+            enqueue(
+                [parse_job({"type": "tests.noop", "args": [], "meta": meta})], insisting(Caller())
+            )
+            os._exit(0)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+            return
+    sys.exit("a child needs a hundred steps")
+
+
+if __name__ == "__main__":
+    main()

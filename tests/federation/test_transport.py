@@ -1,0 +1,303 @@
+"""How regions are asked. Spec: federation 7.1; contract 23 §7."""
+
+import asyncio
+import datetime
+import ipaddress
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from federation import transport
+from federation.domain.delivery import Fate
+from federation.domain.errors import FederationConfigError
+from federation.domain.exchange import Call, Failure, Reply
+from federation.domain.region import Auth, AuthKind, Region
+from federation.transport import AsyncTransport, Transport, read_secret
+from tests.federation.stub import Stub
+
+HEALTH = Call("us", "GET", "/ojs/v1/health")
+SECRET = "ojs_secret-word"  # noqa: S105 - of the tests
+
+
+@pytest.fixture(params=["sync", "asyncio"])
+def send(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Return a function that makes one call to one region."""
+
+    async def send_async(region: Region, call: Call, **members: Any) -> Reply | Failure:
+        async with AsyncTransport([region], **members) as opened:
+            return await opened.send(call)
+
+    def send_one(region: Region, call: Call = HEALTH, **members: Any) -> Reply | Failure:
+        if request.param == "asyncio":
+            return asyncio.run(send_async(region, call, **members))
+        with Transport([region], **members) as opened:
+            return opened.send(call)
+
+    return send_one
+
+
+def bearer(stub: Stub, reference: str) -> Region:
+    """Return a region with a token."""
+    return stub.region(auth=Auth(AuthKind.BEARER, token_ref=reference))
+
+
+def test_fed_7_1_b_a_bearer_token_comes_from_the_environment(
+    send: Callable[..., Any], three: list[Stub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EU_KEY", SECRET)
+
+    assert send(bearer(three[0], "env:EU_KEY")).status == 200
+    assert three[0].sent[0][1]["authorization"] == f"Bearer {SECRET}"
+
+
+def test_a_token_in_a_file_can_be_changed_in_place(three: list[Stub], tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("first\n")
+    with Transport([bearer(three[0], f"file:{file}")]) as opened:
+        opened.send(HEALTH)
+        file.write_text("second\n")
+        opened.send(HEALTH)
+        file.unlink()
+        gone = opened.send(HEALTH)
+
+    assert [headers["authorization"] for _, headers, _ in three[0].sent] == [
+        "Bearer first", "Bearer second",
+    ]  # fmt: skip
+    assert isinstance(gone, Failure)
+    assert gone.fate is Fate.NOT_SENT
+    assert "cannot be read" in gone.reason
+
+
+@pytest.mark.parametrize("value", [None, "", "two words", "line\r\nX-Evil: 1", "ü", "x" * 9000])
+def test_a_secret_that_is_none_is_refused_at_the_start_and_never_told(
+    three: list[Stub], monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("EU_KEY", value)
+
+    with pytest.raises(FederationConfigError, match="env:EU_KEY") as refused:
+        Transport([bearer(three[0], "env:EU_KEY")])
+
+    assert not value or value not in f"{refused.value.message}{refused.value.details}"
+
+
+def test_a_binary_file_is_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(FederationConfigError, match="not a text"):
+        read_secret(f"file:{tmp_path}/key")
+
+
+@pytest.mark.parametrize("reference", [SECRET, "env:", "env:A B", "file:relative", "file:/a\nb"])
+def test_a_secret_itself_is_refused_where_a_reference_belongs(reference: str) -> None:
+    with pytest.raises(FederationConfigError, match="not the secret itself") as refused:
+        Auth(AuthKind.BEARER, token_ref=reference)
+
+    assert SECRET not in f"{refused.value.message}{refused.value.details}"
+
+
+def test_representations_have_no_secret(three: list[Stub], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EU_KEY", SECRET)
+    region = bearer(three[0], "env:EU_KEY")
+    with Transport([region]) as opened:
+        found = repr([region, opened, opened.__dict__, vars(transport.Bearer("env:EU_KEY"))])
+
+    assert SECRET not in found
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"kind": AuthKind.BEARER}, "auth.token_ref"),
+        ({"kind": AuthKind.NONE, "token_ref": "env:A"}, "auth.kind"),
+        ({"kind": AuthKind.MTLS, "cert_ref": "file:/c"}, "auth.key_ref"),
+        ({"kind": AuthKind.NONE, "cert_ref": "file:/c"}, "auth.cert_ref"),
+        ({"kind": AuthKind.NONE, "ca_ref": "env:CA"}, "auth.ca_ref"),
+        ({"kind": "none"}, "auth.kind"),
+    ],
+)
+def test_members_of_auth_belong_together(members: dict[str, Any], field: str) -> None:
+    with pytest.raises(FederationConfigError) as refused:
+        Auth(**members)
+
+    assert refused.value.details["field"] == field
+
+
+def test_fed_7_1_a_the_transport_asks_again_before_it_sends_in_clear() -> None:
+    region = Region("us", "http://us.example", allow_insecure=True)
+
+    with pytest.raises(FederationConfigError, match="must use https"):
+        Transport([region])
+    Transport([region], debug=True).close()
+
+
+def test_no_connection_is_a_failure_of_which_nothing_was_sent(
+    send: Callable[..., Any], three: list[Stub]
+) -> None:
+    three[0].stop()
+
+    found = send(three[0].region())
+
+    assert (found.fate, found.is_own) == (Fate.NOT_SENT, False)
+
+
+def test_no_answer_is_ambiguous(send: Callable[..., Any], three: list[Stub]) -> None:
+    three[0].is_held.clear()
+
+    found = send(three[0].region(), timeout_s=0.2)
+
+    assert found.fate is Fate.AMBIGUOUS
+    assert "ReadTimeout" in found.reason
+
+
+def test_answers_without_end_are_cut(
+    send: Callable[..., Any], three: list[Stub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MAX_ANSWER_BYTES", 10)
+    three[0].health = (200, "x" * 100)
+
+    assert "more than 10 bytes" in send(three[0].region()).reason
+
+
+def test_what_the_environment_says_of_proxies_does_not_count(
+    send: Callable[..., Any], three: list[Stub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+    assert send(three[0].region()).status == 200
+
+
+# --- TLS ------------------------------------------------------------------------------------------
+
+
+class Papers:
+    """A private authority, and certificates of it, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the authority."""
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "regions")])
+        self.ca = self._write("ca.pem", self._sign(self._name, self._key, is_ca=True))
+
+    def certify(self, name: str) -> tuple[Path, Path]:
+        """Return the files of a certificate and its key, for 127.0.0.1."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        path = self._folder / f"{name}.key"
+        path.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )  # fmt: skip
+        return self._write(f"{name}.pem", self._sign(subject, key, is_ca=False)), path
+
+    def _sign(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_ca: bool
+    ) -> x509.Certificate:
+        now = datetime.datetime.now(datetime.UTC)
+        place = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject).issuer_name(self._name).public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+            .add_extension(place, critical=False)
+            .sign(self._key, hashes.SHA256())
+        )  # fmt: skip
+
+    def _write(self, name: str, certificate: x509.Certificate) -> Path:
+        path = self._folder / name
+        path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        return path
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Papers:
+    """Return a private authority."""
+    return Papers(tmp_path)
+
+
+@pytest.fixture
+def encrypted(papers: Papers) -> Iterator[str]:
+    """Return the URL of a server that asks for a certificate of the authority."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"status": "ok"}')
+
+        def log_message(self, *_facts: Any) -> None:
+            """Say nothing."""
+
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, *_facts: Any) -> None:
+            """Say nothing of broken handshakes."""
+
+    server = Quiet(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*papers.certify("server"))
+    context.load_verify_locations(papers.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_fed_7_1_b_mutual_tls_with_a_private_authority(
+    send: Callable[..., Any], papers: Papers, encrypted: str
+) -> None:
+    certificate, key = papers.certify("us")
+    auth = Auth(
+        AuthKind.MTLS, cert_ref=f"file:{certificate}", key_ref=f"file:{key}",
+        ca_ref=f"file:{papers.ca}",
+    )  # fmt: skip
+
+    found = send(Region("us", encrypted, auth=auth))
+
+    assert (found.status, found.body) == (200, {"status": "ok"})
+
+
+def test_fed_7_1_a_certificates_are_verified(
+    send: Callable[..., Any], papers: Papers, encrypted: str
+) -> None:
+    stranger = send(Region("us", encrypted))
+    without = send(Region("us", encrypted, auth=Auth(ca_ref=f"file:{papers.ca}")))
+
+    assert stranger.fate is Fate.NOT_SENT
+    assert "CERTIFICATE_VERIFY_FAILED" in stranger.reason
+    assert isinstance(without, Failure)
+
+
+def test_files_that_are_no_certificates_are_named(papers: Papers, tmp_path: Path) -> None:
+    certificate, _ = papers.certify("us")
+    _, other = papers.certify("eu")
+    broken = tmp_path / "broken"
+    broken.write_text("no")
+
+    for auth, field in (
+        (Auth(ca_ref=f"file:{broken}"), "auth.ca_ref"),
+        (Auth(ca_ref="file:/nowhere/ca.pem"), "auth.ca_ref"),
+        (Auth(AuthKind.MTLS, cert_ref=f"file:{certificate}", key_ref=f"file:{other}"),
+         "auth.cert_ref"),
+    ):  # fmt: skip
+        with pytest.raises(FederationConfigError) as refused:
+            Transport([Region("us", "https://127.0.0.1", auth=auth)])
+        assert refused.value.details["field"] == field

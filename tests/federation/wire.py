@@ -1,0 +1,46 @@
+"""A federation of this server, called us, and stubs; the router over the wire."""
+
+from datetime import timedelta
+from typing import Any
+
+from federation.domain.meta import PREFIX
+from federation.domain.region import Region
+from federation.models import RegionHealth
+from federation.services import regions
+from federation.services.configure import put_configuration, put_region
+from tests.federation.stub import Stub
+from tests.tenancy.wire import answer, send, told
+
+__all__ = ["answer", "federate", "job", "pass_time", "place", "send", "told"]
+
+LOCAL = "us"
+
+
+def federate(*stubs: Stub, local: dict[str, Any] | None = None, **config: Any) -> None:
+    """Register this server as us, beside the stubs, and configure the federation."""
+    put_region(Region(LOCAL, "http://127.0.0.1:9", **{"allow_insecure": True, **(local or {})}))
+    for stub in stubs:
+        put_region(stub.region())
+    put_configuration({"local_region": LOCAL, **config})
+
+
+def job(**meta: Any) -> dict[str, Any]:
+    """Return an envelope that says something of its way; underscores stand for those of keys."""
+    said = {PREFIX + name: value for name, value in meta.items()}
+    return {"type": "tests.noop", "args": [], "meta": said}
+
+
+def place(status: int = 201, /, *, headers: dict[str, str] | None = None, **meta: Any) -> Any:
+    """Send a job to the router and return the answer."""
+    named = {name.replace("-", "_"): value for name, value in (headers or {}).items()}
+    return answer(send("POST", "federation/jobs", job(**meta), **named), status)
+
+
+def pass_time(region: str, seconds: float) -> None:
+    """Let time pass for what is known of a region."""
+    row = RegionHealth.objects.get(region=region)
+    for name in ("checked_at", "opened_at", "probe_until"):
+        if (at := getattr(row, name)) is not None:
+            setattr(row, name, at - timedelta(seconds=seconds))
+    row.save()
+    regions.forget()
