@@ -131,7 +131,12 @@ def _members(value: object, name: str, kind: type[Any]) -> dict[str, Any]:
         if member not in known:
             path = str(member)[:64] if " " in name else f"{name}.{str(member)[:64]}"
             raise FederationConfigError.field(path, "is not known")
-    return given
+    return {member: _whole(one) for member, one in given.items()}
+
+
+def _whole(value: object) -> Any:
+    """Return 5.0 as 5: JSON knows one kind of number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _require(given: Mapping[str, Any], *members: str) -> None:
