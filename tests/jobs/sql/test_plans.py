@@ -410,7 +410,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "failures": lambda: queries.failures(numbers.take(LEASE)),
     "fold": fold,
     "forget": lambda: queries.forget(86_400_000, 1000),
-    "fold_from_start": lambda: queries._rows("fold_from_start", {}),
+    "fold_from_start": lambda: queries.base.run("fold_from_start", {}),
     "heads": lambda: queries.heads(1, BATCH),
     "heal": heal,
     "heartbeat": lambda: heartbeat(Report("w1", active_ids=tuple(numbers.take(LEASE)))),
@@ -588,7 +588,7 @@ def assert_reads_what_it_needs(name: str) -> None:
 
 
 def test_every_statement_is_measured() -> None:
-    files = {path.stem for path in (Path(queries.__file__).parent / "sql").glob("*.sql")}
+    files = {path.stem for path in (Path(queries.__file__).parent.parent / "sql").glob("*.sql")}
 
     assert files - {"reset"} <= {name.split()[0] for name in CALLS}  # reset truncates
 

@@ -1,0 +1,242 @@
+"""Numbers that are folded from events."""
+
+from django.db import models
+
+from jobs.models.fields import NameField
+
+
+class Depth(models.Model):
+    """Jobs of a queue in a state, as of the last folded event."""
+
+    pk = models.CompositePrimaryKey("queue", "state")
+    queue = NameField()
+    state = models.SmallIntegerField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_depth"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.state} {self.jobs}"
+
+
+class QueueSize(models.Model):
+    """Bytes of the jobs that wait in a queue, as of the last folded event."""
+
+    queue = NameField(primary_key=True)
+    bytes = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_queue_size"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.bytes}"
+
+
+class Counts(models.Model):
+    """What happened to the jobs of one queue and type, folded from events."""
+
+    queue = NameField()
+    type = NameField()
+    enqueued = models.BigIntegerField(default=0, db_default=0)
+    started = models.BigIntegerField(default=0, db_default=0)
+    completed = models.BigIntegerField(default=0, db_default=0)
+    failed = models.BigIntegerField(default=0, db_default=0)  # failed attempts
+    retried = models.BigIntegerField(default=0, db_default=0)
+    discarded = models.BigIntegerField(default=0, db_default=0)
+    cancelled = models.BigIntegerField(default=0, db_default=0)
+    expired = models.BigIntegerField(default=0, db_default=0)
+    wait_ms = models.BigIntegerField(default=0, db_default=0)
+    run_ms = models.BigIntegerField(default=0, db_default=0)
+
+    class Meta:
+        abstract = True
+
+
+class Total(Counts):
+    """Counts since the beginning: the monotonic values of /metrics.
+
+    `tenant` is what metrics call it: see TenantLabel.
+    """
+
+    pk = models.CompositePrimaryKey("queue", "type", "tenant")
+    tenant = NameField(default="", db_default="")
+
+    class Meta:
+        db_table = "ojs_total"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.type}"
+
+
+class Period(Counts):
+    """Counts of one minute, hour or day: throughput, the last hour, charts. See ADR 0008.
+
+    `span_s` is 60, 3600 or 86400 (domain/periods.py), `at` the beginning, in UTC; each span counts
+    everything, and has a retention of its own.
+    """
+
+    pk = models.CompositePrimaryKey("span_s", "at", "queue", "type")
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_period"
+
+    def __str__(self) -> str:
+        return f"{self.at} {self.span_s} s {self.queue} {self.type}"
+
+
+class Latency(models.Model):
+    """How many jobs completed in a period after waiting and running that long together.
+
+    `bucket` n holds what took at most 1.2 to the power of n milliseconds. Spec: contract 32.6.
+    """
+
+    pk = models.CompositePrimaryKey("span_s", "at", "queue", "bucket")
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+    queue = NameField()
+    bucket = models.SmallIntegerField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_latency"
+
+    def __str__(self) -> str:
+        return f"{self.at} {self.span_s} s {self.queue} {self.bucket}"
+
+
+class TenantDepth(models.Model):
+    """Jobs of a tenant by queue and state, as of the last folded event: for keys bound to it."""
+
+    pk = models.CompositePrimaryKey("tenant", "queue", "state")
+    tenant = NameField()
+    queue = NameField()
+    state = models.SmallIntegerField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_tenant_depth"
+
+    def __str__(self) -> str:
+        return f"{self.tenant} {self.queue} {self.state} {self.jobs}"
+
+
+class TenantPeriod(models.Model):
+    """What happened to the jobs of a tenant in a queue in one period; the spans are Period's."""
+
+    pk = models.CompositePrimaryKey("tenant", "span_s", "at", "queue")
+    tenant = NameField()
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+    queue = NameField()
+    enqueued = models.BigIntegerField()
+    started = models.BigIntegerField()
+    completed = models.BigIntegerField()
+    failed = models.BigIntegerField()
+    wait_ms = models.BigIntegerField()  # of the started ones together
+    run_ms = models.BigIntegerField()  # of the completed ones together
+
+    class Meta:
+        db_table = "ojs_tenant_period"
+        indexes = [
+            models.Index(fields=["span_s", "at"], name="ojs_tenant_period_at"),  # retention
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant} {self.at} {self.span_s} s {self.queue}"
+
+
+class Duration(models.Model):
+    """Histogram rows: how many waits or runs of a queue and type fell below a bound.
+
+    `tenant` is what metrics call it: see TenantLabel.
+    """
+
+    pk = models.CompositePrimaryKey("queue", "type", "tenant", "measure", "bucket")
+    queue = NameField()
+    type = NameField()
+    tenant = NameField(default="", db_default="")
+    measure = models.SmallIntegerField()  # codes in domain/events.py
+    bucket = models.SmallIntegerField()  # index of the bound in domain/events.py
+    jobs = models.BigIntegerField()
+    took_ms = models.BigIntegerField()  # of these jobs together
+
+    class Meta:
+        db_table = "ojs_duration"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.type} {self.measure} {self.bucket}"
+
+
+class TenantLabel(models.Model):
+    """A tenant that metrics tell apart: the first ones with a job, for good. Spec: MT 15.4.
+
+    The others are `_other` there; where tenants are not told apart at all, each is the empty name.
+    """
+
+    tenant = NameField(primary_key=True)
+    place = models.IntegerField()  # 1: came first
+
+    class Meta:
+        db_table = "ojs_tenant_label"
+
+    def __str__(self) -> str:
+        return str(self.tenant)
+
+
+class Tally(models.Model):
+    """How often what is counted by its events was told: see sql/fold.sql."""
+
+    pk = models.CompositePrimaryKey("kind", "name", "detail")
+    kind = models.SmallIntegerField()  # of the event
+    name = NameField()  # the queue, or the key of the limit as it is called on the wire
+    detail = NameField()  # of a limit: which of its numbers was reached; else empty
+    times = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_tally"
+        verbose_name_plural = "tallies"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} {self.times}"
+
+
+class Dispatch(models.Model):
+    """Jobs of a queue that went to a pool, ever. Spec: contract 20 §6."""
+
+    pk = models.CompositePrimaryKey("queue", "pool")
+    queue = NameField()
+    pool = NameField()  # empty: to workers in none
+    jobs = models.BigIntegerField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_dispatch"
+        verbose_name_plural = "dispatches"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.pool} {self.jobs}"
+
+
+class DispatchPeriod(models.Model):
+    """Jobs of a queue that went to a pool in one second, minute or hour, and how long they waited.
+
+    `span_s` is 1, 60 or 3600 (domain/periods.py): a window up to now is made of hours, of minutes
+    before them and of seconds at its beginning.
+    """
+
+    pk = models.CompositePrimaryKey("span_s", "at", "queue", "pool")
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+    queue = NameField()
+    pool = NameField()  # empty: to workers in none
+    jobs = models.BigIntegerField()
+    wait_ms = models.BigIntegerField()  # of these jobs together
+
+    class Meta:
+        db_table = "ojs_dispatch_period"
+
+    def __str__(self) -> str:
+        return f"{self.at} {self.span_s} s {self.queue} {self.pool}"

@@ -1,0 +1,199 @@
+"""Lanes and whose turn it is: where jobs of a queue, a tenant and a route wait."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Greatest, Least
+
+from jobs.domain.envelope import MAX_PRIORITY
+from jobs.models.fields import NameField, Xid8Field
+
+
+class Debt(models.Model):
+    """What a claim owes a lane that another held: the next one adds it to the lane's `vt`."""
+
+    lane_id = models.BigIntegerField(db_index=True)
+    cost = models.FloatField()  # jobs by weight
+
+    class Meta:
+        db_table = "ojs_debt"
+
+    def __str__(self) -> str:
+        return f"{self.lane_id} {self.cost}"
+
+
+class Served(models.Model):
+    """What a tenant got at one rank in all queues of a scope: jobs by weight. See ADR 0018.
+
+    A claim adds the next sum and deletes the one before, as with turns: the largest is the latest,
+    and the first that its index finds, however many dead ones a held snapshot keeps.
+    """
+
+    pk = models.CompositePrimaryKey("scope", "rank", "tenant", "cost")
+    scope = NameField()
+    rank = models.SmallIntegerField()
+    tenant = NameField()
+    cost = models.FloatField()
+
+    class Meta:
+        db_table = "ojs_served"
+
+    def __str__(self) -> str:
+        return f"{self.scope}/{self.rank}/{self.tenant} {self.cost}"
+
+
+class LaneKey(models.Model):
+    """The identity of a lane: one queue, priority, tenant, route and set of jobs' own limits.
+
+    A table of its own, because `Lane` has a new version with every claim, and each would be looked
+    at again by the check of a unique index.
+    """
+
+    tenant = NameField()
+    queue = NameField()
+    priority = models.SmallIntegerField()
+    route = models.IntegerField(default=0, db_default=0)  # 0: any worker of the type
+    # ids of Limits that its jobs name, ascending
+    limits = ArrayField(models.BigIntegerField(), default=list, db_default=[])
+
+    class Meta:
+        db_table = "ojs_lane_key"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "queue", "priority", "route", "limits"],
+                name="ojs_lane_key_unique",
+            ),
+        ]
+        indexes = [
+            GinIndex(fields=["limits"], name="ojs_lane_key_limits"),
+            # lanes of an extension's routes; nobody writes to it but who makes such a lane
+            models.Index(fields=["route"], name="ojs_lane_key_route", condition=Q(route__gt=0)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue}/{self.priority}/{self.tenant}/{self.route}"
+
+
+class Lane(models.Model):
+    """Jobs that are equal before the scheduler, and whose turn it is; the id is its `LaneKey`'s.
+
+    `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest one
+    is next. `queue` is where claims find the lane: the queue of its key or, of a tenant that is
+    kept apart, `tenant:queue`, which no claim walks; those for the tenant find lanes by their keys
+    (ADR 0013). Where lanes are `ordered`, all of a queue at once, `vt` is the `seq` of the first
+    job, or less. Where tenants share over a `scope` it is a lower bound: what the tenant got in its
+    other queues since is added when the lane comes up, see ADR 0018. `low` bounds the `seq` of its
+    jobs from below, see ADR 0003. Extensions set weight, boost, the tenant's limit, ordered, timed,
+    scope, queue and paused through `services/lanes.py`; `active` and `blocked_*` belong to the
+    claim.
+    """
+
+    # not unique in the database, nothing is: see LaneKey and migration 0002
+    id = models.BigIntegerField(primary_key=True)
+    queue = NameField()
+    priority = models.SmallIntegerField()
+    boost = models.SmallIntegerField(default=0, db_default=0)  # of the tenant, adds to the priority
+    # the effective priority, negated, so that one row comparison bounds a scan of the index
+    rank = models.GeneratedField(
+        expression=-Least(MAX_PRIORITY, Greatest(-MAX_PRIORITY, F("priority") + F("boost"))),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+    )
+    tenant = NameField()
+    route = models.IntegerField(default=0, db_default=0)  # 0: any worker of the type
+    weight = models.FloatField(default=1, db_default=1)
+    # jobs of the queue are handed out oldest first, whosever they are
+    ordered = models.BooleanField(default=False, db_default=False)
+    # jobs of the queue cost by how long they run
+    timed = models.BooleanField(default=False, db_default=False)
+    # over what its tenant shares beyond the queue, see Served; null: nothing
+    scope = NameField(null=True)
+    paid = models.FloatField(default=0, db_default=0)  # what of Served `vt` has been raised by
+    # ids of Limits that hold its jobs back: its key's and the tenant's; null: none
+    limits = ArrayField(models.BigIntegerField(), null=True)
+    vt = models.FloatField(default=0, db_default=0)
+    low = models.BigIntegerField(default=0, db_default=0)
+    active = models.BooleanField(default=False, db_default=False)  # may hold ready rows
+    blocked_by = models.BigIntegerField(null=True)  # the Limit that is reached
+    blocked_until = models.DateTimeField(null=True)  # when that opens; null: with a job's end
+    paused = models.BooleanField(default=False, db_default=False)  # held by an operator
+
+    class Meta:
+        db_table = "ojs_lane"
+        constraints = [
+            models.CheckConstraint(name="ojs_lane_weight_positive", condition=Q(weight__gt=0)),
+        ]
+        indexes = [
+            # claim: the next lanes of a queue
+            models.Index(
+                # of lanes that are equally far the oldest comes first, wherever its row is
+                fields=["queue", "rank", "vt", "id"],
+                name="ojs_lane_pick",
+                condition=Q(active=True, blocked_by__isnull=True, paused=False),
+            ),
+            # release: the lanes that a limit had blocked
+            models.Index(
+                fields=["blocked_by"],
+                name="ojs_lane_blocked",
+                condition=Q(blocked_by__isnull=False),
+            ),
+            # claim: the lanes whose limit opens by itself
+            models.Index(
+                fields=["queue", "blocked_until"],
+                name="ojs_lane_opens",
+                condition=Q(blocked_until__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue}/{self.priority}/{self.tenant}/{self.route}"
+
+
+class Turn(models.Model):
+    """Where the turns of queues that are claimed together stand. Spec: fair-scheduling 7, 8.
+
+    One row per key; arrays by position of `queues`. A claim adds the next version and deletes the
+    one before, instead of updating it: the newest is the first that its index finds, however many
+    dead ones a held snapshot keeps.
+    """
+
+    pk = models.CompositePrimaryKey("key", "seq")
+    key = NameField()  # a pool's name, or `:` and a hash of what a request named
+    seq = models.BigIntegerField()  # dispatches so far
+    queues = ArrayField(NameField())
+    served = ArrayField(models.BigIntegerField())  # the number of the queue's last dispatch
+    opened = ArrayField(models.BigIntegerField())  # dispatches when it began to have jobs
+    vts = ArrayField(models.FloatField())  # virtual times: a dispatch adds 1/weight
+    is_open = ArrayField(models.BooleanField())  # had jobs at the last claim
+    since = ArrayField(models.DateTimeField())  # waits since then: last dispatch, or opened
+    floor = models.FloatField()  # the virtual time of the last dispatch
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_turn"
+        indexes = [
+            # prune_turns: those that nobody has taken for long
+            models.Index(fields=["at"], name="ojs_turn_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.seq}"
+
+
+class Charge(models.Model):
+    """A queue whose jobs cost by how long they run, and how far that was added to their lanes.
+
+    `mean_ms` is of the last attempts, `jobs` of them. Spec: contract 20 §4.
+    """
+
+    queue = NameField(primary_key=True)
+    stamp = Xid8Field()
+    jobs = models.IntegerField()
+    mean_ms = models.FloatField()
+
+    class Meta:
+        db_table = "ojs_charge"
+
+    def __str__(self) -> str:
+        return str(self.queue)

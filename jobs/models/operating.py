@@ -1,0 +1,169 @@
+"""Access, audit, and what operators set in motion."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs.models.fields import NameField
+
+
+class BulkAnswer(models.Model):
+    """What a bulk request with an idempotency key was answered, for 24 hours. Spec: 11.2."""
+
+    pk = models.CompositePrimaryKey("operation", "tenant", "key")
+    operation = NameField()
+    tenant = NameField()  # of the API key; empty: bound to none
+    key = NameField()
+    request_hash = models.BinaryField()  # SHA-256 of the body
+    status = models.SmallIntegerField(null=True)  # null: in the transaction that answers
+    answer = models.BinaryField(null=True)  # JSON
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_bulk_answer"
+        indexes = [
+            # forget_answers: those that are older than a day
+            models.Index(fields=["created_at"], name="ojs_bulk_answer_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.key}"
+
+
+class Audit(models.Model):
+    """Who did what, when and why; rows are added and never changed. Spec: contract 31.5."""
+
+    at = models.DateTimeField(db_default=Now())
+    actor = models.TextField()
+    action = models.TextField()  # "queue.paused"
+    outcome = models.TextField(default="success", db_default="success")  # or "failure", "denied"
+    target = models.TextField()  # the name or id it was done to
+    tenant = NameField(null=True)  # the actor's, when bound to one
+    reason = models.TextField(null=True)
+    request_id = models.TextField(null=True)
+    address = models.TextField(null=True)  # where the request came from
+    data = models.JSONField(default=dict)
+
+    class Meta:
+        db_table = "ojs_audit"
+        verbose_name, verbose_name_plural = "audit entry", "audit entries"
+        indexes = [
+            # the audit lists of one action, of one actor and of what one thing was done to
+            models.Index(fields=["action", "id"], name="ojs_audit_action"),
+            models.Index(fields=["actor", "id"], name="ojs_audit_actor"),
+            models.Index(fields=["target", "id"], name="ojs_audit_target"),
+            # retention: the oldest
+            models.Index(fields=["at"], name="ojs_audit_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor} {self.action} {self.target}"
+
+
+class Maintenance(models.Model):
+    """While the row is there and not over, nothing is handed out or promoted. At most one row."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    started_at = models.DateTimeField(db_default=Now())
+    ends_at = models.DateTimeField(null=True)  # null: until it is switched off
+    reason = models.TextField(null=True)
+    actor = models.TextField()
+
+    class Meta:
+        db_table = "ojs_maintenance"
+        constraints = [models.CheckConstraint(name="ojs_maintenance_one_row", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return f"since {self.started_at}"
+
+
+class Replay(models.Model):
+    """How often a job was retried after its end: kept beside, its `meta` stays the producer's."""
+
+    job_id = models.UUIDField(primary_key=True)
+    replays = models.IntegerField()
+    last_at = models.DateTimeField()
+    rule = models.TextField(null=True)  # of the last replay; null: by hand
+    by_rule = models.JSONField(default=dict)  # replays by the name of the rule
+
+    class Meta:
+        db_table = "ojs_replay"
+
+    def __str__(self) -> str:
+        return f"{self.job_id} {self.replays}"
+
+
+class ReplayRule(models.Model):
+    """What is retried from the dead letter by itself. Spec: contract 28.4."""
+
+    name = models.TextField(primary_key=True)
+    position = models.IntegerField()
+    queue = NameField(null=True)  # null: any, as for the next three
+    type = NameField(null=True)
+    error_type = models.TextField(null=True)
+    tenant = NameField(null=True)
+    delay_ms = models.BigIntegerField()  # after the end of the job
+    max_replays = models.IntegerField()  # by this rule, of one job
+    enabled = models.BooleanField(default=True)
+
+    class Meta:
+        db_table = "ojs_replay_rule"
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiKey(models.Model):
+    """A bearer key; only the hash of its secret is kept. Spec: contract 31.2."""
+
+    name = models.TextField()
+    prefix = NameField(unique=True)
+    secret_hash = models.BinaryField()  # see domain/hashers.py
+    previous_hash = models.BinaryField(null=True)  # of the secret before the latest rotation
+    previous_valid_until = models.DateTimeField(null=True)  # until when that one opens, too
+    scopes = models.JSONField(default=list)
+    tenant = NameField(null=True)  # null: not bound to one
+    queues_enqueue = models.JSONField(default=list)  # globs; empty: all
+    queues_fetch = models.JSONField(default=list)
+    job_types = models.JSONField(default=list)
+    pool = NameField(null=True)  # of workers that use it; null: any
+    tls_subject = NameField(null=True)  # of the client certificate that stands for the key
+    created_at = models.DateTimeField(db_default=Now())
+    created_by = models.TextField(default="")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)  # written at most once a minute
+
+    class Meta:
+        db_table = "ojs_api_key"
+        verbose_name = "API key"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tls_subject"], condition=Q(revoked_at=None), name="ojs_api_key_subject"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} (ojs_{self.prefix}_…)"
+
+
+class Staff(models.Model):
+    """Which tenants a user of the console may see and act on; without a row: all. Spec: 31.1.
+
+    A row without tenants lets the user see nothing, so that a tenant that goes opens nothing.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="ojs_staff"
+    )
+    tenants = ArrayField(NameField(), default=list, blank=True)
+
+    class Meta:
+        db_table = "ojs_staff"
+        verbose_name, verbose_name_plural = "restriction to tenants", "restrictions to tenants"
+
+    def __str__(self) -> str:
+        return f"{self.user}: {', '.join(self.tenants) or 'nothing'}"

@@ -1,0 +1,75 @@
+"""Queues, and the version of the terms that claims and producers go by."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs.models.fields import NameField
+
+
+class Queue(models.Model):
+    """A named queue, made on first use. Spec: contract 10.2."""
+
+    name = NameField(primary_key=True)
+    paused_at = models.DateTimeField(null=True)  # null: not paused
+    config = models.JSONField(default=dict, db_default={})  # normalized: domain/queues.py
+    draining = models.BooleanField(default=False, db_default=False)  # takes no new jobs
+    moves_to = NameField(null=True)  # draining: the queue its jobs go to; null: they are cancelled
+    limit_id = models.BigIntegerField(null=True)  # the queue's Limit; null: none
+    pressed_at = models.DateTimeField(null=True)  # since when a warning is out; null: none is
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_queue"
+        ordering = ["name"]
+        permissions = [("configure_queue", "Can configure queues")]
+        indexes = [
+            # pressure: the queues that are bounded, or were when they were warned of
+            models.Index(
+                fields=["name"],
+                name="ojs_queue_bounded",
+                condition=Q(config__has_key="backpressure") | Q(pressed_at__isnull=False),
+            ),
+            # open: which of a claim's queues are paused
+            models.Index(
+                fields=["name"], name="ojs_queue_paused", condition=Q(paused_at__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+class QueueTemplate(models.Model):
+    """What queues that are made from now on are configured with. At most one row. Spec: 10.4."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    config = models.JSONField()  # normalized, as a queue's
+    policy = models.JSONField(null=True)  # of the Limit that each queue gets; null: none
+    slot_ms = models.BigIntegerField(null=True)  # of that Limit
+
+    class Meta:
+        db_table = "ojs_queue_template"
+        constraints = [models.CheckConstraint(name="ojs_template_one_row", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return str(self.config)
+
+
+class Terms(models.Model):
+    """The version of what producers must know before they store a job. One row.
+
+    Every change of a queue's configuration raises it; an enqueue names the version it went by and
+    stores nothing when that is not the latest.
+    """
+
+    id = models.SmallIntegerField(primary_key=True)
+    version = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_terms"
+        constraints = [models.CheckConstraint(name="ojs_terms_one_row", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return str(self.version)

@@ -1,0 +1,60 @@
+"""Workers and the loops."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs.models.fields import NameField
+
+
+class Worker(models.Model):
+    """A worker that fetched or heartbeated. Spec: contract 9.1, 9.4."""
+
+    id = models.TextField(primary_key=True)
+    reported = models.SmallIntegerField(default=0, db_default=0)  # 0 running 1 quiet 2 terminate
+    # quiet because it will exit, unlike one that may run again
+    is_draining = models.BooleanField(default=False, db_default=False)
+    directive = models.SmallIntegerField(default=0, db_default=0)  # the operator's, same codes
+    hostname = models.TextField(null=True)
+    pid = models.BigIntegerField(null=True)
+    queues = models.JSONField(null=True)
+    concurrency = models.IntegerField(null=True)
+    labels = models.JSONField(null=True)
+    # which versions of types it handles, as an extension wrote it, and the number that names this
+    # text; null: it never said
+    declaration = models.JSONField(null=True)
+    declared = models.BigIntegerField(null=True)
+    pool = NameField(null=True)
+    # of the caller that registered it, for good; null: anybody's
+    tenant = NameField(null=True)
+    started_at = models.DateTimeField(db_default=Now())
+    last_heartbeat_at = models.DateTimeField(null=True)  # null: never; only leases guard its jobs
+    dead_at = models.DateTimeField(null=True)  # its jobs were taken away; cleared by a heartbeat
+    stopped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "ojs_worker"
+        indexes = [
+            # reap: workers that fell silent
+            models.Index(
+                fields=["last_heartbeat_at"],
+                name="ojs_worker_silent",
+                condition=Q(dead_at__isnull=True, stopped_at__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class LoopTick(models.Model):
+    """When a loop last did its turn; written by its leader every few seconds."""
+
+    name = NameField(primary_key=True)
+    ticked_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ojs_loop"
+
+    def __str__(self) -> str:
+        return str(self.name)

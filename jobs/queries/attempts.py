@@ -1,0 +1,130 @@
+"""What becomes of a job that runs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from jobs.domain.job import Job
+from jobs.queries.base import run, run_hot
+
+
+def jobs(ids: Sequence[str]) -> dict[str, Job]:
+    """Read whole jobs by id; unknown ids are absent."""
+    return {str(row[0]): stored_job(row) for row in run("jobs", {"ids": list(ids)})}
+
+
+def stored_job(row: Any) -> Job:
+    # positions follow sql/jobs.sql
+    return Job(
+        id=str(row[0]), type=row[1], queue=row[2], tenant=row[3], lane_id=row[4], priority=row[5],
+        version=row[6], args=row[7], meta=row[8], attributes=row[9], max_attempts=row[10],
+        timeout_ms=row[11], created_at=row[12], scheduled_at=row[13], expires_at=row[14],
+        activated_at=row[15], state=row[16], attempt=row[17], enqueued_at=row[18],
+        started_at=row[19], finished_at=row[20], ran=row[21], dead_letter=row[22], result=row[23],
+        error=row[24], errors=row[25], retry_delay_ms=row[26], due_at=row[27], worker_id=row[28],
+        lease_until=row[29], pool=row[30], watched=row[31], progress=row[32],
+    )  # fmt: skip
+
+
+class Completed(NamedTuple):
+    """One job that was acknowledged."""
+
+    id: str
+    queue: str
+    type: str
+    tenant: str
+    attempt: int
+    finished_at: datetime
+
+
+def complete(acks: bytes, *, watched: bool) -> tuple[list[Completed], list[str]]:
+    """End active jobs that are held as stated; returns them and the ids of watched ones left."""
+    rows = run_hot("complete", {"acks": acks.decode(), "watched": watched})
+    done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
+    return done, [row[0] for row in rows if row[1] is None]
+
+
+class Attempt(NamedTuple):
+    """A running attempt that may have to fail; `retry` and `errors` are JSON text."""
+
+    id: str
+    attempt: int
+    worker_id: str | None
+    watched: bool
+    timeout_ms: int
+    max_attempts: int
+    retry: str
+    errors: str
+    elapsed_ms: int
+    reason: str
+
+
+def failures(ids: Sequence[str]) -> dict[str, Attempt]:
+    """Read what deciding about failed attempts needs."""
+    rows = run("failures", {"ids": list(ids)})
+    return {
+        str(r[0]): Attempt(str(r[0]), r[1], r[2], r[3], 0, r[4], r[5], r[6], r[7], "nack")
+        for r in rows
+    }
+
+
+def overdue(batch: int) -> list[Attempt]:
+    """Read attempts whose lease or execution time ran out."""
+    return [Attempt(str(row[0]), *row[1:]) for row in run("overdue", {"batch": batch})]
+
+
+def orphans(batch: int) -> list[Attempt]:
+    """Read attempts that dead workers hold."""
+    return [Attempt(str(row[0]), *row[1:]) for row in run("orphans", {"batch": batch})]
+
+
+class Failed(NamedTuple):
+    """One attempt that ended in failure; `due_at` when it will run again."""
+
+    id: str
+    state: int
+    attempt: int
+    max_attempts: int
+    due_at: datetime | None
+    delay_ms: int | None
+    finished_at: datetime | None
+    dead_letter: bool | None
+    queue: str
+    type: str
+    tenant: str
+
+
+def fail(failures_json: bytes) -> list[Failed]:
+    """End attempts as decided; only those that were still running are returned."""
+    rows = run("fail", {"failures": failures_json.decode()})
+    return [Failed(str(row[0]), *row[1:11]) for row in rows]
+
+
+class Requeued(NamedTuple):
+    """One claim that was given back."""
+
+    id: str
+    attempt: int
+    max_attempts: int
+
+
+def requeue(jobs_json: bytes) -> list[Requeued]:
+    """Give claims back unharmed."""
+    rows = run("requeue", {"jobs": jobs_json.decode()})
+    return [Requeued(str(row[0]), row[1], row[2]) for row in rows]
+
+
+def progress(params: Mapping[str, Any]) -> bool:
+    """Store the progress of a running attempt; false when it is not held so."""
+    return bool(run("progress", params))
+
+
+def stall(quiet_ms: int, batch: int) -> tuple[int, int]:
+    """Note progress that stopped; returns how many reports were looked at, and how many stalled."""
+    looked_at, stalled_now = run("stall", {"quiet_ms": quiet_ms, "batch": batch})[0]
+    return int(looked_at), int(stalled_now)
+
+
+def stalled(most: int) -> dict[tuple[str, str], int]:
+    """Count running jobs whose progress stalled, by queue and tenant."""
+    return {(row[0], row[1]): int(row[2]) for row in run("stalled", {"most": most})}

@@ -1,0 +1,140 @@
+"""Counts folded from events, and what is told of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from jobs.domain.dispatches import Started
+from jobs.domain.periods import BY_SECOND_MS, DISPATCH_SPANS, SPANS
+from jobs.queries.base import as_json, run
+
+
+def fold(
+    batch: int, wait_bounds: Iterable[float], run_bounds: Iterable[float], tenants: int = 0
+) -> int:
+    """Add new events to the counts; returns how many; bounds in seconds.
+
+    So many `tenants` are told apart in what metrics show.
+    """
+    params = {
+        "batch": batch,
+        "wait_bounds": [bound * 1000.0 for bound in wait_bounds],
+        "run_bounds": [bound * 1000.0 for bound in run_bounds],
+        "spans": list(SPANS),
+        "dispatch_spans": list(DISPATCH_SPANS),
+        "tenants": tenants,
+    }
+    folded, is_placed = run("fold", params)[0]
+    if not is_placed:
+        run("fold_from_start", {})
+    return int(folded)
+
+
+class Drift(NamedTuple):
+    """A count that differs from the jobs: it tells `excess` too many, or too few if negative."""
+
+    table: str
+    queue: str
+    excess: int  # jobs; bytes in ojs_queue_size
+    tenant: str | None = None  # of ojs_tenant_depth
+    state: int | None = None  # null: all that waits
+
+
+def lock_counts() -> None:
+    """Wait for the turn to prove the counts, and keep it until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(20266617, 0)")
+
+
+def drifts() -> list[Drift]:
+    """Return the numbers of live jobs, by queue and by tenant, that differ from the jobs."""
+    return [
+        Drift("ojs_depth" if tenant is None else "ojs_tenant_depth", queue, excess, tenant, state)
+        for tenant, queue, state, excess in run("drifts", {})
+    ]
+
+
+def size_drifts(most: int | None) -> list[Drift]:
+    """Return the sizes that differ from the jobs; none where `most` jobs wait or more."""
+    return [Drift("ojs_queue_size", *row) for row in run("size_drifts", {"most": most})]
+
+
+def amend(drifts: Iterable[Drift]) -> int:
+    """Take drifts out of the counts; returns how many."""
+    given = as_json([drift._asdict() for drift in drifts])
+    return int(run("amend", {"drifts": given})[0][0])
+
+
+class Counted(NamedTuple):
+    """What happened to the jobs of a queue; `failed` counts attempts."""
+
+    completed: int = 0
+    failed: int = 0
+    started: int = 0
+    wait_ms: int = 0
+    run_ms: int = 0
+
+
+def minutes(
+    queues: Sequence[str] | None, since_minutes: int, tenant: str | None = None
+) -> dict[str, Counted]:
+    """Sum the last minutes of queues, a tenant's own if given; idle ones are absent."""
+    params: dict[str, Any] = {
+        "queues": list(queues) if queues is not None else None, "minutes": since_minutes,
+    }  # fmt: skip
+    if tenant is None:
+        return {row[0]: Counted(*row[1:]) for row in run("minutes", params)}
+    return {row[0]: Counted(*row[1:]) for row in run("tenant_minutes", params | {"tenant": tenant})}
+
+
+def dispatches(
+    window_ms: int, queues: Sequence[str] | None, pool: str | None
+) -> dict[str, Started]:
+    """Count what started of each queue in the window that ends now; idle ones are absent."""
+    params = {
+        "window_ms": window_ms, "by_second_ms": BY_SECOND_MS, "pool": pool,
+        "queues": None if queues is None else list(queues),
+    }  # fmt: skip
+    return {queue: Started(*rest) for queue, *rest in run("dispatches", params)}
+
+
+def label_depths(most: int) -> list[tuple[str, str, int, int]]:
+    """Return jobs by what metrics call their tenant, `most` of them, by queue and state."""
+    found = run("label_depths", {"most": most})
+    return [(tenant, queue, state, int(jobs)) for tenant, queue, state, jobs in found]
+
+
+class Span(NamedTuple):
+    """What happened from `at` on, for one period; `failed` counts attempts."""
+
+    at: datetime
+    enqueued: int
+    completed: int
+    failed: int
+    started: int
+    wait_ms: int
+    run_ms: int
+
+
+def history(params: Mapping[str, Any]) -> list[Span]:
+    """Sum counts per period; parameters as named in `sql/history.sql`, a tenant's with `tenant`."""
+    rows = run("tenant_history", params) if "tenant" in params else run("history", params)
+    return [Span(*row) for row in rows]
+
+
+def latency_history(params: Mapping[str, Any]) -> dict[datetime, dict[int, int]]:
+    """Sum latencies per period: jobs by bucket."""
+    found: dict[datetime, dict[int, int]] = {}
+    for at, bucket, number in run("latency_history", params):
+        found.setdefault(at, {})[bucket] = int(number)
+    return found
+
+
+def latencies(queues: Sequence[str], minutes: int) -> dict[str, dict[int, int]]:
+    """Read the latencies of queues: jobs by bucket."""
+    found: dict[str, dict[int, int]] = {}
+    for queue, bucket, number in run("latencies", {"queues": list(queues), "minutes": minutes}):
+        found.setdefault(queue, {})[bucket] = int(number)
+    return found

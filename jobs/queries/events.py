@@ -1,0 +1,136 @@
+"""The record of events."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from jobs.domain.place import FIRST, SEQ_MASK, Place
+from jobs.models import Event
+from jobs.queries.base import as_json, run
+
+
+def note(kind: int, queue: str | None, data: Mapping[str, Any]) -> None:
+    """Record an event that is not a change of a job."""
+    run("note", {"kind": kind, "queue": queue, "data": as_json(data)})
+
+
+Seen = tuple[str, int]  # (stamp, seq) of an event
+
+
+def unread(stamp: int) -> int:
+    """Return about how many events of the record have this stamp or a later one; a few reads."""
+    return max(0, int(run("unread", {"unread": str(stamp)})[0][0]))
+
+
+def tell_pruned(pruned: Sequence[Mapping[str, Any]]) -> None:
+    """Record that jobs left the dead letter; items have queue, reason and count."""
+    run("tell_pruned", {"pruned": as_json(pruned)})
+
+
+OLDEST_FIRST, NEWEST_FIRST = "", " DESC"  # orders of events
+
+_OF_JOB = "\n   AND e.job_id = %(job_id)s::uuid"
+
+_BEFORE = "\n   AND e.stamp < %(before_stamp)s::text::xid8"
+
+_SETTLED = "\n   AND e.stamp < pg_snapshot_xmin(pg_current_snapshot())"
+
+# A name of an event has the low bits of its seq only, enough within one stamp
+_FROM = f"""
+   AND (e.stamp > %(after_stamp)s::text::xid8
+        OR ((e.seq - %(after_seq)s::bigint) & {SEQ_MASK}) BETWEEN 0 AND {SEQ_MASK // 2})"""
+
+_AFTER = f"""
+   AND (e.stamp > %(after_stamp)s::text::xid8
+        OR ((e.seq - %(after_seq)s::bigint) & {SEQ_MASK}) <> 0 OR k.part > %(after_part)s::int)"""
+
+
+def events(
+    params: Mapping[str, Any],
+    *,
+    order: str,
+    limit: int,
+    offset: int = 0,
+    after: Place | None = None,
+    settled: bool = False,
+) -> list[Any]:
+    """Read public events by filter, rows as in `sql/events.sql`; `after` is a place of theirs."""
+    given = {**params, "limit": limit, "offset": offset}
+    conditions = _OF_JOB if params["job_id"] is not None else ""
+    conditions += _BEFORE if params["before_stamp"] is not None else ""
+    conditions += _SETTLED if settled else ""
+    place = ""
+    if after is not None and after != FIRST:
+        conditions, place = conditions + _FROM, _AFTER
+        given |= {"after_stamp": str(after.stamp), "after_seq": after.seq, "after_part": after.part}
+    by = f"e.stamp{order}, e.seq{order}"
+    parts = {
+        "conditions": conditions, "place": place,
+        "order": by, "order of parts": f"{by}, k.part{order}",
+    }  # fmt: skip
+    return run("events", given, parts=parts)
+
+
+def stamp_at(at: datetime) -> int:
+    """Return about where in the record a time is, as a stamp."""
+    return int(run("stamp_at", {"at": at})[0][0])
+
+
+def record_ends() -> tuple[Place, Place] | None:
+    """Return the first and the last place of the record, None when it is empty."""
+    rows = [
+        Event.objects.order_by(*order).values_list("stamp", "seq").first()
+        for order in (("stamp", "seq"), ("-stamp", "-seq"))
+    ]
+    if rows[0] is None or rows[1] is None:
+        return None
+    return Place(int(rows[0][0]), rows[0][1]), Place(int(rows[1][0]), rows[1][1])
+
+
+def feed(params: Mapping[str, Any]) -> tuple[int, list[Any]]:
+    """Read what streams tell next; returns the horizon and rows as in `sql/events.sql`."""
+    rows = run("feed", params)
+    return rows[0][0], [row[1:] for row in rows if row[1] is not None]
+
+
+def missed(stamp: int, told: Iterable[int], limit: int) -> dict[int, int]:
+    """Return what is committed from a stamp on and was not told, newest first: stamps by seq."""
+    rows = run("missed", {"stamp": str(stamp), "told": list(told), "limit": limit})
+    return {seq: at for at, seq in rows}
+
+
+def horizon() -> int:
+    """Return the oldest running transaction: events below it are complete."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        return int(cursor.fetchone()[0])
+
+
+def tell(events_json: bytes) -> None:
+    """Record events; one JSON array as `sql/tell.sql` reads it."""
+    run("tell", {"events": events_json.decode()})
+
+
+class Run(NamedTuple):
+    """Where a job started (`starts`) or stopped running (`ends`), or what else is on record."""
+
+    stamp: str
+    seq: int
+    at: datetime
+    starts: bool
+    ends: bool
+    job_id: str | None
+    queue: str | None
+    tenant: str | None
+    took_ms: int | None  # of a start: the wait before it
+    worker_id: str | None
+    lane_id: int | None  # of a start, while the job is kept
+
+
+def runs(since: int, before: tuple[str, int], limit: int) -> list[Run]:
+    """Read a page of the record backwards, from before (stamp, seq) down to the stamp `since`."""
+    params = {"since": str(since), "stamp": before[0], "seq": before[1], "limit": limit}
+    return list(starmap(Run, run("runs", params)))

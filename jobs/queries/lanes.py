@@ -1,0 +1,109 @@
+"""Lanes: where jobs of a queue, a tenant and a route wait, and what their shares are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from django.db import connection
+
+from jobs.domain.claim import LaneKey, Share
+from jobs.queries.base import as_json, run
+
+
+class StoredTerms(NamedTuple):
+    """The version of the terms, the limits of types, (config, is draining) of queues that exist.
+
+    `template` is what the others will be configured with.
+    """
+
+    version: int
+    types: dict[str, int]
+    queues: dict[str, tuple[dict[str, Any], bool]]
+    template: dict[str, Any]
+
+
+def terms(queues: Sequence[str]) -> StoredTerms:
+    """Read what producers must know about queues and types."""
+    rows = run("terms", {"queues": list(queues)})
+    found = {row[1]: (orjson.loads(row[2]), row[3]) for row in rows if row[1]}
+    template, types = (orjson.loads(text or "{}") for text in rows[0][4:6])
+    return StoredTerms(rows[0][0], types, found, template)
+
+
+def raise_terms() -> None:
+    """Make every process read the terms anew before it stores a job again."""
+    run("raise_terms", {})
+
+
+def lock_lanes(*, exclusive: bool) -> None:
+    """Wait until no tenant's limit is being set (or, exclusive, no lane is being made)."""
+    run("lock_lanes", {"exclusive": exclusive})
+
+
+def lanes(
+    keys: Sequence[LaneKey], shares: Mapping[LaneKey, Share]
+) -> tuple[dict[LaneKey, int], int]:
+    """Find or make the lanes of `keys`, shares plain where absent; returns the terms' version, too.
+
+    A lane that another transaction is just making is absent: ask again.
+    """
+    wanted = [
+        {
+            "n": n, "queue": key.queue, "priority": key.priority, "tenant": key.tenant,
+            "route": key.route, "limits": f"{{{','.join(map(str, key.limits))}}}",
+            **_share(shares.get(key, Share()), key.queue),
+        }
+        for n, key in enumerate(keys)
+    ]  # fmt: skip
+    rows = run("lanes", {"keys": as_json(wanted)})
+    return {keys[n]: lane_id for n, lane_id, _ in rows if n is not None}, rows[0][2]
+
+
+def _share(share: Share, queue: str | None = None) -> dict[str, object]:
+    return {
+        "weight": share.weight, "boost": share.boost, **share.way._asdict(),
+        "found_in": share.found_in or queue,
+    }  # fmt: skip
+
+
+def wake(lane_ids: Sequence[int]) -> None:
+    """Offer lanes to the claim. Raises DatabaseError OJS01 when one is gone."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT ojs_wake(%s::bigint[])", [sorted(lane_ids)])
+
+
+def offer(lane_id: int) -> bool:
+    """Offer a lane again that was held; false when it was not."""
+    return bool(run("offer", {"id": lane_id}))
+
+
+def adopt(limit_id: int) -> None:
+    """Count the active jobs of a queue or tenant for its new limit."""
+    run("adopt", {"id": limit_id})
+
+
+def weigh(tenant: str, weight: float | None, limit_id: int | None) -> int:
+    """Give all lanes of a tenant a weight and a limit, if any; returns how many there are."""
+    return len(run("weigh", {"tenant": tenant, "weight": weight, "limit_id": limit_id}))
+
+
+def reweigh(shares: Mapping[int, Share]) -> int:
+    """Set how lanes share and the queue they are found in, by id; returns how many changed."""
+    wanted = [{"id": lane_id, **_share(share)} for lane_id, share in shares.items()]
+    return len(run("reweigh", {"shares": as_json(wanted)}))
+
+
+def charge(batch: int, memory: int) -> tuple[int, bool]:
+    """Charge attempts that ended by how long they took; returns how many, and whether more wait."""
+    attempts, has_more = run("charge", {"batch": batch, "memory": memory})[0]
+    return attempts, has_more
+
+
+def charge_queues(queues: Sequence[str]) -> None:
+    """Let jobs of these queues, and of no others, cost by how long they run."""
+    run("charge_queues", {"queues": list(queues)})
+
+
+def prune_turns(kept_ms: int, batch: int) -> int:
+    """Forget the turns of lists of queues that nobody asked for lately; returns how many."""
+    return len(run("prune_turns", {"kept_ms": kept_ms, "batch": batch}))

@@ -1,0 +1,125 @@
+"""Jobs that do not run: due, over, cancelled, revived, moved, removed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from jobs.queries.base import as_json, run
+
+
+def promote(batch: int) -> int:
+    """Make due jobs available; returns how many."""
+    return int(run("promote", {"batch": batch})[0][0])
+
+
+class Discarded(NamedTuple):
+    """A job that was discarded while it waited, and the state code it left."""
+
+    id: str
+    queue: str
+    type: str
+    tenant: str
+    attempt: int
+    previous: int
+    watched: bool
+
+
+def discard(batch: int) -> list[Discarded]:
+    """Discard expired jobs."""
+    return list(starmap(Discarded, run("discard", {"batch": batch})))
+
+
+class Ended(NamedTuple):
+    """A job that was cancelled and the state code it left."""
+
+    id: str
+    previous: int
+    queue: str
+    type: str
+    tenant: str
+    attempt: int
+
+
+def cancel(
+    ids: Sequence[str], actor: str, reason: str | None, *, watched: bool, active: bool = True
+) -> list[Ended]:
+    """Cancel live jobs, active ones if asked; those that just moved are absent: look again."""
+    rows = run(
+        "cancel",
+        {"ids": list(ids), "actor": actor, "reason": reason, "watched": watched, "active": active},
+    )
+    return [Ended(*row[:6]) for row in rows]
+
+
+def waiting(ids: Sequence[str]) -> list[str]:
+    """Return those of `ids` that wait."""
+    return [row[0] for row in run("waiting", {"ids": list(ids)})]
+
+
+def activate(job_id: str) -> int | None:
+    """Start a pending job; returns its new state code, None when it was not pending."""
+    rows = run("activate", {"id": job_id})
+    return int(rows[0][1]) if rows else None
+
+
+def revive(jobs_json: bytes, states: Iterable[int]) -> list[str]:
+    """Make ended jobs available, `jobs` as in `sql/revive.sql`; returns the ids of those it left.
+
+    Raises DatabaseError OJS01 when a lane is gone.
+    """
+    rows = run("revive", {"jobs": jobs_json.decode(), "states": list(states)})
+    return [str(row[0]) for row in rows]
+
+
+def hasten(ids: Sequence[str]) -> list[str]:
+    """Make retryable jobs available now; returns the ids of those that were."""
+    return [str(row[0]) for row in run("hasten", {"ids": list(ids)})]
+
+
+def remove(
+    ids: Sequence[str], states: Iterable[int], *, pruned: bool = False, archive: bool = False
+) -> list[str]:
+    """Delete jobs that ended in one of these states; returns their ids."""
+    given = {"ids": list(ids), "states": list(states), "pruned": pruned, "archive": archive}
+    return [row[0] for row in run("remove", given)]
+
+
+def reprioritize(job_id: str, lane_id: int, priority: int, actor: str) -> bool:
+    """Move a waiting job to another lane; false when it does not wait any more.
+
+    Raises DatabaseError OJS01 when the lane is gone.
+    """
+    params = {"id": job_id, "lane_id": lane_id, "priority": priority, "actor": actor}
+    return bool(run("reprioritize", params))
+
+
+def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
+    """Give waiting jobs to another queue; returns those that still were in their lanes.
+
+    `jobs` as named in `sql/move.sql`.
+    """
+    rows = run("move", {"jobs": as_json(jobs), "left": left, "queue": queue})
+    return {row[0] for row in rows}
+
+
+def reroute(jobs: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Give waiting jobs to other lanes; returns those that still were in theirs.
+
+    `jobs` as named in `sql/reroute.sql`.
+    """
+    return {row[0] for row in run("reroute", {"jobs": as_json(jobs)})}
+
+
+def next_due_ms() -> int | None:
+    """Milliseconds until the next waiting job is due, None when none is or during maintenance."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (extract(epoch FROM due_at - clock_timestamp()) * 1000)::bigint"
+            " FROM ojs_later WHERE due_at IS NOT NULL AND NOT EXISTS (SELECT 1"
+            " FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))"
+            " ORDER BY due_at LIMIT 1"
+        )
+        row = cursor.fetchone()
+    return int(row[0]) if row else None

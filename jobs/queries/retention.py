@@ -1,0 +1,59 @@
+"""What is kept no longer."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from jobs.queries.base import as_json, run
+from jobs.queries.events import Seen
+
+
+class Prunable(NamedTuple):
+    """An ended job that outlived rule `n`, by its age or else by the number of newer ones."""
+
+    n: int
+    id: str
+    finished_at: datetime
+    is_old: bool
+    held: bool  # this transaction has it; otherwise somebody else works on it
+    watched: bool
+
+
+def prunable(rules: Sequence[Mapping[str, Any]], batch: int) -> list[Prunable]:
+    """Lock ended jobs that have to go; members of a rule as in `sql/prunable.sql`."""
+    found = run("prunable", {"rules": as_json(rules), "batch": batch})
+    return list(starmap(Prunable, found))
+
+
+class PrunedEvents(NamedTuple):
+    """What left the record: how many, how many of these no reader had read, the last place."""
+
+    removed: int
+    unread: int
+    place: Seen
+
+
+def prune_events(params: Mapping[str, Any], behind: Seen) -> PrunedEvents:
+    """Remove the oldest events behind a place; parameters as named in `sql/prune_events.sql`."""
+    rows = run("prune_events", {**params, "stamp": behind[0], "seq": behind[1]})
+    if not rows:
+        return PrunedEvents(0, 0, behind)
+    removed, unread, stamp, seq = rows[0]
+    return PrunedEvents(removed, unread, (stamp, seq))
+
+
+def prune_periods(span_s: int, age_ms: int, batch: int) -> int:
+    """Remove old counts of periods of a span; returns how many from the table that had most."""
+    given = {"span_s": span_s, "age_ms": age_ms, "batch": batch}
+    return int(run("prune_periods", given)[0][0])
+
+
+def prune_audit(age_ms: int, batch: int) -> int:
+    """Remove old entries of the audit log; returns how many."""
+    return int(run("prune_audit", {"age_ms": age_ms, "batch": batch})[0][0])
+
+
+def expire_results(batch: int) -> int:
+    """Drop results whose time is over; returns how many."""
+    return int(run("expire_results", {"batch": batch})[0][0])

@@ -1,0 +1,126 @@
+"""Jobs that come in: stored, or hit by one with their fingerprint."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import IntEnum
+from itertools import starmap
+from typing import NamedTuple
+
+from jobs.domain.duplicates import Known
+from jobs.domain.states import CODES
+from jobs.queries.base import run, run_hot
+from jobs.queries.lifecycle import Discarded
+
+
+class Placed(NamedTuple):
+    """Where an enqueued draft ended up; `state` 0: it hit a job with its fingerprint instead."""
+
+    n: int
+    state: int
+    created_at: datetime
+    scheduled_at: datetime | None
+    expires_at: datetime | None
+    hit: str | None
+    hit_state: int | None
+    woken: int | None
+    known: bool | None
+
+
+class Checking(IntEnum):
+    """Whether drafts have fingerprints that are to be checked."""
+
+    NONE, HERE, DONE = 0, 1, 2
+
+
+def enqueue(
+    drafts: bytes, *, terms: int, wake: bool, checking: Checking = Checking.NONE
+) -> list[Placed]:
+    """Store drafts, one JSON array as `sql/enqueue.sql` reads it; answers in request order.
+
+    Stores and returns nothing when `terms` is not the latest version.
+    """
+    params = {
+        "drafts": drafts.decode(), "terms": terms, "wake": wake, "checking": int(checking),
+    }  # fmt: skip
+    return list(starmap(Placed, run_hot("enqueue", params)))
+
+
+def hits(
+    wanted: Sequence[tuple[str, int, int | None]],
+) -> tuple[datetime, dict[str, list[Known]]]:
+    """Find the stored jobs that (fingerprint, states as bits, period in ms) may hit.
+
+    Returns the time of this transaction and the jobs by fingerprint, oldest first. Nobody else
+    stores or replaces jobs with these fingerprints until commit.
+    """
+    params = {
+        "keys": [key for key, _, _ in wanted],
+        "states": [states for _, states, _ in wanted],
+        "periods_ms": [period for _, _, period in wanted],
+    }
+    found: dict[str, list[Known]] = {}
+    rows = run("hits", params)
+    for _, n, job_id, state, created_at, scheduled_at in rows:
+        if n is not None:
+            known = Known(job_id, state, created_at, (scheduled_at, None))
+            found.setdefault(wanted[n - 1][0], []).append(known)
+    return rows[0][0], found
+
+
+class UniqueJob(NamedTuple):
+    """A job that keeps equal ones out; `key` is its fingerprint in hex."""
+
+    key: str
+    job_id: str
+    type: str
+    queue: str
+    state: int
+    locked_until: datetime | None
+
+
+def unique_jobs(
+    tenant: str | None, *, looked: int, offset: int, limit: int
+) -> tuple[list[UniqueJob], int]:
+    """List jobs that keep equal ones out, and how many there are; see `sql/unique_jobs.sql`."""
+    params = {
+        "tenant": tenant, "looked": looked, "offset": offset, "limit": limit,
+        "states": [state.value for state in CODES],
+    }  # fmt: skip
+    rows = run("unique_jobs", params)
+    return [UniqueJob(*row[:6]) for row in rows], (rows[0][6] if rows else 0)
+
+
+def hold(ids: Sequence[str]) -> set[str]:
+    """Lock live jobs until commit, without waiting; those locked by others or gone are absent."""
+    return {row[0] for row in run("hold", {"ids": list(ids)})}
+
+
+def wait(ids: Sequence[str]) -> int:
+    """Wait until nobody else has these jobs locked; returns how many are live."""
+    return int(run("wait", {"ids": list(ids)})[0][0])
+
+
+def lock_queue(queue: str) -> None:
+    """Let no other producer of this bounded queue pass until this transaction ends."""
+    run("lock_queue", {"queue": queue})
+
+
+def oldest(queue: str, number: int) -> list[tuple[str, int]]:
+    """Return the available jobs of a queue that wait longest, with their bytes."""
+    return [(row[0], row[1]) for row in run("oldest", {"queue": queue, "number": number})]
+
+
+def heads(lane_id: int, number: int) -> list[str]:
+    """Return the next jobs of a lane, at most `number`."""
+    return [row[0] for row in run("heads", {"lane_id": lane_id, "number": number})]
+
+
+def drop(ids: Sequence[str], code: str, message: str, kind: int) -> list["Discarded"]:
+    """Discard jobs that are available; returns those that still were."""
+    params = {"ids": list(ids), "code": code, "message": message, "kind": kind}
+    return list(starmap(Discarded, run("drop", params)))
+
+
+def postpone(ids: Sequence[str], until: datetime | None) -> int:
+    """Move available jobs to scheduled, until a time or (None) for half their age, 1 s to 30 s."""
+    return len(run("postpone", {"ids": list(ids), "until": until}))

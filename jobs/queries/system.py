@@ -1,0 +1,84 @@
+"""The database and the loops: statistics, leaders, clock, maintenance."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models.functions import Now
+
+from jobs.queries.base import run
+
+
+def outgrown(tables: Sequence[str]) -> list[str]:
+    """Return those of our tables that have more than doubled since they were analyzed."""
+    return [row[0] for row in run("outgrown", {"tables": list(tables)})]
+
+
+def analyze(tables: Sequence[str]) -> None:
+    """Take the planner's numbers of our tables, except where another session is just at it."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE (SKIP_LOCKED) " + ", ".join(map(connection.ops.quote_name, tables)))
+
+
+class Vitals(NamedTuple):
+    """Numbers of queues and workers, and whether every loop did its turn lately."""
+
+    queues: int
+    paused: int
+    workers: int
+    alive: int
+    maintained_at: datetime | None  # since when; null: no maintenance is on
+    maintenance: str | None  # the reason
+    standing: list[str]  # loops that did no turn lately
+    loops: int
+    ticked_at: datetime | None
+    is_ticking: bool
+
+
+def vitals(silence_ms: int, stale_ms: int) -> Vitals:
+    """Tell whether the system is well; workers silent for `silence_ms` are not alive."""
+    return Vitals(*run("vitals", {"silence_ms": silence_ms, "stale_ms": stale_ms})[0])
+
+
+def tick(loop: str) -> None:
+    """Note that a loop did its turn."""
+    run("tick", {"name": loop})
+
+
+def reset(tables: Sequence[str]) -> None:
+    """Forget everything but keys; `tables` are those of extensions."""
+    run("reset", {}, "".join(f", {connection.ops.quote_name(name)}" for name in tables))
+
+
+def lead(key: int) -> bool:
+    """Take the session lock of a loop, kept until this connection ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(20266604, %s)", [key])
+        return bool(cursor.fetchone()[0])
+
+
+def alone(key: int) -> bool:
+    """Take a lock until the transaction ends; false while somebody else has it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(20266610, %s)", [key])
+        return bool(cursor.fetchone()[0])
+
+
+def now() -> datetime:
+    """Read the database's clock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        at: datetime = cursor.fetchone()[0]
+        return at
+
+
+def ago(ms: int) -> Any:
+    """Return an expression for a time before the database's now."""
+    return Now() - timedelta(milliseconds=ms)
+
+
+def maintain(actor: str, reason: str | None, duration_ms: int | None, *, enabled: bool) -> None:
+    """Switch maintenance on or off."""
+    facts = {"actor": actor, "reason": reason, "duration_ms": duration_ms, "enabled": enabled}
+    run("maintain", facts)

@@ -1,0 +1,69 @@
+"""Workers and their heartbeats."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from jobs.queries.base import run
+
+
+class Beat(NamedTuple):
+    """The answer to a heartbeat; `directive` is a code of Worker.directive."""
+
+    directive: int
+    server_time: datetime
+    extended: list[str]
+    cancelled: list[str]
+    test_directive: str | None
+    # the pool the worker lives in, or empty; nothing was done: it says another, or is another's
+    conflict: str | None
+
+
+def heartbeat(params: Mapping[str, Any]) -> Beat:
+    """Note a heartbeat; parameters as named in `sql/heartbeat.sql`."""
+    row = run("heartbeat", params)[0]
+    extended, cancelled = ([str(i) for i in listed] for listed in row[2:4])
+    return Beat(row[0], row[1], extended, cancelled, row[4], row[5])
+
+
+def bury(silence_ms: int, batch: int) -> list[str]:
+    """Mark silent workers dead; returns their ids."""
+    return [row[0] for row in run("bury", {"silence_ms": silence_ms, "batch": batch})]
+
+
+def forget(silence_ms: int, batch: int) -> int:
+    """Remove workers that were silent for long; returns how many."""
+    return len(run("forget", {"silence_ms": silence_ms, "batch": batch}))
+
+
+class WorkerRow(NamedTuple):
+    """One worker and how many jobs it holds; `queues` and `labels` are JSON text."""
+
+    id: str
+    hostname: str | None
+    pid: int | None
+    queues: str | None
+    concurrency: int | None
+    pool: str | None
+    reported: int
+    directive: int
+    started_at: datetime
+    last_heartbeat_at: datetime | None
+    dead_at: datetime | None
+    stopped_at: datetime | None
+    active: int
+    is_silent: bool
+    is_draining: bool
+    labels: str | None
+    standing: str
+    tenant: str | None
+
+
+def workers(params: Mapping[str, Any]) -> list[WorkerRow]:
+    """Read workers by name, those that ended last; parameters as named in `sql/workers.sql`."""
+    return [WorkerRow(*row) for row in run("workers", params)]
+
+
+def standings(params: Mapping[str, Any]) -> dict[str, int]:
+    """Count workers by how they stand; parameters as named in `sql/standings.sql`."""
+    return {row[0]: int(row[1]) for row in run("standings", params)}
