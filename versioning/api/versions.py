@@ -16,7 +16,7 @@ from versioning.services.versions import versions
 SAFE = {"type": "string", "enum": [str(one) for one in Safe]}
 COUNTED = ("available", "active", "scheduled", "retryable", "pending")
 USE = {
-    **dict.fromkeys((*COUNTED, "dead_letters", "workers"), integer(0)),
+    **dict.fromkeys((*COUNTED, "dead_letters", "workers", "unheard"), integer(0)),
     "at_least": array({"type": "string", "enum": list(COUNTED)}),
     "last_sent_at": maybe(TIME),
 }

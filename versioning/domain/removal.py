@@ -38,6 +38,7 @@ class Why(StrEnum):
     UNVERSIONED_NOT_COUNTED = "unversioned_not_counted"
     DEAD_LETTERS = "dead_letters"
     NO_SUCH_VERSION = "no_such_version"
+    UNHEARD = "unheard"
 
 
 FORCES: Final = {
@@ -51,6 +52,7 @@ FORCES: Final = {
     Why.UNVERSIONED_NOT_COUNTED: Safe.UNKNOWN,
     Why.DEAD_LETTERS: Safe.YES,
     Why.NO_SUCH_VERSION: Safe.YES,
+    Why.UNHEARD: Safe.YES,
 }
 
 
@@ -79,6 +81,7 @@ class Use:
     jobs: Jobs = field(default_factory=Jobs)
     dead_letters: int = 0
     workers: int = 0  # that run and accept it
+    unheard: int = 0  # that accept it and only fetch: they may be gone
     last_sent_at: datetime | None = None  # null: not since the look reaches back
 
 
@@ -175,6 +178,9 @@ def _of_going(use: Use, looked: Looked) -> list[Reason]:
 def _of_staying(use: Use, looked: Looked) -> list[Reason]:
     if use.workers or not (use.jobs.live or looked.is_recent(use.last_sent_at)):
         return []
+    if use.unheard:
+        message = f"only workers that do not heartbeat accept {use.version}, which stays"
+        return [Reason(Why.UNHEARD, message)]
     return [Reason(Why.NOT_EXPANDED, f"no worker that runs accepts {use.version}, which stays")]
 
 

@@ -55,3 +55,9 @@ def acceptance(
         sum(one.workers for one in fitting),
         sum(one.unheard for one in fitting),
     )
+
+
+def everybody(workers: list[Declared]) -> Acceptance:
+    """Count all workers: jobs without a version go to any."""
+    running = sum(one.workers for one in workers)
+    return Acceptance(running, running, sum(one.unheard for one in workers))

@@ -20,7 +20,7 @@ from versioning.domain.declaration import ALL, handles
 from versioning.domain.removal import Jobs, Looked, Removal, Use, decide, parse_removal
 from versioning.models import Route
 from versioning.queries import Declared, Left
-from versioning.services.acceptance import acceptance, accepts, of_workers
+from versioning.services.acceptance import acceptance, accepts, everybody, of_workers
 from versioning.services.held import MOST
 
 LOOKED = 10_000  # jobs of each state, dead letters and lanes that are looked at
@@ -87,14 +87,16 @@ def assess(
     dead, dead_at_least = _dead(job_type, bounds)
     sent, looked = _sent(job_type, bounds, quiet)
 
-    def use(version: Version | None, jobs: Jobs, count: int) -> Use:
-        return Use(version, jobs, dead[version], count, sent.get(version))
+    def use(version: Version | None, jobs: Jobs) -> Use:
+        fitting = (
+            acceptance(workers, job_type, version) if version is not None else everybody(workers)
+        )
+        return Use(
+            version, jobs, dead[version], fitting.accepting, fitting.unheard, sent.get(version)
+        )
 
-    uses = tuple(
-        use(version, left[route], acceptance(workers, job_type, version).accepting)
-        for route, version in routes.items()
-    )
-    bare = use(BARE, without, sum(one.workers for one in workers))
+    uses = tuple(use(version, left[route]) for route, version in routes.items())
+    bare = use(BARE, without)
     if removed is None:
         removed = [f"{major}.x" for major in sorted({v.major for v in routes.values()})]
     return Assessment(

@@ -30,6 +30,7 @@ def encode_use(use: Use) -> dict[str, Any]:
         "at_least": sorted(jobs.at_least),
         "dead_letters": use.dead_letters,
         "workers": use.workers,
+        "unheard": use.unheard,
         "last_sent_at": use.last_sent_at and format_time(use.last_sent_at),
     }
 
