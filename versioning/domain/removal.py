@@ -30,6 +30,7 @@ class Why(StrEnum):
 
     JOBS_LEFT = "jobs_left"
     STILL_SENT = "still_sent"
+    STILL_ROUTED = "still_routed"
     UNVERSIONED_LEFT = "unversioned_left"
     NOT_EXPANDED = "not_expanded"
     NEVER_SEEN = "never_seen"
@@ -44,6 +45,7 @@ class Why(StrEnum):
 FORCES: Final = {
     Why.JOBS_LEFT: Safe.NO,
     Why.STILL_SENT: Safe.NO,
+    Why.STILL_ROUTED: Safe.NO,
     Why.UNVERSIONED_LEFT: Safe.NO,
     Why.NOT_EXPANDED: Safe.NO,
     Why.NEVER_SEEN: Safe.UNKNOWN,
@@ -72,10 +74,24 @@ class Jobs:
         """All of them."""
         return self.available + self.active + self.scheduled + self.retryable + self.pending
 
+    def plus(self, other: "Jobs") -> "Jobs":
+        """Add those of another route."""
+        return Jobs(
+            self.available + other.available,
+            self.active + other.active,
+            self.scheduled + other.scheduled,
+            self.retryable + other.retryable,
+            self.pending + other.pending,
+            self.at_least | other.at_least,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What there is of one version of a type; None: of its jobs without one."""
+    """What there is of one version of a type; None: of its jobs without one.
+
+    Jobs that routing rules send to a version are among its own, and among those that they came as.
+    """
 
     version: Version | None
     jobs: Jobs = field(default_factory=Jobs)
@@ -83,6 +99,7 @@ class Use:
     workers: int = 0  # that run and accept it
     unheard: int = 0  # that accept it and only fetch: they may be gone
     last_sent_at: datetime | None = None  # null: not since the look reaches back
+    is_routed: bool = False  # routing rules send jobs to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +184,8 @@ def _of_going(use: Use, looked: Looked) -> list[Reason]:
     if looked.is_recent(use.last_sent_at):
         message = f"producers sent {use.version} at {_time(use.last_sent_at)}"
         found.append(Reason(Why.STILL_SENT, message))
+    if use.is_routed:
+        found.append(Reason(Why.STILL_ROUTED, f"routing rules send jobs to {use.version}"))
     if use.dead_letters:
         message = (
             f"{use.dead_letters} jobs of {use.version} in the dead letter would wait if retried"
@@ -176,7 +195,8 @@ def _of_going(use: Use, looked: Looked) -> list[Reason]:
 
 
 def _of_staying(use: Use, looked: Looked) -> list[Reason]:
-    if use.workers or not (use.jobs.live or looked.is_recent(use.last_sent_at)):
+    is_used = use.jobs.live or use.is_routed or looked.is_recent(use.last_sent_at)
+    if use.workers or not is_used:
         return []
     if use.unheard:
         message = f"only workers that do not heartbeat accept {use.version}, which stays"

@@ -4,24 +4,26 @@ Everything is looked at from outside, within bounds: neither producers nor claim
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
 
 import orjson
 
-from jobs import queries as core_queries
 from jobs.conf import conf as core
 from jobs.domain.retention import parse_age
 from jobs.domain.states import State, state_of
 from jobs.domain.version import Version, parse_version
+from jobs.services.clock import now as now_of_store
 from versioning import queries
+from versioning.domain.canary import Key, Rules
 from versioning.domain.declaration import ALL, handles
 from versioning.domain.removal import Jobs, Looked, Removal, Use, decide, parse_removal
-from versioning.models import Route
 from versioning.queries import Declared, Left
-from versioning.services.acceptance import acceptance, accepts, everybody, of_workers
+from versioning.services.acceptance import accepts_version, of_workers
 from versioning.services.held import MOST
+from versioning.services.routes import latest
 
 LOOKED = 10_000  # jobs of each state, dead letters and lanes that are looked at
 EVENTS = 20_000  # so many of the newest are looked at for what was sent
@@ -57,7 +59,7 @@ class Assessment:
     """What producers send of a type, what workers accept, what is left, and what may go."""
 
     type: str
-    uses: tuple[Use, ...]  # every version that it came with, ascending
+    uses: tuple[Use, ...]  # every version that it came with or was sent to, ascending
     unversioned: Use
     accepts: tuple[Accepts, ...]
     looked: Looked
@@ -67,50 +69,76 @@ class Assessment:
 
 def assess(
     job_type: str,
-    removed: Iterable[str] | None = None,
+    removed: Sequence[str] | None = None,
     *,
     quiet: timedelta = QUIET,
     bounds: Bounds | None = None,
 ) -> Assessment:
     """Assess the removal of versions: `1.x` or ranges; None: of each major the type came with.
 
-    Statements: six, whatever there is. Raises ValueError where `removed` is neither.
+    Statements: five, and those that read rules anew. Raises ValueError where `removed` is neither.
     """
     bounds = bounds or Bounds()
     for text in removed or ():
         parse_removal(text)
-    rows = Route.objects.filter(type=job_type).order_by("major", "minor")
-    routes = {row.id: Version(row.major, row.minor) for row in rows}
+    known = latest()
+    rules = known.rules.get(job_type)
+    routes = {
+        route: _versions_of(key, rules)
+        for route, key in known.by_id.items()
+        if key.type == job_type
+    }
+    routed = {share.version for share in rules.live} if rules else set()
+    versions = sorted(routed.union(*routes.values()))
     workers = of_workers()
     # what was sent comes last: a job that came after one look is in the next
     left, without = _left(routes, bounds), _unversioned(job_type, bounds)
     dead, dead_at_least = _dead(job_type, bounds)
     sent, looked = _sent(job_type, bounds, quiet)
 
-    def use(version: Version | None, jobs: Jobs) -> Use:
-        fitting = (
-            acceptance(workers, job_type, version) if version is not None else everybody(workers)
+    uses = tuple(
+        Use(
+            version,
+            _summed(left[route] for route, its in routes.items() if version in its),
+            dead[version],
+            *_numbers(workers, job_type, version),
+            sent.get(version),
+            version in routed,
         )
-        return Use(
-            version, jobs, dead[version], fitting.accepting, fitting.unheard, sent.get(version)
-        )
-
-    uses = tuple(use(version, left[route]) for route, version in routes.items())
-    bare = use(BARE, without)
+        for version in versions
+    )
+    everybody = sum(one.workers for one in workers), sum(one.unheard for one in workers)
+    bare = Use(BARE, without, dead[BARE], *everybody, sent.get(BARE))
     if removed is None:
-        removed = [f"{major}.x" for major in sorted({v.major for v in routes.values()})]
+        removed = [f"{major}.x" for major in sorted({v.major for v in versions})]
     return Assessment(
         job_type,
         uses,
         bare,
-        tuple(_accepts(one, job_type, list(routes.values())) for one in workers),
+        tuple(_accepts(one, job_type, versions) for one in workers),
         looked,
         dead_at_least,
         tuple(decide(text, uses, bare, looked) for text in removed),
     )
 
 
-def _left(routes: dict[int, Version], bounds: Bounds) -> dict[int, Jobs]:
+def _versions_of(key: Key, rules: Rules | None) -> set[Version]:
+    """Return the versions that jobs of a route need: their own, and the one rules send them to."""
+    target = None if rules is None else rules.resolved(key.version, key.target)
+    return {version for version in (key.version, target) if version is not None}
+
+
+def _numbers(workers: Iterable[Declared], job_type: str, version: Version) -> tuple[int, int]:
+    """Count the workers that accept a version and are heard of, and those that only fetch."""
+    fit = [one for one in workers if accepts_version(one.declaration, job_type, version)]
+    return sum(one.workers for one in fit), sum(one.unheard for one in fit)
+
+
+def _summed(jobs: Iterable[Jobs]) -> Jobs:
+    return reduce(Jobs.plus, jobs, Jobs())
+
+
+def _left(routes: Iterable[int], bounds: Bounds) -> dict[int, Jobs]:
     """Count by route. A state whose look ended at its bound is `at_least` for every version."""
     found = queries.left(sorted(routes), most=MOST, looked=bounds.looked) if routes else []
     cut = _cut(found, bounds.looked)
@@ -171,7 +199,7 @@ def _sent(
         if one.last_at is not None:
             version = _version(one.version)
             last[version] = max(one.last_at, last.get(version, one.last_at))
-    now = found[0].now if found else core_queries.now()
+    now = found[0].now if found else now_of_store()
     age, kept = parse_age(core().retention_events), core().retention_event_rows
     ends = [one.newest for one in found if one.kind == GONE]
     if age is not None:
@@ -190,5 +218,5 @@ def _accepts(one: Declared, job_type: str, versions: Iterable[Version]) -> Accep
     if handles(one.declaration) is not ALL:
         entries = orjson.loads(one.declaration.text)["handlers"]
         declared = tuple(e["versions"] for e in entries if e["type"] == job_type) or None
-    accepted = tuple(v for v in versions if accepts(one.declaration, job_type, v))
+    accepted = tuple(v for v in versions if accepts_version(one.declaration, job_type, v))
     return Accepts(declared, accepted, one.workers, one.unheard)

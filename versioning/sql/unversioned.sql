@@ -2,21 +2,19 @@
 -- types, so up to `looked` jobs of each state are looked at, the newest first; `looked` in the
 -- answer: how many that were.
 WITH looked AS MATERIALIZED (
-    (SELECT 3 AS state, r.id, r.lane_id FROM ojs_ready AS r ORDER BY r.id DESC LIMIT %(looked)s::int)
+    (SELECT 3 AS state, r.id FROM ojs_ready AS r ORDER BY r.id DESC LIMIT %(looked)s::int)
     UNION ALL
-    (SELECT 4, x.id, x.lane_id FROM ojs_lease AS x ORDER BY x.id DESC LIMIT %(looked)s::int)
+    (SELECT 4, x.id FROM ojs_lease AS x ORDER BY x.id DESC LIMIT %(looked)s::int)
     UNION ALL
-    SELECT l.kind, l.id, l.lane_id
+    SELECT l.kind, l.id
       FROM unnest('{1,2,5}'::int[]) AS s (kind)
      CROSS JOIN LATERAL (
-           SELECT l.kind, l.id, l.lane_id FROM ojs_later AS l
+           SELECT l.kind, l.id FROM ojs_later AS l
             WHERE l.kind = s.kind ORDER BY l.kind DESC, l.id DESC LIMIT %(looked)s::int) AS l
 )
 SELECT k.state, count(j.id)::int AS jobs, count(*)::int AS looked
   FROM looked AS k
-  LEFT JOIN LATERAL (  -- OFFSET 0 keeps the planner from a join over the whole tables
-       SELECT a.route FROM ojs_lane_key AS a WHERE a.id = k.lane_id OFFSET 0) AS a ON true
-  LEFT JOIN LATERAL (
+  LEFT JOIN LATERAL (  -- OFFSET 0 keeps the planner from a join over the whole table
        SELECT j.id FROM ojs_job AS j
-        WHERE j.id = k.id AND a.route = 0 AND j.type = %(type)s::text OFFSET 0) AS j ON true
+        WHERE j.id = k.id AND j.version IS NULL AND j.type = %(type)s::text OFFSET 0) AS j ON true
  GROUP BY k.state

@@ -99,6 +99,8 @@ ONE, TWO = Use(Version(1, 0)), Use(Version(2, 0), Jobs(available=3), workers=1)
         ([Use(Version(1, 0), Jobs(scheduled=1)), TWO], NONE, WHOLE, [Why.JOBS_LEFT]),
         ([Use(Version(1, 0), last_sent_at=NOW), TWO], NONE, WHOLE, [Why.STILL_SENT]),
         ([ONE, Use(Version(2, 0), Jobs(active=1))], NONE, WHOLE, [Why.NOT_EXPANDED]),
+        ([ONE, Use(Version(2, 0), is_routed=True)], NONE, WHOLE, [Why.NOT_EXPANDED]),
+        ([Use(Version(1, 0), is_routed=True), TWO], NONE, WHOLE, [Why.STILL_ROUTED]),
         ([ONE, Use(Version(2, 0), Jobs(active=1), unheard=1)], NONE, WHOLE, [Why.UNHEARD]),
         ([ONE, Use(Version(2, 0))], NONE, WHOLE, []),
         ([ONE, TWO], Use(None, Jobs(active=1)), WHOLE, [Why.UNVERSIONED_LEFT]),

@@ -17,10 +17,10 @@ from versioning.services.contract import Bounds, assess
 pytestmark = pytest.mark.usefixtures("store")
 
 TYPE = "contract.type"  # whose routes are these tests' alone
-SOON = {"options": {"delay_until": "+PT1H"}}
+SOON: dict[str, Any] = {"options": {"delay_until": "+PT1H"}}
 
 
-def send_job(version: str | None, **more: Any) -> str:
+def send_job(version: str | None, /, **more: Any) -> str:
     """Enqueue a job of TYPE and return its id."""
     job: str = push(version, type=TYPE, **more)["id"]
     return job
@@ -180,6 +180,22 @@ def test_what_was_not_looked_at_is_not_known() -> None:
     assert [(r.why, r.forces) for r in removal.reasons] == [("sends_unknown", "unknown")]
     assert assess(TYPE, ["1.x"]).removals[0].safe == "yes"
     assert versions("--remove", "1.x", "--look", "2")[1] == 4
+
+
+def test_what_rules_send_to_a_version_needs_its_handlers() -> None:
+    send_job("1.0")
+    send_job("2.0")
+    work("both", "*")
+    pass_time(6)
+    rules = {"rules": [{"version": "1.5", "weight": 1}]}
+    answer(send("PUT", f"admin/routing/{TYPE}", rules), 201)
+    send_job(None)
+
+    assert said() == ("no", ["jobs_left", "still_routed", "unversioned_left"])
+    assert use("1.5")["available"] == 1
+    answer(send("DELETE", f"admin/routing/{TYPE}"), 204)
+    work("both", "*")
+    assert said() == ("yes", [])
 
 
 def test_jobs_that_are_gone_leave_open_what_was_sent() -> None:
