@@ -4,6 +4,7 @@
 not overridden costs nothing: the lists below hold only extensions that have it.
 """
 
+from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -50,6 +51,19 @@ class Facts:
     version: str
     tier: str = "official"  # or "experimental"
     capabilities: dict[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb of `manage.py ojs`: `run` gets the parsed options, and returns text and exit code.
+
+    The option `json` asks for one line of JSON.
+    """
+
+    name: str
+    help: str
+    declare: Callable[[ArgumentParser], object]
+    run: Callable[[Mapping[str, Any]], tuple[str, int]]
 
 
 class TenantLabels(NamedTuple):
@@ -257,6 +271,10 @@ class Extension:
         Has to be the same in all processes: counters of tenants begin when they are told apart.
         """
         return None
+
+    def verbs(self) -> Sequence[Verb]:
+        """Contribute verbs to `manage.py ojs`."""
+        return ()
 
     def manifest(self) -> Facts | None:
         """Declare capabilities."""

@@ -12,11 +12,12 @@ from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.version import parse_version, split_type
-from jobs.extensions import Extension, Facts, Label, Loop
+from jobs.extensions import Extension, Facts, Label, Loop, Verb
 from versioning.conf import conf
 from versioning.domain import declaration
 from versioning.services import (
     canaries,
+    contract_verb,
     explain,
     held,
     redraw,
@@ -93,6 +94,10 @@ class Versioning(Extension):
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Show how many jobs are held, and where versions go."""
         return families(label)
+
+    def verbs(self) -> Sequence[Verb]:
+        """Tell on the command line whether handlers of old versions may go."""
+        return (contract_verb.VERB,)
 
     def manifest(self) -> Facts:
         """Declare what is there."""

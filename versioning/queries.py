@@ -106,3 +106,60 @@ def overdue(after_ms: Mapping[int, int], *, lanes: int) -> list[tuple[int, str]]
     """Return routes and queues whose jobs have waited for so long; `after_ms` is by route."""
     params = {"routes": list(after_ms), "after_ms": list(after_ms.values()), "lanes": lanes}
     return [(row[0], row[1]) for row in _rows("overdue", params)]
+
+
+class Left(NamedTuple):
+    """Jobs of a route in a state; `looked`: how many lanes or jobs were read to count them.
+
+    Without a route it counts what was read of others.
+    """
+
+    state: int
+    route: int | None
+    jobs: int
+    looked: int
+
+
+def left(routes: Sequence[int], *, most: int, looked: int) -> list[Left]:
+    """Count the jobs of routes by state, as of one moment and up to bounds."""
+    params = {"routes": list(routes), "most": most, "looked": looked}
+    return [Left(*row) for row in _rows("left", params)]
+
+
+def unversioned(job_type: str, *, looked: int) -> list[Left]:
+    """Count the jobs of a type that have no version, by state; route 0 is theirs."""
+    params = {"type": job_type, "looked": looked}
+    return [Left(state, 0, jobs, seen) for state, jobs, seen in _rows("unversioned", params)]
+
+
+class Dead(NamedTuple):
+    """Jobs in the dead letter; `version` is JSON as sent."""
+
+    is_found: bool
+    version: str | None
+    jobs: int
+
+
+def dead(job_type: str, *, looked: int) -> list[Dead]:
+    """Count a type's jobs in the dead letter by version."""
+    return [Dead(*row) for row in _rows("dead", {"type": job_type, "looked": looked})]
+
+
+class Sent(NamedTuple):
+    """Events of jobs that were sent: `kind` 1, 2: jobs that are gone, 0: anything else.
+
+    `version` is JSON as sent, `last_at` when the newest job was made; the rest is of the events.
+    """
+
+    kind: int
+    version: str | None
+    last_at: datetime | None
+    oldest: datetime
+    newest: datetime
+    events: int
+    now: datetime
+
+
+def sent(job_type: str, *, looked: int) -> list[Sent]:
+    """Find when a type's jobs were last sent by version, in the newest events."""
+    return [Sent(*row) for row in _rows("sent", {"type": job_type, "looked": looked})]

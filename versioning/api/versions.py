@@ -5,15 +5,50 @@ from rest_framework.request import Request
 from jobs.api.admin.base import ReadView
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
-from jobs.api.schemas import TYPE, array, integer, obj, text
+from jobs.api.schemas import BOOLEAN, TIME, TYPE, array, integer, maybe, obj, text
 from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import NotFound
-from versioning.services.versions import TypeVersions, versions
+from versioning.domain.removal import Safe, Why
+from versioning.services.contract import Assessment, assess
+from versioning.services.contract_shape import encode, encode_use
+from versioning.services.versions import versions
 
-VERSION = obj(
-    {"version": text(1), "available": integer(0), "active": integer(0), "workers": integer(0)}
+SAFE = {"type": "string", "enum": [str(one) for one in Safe]}
+COUNTED = ("available", "active", "scheduled", "retryable", "pending")
+USE = {
+    **dict.fromkeys((*COUNTED, "dead_letters", "workers", "unheard"), integer(0)),
+    "at_least": array({"type": "string", "enum": list(COUNTED)}),
+    "last_sent_at": maybe(TIME),
+}
+VERSION = obj({"version": text(1), **USE})
+ACCEPTS = obj(
+    {
+        "declared": maybe(array(text(1))),
+        "accepted": array(text(1)),
+        "workers": integer(0),
+        "unheard": integer(0),
+    }
 )
-VERSIONS = obj({"type": text(1), "versions": array(VERSION), "held": integer(0)})
+REASON = obj(
+    {
+        "code": {"type": "string", "enum": [str(one) for one in Why]},
+        "message": text(1),
+        "allows": SAFE,
+    }
+)
+REMOVAL = obj({"versions": text(1), "safe": SAFE, "reasons": array(REASON)})
+VERSIONS = obj(
+    {
+        "type": text(1),
+        "versions": array(VERSION),
+        "held": integer(0),
+        "unversioned": obj(USE),
+        "accepts": array(ACCEPTS),
+        "sent_known_since": maybe(TIME),
+        "dead_letters_at_least": BOOLEAN,
+        "removals": array(REMOVAL),
+    }
+)
 
 
 class TypeVersionsView(ReadView):
@@ -23,27 +58,20 @@ class TypeVersionsView(ReadView):
     def get(self, request: Request, type: str) -> Answer:
         """Count jobs by version with the workers that accept it; `held`: no worker accepts them.
 
-        Counts end at 10,000 jobs of a queue, priority and tenant. Jobs without a version are not
-        among them. Callers bound to a tenant may not ask: workers are shared.
+        `removals` tells of each major whether handlers of it may go, and why. Counts are bounded:
+        those of the states in `at_least` may be more. Callers bound to a tenant may not ask:
+        workers are shared.
         """
         self.principal.require_any_tenant("see versions of all tenants' jobs")
         if len(type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(type):
             raise NotFound.of("type", type)
-        return Answer(encode(versions(type)))
+        return Answer(_shown(assess(type), versions(type).held))
 
 
-def encode(found: TypeVersions) -> dict[str, object]:
-    """Encode the answer."""
+def _shown(found: Assessment, held: int) -> dict[str, object]:
     return {
         "type": found.type,
-        "versions": [
-            {
-                "version": str(one.version),
-                "available": one.available,
-                "active": one.active,
-                "workers": one.workers,
-            }
-            for one in found.versions
-        ],
-        "held": found.held,
+        "versions": [{"version": str(use.version), **encode_use(use)} for use in found.uses],
+        "held": held,
+        **encode(found),
     }

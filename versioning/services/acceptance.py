@@ -35,13 +35,17 @@ def of_workers(queue: str | None = None) -> list[Declared]:
     return queries.declarations(queue, core().worker_silence_ms)
 
 
+def accepts_version(declaration: Declaration, job_type: str, version: Version) -> bool:
+    """Tell whether a worker that declared this takes a version, whatever rules say."""
+    if handles(declaration) is ALL and conf().require_declaration:
+        return False
+    return handles(declaration).accepts(job_type, version)
+
+
 def accepting(workers: list[Declared], job_type: str, version: Version) -> int:
     """Count the workers that accept a version by what they declared."""
     return sum(
-        one.workers
-        for one in workers
-        if not (handles(one.declaration) is ALL and conf().require_declaration)
-        and handles(one.declaration).accepts(job_type, version)
+        one.workers for one in workers if accepts_version(one.declaration, job_type, version)
     )
 
 

@@ -6,11 +6,14 @@
     manage.py ojs pause QUEUE            manage.py ojs resume QUEUE
     manage.py ojs stats                  manage.py ojs reconcile
 
-Every verb takes `--json` for scripts; the shapes are those of the HTTP API.
+Extensions add verbs, such as `versions TYPE --remove 1.x`. Every verb takes `--json` for scripts;
+the shapes are those of the HTTP API.
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -23,6 +26,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
+from jobs.extensions import Verb, having
 from jobs.models import Queue
 from jobs.services import operate
 from jobs.services.enqueue import enqueue
@@ -48,28 +52,39 @@ class Command(BaseCommand):
         one.add_argument("--priority", type=int)
         one.add_argument("--meta", help="a JSON object")
         one.add_argument("--in", dest="delay", metavar="DURATION", help="ISO 8601, such as PT5M")
-        for verb, text in (
+        for name, text in (
             ("inspect", "show a job"),
             ("retry", "run a discarded or cancelled job again"),
             ("cancel", "end a job"),
         ):
-            verbs.add_parser(verb, help=text).add_argument("job")
+            verbs.add_parser(name, help=text).add_argument("job")
         verbs.choices["cancel"].add_argument("--reason")
-        for verb in ("pause", "resume"):
-            verbs.add_parser(verb, help=f"{verb} a queue").add_argument("queue")
+        for name in ("pause", "resume"):
+            verbs.add_parser(name, help=f"{name} a queue").add_argument("queue")
         verbs.add_parser("queues", help="list queues with their numbers")
         verbs.add_parser("stats", help="jobs by state, over all queues")
         verbs.add_parser("reconcile", help="prove the counts by the jobs, set right what differs")
+        for verb in _contributed():
+            verb.declare(verbs.add_parser(verb.name, help=verb.help))
         for choice in verbs.choices.values():
             choice.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Run the verb; what the server refuses ends the command with its message."""
-        act: Callable[[dict[str, Any]], None] = getattr(self, f"_{options['verb']}")
+        found = {verb.name: verb for verb in _contributed()}.get(options["verb"])
+        act: Callable[[dict[str, Any]], None] = (
+            getattr(self, f"_{options['verb']}") if found is None else partial(self._run, found)
+        )
         try:
             act(options)
         except OJSError as problem:
             raise CommandError(f"{problem.code}: {problem.message}") from None
+
+    def _run(self, verb: Verb, options: dict[str, Any]) -> None:
+        text, code = verb.run(options)
+        self.stdout.write(text)
+        if code:
+            sys.exit(code)
 
     def _enqueue(self, options: dict[str, Any]) -> None:
         body: dict[str, Any] = {
@@ -150,6 +165,10 @@ class Command(BaseCommand):
         self.stdout.write(_row("queue", "status", columns))
         for queue in shown:
             self.stdout.write(_row(queue["name"], queue["status"], [queue[c] for c in columns]))
+
+
+def _contributed() -> list[Verb]:
+    return [verb for hook in having("verbs") for verb in hook()]
 
 
 def _row(name: str, status: str, cells: Iterable[object]) -> str:

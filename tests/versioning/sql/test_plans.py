@@ -59,8 +59,12 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "declarations": (lambda: queries.declarations("held", 30_000), 2_500),
     "waiting": (lambda: queries.waiting([1000, 1001], most=1_000, lanes=100), 2_500),
     "active": (lambda: queries.active([1000, 1001]), 25_000),  # what runs, once
+    "left": (lambda: queries.left([1000, 1001], most=1_000, looked=100), 25_000),
+    "unversioned": (lambda: queries.unversioned("volume.type", looked=100), 1_000),
+    "dead": (lambda: queries.dead("volume.type", looked=100), 1_000),
+    "sent": (lambda: queries.sent("volume.type", looked=100), 1_000),
 }
-SCANS = {"declarations": {"ojs_worker"}, "active": {"ojs_lease"}}
+SCANS = {"declarations": {"ojs_worker"}, "active": {"ojs_lease"}, "left": {"ojs_lease"}}
 OURS = {"ojs_version_route", "ojs_version_held", "ojs_version_outcome"}
 
 

@@ -1,0 +1,233 @@
+"""Whether handlers of some versions may go: the last step of expand and contract.
+
+Plain arithmetic over what was counted. "Yes" is said only of what was counted to the end; what was
+not is "unknown", never "yes". Spec: job-versioning 9.1.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from jobs.domain.times import format_time
+from versioning.domain.version import Range, Version, parse_range
+
+MAJOR: Final = re.compile(r"(0|[1-9][0-9]{0,8})\.x", re.ASCII)
+
+
+class Safe(StrEnum):
+    """The answer."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+class Why(StrEnum):
+    """What an answer follows from; `FORCES` says which answer each allows."""
+
+    JOBS_LEFT = "jobs_left"
+    STILL_SENT = "still_sent"
+    STILL_ROUTED = "still_routed"
+    UNVERSIONED_LEFT = "unversioned_left"
+    NOT_EXPANDED = "not_expanded"
+    NEVER_SEEN = "never_seen"
+    NOT_COUNTED = "not_counted"
+    SENDS_UNKNOWN = "sends_unknown"
+    UNVERSIONED_NOT_COUNTED = "unversioned_not_counted"
+    DEAD_LETTERS = "dead_letters"
+    NO_SUCH_VERSION = "no_such_version"
+    UNHEARD = "unheard"
+
+
+FORCES: Final = {
+    Why.JOBS_LEFT: Safe.NO,
+    Why.STILL_SENT: Safe.NO,
+    Why.STILL_ROUTED: Safe.NO,
+    Why.UNVERSIONED_LEFT: Safe.NO,
+    Why.NOT_EXPANDED: Safe.NO,
+    Why.NEVER_SEEN: Safe.UNKNOWN,
+    Why.NOT_COUNTED: Safe.UNKNOWN,
+    Why.SENDS_UNKNOWN: Safe.UNKNOWN,
+    Why.UNVERSIONED_NOT_COUNTED: Safe.UNKNOWN,
+    Why.DEAD_LETTERS: Safe.YES,
+    Why.NO_SUCH_VERSION: Safe.YES,
+    Why.UNHEARD: Safe.YES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Live jobs by state; those of a state in `at_least` were not counted to the end."""
+
+    available: int = 0
+    active: int = 0
+    scheduled: int = 0
+    retryable: int = 0
+    pending: int = 0
+    at_least: frozenset[str] = frozenset()
+
+    @property
+    def live(self) -> int:
+        """All of them."""
+        return self.available + self.active + self.scheduled + self.retryable + self.pending
+
+    def plus(self, other: "Jobs") -> "Jobs":
+        """Add those of another route."""
+        return Jobs(
+            self.available + other.available,
+            self.active + other.active,
+            self.scheduled + other.scheduled,
+            self.retryable + other.retryable,
+            self.pending + other.pending,
+            self.at_least | other.at_least,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What there is of one version of a type; None: of its jobs without one.
+
+    Jobs that routing rules send to a version are among its own, and among those that they came as.
+    """
+
+    version: Version | None
+    jobs: Jobs = field(default_factory=Jobs)
+    dead_letters: int = 0
+    workers: int = 0  # that run and accept it
+    unheard: int = 0  # that accept it and only fetch: they may be gone
+    last_sent_at: datetime | None = None  # null: not since the look reaches back
+    is_routed: bool = False  # routing rules send jobs to it
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The moment of a look, and how far back it knows what was sent; null: to the start."""
+
+    now: datetime
+    since: datetime | None
+    quiet: timedelta  # for so long no job of a version must have been sent
+
+    @property
+    def reaches(self) -> bool:
+        """The look covers the quiet time."""
+        return self.since is None or self.since <= self.now - self.quiet
+
+    def is_recent(self, at: datetime | None) -> bool:
+        """Tell whether it happened within the quiet time."""
+        return at is not None and at > self.now - self.quiet
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One fact behind an answer."""
+
+    why: Why
+    message: str
+
+    @property
+    def forces(self) -> Safe:
+        """The best answer that there can be with it."""
+        return FORCES[self.why]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Whether handlers of `removed` may go, and why; reasons that allow it are cautions."""
+
+    removed: str
+    safe: Safe
+    reasons: tuple[Reason, ...]
+
+
+def parse_removal(text: str) -> Range:
+    """Read `1.x` or a range as workers declare it. Raises ValueError, which says what is wrong."""
+    if match := MAJOR.fullmatch(text):
+        major = int(match[1])
+        return Range(Version(major), Version(major + 1))
+    return parse_range(text)
+
+
+def decide(removed: str, uses: Sequence[Use], bare: Use, looked: Looked) -> Removal:
+    """Tell whether handlers of versions may go; `uses`: all versions of the type, `bare`: none.
+
+    Jobs without a version go to any worker, those that are left without old handlers included:
+    what arguments they have nobody knows, so they stand against it. Raises ValueError.
+    """
+    gone = parse_removal(removed)
+    going = [use for use in uses if use.version is not None and use.version in gone]
+    staying = [use for use in uses if use.version is not None and use.version not in gone]
+    reasons = [
+        *(reason for use in going for reason in _of_going(use, looked)),
+        *(reason for use in staying for reason in _of_staying(use, looked)),
+        *_of_bare(bare),
+        *_of_none(removed, uses, going),
+    ]
+    if going and not looked.reaches and not any(looked.is_recent(u.last_sent_at) for u in going):
+        message = f"what was sent is known since {_time(looked.since)} only"
+        reasons.append(Reason(Why.SENDS_UNKNOWN, message))
+    order = (Safe.NO, Safe.UNKNOWN, Safe.YES)
+    reasons.sort(key=lambda reason: order.index(reason.forces))
+    return Removal(removed, reasons[0].forces if reasons else Safe.YES, tuple(reasons))
+
+
+def _of_going(use: Use, looked: Looked) -> list[Reason]:
+    found = []
+    if use.jobs.live:
+        found.append(Reason(Why.JOBS_LEFT, f"{_counted(use.jobs)} of {use.version} are left"))
+    elif use.jobs.at_least:
+        states = ", ".join(sorted(use.jobs.at_least))
+        message = f"not all {states} jobs were looked at: some may be of {use.version}"
+        found.append(Reason(Why.NOT_COUNTED, message))
+    if looked.is_recent(use.last_sent_at):
+        message = f"producers sent {use.version} at {_time(use.last_sent_at)}"
+        found.append(Reason(Why.STILL_SENT, message))
+    if use.is_routed:
+        found.append(Reason(Why.STILL_ROUTED, f"routing rules send jobs to {use.version}"))
+    if use.dead_letters:
+        message = (
+            f"{use.dead_letters} jobs of {use.version} in the dead letter would wait if retried"
+        )
+        found.append(Reason(Why.DEAD_LETTERS, message))
+    return found
+
+
+def _of_staying(use: Use, looked: Looked) -> list[Reason]:
+    is_used = use.jobs.live or use.is_routed or looked.is_recent(use.last_sent_at)
+    if use.workers or not is_used:
+        return []
+    if use.unheard:
+        message = f"only workers that do not heartbeat accept {use.version}, which stays"
+        return [Reason(Why.UNHEARD, message)]
+    return [Reason(Why.NOT_EXPANDED, f"no worker that runs accepts {use.version}, which stays")]
+
+
+def _of_bare(bare: Use) -> list[Reason]:
+    if bare.jobs.live:
+        message = f"{_counted(bare.jobs)} have no version and go to any worker"
+        return [Reason(Why.UNVERSIONED_LEFT, message)]
+    if bare.jobs.at_least:
+        states = ", ".join(sorted(bare.jobs.at_least))
+        message = f"not all {states} jobs were looked at: some may have no version"
+        return [Reason(Why.UNVERSIONED_NOT_COUNTED, message)]
+    return []
+
+
+def _of_none(removed: str, uses: Sequence[Use], going: Sequence[Use]) -> list[Reason]:
+    if not uses:
+        return [Reason(Why.NEVER_SEEN, "no job of this type ever came with a version")]
+    if not going:
+        return [Reason(Why.NO_SUCH_VERSION, f"no job ever came with a version in {removed}")]
+    return []
+
+
+def _counted(jobs: Jobs) -> str:
+    names = ("available", "active", "scheduled", "retryable", "pending")
+    parts = [f"{number} {name}" for name in names if (number := getattr(jobs, name))]
+    return f"{'at least ' if jobs.at_least else ''}{' and '.join(parts)} jobs"
+
+
+def _time(at: datetime | None) -> str:
+    return format_time(at.replace(microsecond=0)) if at else "-"

@@ -1,0 +1,222 @@
+"""The expand-and-contract assistant: may handlers of old versions go? Spec: job-versioning 9.1.
+
+Everything is looked at from outside, within bounds: neither producers nor claims do more for it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import reduce
+
+import orjson
+
+from jobs.conf import conf as core
+from jobs.domain.retention import parse_age
+from jobs.domain.states import State, state_of
+from jobs.domain.version import Version, parse_version
+from jobs.services.clock import now as now_of_store
+from versioning import queries
+from versioning.domain.canary import Key, Rules
+from versioning.domain.declaration import ALL, handles
+from versioning.domain.removal import Jobs, Looked, Removal, Use, decide, parse_removal
+from versioning.queries import Declared, Left
+from versioning.services.acceptance import accepts_version, of_workers
+from versioning.services.held import MOST
+from versioning.services.routes import latest
+
+LOOKED = 10_000  # jobs of each state, dead letters and lanes that are looked at
+EVENTS = 20_000  # so many of the newest are looked at for what was sent
+QUIET = timedelta(minutes=5)  # without a job of a version before its handlers may go
+LATER = (State.SCHEDULED, State.RETRYABLE, State.PENDING)
+GONE = 2  # jobs that are not stored any more
+BARE = None  # the version of jobs without one
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is looked at; the answer is `unknown` where that is too little."""
+
+    looked: int = LOOKED
+    events: int = EVENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Accepts:
+    """Workers that run and accept the same versions of a type; `unheard` only fetch.
+
+    `versions` are the ranges that they declared; None: they did not name the type.
+    """
+
+    versions: tuple[str, ...] | None
+    accepted: tuple[Version, ...]  # of those that the type came with
+    workers: int
+    unheard: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What producers send of a type, what workers accept, what is left, and what may go."""
+
+    type: str
+    uses: tuple[Use, ...]  # every version that it came with or was sent to, ascending
+    unversioned: Use
+    accepts: tuple[Accepts, ...]
+    looked: Looked
+    dead_at_least: bool  # not the whole dead letter was looked at
+    removals: tuple[Removal, ...]
+
+
+def assess(
+    job_type: str,
+    removed: Sequence[str] | None = None,
+    *,
+    quiet: timedelta = QUIET,
+    bounds: Bounds | None = None,
+) -> Assessment:
+    """Assess the removal of versions: `1.x` or ranges; None: of each major the type came with.
+
+    Statements: five, and those that read rules anew. Raises ValueError where `removed` is neither.
+    """
+    bounds = bounds or Bounds()
+    for text in removed or ():
+        parse_removal(text)
+    known = latest()
+    rules = known.rules.get(job_type)
+    routes = {
+        route: _versions_of(key, rules)
+        for route, key in known.by_id.items()
+        if key.type == job_type
+    }
+    routed = {share.version for share in rules.live} if rules else set()
+    versions = sorted(routed.union(*routes.values()))
+    workers = of_workers()
+    # what was sent comes last: a job that came after one look is in the next
+    left, without = _left(routes, bounds), _unversioned(job_type, bounds)
+    dead, dead_at_least = _dead(job_type, bounds)
+    sent, looked = _sent(job_type, bounds, quiet)
+
+    uses = tuple(
+        Use(
+            version,
+            _summed(left[route] for route, its in routes.items() if version in its),
+            dead[version],
+            *_numbers(workers, job_type, version),
+            sent.get(version),
+            version in routed,
+        )
+        for version in versions
+    )
+    everybody = sum(one.workers for one in workers), sum(one.unheard for one in workers)
+    bare = Use(BARE, without, dead[BARE], *everybody, sent.get(BARE))
+    if removed is None:
+        removed = [f"{major}.x" for major in sorted({v.major for v in versions})]
+    return Assessment(
+        job_type,
+        uses,
+        bare,
+        tuple(_accepts(one, job_type, versions) for one in workers),
+        looked,
+        dead_at_least,
+        tuple(decide(text, uses, bare, looked) for text in removed),
+    )
+
+
+def _versions_of(key: Key, rules: Rules | None) -> set[Version]:
+    """Return the versions that jobs of a route need: their own, and the one rules send them to."""
+    target = None if rules is None else rules.resolved(key.version, key.target)
+    return {version for version in (key.version, target) if version is not None}
+
+
+def _numbers(workers: Iterable[Declared], job_type: str, version: Version) -> tuple[int, int]:
+    """Count the workers that accept a version and are heard of, and those that only fetch."""
+    fit = [one for one in workers if accepts_version(one.declaration, job_type, version)]
+    return sum(one.workers for one in fit), sum(one.unheard for one in fit)
+
+
+def _summed(jobs: Iterable[Jobs]) -> Jobs:
+    return reduce(Jobs.plus, jobs, Jobs())
+
+
+def _left(routes: Iterable[int], bounds: Bounds) -> dict[int, Jobs]:
+    """Count by route. A state whose look ended at its bound is `at_least` for every version."""
+    found = queries.left(sorted(routes), most=MOST, looked=bounds.looked) if routes else []
+    cut = _cut(found, bounds.looked)
+    return {
+        route: _jobs([one for one in found if one.route == route], cut, bounds.looked)
+        for route in routes
+    }
+
+
+def _unversioned(job_type: str, bounds: Bounds) -> Jobs:
+    found = queries.unversioned(job_type, looked=bounds.looked)
+    cut = {state_of(one.state).value for one in found if one.looked >= bounds.looked}
+    numbers = {state_of(one.state).value: one.jobs for one in found}
+    return Jobs(**numbers, at_least=frozenset(cut))
+
+
+def _cut(found: Iterable[Left], looked: int) -> set[str]:
+    seen: Counter[str] = Counter()
+    for one in found:
+        if state_of(one.state) in LATER:
+            seen[state_of(one.state).value] += one.looked
+    return {state for state, number in seen.items() if number >= looked}
+
+
+def _jobs(rows: Iterable[Left], cut: set[str], looked: int) -> Jobs:
+    numbers = {state_of(one.state): one for one in rows}
+    at_least = set(cut)
+    available = numbers.get(State.AVAILABLE)
+    if available and (available.looked >= looked or available.jobs >= MOST):
+        at_least.add(State.AVAILABLE.value)
+        if available.looked >= looked:  # jobs that run may be of lanes that were not looked at
+            at_least |= {state.value for state in (State.ACTIVE, *LATER)}
+    counted = {state.value: one.jobs for state, one in numbers.items()}
+    return Jobs(**counted, at_least=frozenset(at_least))
+
+
+def _dead(job_type: str, bounds: Bounds) -> tuple[Counter[Version | None], bool]:
+    found = queries.dead(job_type, looked=bounds.looked)
+    counts: Counter[Version | None] = Counter()
+    for one in found:
+        if one.is_found:
+            counts[_version(one.version)] += one.jobs
+    return counts, sum(one.jobs for one in found) >= bounds.looked
+
+
+def _sent(
+    job_type: str, bounds: Bounds, quiet: timedelta
+) -> tuple[dict[Version | None, datetime], Looked]:
+    """Find when each version was last sent, and how far back that is known.
+
+    The record forgets what is old, or older than a number of events: what is behind its end is
+    older than its first event in the one case, and than its age in the other. Of jobs that are gone
+    it does not know the version, so nothing is known of what was sent before.
+    """
+    found = queries.sent(job_type, looked=bounds.events)
+    last: dict[Version | None, datetime] = {}
+    for one in found:
+        if one.last_at is not None:
+            version = _version(one.version)
+            last[version] = max(one.last_at, last.get(version, one.last_at))
+    now = found[0].now if found else now_of_store()
+    age, kept = parse_age(core().retention_events), core().retention_event_rows
+    ends = [one.newest for one in found if one.kind == GONE]
+    if age is not None:
+        ends.append(now - timedelta(milliseconds=age))
+    if sum(one.events for one in found) >= min(bounds.events, kept or bounds.events):
+        ends.append(min(one.oldest for one in found))
+    return last, Looked(now, max(ends, default=None), quiet)
+
+
+def _version(raw: str | None) -> Version | None:
+    return None if raw is None else parse_version(orjson.loads(raw))
+
+
+def _accepts(one: Declared, job_type: str, versions: Iterable[Version]) -> Accepts:
+    declared: tuple[str, ...] | None = None
+    if handles(one.declaration) is not ALL:
+        entries = orjson.loads(one.declaration.text)["handlers"]
+        declared = tuple(e["versions"] for e in entries if e["type"] == job_type) or None
+    accepted = tuple(v for v in versions if accepts_version(one.declaration, job_type, v))
+    return Accepts(declared, accepted, one.workers, one.unheard)
