@@ -228,7 +228,7 @@ def test_3_4_fetch_is_decoded() -> None:
             "visibility_timeout_ms": 1000, "unknown": 1,
         },
         tenant="t",
-    ) == FetchRequest(("b", "a"), 7, "w1", 1000, "t", "p")  # fmt: skip
+    ) == FetchRequest(("b", "a"), 7, "w1", 1000, "t", "t", "p")  # fmt: skip
     assert codec.decode_fetch({"queues": ["a"], "count": 101}).count == 100
 
 
