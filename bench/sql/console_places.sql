@@ -1,5 +1,11 @@
 -- console_places: what jobs belong to. Lane n is of queue n modulo the queues and of tenant n divided by
 -- them; the first ten queues have versions.
+-- The large tables are not logged: they are only read afterwards.
+ALTER TABLE ojs_job SET UNLOGGED;
+ALTER TABLE ojs_finished SET UNLOGGED;
+ALTER TABLE ojs_event SET UNLOGGED;
+ALTER TABLE ojs_ready SET UNLOGGED;
+ALTER TABLE ojs_later SET UNLOGGED;
 INSERT INTO ojs_queue (name) SELECT 'queue-' || n FROM generate_series(0, {queues} - 1) AS n
 ON CONFLICT DO NOTHING;
 INSERT INTO ojs_tenant (id, name, state, quota_mode, source, max_concurrency, fairness_weight)
