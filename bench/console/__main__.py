@@ -39,7 +39,9 @@ def main() -> int:
         Store(database, options.jobs, options.connections).build()
         took, size = perf_counter() - began, database.number(SIZE)
         print(f"{options.jobs:,} jobs, {size:,} MiB, loaded in {took:.0f} s\n", flush=True)
-        return _ask(database, options.times)
+        from bench.console.ask import ask  # noqa: PLC0415 - models need Django to be set up
+
+        return ask(database, options.times)
 
 
 SIZE = f"SELECT pg_database_size('{NAME}') / 1048576"
@@ -75,23 +77,6 @@ def _set_up(database: Database) -> None:
     }
     django.setup()
     call_command("migrate", verbosity=0)
-
-
-def _ask(database: Database, times: int) -> int:
-    # known to Django's models, so only after its setup
-    from bench.console import report
-    from bench.console.measure import measure
-    from bench.console.pages import asks
-    from bench.console.simulation import simulate
-
-    simulate()
-    print(report.HEAD, flush=True)
-    found = []
-    for one in measure(asks(database), times):
-        print(report.line(one), flush=True)
-        found.append(one)
-    print("", *report.conclusion(found), sep="\n")
-    return 0 if all(one.is_within for one in found) else 1
 
 
 if __name__ == "__main__":

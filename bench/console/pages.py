@@ -6,12 +6,13 @@ benchmark fail.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from django.urls import URLPattern, reverse
 from django.views import View
 
 from bench.database import Database
+from console import search
 from console.filters import JobFilter
 from console.urls import app_name, urlpatterns
 from jobs.domain.states import State
@@ -77,7 +78,11 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }  # fmt: skip
 NOT_ALONE = {"operation_new"}  # no page without a filter
-# the same for what `JobFilter` reads; `after` follows from what a page says comes next
+FINGERPRINT = """
+SELECT ojs_fingerprint(type, error) FROM ojs_job
+ WHERE id = (SELECT id FROM ojs_finished WHERE kind = 9 LIMIT 1)
+"""
+# the same for what `JobFilter` reads; what `after` goes on from is what a page says comes next
 OF_JOBS: Mapping[str, tuple[str, ...]] = {
     "state": tuple(State),
     "queue": ("queue-1", NOTHING),
@@ -130,7 +135,7 @@ def asks(database: Database) -> Iterator[Ask]:
             path = reverse(f"{app_name}:{name}")
             if name not in NOT_ALONE:
                 yield Ask(name, "", path)
-            yield from (Ask(name, note, f"{path}?{note}") for note in _filters(name))
+            yield from (Ask(name, note, f"{path}?{note}") for note in _filters(database, name))
         elif name not in PLACES:
             raise UnknownPageError(f"bench/console/pages.py has nothing for the page {name!r}")
         else:
@@ -147,16 +152,27 @@ def _filled(database: Database, page: URLPattern) -> Iterator[Ask]:
         yield Ask(name, note, reverse(f"{app_name}:{name}", kwargs={place: found}))
 
 
-def _filters(name: str) -> Iterator[str]:
+def _filters(database: Database, name: str) -> Iterator[str]:
     if name not in LISTS_OF_JOBS:
         for field, values in FIELDS.get(name, {}).items():
-            yield from (urlencode({field: value}) for value in values)
+            yield from (f"{field}={value}" for value in values)
         return
-    known = {one.name for one in fields(JobFilter)}
-    if unknown := known - set(OF_JOBS):
+    known = [one.name for one in fields(JobFilter)]
+    if unknown := set(known) - set(OF_JOBS):
         raise UnknownPageError(f"bench/console/pages.py has no value for the filters {unknown}")
-    for field in known & set(OF_JOBS):
+    for field in known:
         yield from (urlencode({field: value}) for value in OF_JOBS[field])
+    yield urlencode({"fingerprint": database.text(FINGERPRINT)})
+    yield from _second_pages(name)
     for state in State if name == "jobs" else ():  # by an index of the state, then one by one
         for more in ({"queue": "queue-1"}, {"type": NOTHING}, {"tenant": "tenant-1"}):
-            yield urlencode({"state": state, **more}, quote_via=quote)
+            yield urlencode({"state": state, **more})
+
+
+def _second_pages(name: str) -> Iterator[str]:
+    wanted = [JobFilter(dead="1")]
+    if name == "jobs":
+        wanted = [JobFilter(), *(JobFilter(state=state) for state in State)]
+    for one in wanted:
+        if following := search.page(one).next:
+            yield one.link(following)

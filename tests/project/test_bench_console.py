@@ -1,5 +1,6 @@
 """The benchmark of the console's pages knows all of them, and asks them of a small store."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,30 +8,32 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.urls import URLPattern, path
 from django.views.generic import TemplateView
+from django_q.models import OrmQ, Schedule, Task
 
 from bench.console import pages
-from bench.console.measure import OPERATOR, Found, measure
+from bench.console.measure import Found, measure
 from bench.console.report import conclusion, line
-from bench.console.simulation import simulate
 from bench.console.store import Store
+from bench.console.tasks import finish
 from bench.database import Database
 from console.filters import JobFilter
-from django_q.models import Task
 from jobs.models import Depth, Event, Job
 
 JOBS = 2000
 
 
 @pytest.fixture
-def database(store: None) -> Database:
-    """Return the test database as the benchmark reaches it."""
+def database(store: None) -> Iterator[Database]:
+    """Return the test database as the benchmark reaches it; forgets what is not of the store."""
     facts = connection.settings_dict
-    return Database(facts["NAME"], Path(facts["HOST"]))
+    yield Database(facts["NAME"], Path(facts["HOST"]))
+    for model in (User, Task, OrmQ, Schedule):
+        model.objects.all().delete()
 
 
 def test_pages_are_all_asked_of_a_store_that_was_loaded(database: Database) -> None:
     Store(database, JOBS).build()
-    simulate()
+    finish()
 
     found = list(measure(pages.asks(database), times=1))
 
@@ -40,8 +43,6 @@ def test_pages_are_all_asked_of_a_store_that_was_loaded(database: Database) -> N
     assert {one.ask.page for one in found} == {str(page.name) for page in pages.pages()}
     assert all(one.statements for one in found if one.ask.page != "login")
     assert [one.ask.path for one in found if one.statements > 15] == []
-    User.objects.filter(username=OPERATOR).delete()
-    Task.objects.all().delete()
 
 
 def test_a_page_that_is_not_known_is_told(
