@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.console.measure import MOST_MS, MOST_STATEMENTS, Found
 
-HEAD = f"{'page':18} {'':44} {'statements':>10} {'first ms':>9} {'median ms':>9} {'most ms':>9}"
+HEAD = f"{'page':18} {'':44} {'statements':>10} {'first ms':>9} {'median ms':>9} {'least ms':>9}"
 SHOWN = 600  # characters of a statement
 
 
@@ -13,7 +13,7 @@ def line(found: Found) -> str:
     mark = "" if found.is_within else "  ABOVE"
     return (
         f"{found.ask.page:18} {found.ask.note[:44]:44} {found.statements:10} {found.first_ms:9.0f}"
-        f" {found.ms:9.0f} {found.most_ms:9.0f}{mark}"
+        f" {found.ms:9.0f} {found.least_ms:9.0f}{mark}"
     )
 
 
