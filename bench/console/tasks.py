@@ -1,4 +1,4 @@
-"""A simulation and an export that ended, as the task cluster leaves them."""
+"""What is made by the services: regions, and a simulation and an export that ended."""
 
 from uuid import uuid4
 
@@ -8,14 +8,27 @@ from django_q.models import Task
 from console import operations, simulations
 from console.filters import JobFilter
 from console.views.simulate import EXAMPLE_SCENARIO
+from federation.models import Region, RegionHealth
 from jobs.domain.caller import SYSTEM
 from scheduling.services.scenarios import Wish
 
+REGIONS = 20
+
 
 def finish() -> None:
-    """Run the example of the page of simulations, and export some jobs."""
+    """Name regions, run the example of the page of simulations, and export some jobs."""
+    _regions()
     _simulate()
     _export()
+
+
+def _regions() -> None:
+    Region.objects.bulk_create(
+        Region(id=f"region-{n}", url=f"https://ojs-{n}.example.org") for n in range(REGIONS)
+    )
+    RegionHealth.objects.bulk_create(
+        RegionHealth(region_id=f"region-{n}", ewma_ms=20 + n) for n in range(REGIONS)
+    )
 
 
 def _simulate() -> None:
