@@ -62,7 +62,7 @@ def _took_ms(client: Client, ask: Ask) -> float:
     began = perf_counter()
     response = client.get(ask.path)
     if response.streaming:
-        list(response.streaming_content)
+        response.getvalue()
     took = 1000 * (perf_counter() - began)
     if response.status_code not in {200, 302}:
         raise PageError(f"{ask.path} answered {response.status_code}")

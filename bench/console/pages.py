@@ -120,10 +120,12 @@ class Ask:
 def pages() -> list[URLPattern]:
     """Return what can be read of the URL table."""
     named = [one for one in urlpatterns if isinstance(one, URLPattern) and one.name]
-    return [one for one in named if _is_read(one.callback.view_class)]
+    return [one for one in named if _is_read(getattr(one.callback, "view_class", None))]
 
 
-def _is_read(view: type[View]) -> bool:
+def _is_read(view: type[View] | None) -> bool:
+    if view is None:
+        raise UnknownPageError("a page that is no class")
     return hasattr(view, "get") and "get" in view.http_method_names
 
 
