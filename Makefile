@@ -9,7 +9,7 @@ ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types bench fairness lock clean
+.PHONY: setup run demo-federation test lint types bench bench-console fairness lock clean
 
 setup: $(VENV)/.installed
 
@@ -43,6 +43,10 @@ types: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
+
+# what each page of the console takes with ten million jobs
+bench-console: $(VENV)/.dev
+	$(BIN)/python -m bench.console $(ARGS)
 
 # what fair scheduling promises, against a real server
 fairness: $(VENV)/.dev

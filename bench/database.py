@@ -39,6 +39,12 @@ class Database:
             row = connection.execute(text.encode()).fetchone()
         return int(row[0]) if row and row[0] is not None else 0
 
+    def text(self, text: str) -> str | None:
+        """Return the one value that a statement selects, as text; None where there is none."""
+        with self.connect() as connection:
+            row = connection.execute(text.encode()).fetchone()
+        return None if row is None or row[0] is None else str(row[0])
+
 
 def _execute(connection: "psycopg.Connection[Row]", text: str) -> None:
     for _ in range(TRIES - 1):

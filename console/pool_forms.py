@@ -186,10 +186,10 @@ def _number(text: str) -> int | float | str | None:
     return text
 
 
-def configured() -> dict[str, str]:
+def configured(defaults: configuration.Defaults) -> dict[str, str]:
     """Return the configuration as its form shows it; an empty strategy: as the settings say."""
     row = Configuration.objects.first()
-    shown = encode_defaults(configuration.defaults())
+    shown = encode_defaults(defaults)
     has_strategy = row is not None and row.default_strategy is not None
     has_tenants = row is not None and row.tenants is not None
     return {

@@ -13,7 +13,6 @@ from jobs.services.queues import QueueStats, named_stats
 from jobs.services.turns import Outlook, outlook
 from scheduling.domain.pool import MAX_QUEUES, Pool, Scope, TenantWeights
 from scheduling.domain.pool_gates import share
-from scheduling.services import pool_cache
 from scheduling.services.explain import whole_of
 from scheduling.services.pools import PoolState
 
@@ -135,14 +134,13 @@ def detail(line: PoolLine) -> Detail:
     view = outlook((), [plan], slots=SLOTS) if plan and plan.queues else None
     ahead = view.turns[0] if view else Ahead((), (), (), (), (), 0)
     stats = {one.name: one for one in found}
-    scope = pool_cache.latest().scope_of(pool)
     return Detail(
         list(_queues(pool, stats, started, ahead)),
         [(ahead.queues[n], len(list(run))) for n, run in groupby(ahead.order)][:SHOWN],
         sum(started.values()),
         _nameless(view) if pool.name == "default" else 0,
-        scope,
-        [] if scope is None else queries.shares(scope, MINUTES, TENANTS),
+        line.state.scope,
+        [] if line.state.scope is None else queries.shares(line.state.scope, MINUTES, TENANTS),
     )
 
 

@@ -51,7 +51,7 @@ class Pools(Page):
                 "default_tenants": defaults.tenants,
                 "default_over": over(defaults.tenants),
                 "strategies": _strategies(),
-                "fields": pool_forms.configured(),
+                "fields": pool_forms.configured(defaults),
                 **kwargs,
             }
         )

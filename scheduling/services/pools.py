@@ -30,6 +30,7 @@ class PoolState:
     active_workers: int
     active_jobs: int
     is_static: bool
+    scope: str | None  # over what tenants share in its queues, if not over each queue
 
 
 def page(*, limit: int, offset: int) -> tuple[list[PoolState], int]:
@@ -61,7 +62,11 @@ def _states(found: Sequence[Pool], pools: Pools) -> list[PoolState]:
         workers[DEFAULT] = workers.get(DEFAULT, 0) + alive.filter(pool=None).count()
     return [
         PoolState(
-            pool, workers.get(pool.name, 0), jobs.get(pool.name, 0), pool.name in pools.static
+            pool,
+            workers.get(pool.name, 0),
+            jobs.get(pool.name, 0),
+            pool.name in pools.static,
+            pools.scope_of(pool),
         )
         for pool in found
     ]

@@ -18,10 +18,13 @@ WITH held AS MATERIALIZED (
 ), worked AS MATERIALIZED (
     SELECT l.tenant, count(DISTINCT l.worker_id) AS workers FROM ojs_lease AS l
      WHERE l.tenant = ANY (%(tenants)s::text[]) GROUP BY 1
+), spread AS (  -- once for each tenant, not for each of its states
+    SELECT tenant, count(DISTINCT queue) AS queues,
+           count(DISTINCT queue) FILTER (WHERE state <= 5) AS unended
+      FROM held GROUP BY tenant
 )
-SELECT h.tenant, h.state::int, sum(h.jobs)::bigint,
-       (SELECT count(DISTINCT q.queue) FROM held AS q WHERE q.tenant = h.tenant)::int,
-       coalesce((SELECT w.workers FROM worked AS w WHERE w.tenant = h.tenant), 0)::int,
-       (SELECT count(DISTINCT q.queue) FROM held AS q
-         WHERE q.tenant = h.tenant AND q.state <= 5)::int
-  FROM held AS h GROUP BY h.tenant, h.state
+SELECT h.tenant, h.state::int, h.jobs::bigint, s.queues::int, coalesce(w.workers, 0)::int,
+       s.unended::int
+  FROM (SELECT tenant, state, sum(jobs) AS jobs FROM held GROUP BY 1, 2) AS h
+  JOIN spread AS s ON s.tenant = h.tenant
+  LEFT JOIN worked AS w ON w.tenant = h.tenant

@@ -1,0 +1,1 @@
+"""How long the console's pages take with many jobs."""

@@ -1,0 +1,19 @@
+"""Ask every page and print what each took."""
+
+from bench.console import report
+from bench.console.measure import measure
+from bench.console.pages import asks
+from bench.console.tasks import finish
+from bench.database import Database
+
+
+def ask(database: Database, times: int) -> int:
+    """Return the exit status: 1 where a page took more than it may."""
+    finish()
+    print(report.HEAD, flush=True)
+    found = []
+    for one in measure(asks(database), times):
+        print(report.line(one), flush=True)
+        found.append(one)
+    print("", *report.conclusion(found), sep="\n")
+    return 0 if all(one.is_within for one in found) else 1

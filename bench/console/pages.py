@@ -1,0 +1,180 @@
+"""What is asked: every page of the console's URL table, filled in with what the store has.
+
+Pages are found in the table itself, so that a new one is either filled in here or makes the
+benchmark fail.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from urllib.parse import urlencode
+
+from django.urls import URLPattern, reverse
+from django.views import View
+
+from bench.database import Database
+from console import search
+from console.filters import JobFilter
+from console.urls import app_name, urlpatterns
+from jobs.domain.states import State
+
+NOTHING = "nothing-is-called-so"  # a filter that matches nothing has to look furthest
+# what stands in the places of a page's path: statements that each find one
+PLACES: Mapping[str, Mapping[str, str]] = {
+    "job": {
+        "available": "SELECT max(id::text) FROM ojs_ready",
+        "active": "SELECT max(id::text) FROM ojs_lease",
+        "scheduled": "SELECT max(id::text) FROM ojs_later WHERE kind = 1",
+        "completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6",
+        "dead": "SELECT max(id::text) FROM ojs_finished WHERE kind = 9",
+        "old": "SELECT min(id::text) FROM ojs_finished WHERE kind = 6",
+    },
+    "job_retry": {"dead": "SELECT max(id::text) FROM ojs_finished WHERE kind = 9"},
+    "job_clone": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
+    "queue": {"": "SELECT 'queue-1'"},
+    "worker": {"": "SELECT worker_id FROM ojs_lease WHERE worker_id IS NOT NULL LIMIT 1"},
+    "cron": {"": "SELECT max(id) FROM ojs_cron_entry"},
+    "cron_edit": {"": "SELECT max(id) FROM ojs_cron_entry"},
+    "pool": {"": "SELECT 'pool-0'"},
+    "pool_edit": {"": "SELECT 'pool-0'"},
+    "tenant": {"": "SELECT 'tenant-1'", "idle": "SELECT max(id) FROM ojs_tenant"},
+    "tenant_edit": {"": "SELECT 'tenant-1'"},
+    "versions_of_type": {"": "SELECT 'type-0'", "without": "SELECT type FROM ojs_total LIMIT 1"},
+    "schema": {"": "SELECT 'type-0'"},
+    "delivery": {"": "SELECT max(id) FROM ojs_webhook_delivery"},
+    "workflow": {
+        "running": "SELECT max(id::text) FROM ojs_workflow WHERE state = 1",
+        "completed": "SELECT max(id::text) FROM ojs_workflow WHERE state = 2",
+    },
+    "simulated": {"": "SELECT split_part(max(\"group\"), ':', 2) FROM django_q_task"},
+    "operation": {"": "SELECT max(id) FROM ojs_console_operation"},
+    "operation_file": {"": "SELECT max(id) FROM ojs_console_operation"},
+}
+# filters of a page: by field, what is typed into it, alone
+FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "queues": {"name": ("queue-1", NOTHING)},
+    "events": {
+        "type": ("job.failed", "job.completed", "worker.stopped"), "queue": ("queue-1", NOTHING),
+        "tenant": ("tenant-1", NOTHING), "page": ("200",),
+    },
+    "audit": {
+        "action": ("queue.paused", NOTHING), "actor": ("console:user1", NOTHING),
+        "target": ("queue-0", NOTHING), "tenant": ("tenant-1", NOTHING),
+        "outcome": ("denied",), "since": ("2026-01-01T00:00",), "until": ("2026-01-01T00:00",),
+        "before": ("1000",), "page": ("999",),
+    },
+    "limits": {"name": ("upstream-2", NOTHING), "page": ("2",)},
+    "workers": {"ended": ("1",)},
+    "crons": {"name": ("schedule-99", NOTHING), "after": ("schedule-5",)},
+    "pools": {"page": ("2",)},
+    "tenants": {
+        "name": ("tenant-19", NOTHING), "state": ("suspended",), "loud": ("1",), "sort": ("id",),
+    },
+    "versions": {"type": ("type-1", NOTHING), "page": ("2",)},
+    "schemas": {"type": ("type-1", NOTHING), "page": ("2",)},
+    "workflows": {"state": ("running", "failed"), "tenant": ("tenant-1", NOTHING)},
+    "webhooks": {"status": ("dead", "pending"), "subscription": ("subscription-1",)},
+    "operation_new": {
+        "verb": ("cancel", "retry", "delete", "export", "cancel&type=none", "retry&queue=queue-1"),
+    },
+}  # fmt: skip
+NOT_ALONE = {"operation_new"}  # no page without a filter
+FINGERPRINT = """
+SELECT ojs_fingerprint(type, error) FROM ojs_job
+ WHERE id = (SELECT id FROM ojs_finished WHERE kind = 9 LIMIT 1)
+"""
+# the same for what `JobFilter` reads; what `after` goes on from is what a page says comes next
+OF_JOBS: Mapping[str, tuple[str, ...]] = {
+    "state": tuple(State),
+    "queue": ("queue-1", NOTHING),
+    "type": ("type-1", "type-2*", NOTHING),
+    "tenant": ("tenant-1", NOTHING),
+    "version": ("2.0", NOTHING),
+    "priority": ("5", "99"),
+    "by": ("ended",),
+    "since": ("2h", "6d"),
+    "until": ("2h", "6d"),
+    "args": ("customer4711", NOTHING),
+    "meta": ("trace_id", NOTHING),
+    "error": ("upstream", NOTHING),
+    "error_type": ("Error3", NOTHING),
+    "fingerprint": ("0123456789abcdef",),
+    "dead": ("1",),
+    "after": (),
+}
+LISTS_OF_JOBS = ("jobs", "dead_letter")
+
+
+class UnknownPageError(Exception):
+    """A page or a filter that this file does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request: the page's name, what is special about it, and its address."""
+
+    page: str
+    note: str
+    path: str
+
+
+def pages() -> list[URLPattern]:
+    """Return what can be read of the URL table."""
+    named = [one for one in urlpatterns if isinstance(one, URLPattern) and one.name]
+    return [one for one in named if _is_read(getattr(one.callback, "view_class", None))]
+
+
+def _is_read(view: type[View] | None) -> bool:
+    if view is None:
+        raise UnknownPageError("a page that is no class")
+    return hasattr(view, "get") and "get" in view.http_method_names
+
+
+def asks(database: Database) -> Iterator[Ask]:
+    """Ask each page once, and each list once by each of its filters. Raises UnknownPageError."""
+    for page in pages():
+        name = str(page.name)
+        if not page.pattern.converters:
+            path = reverse(f"{app_name}:{name}")
+            if name not in NOT_ALONE:
+                yield Ask(name, "", path)
+            yield from (Ask(name, note, f"{path}?{note}") for note in _filters(database, name))
+        elif name not in PLACES:
+            raise UnknownPageError(f"bench/console/pages.py has nothing for the page {name!r}")
+        else:
+            yield from _filled(database, page)
+
+
+def _filled(database: Database, page: URLPattern) -> Iterator[Ask]:
+    (place,) = page.pattern.converters
+    name = str(page.name)
+    for note, statement in PLACES[name].items():
+        found = database.text(statement)
+        if found is None:
+            raise UnknownPageError(f"the store has nothing for the page {name!r} {note}")
+        yield Ask(name, note, reverse(f"{app_name}:{name}", kwargs={place: found}))
+
+
+def _filters(database: Database, name: str) -> Iterator[str]:
+    if name not in LISTS_OF_JOBS:
+        for field, values in FIELDS.get(name, {}).items():
+            yield from (f"{field}={value}" for value in values)
+        return
+    known = [one.name for one in fields(JobFilter)]
+    if unknown := set(known) - set(OF_JOBS):
+        raise UnknownPageError(f"bench/console/pages.py has no value for the filters {unknown}")
+    for field in known:
+        yield from (urlencode({field: value}) for value in OF_JOBS[field])
+    yield urlencode({"fingerprint": database.text(FINGERPRINT)})
+    yield from _second_pages(name)
+    for state in State if name == "jobs" else ():  # by an index of the state, then one by one
+        for more in ({"queue": "queue-1"}, {"type": NOTHING}, {"tenant": "tenant-1"}):
+            yield urlencode({"state": state, **more})
+
+
+def _second_pages(name: str) -> Iterator[str]:
+    wanted = [JobFilter(dead="1")]
+    if name == "jobs":
+        wanted = [JobFilter(), *(JobFilter(state=state) for state in State)]
+    for one in wanted:
+        if following := search.page(one).next:
+            yield one.link(following)

@@ -1,0 +1,72 @@
+"""The benchmark of the console's pages knows all of them, and asks them of a small store."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.urls import URLPattern, path
+from django.views.generic import TemplateView
+from django_q.models import OrmQ, Schedule, Task
+
+from bench.console import pages
+from bench.console.measure import Found, measure
+from bench.console.report import conclusion, line
+from bench.console.store import Store
+from bench.console.tasks import finish
+from bench.database import Database
+from console.filters import JobFilter
+from jobs.models import Depth, Event, Job
+
+JOBS = 2000
+
+
+@pytest.fixture
+def database(store: None) -> Iterator[Database]:
+    """Return the test database as the benchmark reaches it; forgets what is not of the store."""
+    facts = connection.settings_dict
+    yield Database(facts["NAME"], Path(facts["HOST"]))
+    for model in (User, Task, OrmQ, Schedule):
+        model.objects.all().delete()
+
+
+def test_pages_are_all_asked_of_a_store_that_was_loaded(database: Database) -> None:
+    Store(database, JOBS).build()
+    finish()
+
+    found = list(measure(pages.asks(database), times=1))
+
+    assert Job.objects.count() == JOBS
+    assert sum(Depth.objects.values_list("jobs", flat=True)) == JOBS
+    assert Event.objects.filter(kind=5).exists()
+    assert {one.ask.page for one in found} == {str(page.name) for page in pages.pages()}
+    assert all(one.statements for one in found if one.ask.page != "login")
+    assert [one.ask.path for one in found if one.statements > 15] == []
+
+
+def test_a_page_that_is_not_known_is_told(
+    monkeypatch: pytest.MonkeyPatch, database: Database
+) -> None:
+    new: URLPattern = path("new/<int:pk>/", TemplateView.as_view(), name="new")
+    monkeypatch.setattr(pages, "urlpatterns", [new])
+
+    with pytest.raises(pages.UnknownPageError, match="'new'"):
+        list(pages.asks(database))
+
+
+def test_each_filter_of_the_jobs_has_a_value() -> None:
+    assert set(JobFilter.__dataclass_fields__) <= set(pages.OF_JOBS)
+
+
+def test_what_is_above_a_bound_is_marked_with_its_slowest_statement() -> None:
+    ask = pages.Ask("jobs", "state=active", "/console/jobs/?state=active")
+    slow = Found(ask, 9, 400.0, 301.0, 350.0, "250 ms: SELECT  1")
+    many = Found(ask, 16, 4.0, 3.0, 3.0, "")
+    fine = Found(ask, 15, 900.0, 300.0, 900.0, "")
+
+    assert [one.is_within for one in (slow, many, fine)] == [False, False, True]
+    assert line(slow).endswith("ABOVE")
+    first, *_, last = conclusion([slow, many, fine])
+    assert "250 ms: SELECT 1" in first
+    assert last == "1 pages, 3 requests, 2 above 300 ms and 15 statements"
