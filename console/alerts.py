@@ -40,7 +40,7 @@ PAGES: Final[Mapping[str, Callable[[Alert], str]]] = {
 def shown(tenant: str | None) -> list[Shown]:
     """Return the alerts that are the business of who is restricted to `tenant`; None: of all."""
     return [
-        Shown(alert, _page(alert))
+        Shown(alert, "" if tenant and alert.tenant is None else _page(alert))
         for alert in alerts()
         if tenant is None or alert.tenant == tenant or alert.kind in OF_EVERYBODY
     ]

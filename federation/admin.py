@@ -29,6 +29,43 @@ class ConfigurationAdmin(ReadOnly):
     list_display = ("id", "version", "updated_at")
 
 
+@admin.register(models.RegionHealth)
+class HealthAdmin(ReadOnly):
+    """What this server knows of how regions are."""
+
+    list_display = ("region", "status", "breaker", "failures", "ewma_ms", "last_error")
+    ordering = ("region",)
+    list_filter = ("status", "breaker")
+    search_fields = ("region__id",)
+
+
+@admin.register(models.RegionLoad)
+class LoadAdmin(ReadOnly):
+    """What regions said last of how much they have to do."""
+
+    list_display = ("region", "available", "active", "at")
+    ordering = ("region",)
+    search_fields = ("region__id",)
+
+
+@admin.register(models.ReplicationPeer)
+class PeerAdmin(ReadOnly):
+    """How far copies have been told to a region."""
+
+    list_display = ("region", "cursor", "sent", "refused", "sent_at", "received", "received_at",
+                    "conflicts", "failures", "last_error")  # fmt: skip
+    search_fields = ("region",)
+    ordering = ("region",)
+
+
+@admin.register(models.ReplicationPosition)
+class PositionAdmin(ReadOnly):
+    """How far the record has been read for replication."""
+
+    list_display = ("id", "stamp", "seq", "revision")
+    ordering = ("id",)
+
+
 @admin.register(models.Region)
 class RegionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
     """The registry. Of secrets there are references alone."""

@@ -122,6 +122,12 @@ def of(found: Mapping[str, Any], key: str) -> Any:
 
 
 @register.filter
+def as_json(value: Any) -> str:
+    """Write JSON for an attribute."""
+    return orjson.dumps(value).decode()
+
+
+@register.filter
 def by_time(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Turn the columns of a chart into rows, the latest first; those of zeros are left out."""
     columns = [one["values"] for one in data["series"]]

@@ -82,9 +82,10 @@ class Route(OJSView):
         Other members of an envelope may be there; routing goes by `meta` alone.
         """
         body = self.body()
-        kind = body.get("type")
-        if kind is not None and not (isinstance(kind, str) and VERSIONED_TYPE.fullmatch(kind)):
-            raise InvalidRequest.field("type", "is not a valid job type", kind)
+        if "type" in body:
+            kind = body["type"]
+            if not (isinstance(kind, str) and VERSIONED_TYPE.fullmatch(kind)):
+                raise InvalidRequest.field("type", "is not a valid job type", kind)
         return Answer(codec.encode_decision(route.decided(wished(body).meta)))
 
 

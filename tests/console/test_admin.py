@@ -27,7 +27,9 @@ from tests.console.conftest import WAIT_MS
 from tests.factories import JobFactory
 
 expect.set_options(timeout=WAIT_MS)
-EDITED = {"ojs_jobs.ApiKey", "ojs_jobs.Staff", "ojs_tenancy.Tenant"}  # by forms and services
+EDITED = {  # by forms and services
+    "ojs_jobs.ApiKey", "ojs_jobs.Staff", "ojs_tenancy.Tenant", "ojs_federation.Region",
+}  # fmt: skip
 MODELS = [model for model in apps.get_models() if model._meta.app_label in OURS]
 SHOWN = [model for model in MODELS if not isinstance(model._meta.pk, CompositePrimaryKey)]
 Act = Callable[..., Any]

@@ -1,6 +1,5 @@
 """How regions are asked. Spec: federation 7.1; contract 23 §7."""
 
-import asyncio
 import datetime
 import ipaddress
 import ssl
@@ -22,6 +21,7 @@ from federation.domain.errors import FederationConfigError
 from federation.domain.exchange import Call, Failure, Reply
 from federation.domain.region import Auth, AuthKind, Region
 from federation.transport import AsyncTransport, Transport, read_secret
+from tests.federation.loop import run
 from tests.federation.stub import Stub
 
 HEALTH = Call("us", "GET", "/ojs/v1/health")
@@ -38,7 +38,7 @@ def send(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     def send_one(region: Region, call: Call = HEALTH, **members: Any) -> Reply | Failure:
         if request.param == "asyncio":
-            return asyncio.run(send_async(region, call, **members))
+            return run(send_async(region, call, **members))
         with Transport([region], **members) as opened:
             return opened.send(call)
 

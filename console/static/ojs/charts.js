@@ -1,4 +1,4 @@
-// Draws the figures marked data-chart with uPlot, from the JSON beside them.
+// Draws the figures marked data-chart with uPlot, from the JSON they carry.
 "use strict";
 
 (() => {
@@ -48,7 +48,7 @@
 
   function draw(figure) {
     const plot = figure.querySelector(".plot");
-    const text = document.getElementById(figure.dataset.chart).textContent;
+    const text = figure.dataset.values;
     const before = drawn.get(figure.dataset.chart);
     if (before && before.plot === plot && before.text === text) return;
     const data = JSON.parse(text);

@@ -18,6 +18,7 @@ from federation.client import (
     operations,
 )
 from tests.federation.conftest import Clock, Connect
+from tests.federation.loop import run
 from tests.federation.stub import HEALTHY, Stub
 from tests.processes import until
 
@@ -300,7 +301,7 @@ def test_who_is_interrupted_gives_the_one_place_of_a_half_open_breaker_back(
             eu.is_held.set()
             return (await client.enqueue("t", region="eu")).region
 
-    assert asyncio.run(interrupt()) == "eu"
+    assert run(interrupt()) == "eu"
 
 
 def test_a_loop_that_fails_goes_on(

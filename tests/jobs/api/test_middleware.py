@@ -196,9 +196,10 @@ def test_24_5_the_listing_shows_the_chains_in_order(
 
     answer = api.get("/ojs/v1/middleware").json()
 
-    assert [step["name"] for step in answer["enqueue"]][:11] == [
+    assert [step["name"] for step in answer["enqueue"]][:12] == [
         "request-id", "auth", "envelope-validation", "middleware_of_tests.outer", "second",
-        "ojs_validate", "versioning.extension.Versioning.prepare",
+        "ojs_validate", "federation.extension.Federation.prepare",
+        "versioning.extension.Versioning.prepare",
         "tenancy.extension.Tenancy.prepare", "unique",
         "tenancy.extension.Tenancy.admit", "insert",
     ]  # fmt: skip
