@@ -9,7 +9,7 @@ from jobs.api.codec import integer, list_of
 from jobs.api.schemas import OBJECT, QUEUE, SPAN, STATE, TIME, Schema, array, obj, optional, text
 from jobs.domain.bulk import JobFilter
 from jobs.domain.durations import parse_period
-from jobs.domain.envelope import MAX_PRIORITY
+from jobs.domain.envelope import MAX_PRIORITY, QUEUE_PATTERN
 from jobs.domain.errors import BatchTooLarge, InvalidRequest
 from jobs.domain.states import CODES, State
 from jobs.domain.times import parse_time
@@ -85,7 +85,7 @@ def _filter(raw: Mapping[str, Any]) -> JobFilter:
     if meta is not None and not isinstance(meta, dict):
         raise InvalidRequest.field("meta", "must be an object", meta)
     return JobFilter(
-        queue=_name(raw, "queue"),
+        queue=_queue(raw.get("queue")),
         type=_name(raw, "type"),
         tenant=_name(raw, "tenant"),
         error_type=_name(raw, "error_type"),
@@ -96,6 +96,12 @@ def _filter(raw: Mapping[str, Any]) -> JobFilter:
         older_than_ms=_span(raw),
         states=_states(raw.get("state")),
     )
+
+
+def _queue(value: object) -> str | None:
+    if value is None or (isinstance(value, str) and QUEUE_PATTERN.fullmatch(value)):
+        return value
+    raise InvalidRequest.field("queue", "is not the name of a queue", value)
 
 
 def _name(raw: Mapping[str, Any], name: str) -> str | None:

@@ -150,7 +150,7 @@ def test_keys_search_and_walk_through_the_rows(page: Page) -> None:
     page.get_by_role("textbox", name="Queue").fill("")
     page.locator("h1").click()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("next row")
+    expect(page.get_by_role("dialog")).to_contain_text("Next and previous row")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     for key in "jjjjk":

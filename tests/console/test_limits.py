@@ -180,9 +180,10 @@ def test_overrides_need_the_csrf_token(operator: User) -> None:
 def test_an_override_is_set_and_ended_in_the_browser(page: Page) -> None:
     limited()
     page.goto("/console/")
+    page.get_by_text("More").click()
     page.get_by_role("link", name="Limits").click()
     page.get_by_role("link", name="Change").click()
-    expect(page.get_by_label("Key").last).to_have_value("stripe")
+    expect(page.get_by_role("main").get_by_label("Key").last).to_have_value("stripe")
     page.get_by_label("At once").fill("0")
     page.get_by_role("button", name="Override", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("stripe is overridden")

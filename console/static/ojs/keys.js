@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const SEARCH = "[data-ojs-search], main input:is([type=search], [type=text], :not([type]))";
+  const SEARCHES = ["[data-ojs-search]", "main input:is([type=search], [type=text], :not([type]))"];
   const palette = document.getElementById("palette");
   const help = document.getElementById("help");
   if (!palette) return; // nobody is logged in
@@ -109,7 +109,7 @@
   }
 
   const keys = {
-    "/": () => document.querySelector(SEARCH)?.focus(),
+    "/": () => SEARCHES.map((one) => document.querySelector(one)).find(Boolean)?.focus(),
     j: () => step(1),
     k: () => step(-1),
     "?": () => help.showModal(),
