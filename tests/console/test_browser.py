@@ -153,6 +153,7 @@ def test_the_overview_draws_what_happened_and_has_it_as_a_table(page: Page) -> N
     JobFactory.create(state=State.COMPLETED)
     fold(100_000)
     page.reload()
+    expect(page.locator(".legend").first).to_contain_text("1 completed")  # folded by now
     chart = page.locator("[data-chart=throughput]")
     expect(chart.locator("canvas")).to_have_count(1)
     chart.get_by_text("As a table").click()

@@ -58,7 +58,11 @@ GIVEN = {
     "events": array(NAME, minItems=1, maxItems=codec.MAX_NAMES),
 }
 CHOSEN = {
-    "filter": obj({}, optional({"queues": array(QUEUE), "job_types": array(TYPE)})),
+    "filter": obj(
+        {},
+        optional({"queues": array(QUEUE), "job_types": array(TYPE)}),
+        additionalProperties=False,
+    ),
     "metadata": OBJECT,
     "active": BOOLEAN,
     "timeout_ms": integer(codec.MIN_TIMEOUT_MS, codec.MAX_TIMEOUT_MS),

@@ -14,6 +14,7 @@ from jobs.models import Audit, Job, LaneKey, Lease, Ready
 from jobs.services import exposition
 from jobs.services.reap import reap
 from jobs.services.reset import forget
+from tests.concurrency import wait_until_settled
 from tests.tenancy.wire import answer, send, told
 from tests.versioning.routing import (
     GUARD,
@@ -481,6 +482,7 @@ def test_outcomes_count_for_what_ran_though_its_job_is_drawn_anew_at_once() -> N
     pushed(60)
     served({"2.0": (0, 8), "1.0": (0, 8)})
 
+    wait_until_settled()  # what is not complete before another transaction ends is not counted yet
     act("promote")
     redrawn()  # the jobs that failed wait for their next attempts at 2.0
 
