@@ -86,6 +86,8 @@ class Route(OJSView):
             kind = body["type"]
             if not (isinstance(kind, str) and VERSIONED_TYPE.fullmatch(kind)):
                 raise InvalidRequest.field("type", "is not a valid job type", kind)
+        if body.get("meta", {}) is None:
+            raise InvalidRequest.field("meta", "must be an object", None)
         return Answer(codec.encode_decision(route.decided(wished(body).meta)))
 
 

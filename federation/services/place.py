@@ -97,8 +97,8 @@ class Wish:
 
 def wished(envelope: Mapping[str, Any]) -> Wish:
     """Read what a client wants of the router. Raises InvalidFederationMeta, RegionRequired."""
-    given = envelope.get("meta", {})
-    if not isinstance(given, Mapping):
+    given = envelope.get("meta")
+    if given is not None and not isinstance(given, Mapping):
         raise InvalidRequest.field("meta", "must be an object", given)
     meta = read_meta(given)
     return Wish(envelope, meta, meta.federation_id or new_federation_id())

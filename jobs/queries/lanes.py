@@ -1,6 +1,6 @@
 """Lanes: where jobs of a queue, a tenant and a route wait, and what their shares are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -75,6 +75,11 @@ def wake(lane_ids: Sequence[int]) -> None:
 def offer(lane_id: int) -> bool:
     """Offer a lane again that was held; false when it was not."""
     return bool(run("offer", {"id": lane_id}))
+
+
+def keep_scopes(scopes: Collection[str]) -> None:
+    """Forget what tenants got of all other scopes."""
+    run("keep_scopes", {"scopes": list(scopes)})
 
 
 def adopt(limit_id: int) -> None:

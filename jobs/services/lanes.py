@@ -10,7 +10,7 @@ from jobs import extensions, queries
 from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, Way, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
-from jobs.models import Lane, Served
+from jobs.models import Lane
 from jobs.models import LaneKey as Row
 from jobs.services import limits
 from jobs.services.terms import Stale
@@ -215,8 +215,11 @@ def unlike(queues: Collection[str] | None = None) -> set[str]:
 
 
 def keep_scopes(scopes: Collection[str]) -> None:
-    """Forget what tenants got of all other scopes. Call it in the transaction that ends them."""
-    Served.objects.exclude(scope__in=scopes).delete()
+    """Forget what tenants got of all other scopes. Call it in the transaction that ends them.
+
+    It waits for no claim, since it holds lanes by then.
+    """
+    queries.keep_scopes(scopes)
 
 
 def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import Sum
 
-from tests.concurrency import until
+from tests.concurrency import until, wait_until_settled
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, fetched
 from versioning.models import Outcome
@@ -69,6 +69,7 @@ def looked(ended: int) -> int:
 
     What it may read ends at the oldest transaction of the cluster, other tests' included.
     """
+    wait_until_settled()  # a look at a part of what has ended may judge otherwise
     changed = 0
 
     def has_counted() -> bool:

@@ -500,6 +500,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "loads": lambda: queries.loads(["q0"]),
     "move": lambda: move(READY),
     "offer": resumed,
+    "keep_scopes": lambda: queries.keep_scopes(["pool:p"]),
     "move later": lambda: move(LATER),
     "reroute": lambda: reroute(READY),
     "reroute later": lambda: reroute(LATER),
