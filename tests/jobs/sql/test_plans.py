@@ -139,6 +139,7 @@ MAY_READ: dict[str, int] = {
     "overdue": SOME,  # what is due, a batch
     "name_queues": 20_000,  # lanes
     "outgrown": SOME,  # the catalogue
+    "keep_scopes": 40_000,
     "prunable": SOME,  # the dead letter, to the most that it keeps
     "pause": SOME,  # answers with the numbers of the queue
     "hits": SOME,  # live jobs with one fingerprint
@@ -164,6 +165,7 @@ MAY_READ: dict[str, int] = {
 SCANS = {name: {"ojs_lease"} for name in ("adopt", "configure", "weigh", "workers")}
 # every five minutes, by design: the narrow rows of all live jobs, but no wide row and no history
 SCANS["drifts"] = {"ojs_ready", "ojs_lease", "ojs_later"}
+SCANS["keep_scopes"] = {"ojs_served"}  # when a pool changes: a row for each tenant of a scope
 SCANS["size_drifts"] = SCANS["size_drifts of too many"] = {"ojs_ready", "ojs_later"}
 
 POLICY = LimitPolicy(concurrency=3, rate=10, rate_ms=1000)
