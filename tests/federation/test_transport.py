@@ -207,6 +207,12 @@ class Papers:
     ) -> x509.Certificate:
         now = datetime.datetime.now(datetime.UTC)
         place = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        usage = x509.KeyUsage(
+            digital_signature=True, content_commitment=False, key_encipherment=False,
+            data_encipherment=False, key_agreement=False, key_cert_sign=is_ca, crl_sign=is_ca,
+            encipher_only=False, decipher_only=False,
+        )  # fmt: skip
         return (
             x509.CertificateBuilder()
             .subject_name(subject).issuer_name(self._name).public_key(key.public_key())
@@ -215,6 +221,13 @@ class Papers:
             .not_valid_after(now + datetime.timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
             .add_extension(place, critical=False)
+            # Python 3.13 takes a certificate with these alone
+            .add_extension(own, critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+            .add_extension(usage, critical=True)
             .sign(self._key, hashes.SHA256())
         )  # fmt: skip
 
