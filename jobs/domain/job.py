@@ -48,4 +48,5 @@ class Job:
     watched: bool = False
     deduplicated: bool = False  # the answer to a new job with the same fingerprint
     warnings: Sequence[str] = ()  # what extensions told when it was enqueued
+    request_id: str | None = None  # of the request that stored it
     progress: str | None = None  # JSON object of envelope members: what the attempt reported

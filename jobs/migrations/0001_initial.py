@@ -143,6 +143,7 @@ class Migration(migrations.Migration):
                 ('error', models.JSONField(null=True)),
                 ('errors', models.JSONField(null=True)),
                 ('retry_delay_ms', models.BigIntegerField(null=True)),
+                ('request_id', models.TextField(null=True)),
             ],
             options={
                 'db_table': 'ojs_job',

@@ -41,6 +41,7 @@ class Job(models.Model):
     error = models.JSONField(null=True)
     errors = models.JSONField(null=True)
     retry_delay_ms = models.BigIntegerField(null=True)
+    request_id = models.TextField(null=True)  # of the request that stored it; null: none did
 
     class Meta:
         db_table = "ojs_job"

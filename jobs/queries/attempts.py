@@ -22,7 +22,7 @@ def stored_job(row: Any) -> Job:
         activated_at=row[15], state=row[16], attempt=row[17], enqueued_at=row[18],
         started_at=row[19], finished_at=row[20], ran=row[21], dead_letter=row[22], result=row[23],
         error=row[24], errors=row[25], retry_delay_ms=row[26], due_at=row[27], worker_id=row[28],
-        lease_until=row[29], pool=row[30], watched=row[31], progress=row[32],
+        lease_until=row[29], pool=row[30], watched=row[31], request_id=row[32], progress=row[33],
     )  # fmt: skip
 
 

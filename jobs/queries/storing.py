@@ -33,7 +33,12 @@ class Checking(IntEnum):
 
 
 def enqueue(
-    drafts: bytes, *, terms: int, wake: bool, checking: Checking = Checking.NONE
+    drafts: bytes,
+    *,
+    terms: int,
+    wake: bool,
+    checking: Checking = Checking.NONE,
+    request: str | None = None,
 ) -> list[Placed]:
     """Store drafts, one JSON array as `sql/enqueue.sql` reads it; answers in request order.
 
@@ -41,6 +46,7 @@ def enqueue(
     """
     params = {
         "drafts": drafts.decode(), "terms": terms, "wake": wake, "checking": int(checking),
+        "request": request,
     }  # fmt: skip
     return list(starmap(Placed, run_hot("enqueue", params)))
 

@@ -202,7 +202,7 @@ def _store_by(
     gates = [one for one in extensions.installed() if one.gates(drafts, caller, known.version)]
     is_held = gates or backpressure.is_bounded(known, drafts)
     admit = partial(_admit, gates, known, caller) if is_held else None
-    insert = partial(_insert, known)
+    insert = partial(_insert, known, caller.request_id)
     if any(draft.unique is not None for draft in drafts):
         return unique.store(drafts, unique.Way(insert, admit), caller, keep_going=keep_going)
     if admit is None:
@@ -228,6 +228,7 @@ def _jobs(stored: unique.Stored) -> list[Job | OJSError]:
 
 def _insert(
     known: terms.Terms,
+    request: str | None,
     drafts: Sequence[JobDraft],
     keys: unique.Keys | None,
     checking: Checking,
@@ -245,7 +246,11 @@ def _insert(
         if keys is not None:
             _add_fingerprints(rows, drafts, keys)
         try:
-            placed = _execute(rows, set(by_key.values()), known.version, checking)
+            store = partial(
+                queries.enqueue, jsonio.dumps(rows), terms=known.version, checking=checking,
+                request=request,
+            )  # fmt: skip
+            placed = _execute(store, set(by_key.values()))
         except IntegrityError as problem:
             raise _duplicate(drafts, problem) from problem
         except DatabaseError as problem:
@@ -273,9 +278,8 @@ def _add_fingerprints(
 
 
 def _execute(
-    rows: list[dict[str, Any]], lane_ids: set[int], version: int, checking: Checking
+    store: Callable[..., list[queries.Placed]], lane_ids: set[int]
 ) -> list[queries.Placed]:
-    store = partial(queries.enqueue, jsonio.dumps(rows), terms=version, checking=checking)
     if not connection.in_atomic_block:
         return store(wake=True)
     with transaction.atomic():  # a savepoint: a taken id must not spoil the host's transaction

@@ -30,10 +30,10 @@ WITH placed AS MATERIALIZED (
 ), stored AS (
     INSERT INTO ojs_job (id, type, queue, tenant, lane_id, priority, version, watched, args, meta,
                          attributes, bytes, max_attempts, timeout_ms, visibility_ms, created_at,
-                         scheduled_at, expires_at, attempt, enqueued_at)
+                         scheduled_at, expires_at, attempt, enqueued_at, request_id)
     SELECT id, type, queue, tenant, lane_id, priority, version, watched, args, meta, attributes,
            bytes, max_attempts, timeout_ms, visibility_ms, now(), run_at, dies_at, 0,
-           CASE WHEN state = 3 THEN now() END
+           CASE WHEN state = 3 THEN now() END, %(request)s::text
       FROM placed WHERE state <> 0 ORDER BY n
 ), available AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)

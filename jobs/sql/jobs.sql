@@ -10,7 +10,7 @@ SELECT j.id, j.type, j.queue, j.tenant, j.lane_id, j.priority, j.version, j.args
        coalesce(l.started_at, j.started_at) AS started_at,
        j.finished_at, j.ran, j.dead_letter, j.result::text AS result, j.error::text AS error,
        j.errors::text AS errors, j.retry_delay_ms, w.due_at, l.worker_id, l.lease_until, l.pool,
-       j.watched,
+       j.watched, j.request_id,
        (SELECT jsonb_build_object(
                    'progress', CASE WHEN j.state = 6 THEN 1 ELSE p.progress END,
                    'progress_data', p.data, 'progress_message', p.message)::text

@@ -33,6 +33,7 @@ DETAIL_MEMBERS: Schema = {
         "checkpoint": ANY,
         "replay_count": integer(0),
         "lease_until": TIME,
+        "request_id": text(1, 128),
         "metadata": obj({}, {name: maybe(TIME) for name in MOMENTS}),
     },
     "required": [
@@ -91,6 +92,8 @@ def details(job: Job, replay: Replay | None) -> dict[str, Any]:
         shown["checkpoint"] = known.checkpoint
     if job.lease_until is not None:
         shown["lease_until"] = job.lease_until
+    if job.request_id is not None:
+        shown["request_id"] = job.request_id
     return shown
 
 

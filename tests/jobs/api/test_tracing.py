@@ -9,6 +9,8 @@ import pytest
 from django.test import Client
 
 from jobs.api.media import OJS_TYPE
+from jobs.services.enqueue import enqueue
+from tests.factories import DraftFactory
 from tests.processes import DEADLINE_S
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -97,3 +99,21 @@ def test_32_2_the_id_of_the_request_is_stamped_where_asked_for(api: Client, sett
     settings.OJS = {**settings.OJS, "STAMP_REQUEST_ID": True}
 
     assert send(api, **{"X-Request-ID": "r-1"}) == {"request_id": "r-1"}
+
+
+def test_32_2_operators_see_which_request_stored_a_job(api: Client) -> None:
+    sent = {"type": "a.b", "args": [1]}
+    batch = {"jobs": [sent, {**sent, "options": {"unique": {}}}]}
+    one = api.post("/ojs/v1/jobs", sent, content_type=OJS_TYPE, headers={"X-Request-ID": "one"})
+    many = api.post(
+        "/ojs/v1/jobs/batch", batch, content_type=OJS_TYPE, headers={"X-Request-ID": "many"}
+    )
+    jobs = [one.json()["job"], *many.json()["jobs"]]
+
+    assert [seen(api, job["id"]).get("request_id") for job in jobs] == ["one", "many", "many"]
+    assert all("request_id" not in job for job in jobs)  # not a member of the envelope
+    assert "request_id" not in seen(api, str(enqueue([DraftFactory.create()])[0].id))
+
+
+def seen(api: Client, job_id: str) -> Any:
+    return api.get(f"/ojs/v1/admin/jobs/{job_id}").json()
