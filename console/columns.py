@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import orjson
 
+from console.classified import HIDDEN
+from jobs.domain.classified import classification
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
 from jobs.models import DEFAULT_TENANT
@@ -52,6 +54,10 @@ def _text(stored: str | bytes) -> str:
     return stored if isinstance(stored, str) else stored.decode()
 
 
+def _args(job: Job) -> str:
+    return HIDDEN if classification(job) else _text(job.args)
+
+
 def _since(job: Job) -> datetime | None:
     found = since(job)
     return found and found[1]
@@ -70,7 +76,7 @@ _ALL = (
     Column("ended", "Ended", lambda job: job.finished_at),
     Column("since", "Since", _since),
     Column("error", "Error", error_of, is_line=True),
-    Column("args", "Arguments", lambda job: _text(job.args), is_line=True),
+    Column("args", "Arguments", _args, is_line=True),
     Column("meta", "Meta", lambda job: _text(job.meta), is_line=True),
 )
 COLUMNS: Final = {column.name: column for column in _ALL}

@@ -14,6 +14,7 @@ import orjson
 from console.columns import Column
 from console.models import ExportPart, Operation
 from jobs.api.codec import encode_job
+from jobs.domain.classified import classification
 from jobs.domain.job import Job
 from jobs.domain.times import format_time
 
@@ -38,8 +39,18 @@ def head(columns: Sequence[Column]) -> bytes:
 def lines(form: Format, columns: Sequence[Column], jobs: Sequence[Job]) -> bytes:
     """Return the lines of some jobs."""
     if form is Format.LINES:
-        return b"".join(orjson.dumps(encode_job(job)) + b"\n" for job in jobs)
+        return b"".join(_envelope(job) + b"\n" for job in jobs)
     return _csv([job.id, job.type, *(column.value(job) for column in columns)] for job in jobs)
+
+
+def _envelope(job: Job) -> bytes:
+    """Write a job without what it carries where that is classified: a file goes anywhere."""
+    whole = orjson.dumps(encode_job(job))
+    if classification(job) is None:
+        return whole
+    return orjson.dumps(
+        {n: v for n, v in orjson.loads(whole).items() if n not in {"args", "result"}}
+    )
 
 
 def _csv(rows: Any) -> bytes:

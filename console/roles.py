@@ -31,7 +31,8 @@ OURS: Final = (
     "ojs_workflows", "ojs_webhooks", "ojs_console",
 )  # fmt: skip
 OTHERS: Final = ("auth", "django_q")  # users and operator tasks, for admins
-SECRET: Final = {"ojs_jobs.view_apikey", "ojs_jobs.view_staff"}  # who else may get in, and where
+# who else may get in, and where; what jobs say is not for everybody
+SECRET: Final = {"ojs_jobs.view_apikey", "ojs_jobs.view_staff", "ojs_jobs.view_classified_job"}
 ACTS: Final = {
     "ojs_jobs.add_job", "ojs_jobs.change_job", "ojs_jobs.delete_job", "ojs_jobs.change_queue",
     "ojs_jobs.change_worker", "ojs_jobs.change_limit", "ojs_jobs.change_maintenance",

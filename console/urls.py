@@ -14,6 +14,7 @@ from console.views.audit import Audit
 from console.views.dead_letter import DeadLetter
 from console.views.events import Events
 from console.views.job import JobDetail
+from console.views.job_arguments import JobArguments
 from console.views.job_edit import JobClone, JobRetry
 from console.views.jobs import Jobs
 from console.views.limits import Limits
@@ -29,6 +30,7 @@ urlpatterns = [
     path("", Overview.as_view(), name="overview"),
     path("jobs/", Jobs.as_view(), name="jobs"),
     path("jobs/<str:job_id>/", JobDetail.as_view(), name="job"),
+    path("jobs/<str:job_id>/arguments/", JobArguments.as_view(), name="job_arguments"),
     path("jobs/<str:job_id>/retry/", JobRetry.as_view(), name="job_retry"),
     path("jobs/<str:job_id>/clone/", JobClone.as_view(), name="job_clone"),
     path("operations/", Operations.as_view(), name="operations"),

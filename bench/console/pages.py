@@ -29,6 +29,8 @@ PLACES: Mapping[str, Mapping[str, str]] = {
         "old": "SELECT min(id::text) FROM ojs_finished WHERE kind = 6",
     },
     "job_retry": {"dead": "SELECT max(id::text) FROM ojs_finished WHERE kind = 9"},
+    # answered by the job's own page, as nothing is classified there
+    "job_arguments": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_clone": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "queue": {"": "SELECT 'queue-1'"},
     "worker": {"": "SELECT worker_id FROM ojs_lease WHERE worker_id IS NOT NULL LIMIT 1"},

@@ -10,6 +10,7 @@ from console.pages import Page
 from console.story import attempts, steps
 from jobs.api.codec import encode_job
 from jobs.domain.bulk import REVIVED
+from jobs.domain.classified import classification
 from jobs.domain.errors import NotFound
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
@@ -51,6 +52,7 @@ class JobDetail(Page):
             progress=progress_of(job),
             why=explain(job, self.tenant),
             workflow=_place_of(job),
+            classified=classification(job),
             envelope=orjson.dumps(encode_job(job)),
             title=job.type,
         )

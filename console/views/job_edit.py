@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from console import classified
+from console.access import denied
 from console.callers import caller_of
 from console.pages import Page
 from jobs.api.codec import decode_job, encode_job
@@ -40,11 +42,14 @@ class JobForm(Page):
 
     section = "jobs"
     http_method_names = ["get", "post"]
-    job: Job
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Find the job."""
-        return super().dispatch(request, *args, **kwargs)
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the form, and record it where that shows what a classified job carries."""
+        job = self.found()
+        if why := classified.refusal(request, job):
+            return denied(request, why)
+        classified.note(request, job)
+        return super().get(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Show the form as it was sent, or as the job is."""
@@ -57,6 +62,8 @@ class JobForm(Page):
     def post(self, request: HttpRequest, job_id: str) -> HttpResponse:
         """Do it and show the job, or show what is wrong."""
         job = self.found()
+        if why := classified.refusal(request, job):
+            return denied(request, why)
         try:
             following, text = self.act(job, caller_of(request))
         except OJSError as problem:

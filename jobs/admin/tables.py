@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from jobs import models
 from jobs.admin.base import ById, ReadOnly, each
 from jobs.domain.caller import Caller
+from jobs.domain.classified import word_of
 from jobs.services import operate, queues, workers
 from jobs.services.audit import audited
 
@@ -18,6 +19,10 @@ class JobAdmin(ById):
     list_display = ("id", "type", "queue", "tenant", "priority", "attempt", "created_at")
     console_page = "job"
     actions = ("retry", "cancel")
+
+    def get_exclude(self, request: HttpRequest, obj: models.Job | None = None) -> tuple[str, ...]:
+        """Leave out what a classified job carries: the console shows it to who may."""
+        return ("args", "result") if obj is not None and word_of(obj.meta) else ()
 
     @admin.action(description="Retry the chosen jobs", permissions=["act"])
     def retry(self, request: HttpRequest, queryset: QuerySet[models.Job]) -> None:

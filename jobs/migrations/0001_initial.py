@@ -147,6 +147,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'ojs_job',
+                'permissions': [('view_classified_job', 'Can see the arguments of classified jobs')],
             },
         ),
         migrations.CreateModel(

@@ -45,6 +45,7 @@ class Job(models.Model):
 
     class Meta:
         db_table = "ojs_job"
+        permissions = [("view_classified_job", "Can see the arguments of classified jobs")]
 
     def __str__(self) -> str:
         return f"{self.type} {self.id}"

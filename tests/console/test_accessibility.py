@@ -65,6 +65,9 @@ def places(page: Page) -> Places:
         "job": {"job_id": dead.id},
         "job_retry": {"job_id": dead.id},
         "job_clone": {"job_id": dead.id},
+        "job_arguments": {
+            "job_id": JobFactory.create(meta={"data_classification": "restricted"}).id
+        },
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
         "worker": {"name": "worker-1"},

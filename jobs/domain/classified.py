@@ -1,0 +1,25 @@
+"""Jobs whose arguments are not for everybody's eyes. Spec: contract 31 §4.
+
+What a job may say of itself in `meta.data_classification`; workers and the API get it whole.
+"""
+
+from typing import Any, Final
+
+import orjson
+
+from jobs.domain.job import Job
+
+MEMBER: Final = "data_classification"
+CLOSED: Final = frozenset({"confidential", "restricted"})
+
+
+def classification(job: Job) -> str | None:
+    """Return why a job's arguments and result are hidden from operators; None: they are not."""
+    return word_of(orjson.loads(job.meta))
+
+
+def word_of(meta: dict[str, Any]) -> str | None:
+    """Return the same by a job's meta. Letter case does not count: `Restricted` is meant, too."""
+    said = meta.get(MEMBER)
+    word = said.strip().lower() if isinstance(said, str) else None
+    return word if word in CLOSED else None

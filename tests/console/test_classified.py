@@ -1,0 +1,114 @@
+"""Arguments that are not for everybody: hidden, shown to who may see them, and recorded."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from jobs.domain.states import State
+from jobs.models import Audit
+from tests.asserts import assert_state
+from tests.console.test_exports import content, export
+from tests.factories import JobFactory
+
+SECRET = "4111-1111"  # noqa: S105 - stands for what nobody is to see
+
+
+def classified(word: Any = "confidential", **envelope: Any) -> Any:
+    """Return a job that says so of itself."""
+    return JobFactory.create(args=[SECRET], meta={"data_classification": word}, **envelope)
+
+
+def dead() -> Any:
+    return classified(state=State.DISCARDED, retry={"on_exhaustion": "dead_letter"})
+
+
+def page(client: Client, name: str, job: Any) -> Any:
+    return client.get(reverse(f"ojs_console:{name}", args=[job.id]))
+
+
+@pytest.fixture
+def outsider(viewer: User) -> Client:
+    """Return an operator who may retry and clone, but not see what is classified."""
+    names = ["change_job", "add_job", "view_audit"]
+    viewer.user_permissions.add(*Permission.objects.filter(codename__in=names))
+    client = Client()
+    client.force_login(viewer)
+    return client
+
+
+@pytest.mark.parametrize("word", ["confidential", "restricted", " Restricted "])
+def test_31_4_the_page_of_a_job_hides_classified_arguments(console: Client, word: str) -> None:
+    job = classified(word)
+    shown = page(console, "job", job).content.decode()
+
+    assert SECRET not in shown
+    assert reverse("ojs_console:job_arguments", args=[job.id]) in shown
+
+
+@pytest.mark.parametrize("word", ["public", "internal", "", None, 7, ["restricted"], {}])
+def test_other_words_hide_nothing(console: Client, word: Any) -> None:
+    job = classified(word)
+
+    assert SECRET in page(console, "job", job).content.decode()
+    assert page(console, "job_arguments", job)["Location"] == reverse(
+        "ojs_console:job", args=[job.id]
+    )
+    assert not Audit.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["job_arguments", "job_retry", "job_clone"])
+def test_31_4_who_may_sees_them_and_is_recorded(console: Client, name: str) -> None:
+    job = dead()
+
+    assert SECRET in page(console, name, job).content.decode()
+    entry = Audit.objects.get()
+    assert (entry.actor, entry.action, entry.target) == (
+        "console:operator", "job.arguments_seen", job.id,
+    )  # fmt: skip
+    assert entry.data == {"classification": "confidential"}
+
+
+@pytest.mark.parametrize("name", ["job_arguments", "job_retry", "job_clone"])
+def test_31_4_who_may_not_is_refused(outsider: Client, name: str) -> None:
+    job = dead()
+    refused = page(outsider, name, job)
+
+    assert refused.status_code == 403
+    assert SECRET not in refused.content.decode()
+    assert "may not see them" in page(outsider, "job", job).content.decode()
+    assert not Audit.objects.filter(action="job.arguments_seen").exists()
+
+
+def test_31_4_a_form_that_was_not_shown_cannot_be_sent(outsider: Client) -> None:
+    job = dead()
+    form = {"args": "[1]", "meta": "{}", "queue": job.queue, "priority": "0"}
+
+    for name in ("job_retry", "job_clone"):
+        sent = outsider.post(reverse(f"ojs_console:{name}", args=[job.id]), form)
+        assert sent.status_code == 403
+    assert_state(State.DISCARDED, job.id)
+
+
+def test_31_4_lists_and_files_leave_them_out(console: Client) -> None:
+    job = classified()
+    listed = console.get(reverse("ojs_console:jobs"), {"columns": "args"}).content.decode()
+    csv = content(console, export(console, state="available", columns=["args"]))
+    (line,) = content(console, export(console, format="jsonl")).splitlines()
+
+    assert SECRET not in listed + csv + line
+    assert "(classified)" in listed
+    assert "(classified)" in csv
+    assert json.loads(line)["id"] == job.id
+    assert not {"args", "result"} & json.loads(line).keys()
+
+
+def test_31_4_django_s_admin_leaves_them_out(console: Client) -> None:
+    def shown(job: Any) -> str:
+        return console.get(reverse("admin:ojs_jobs_job_change", args=[job.id])).content.decode()
+
+    assert SECRET not in shown(classified())
+    assert SECRET in shown(classified("public"))
