@@ -9,8 +9,7 @@ import pytest
 from django.test import Client
 
 from jobs.api.media import OJS_TYPE
-from jobs.services.enqueue import enqueue
-from tests.factories import DraftFactory
+from tests.factories import JobFactory
 from tests.processes import DEADLINE_S
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -112,7 +111,7 @@ def test_32_2_operators_see_which_request_stored_a_job(api: Client) -> None:
 
     assert [seen(api, job["id"]).get("request_id") for job in jobs] == ["one", "many", "many"]
     assert all("request_id" not in job for job in jobs)  # not a member of the envelope
-    assert "request_id" not in seen(api, str(enqueue([DraftFactory.create()])[0].id))
+    assert "request_id" not in seen(api, JobFactory.create().id)
 
 
 def seen(api: Client, job_id: str) -> Any:
