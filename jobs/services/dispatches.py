@@ -83,12 +83,9 @@ def namespace_starts(since: Mapping[str, datetime]) -> Mapping[str, datetime]:
 
 def available_in(names: Collection[str]) -> dict[str, int]:
     """Count the available jobs of queues of namespaces, as of the last fold."""
-    found = dict.fromkeys(names, 0)
-    for name in names:
-        tenant, queue = split_queue(name)
-        rows = TenantDepth.objects.filter(tenant=tenant, queue=queue, state=AVAILABLE)
-        found[name] = max(0, sum(rows.values_list("jobs", flat=True)))
-    return found
+    places = {(*split_queue(name), AVAILABLE): name for name in names}
+    rows = TenantDepth.objects.filter(pk__in=list(places)).values_list("pk", "jobs")
+    return dict.fromkeys(names, 0) | {places[pk]: max(0, jobs) for pk, jobs in rows}
 
 
 def full_pools(caps: Mapping[str, int | None], unnamed: str) -> Mapping[str, int]:
