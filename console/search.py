@@ -19,6 +19,7 @@ from jobs.services.show import show_many
 SIZE = 50
 # How many rows a search may read before it asks to go on: narrow rows, or whole jobs
 LOOKED_NARROW, LOOKED_WIDE = 50_000, 5_000
+GLANCED = 5_000  # narrow rows that are read first: mostly a page is among them
 MOST_MS = 2_000  # of looking for text: documents may be of any size
 
 
@@ -48,7 +49,7 @@ class JobPage:
 
 
 def page(asked: JobFilter) -> JobPage:
-    """Return a page of jobs, newest first, ended ones by their end; four statements at most."""
+    """Return a page of jobs, newest first, ended ones by their end; five statements at most."""
     if asked.problems:
         return JobPage([])
     wanted = asked.wanted(datetime.now(UTC))
@@ -56,7 +57,7 @@ def page(asked: JobFilter) -> JobPage:
     looked = bound(wanted)
     try:
         with in_time(wanted):
-            found = find(wanted, after=after, size=SIZE + 1, looked=looked)
+            found, looked = _found(wanted, after, looked)
     except TookTooLong:
         return JobPage([], is_late=True)
     total = None if after else total_of(wanted, found, looked)
@@ -75,6 +76,19 @@ def page(asked: JobFilter) -> JobPage:
         back_to=(rest.at or time_of(rest.id)) if rest else None,
         total=total,
     )
+
+
+def _found(wanted: Wanted, after: Place | None, looked: int) -> tuple[Found, int]:
+    """Return what is found and how many rows were read for it, `looked` at most.
+
+    Rows come in the order of the page, so one that is full does not change with what is behind. Only
+    a total that no counts tell may need what is: that of the first page.
+    """
+    glanced = min(looked, GLANCED) if after or wanted.is_counted else looked
+    found = find(wanted, after=after, size=SIZE + 1, looked=glanced)
+    if glanced == looked or found.rest is None or len(found.ids) > SIZE:
+        return found, glanced
+    return find(wanted, after=after, size=SIZE + 1, looked=looked), looked
 
 
 def bound(wanted: Wanted) -> int:

@@ -63,7 +63,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "before": ("1000",), "page": ("999",),
     },
     "limits": {"name": ("upstream-2", NOTHING), "page": ("2",)},
-    "workers": {"ended": ("1",)},
+    "workers": {"ended": ("1",), "name": ("worker-1", NOTHING), "after": ("0~worker-2",)},
     "crons": {"name": ("schedule-99", NOTHING), "after": ("schedule-5",)},
     "pools": {"page": ("2",)},
     "tenants": {

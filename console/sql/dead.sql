@@ -1,15 +1,9 @@
 -- dead: the latest jobs of the dead letter, `looked` at most, with what groups them; null wants any
 -- queue, tenant and type (a LIKE pattern), and any fingerprint.
--- Each queue is walked by the finished index from its newest end, and the walks are merged.
 WITH looked AS MATERIALIZED (
-    SELECT f.id, f.queue, f.finished_at
-      FROM (SELECT q.name FROM ojs_queue AS q
-             WHERE %(queue)s::text IS NULL OR q.name = %(queue)s::text) AS q
-     CROSS JOIN LATERAL (
-           SELECT f.id, f.queue, f.finished_at FROM ojs_finished AS f
-            WHERE f.queue = q.name AND f.kind = 9
-            ORDER BY f.finished_at DESC, f.id DESC LIMIT %(looked)s::int) AS f
-     ORDER BY f.finished_at DESC, f.id DESC LIMIT %(looked)s::int
+    SELECT e.id, e.queue, e.finished_at
+      FROM ojs_ends(%(queue)s::text, ARRAY[9]::smallint[], NULL, NULL, NULL, NULL, false,
+                    %(looked)s::int) AS e
 ), known AS (
     SELECT k.id, k.finished_at, k.queue, j.type, j.tenant, j.version, j.error_type,
            ojs_fingerprint(j.type, j.error) AS fingerprint
