@@ -51,7 +51,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 }
 # filters of a page: by field, what is typed into it, alone
 FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "queues": {"name": ("queue-1", NOTHING)},
+    "queues": {"name": ("queue-1", NOTHING), "after": ("queue-2",)},
     "events": {
         "type": ("job.failed", "job.completed", "worker.stopped"), "queue": ("queue-1", NOTHING),
         "tenant": ("tenant-1", NOTHING), "page": ("200",),

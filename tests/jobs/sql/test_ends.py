@@ -107,7 +107,9 @@ def hot(
 @pytest.mark.xdist_group("plans of ends")
 @pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
 @pytest.mark.parametrize("ascending", [False, True])
-def test_what_is_read_does_not_grow_with_the_queues(hot: int, mode: str, *, ascending: bool) -> None:
+def test_what_is_read_does_not_grow_with_the_queues(
+    hot: int, mode: str, *, ascending: bool
+) -> None:
     """Reading the bound in each of them would be 80,000 entries."""
     set_mode(mode)
     looked = 200
