@@ -81,8 +81,8 @@ def page(asked: JobFilter) -> JobPage:
 def _found(wanted: Wanted, after: Place | None, looked: int) -> tuple[Found, int]:
     """Return what is found and how many rows were read for it, `looked` at most.
 
-    Rows come in the order of the page, so one that is full does not change with what is behind. Only
-    a total that no counts tell may need what is: that of the first page.
+    Rows come in the order of the page, so one that is full does not change with what is behind.
+    Only a total that no counts tell may need what is: that of the first page.
     """
     glanced = min(looked, GLANCED) if after or wanted.is_counted else looked
     found = find(wanted, after=after, size=SIZE + 1, looked=glanced)

@@ -1,4 +1,4 @@
-"""Ended jobs of all queues in the order of their ends: the same as when all are sorted, for less."""
+"""Ended jobs of all queues by their ends: those of one sorted list, and less is read for them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,8 @@ SELECT f.id::text FROM ojs_finished AS f
    AND f.finished_at >= coalesce(%(since)s::timestamptz, '-infinity')
    AND f.finished_at < coalesce(%(until)s::timestamptz, 'infinity')
    AND (%(at)s::timestamptz IS NULL
-        OR CASE WHEN %(ascending)s THEN (f.finished_at, f.id) > (%(at)s::timestamptz, %(after)s::uuid)
+        OR CASE WHEN %(ascending)s
+                THEN (f.finished_at, f.id) > (%(at)s::timestamptz, %(after)s::uuid)
                 ELSE (f.finished_at, f.id) < (%(at)s::timestamptz, %(after)s::uuid) END)
  ORDER BY CASE WHEN %(ascending)s THEN f.finished_at END, CASE WHEN %(ascending)s THEN f.id END,
           f.finished_at DESC, f.id DESC LIMIT %(looked)s
@@ -37,7 +38,7 @@ def rows(sql: str, params: object) -> list[str]:
 
 
 def made(spread: str, random: Random) -> None:
-    """Note ends in twenty queues: alike, most of them in a few, or each of another time; many at once."""
+    """Note ends in twenty queues, alike, most in a few, or one after another."""
     names = [f"q{n:02}" for n in range(20)]
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO ojs_queue (name) SELECT * FROM unnest(%s::text[])", [names])
