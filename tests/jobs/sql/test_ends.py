@@ -1,8 +1,9 @@
 """Ended jobs of all queues by their ends: those of one sorted list, and less is read for them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -30,7 +31,7 @@ SELECT f.id::text FROM ojs_finished AS f
 """
 
 
-def rows(sql: str, params: object) -> list[str]:
+def rows(sql: str, params: Sequence[Any] | Mapping[str, Any]) -> list[str]:
     """Run a statement and return the ids."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
@@ -64,7 +65,7 @@ def test_ends_are_those_of_one_sorted_list_page_by_page(spread: str, *, ascendin
     made(spread, random)
     for _ in range(40):
         looked = random.choice([1, 7, 60, 500, 3_000])
-        wanted = {
+        wanted: dict[str, Any] = {
             "queue": random.choice([None, None, None, "q00", "q19", "none"]),
             "kinds": random.choice([[6], [9], [8, 9], list(KINDS), []]),
             "since": random.choice([None, None, NOON - timedelta(minutes=random.randrange(3_000))]),
