@@ -108,20 +108,28 @@ def test_a_page_of_a_queue_is_the_same_whether_few_or_many_are_looked_at(
     fold(100_000)
     monkeypatch.setattr(search, "SIZE", 10)
     seen: dict[int, list[Any]] = {}
-    for glanced in (15, 50_000):
-        monkeypatch.setattr(search, "GLANCED", glanced)
-        pages = seen[glanced] = []
-        for queue in ("rare", "often", "none"):
-            asked = JobFilter("available", queue=queue)
+    for glances in ((15, 20, 50_000), (15, 15, 49_970), (50_000,)):
+        monkeypatch.setattr(search, "GLANCES", glances)
+        pages = seen[len(seen)] = []
+        for queue, since in (
+            ("rare", ""),
+            ("often", ""),
+            ("none", ""),
+            ("rare", "1h"),
+            ("often", "1h"),
+        ):
+            asked = JobFilter("available", queue=queue, since=since)
             while True:
                 page = search.page(asked)
-                pages.append((queue, [job.id for job in page.jobs], page.total, page.is_partial))
+                pages.append(
+                    (queue + since, [job.id for job in page.jobs], page.total, page.is_partial)
+                )
                 if page.next is None:
                     break
                 asked = JobFilter.read(dict(asked.chosen(), after=page.next.id))
 
-    assert seen[15] == seen[50_000]
-    assert [len(ids) for queue, ids, *_ in seen[15] if queue == "rare"] == [10, 4]
+    assert seen[0] == seen[1] == seen[2]
+    assert [len(ids) for queue, ids, *_ in seen[0] if queue == "rare"] == [10, 4]
 
 
 def test_a_full_page_of_a_queue_looks_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,13 +142,13 @@ def test_a_full_page_of_a_queue_looks_no_further(monkeypatch: pytest.MonkeyPatch
         return find(wanted, **bounds)
 
     monkeypatch.setattr(search, "find", noted)
-    monkeypatch.setattr(search, "GLANCED", 55)
+    monkeypatch.setattr(search, "GLANCES", (55, 4, 49_941))
 
     page = search.page(JobFilter("available", queue="mail"))
     search.page(JobFilter("available", queue="none"))
 
     assert (len(page.jobs), page.total) == (50, Total(60, is_exact=True))
-    assert looked == [55, 55, 50_000]
+    assert looked == [55, 55, 4, 49_941]
 
 
 @pytest.mark.parametrize("number", [3, 40])

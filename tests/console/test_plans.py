@@ -198,7 +198,7 @@ def test_a_full_page_of_a_queue_is_found_at_a_glance(
 ) -> None:
     """Where matches are frequent, not all that a search may look at is read."""
     monkeypatch.setattr("console.search.LOOKED_NARROW", 9_000)
-    monkeypatch.setattr("console.search.GLANCED", 100)
+    monkeypatch.setattr("console.search.GLANCES", (100, 8_900))
     touched = touched_by(lambda: jobs(JobFilter("available", queue="q0")))
     # in a hundred queues a page is further away
     assert touched.entries["ojs_ready_pkey"] <= (200 if size == "1 lane" else 9_300)
