@@ -88,8 +88,10 @@ def groups(asked: JobFilter, now: datetime) -> Groups:
         looked=LOOKED,
     )
     bins = _bins([row.at for row in rows], now)
-    found = _grouped(rows, bins, now)
-    shown = sorted(found, key=lambda group: (-group.jobs, group.fingerprint))[:SHOWN]
+    sizes = Counter(row.fingerprint for row in rows)
+    largest = dict.fromkeys(sorted(sizes, key=lambda name: (-sizes[name], name))[:SHOWN])
+    told = _grouped((row for row in rows if row.fingerprint in largest), bins, now)
+    shown = [told[name] for name in largest]
     is_partial = bool(rows) and rows[0].looked >= LOOKED
     messages = {job.id: error_of(job) for job in show_many([group.newest for group in shown])}
     for group in shown:
@@ -97,36 +99,43 @@ def groups(asked: JobFilter, now: datetime) -> Groups:
         reach = now - rows[-1].back_to  # how far back there is evidence that it was not there
         group.is_new = now - group.first_at < FRESH and (not is_partial or reach > 2 * FRESH)
     return Groups(
-        shown, len(found), len(rows), rows[0].looked if rows else 0,
+        shown, len(sizes), len(rows), rows[0].looked if rows else 0,
         rows[0].back_to if rows else None, is_partial, bins,
     )  # fmt: skip
 
 
-def _grouped(rows: Iterable[queries.Dead], bins: Sequence[datetime], now: datetime) -> list[Group]:
+def _grouped(
+    rows: Iterable[queries.Dead], bins: Sequence[datetime], now: datetime
+) -> dict[str, Group]:
     found: dict[str, Group] = {}
-    width = bins[1] - bins[0] if len(bins) > 1 else timedelta(1)
+    oldest: dict[str, float] = {}
+    begin, fresh = bins[0].timestamp(), (now - FRESH).timestamp()
+    width = (bins[1] - bins[0]).total_seconds() if len(bins) > 1 else 1.0
     for row in rows:  # the latest first
         group = found.get(row.fingerprint)
         if group is None:
+            last_at = datetime.fromtimestamp(row.at, now.tzinfo)
             group = found[row.fingerprint] = Group(
-                row.fingerprint, row.type, row.error_type or "", row.id, row.at, row.at,
+                row.fingerprint, row.type, row.error_type or "", row.id, last_at, last_at,
                 trend=[0] * len(bins),
             )  # fmt: skip
-        group.first_at = row.at
+        oldest[row.fingerprint] = row.at
         group.jobs += 1
-        group.lately += now - row.at < FRESH
+        group.lately += row.at > fresh
         if row.tenant != DEFAULT_TENANT:
             group.tenants[row.tenant] += 1
         group.queues[row.queue] += 1
         if row.version is not None:
             group.versions[row.version] += 1
-        group.trend[min(len(bins) - 1, max(0, (row.at - bins[0]) // width))] += 1
-    return list(found.values())
+        group.trend[min(len(bins) - 1, max(0, int((row.at - begin) // width)))] += 1
+    for name, at in oldest.items():
+        found[name].first_at = datetime.fromtimestamp(at, now.tzinfo)
+    return found
 
 
-def _bins(times: Sequence[datetime], now: datetime) -> list[datetime]:
+def _bins(times: Sequence[float], now: datetime) -> list[datetime]:
     """Return where the bins begin: of a round width, the last one holds `now`."""
-    reach = (now - min(times)).total_seconds() if times else 0
+    reach = now.timestamp() - min(times) if times else 0
     width = next((w for w in WIDTHS if reach <= w * (BINS - 1)), WIDTHS[-1])
     last = int(now.timestamp()) // width * width
     number = min(BINS, max(12, int(reach // width) + 2))

@@ -83,16 +83,20 @@ def sources(verb: str, asked: JobFilter) -> list[State | None]:
 
 
 def preview(verb: str, asked: JobFilter) -> Preview:
-    """Look at what an operation would do; reads PREVIEWED rows of each state at most."""
+    """Look at what an operation would do; reads PREVIEWED rows of each state at most.
+
+    Where every row matches and counts tell how many there are, those of one slice are enough.
+    """
     wanted = asked.wanted(timezone.now())
     by_state: dict[str, Total] = {}
     ids: list[str] = []
     try:
         for state in sources(verb, asked):
             one = _of(wanted, state)
+            looked = PREVIEWED if one.is_narrowed or not one.is_counted else SLICE
             with in_time(one):
-                found = find(one, size=SLICE, looked=PREVIEWED)
-            by_state[state.value if state else "any state"] = total_of(one, found, PREVIEWED)
+                found = find(one, size=SLICE, looked=looked)
+            by_state[state.value if state else "any state"] = total_of(one, found, looked)
             ids += found.ids
     except TookTooLong:
         return Preview(Total(0, is_exact=False), {}, [], is_late=True)

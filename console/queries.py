@@ -125,7 +125,7 @@ class Dead(NamedTuple):
     """A job of the dead letter; the last two are the same in every row: what was read for them."""
 
     id: str
-    at: datetime
+    at: float  # Unix seconds
     queue: str
     type: str
     tenant: str

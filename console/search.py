@@ -19,6 +19,8 @@ from jobs.services.show import show_many
 SIZE = 50
 # How many rows a search may read before it asks to go on: narrow rows, or whole jobs
 LOOKED_NARROW, LOOKED_WIDE = 50_000, 5_000
+# narrow rows that are read first, then, and so on to the bound: mostly a page is among the first
+GLANCES = (5_000, 15_000, 30_000)
 MOST_MS = 2_000  # of looking for text: documents may be of any size
 
 
@@ -48,7 +50,7 @@ class JobPage:
 
 
 def page(asked: JobFilter) -> JobPage:
-    """Return a page of jobs, newest first, ended ones by their end; four statements at most."""
+    """Return a page of jobs, newest first, ended ones by their end; six statements at most."""
     if asked.problems:
         return JobPage([])
     wanted = asked.wanted(datetime.now(UTC))
@@ -56,7 +58,7 @@ def page(asked: JobFilter) -> JobPage:
     looked = bound(wanted)
     try:
         with in_time(wanted):
-            found = find(wanted, after=after, size=SIZE + 1, looked=looked)
+            found, looked = _found(wanted, after, looked)
     except TookTooLong:
         return JobPage([], is_late=True)
     total = None if after else total_of(wanted, found, looked)
@@ -75,6 +77,29 @@ def page(asked: JobFilter) -> JobPage:
         back_to=(rest.at or time_of(rest.id)) if rest else None,
         total=total,
     )
+
+
+def _found(wanted: Wanted, after: Place | None, looked: int) -> tuple[Found, int]:
+    """Return what is found and how many rows were read for it, `looked` at most.
+
+    Rows come in the order of the page, so one that is full does not change with what is behind.
+    Only a total that no counts tell may need what is: that of the first page.
+    """
+    if wanted.is_ended or wanted.is_wide or looked <= GLANCES[0]:
+        return find(wanted, after=after, size=SIZE + 1, looked=looked), looked
+    is_enough = after is not None or wanted.is_counted
+    ids: list[str] = []
+    matched = read = 0
+    for glance in GLANCES:
+        most = min(glance, looked - read)
+        found = find(wanted, after=after, size=max(1, SIZE + 1 - len(ids)), looked=most)
+        ids += found.ids
+        matched, read = matched + found.matched, read + most
+        is_full = len(ids) > SIZE and is_enough
+        if found.rest is None or is_full or read >= looked:
+            break
+        after = Place(found.rest)
+    return Found(ids[: SIZE + 1], matched, found.rest, None), read
 
 
 def bound(wanted: Wanted) -> int:

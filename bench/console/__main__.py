@@ -36,7 +36,7 @@ def main() -> int:
         database = Database(NAME, cluster.sockets)
         _set_up(database)
         began = perf_counter()
-        Store(database, options.jobs, options.connections).build()
+        Store(database, options.jobs, options.connections, options.queues).build()
         took, size = perf_counter() - began, database.number(SIZE)
         print(f"{options.jobs:,} jobs, {size:,} MiB, loaded in {took:.0f} s\n", flush=True)
         from bench.console.ask import ask  # noqa: PLC0415 - models need Django to be set up
@@ -50,6 +50,7 @@ SIZE = f"SELECT pg_database_size('{NAME}') / 1048576"
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.console", description=__doc__)
     parser.add_argument("--jobs", type=int, default=10_000_000, help="in the store, of all states")
+    parser.add_argument("--queues", type=int, default=None, help="that the jobs are in; 50")
     parser.add_argument("--times", type=int, default=5, help="a page is asked after the first time")
     parser.add_argument("--connections", type=int, default=3, help="that load the store")
     parser.add_argument("--folder", type=Path, default=None, help="where the database is made")

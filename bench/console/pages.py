@@ -53,7 +53,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 }
 # filters of a page: by field, what is typed into it, alone
 FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "queues": {"name": ("queue-1", NOTHING)},
+    "queues": {"name": ("queue-1", NOTHING), "after": ("queue-2",)},
     "events": {
         "type": ("job.failed", "job.completed", "worker.stopped"), "queue": ("queue-1", NOTHING),
         "tenant": ("tenant-1", NOTHING), "page": ("200",),
@@ -65,7 +65,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "before": ("1000",), "page": ("999",),
     },
     "limits": {"name": ("upstream-2", NOTHING), "page": ("2",)},
-    "workers": {"ended": ("1",)},
+    "workers": {"ended": ("1",), "name": ("worker-1", NOTHING), "after": ("0~worker-2",)},
     "crons": {"name": ("schedule-99", NOTHING), "after": ("schedule-5",)},
     "pools": {"page": ("2",)},
     "tenants": {

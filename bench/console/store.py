@@ -21,6 +21,7 @@ class Store:
     database: Database
     jobs: int
     connections: int = 3
+    queues: int | None = None  # None: 50, fewer where all is small
 
     def build(self) -> None:
         """Load an empty, migrated database and read its statistics."""
@@ -37,7 +38,7 @@ class Store:
         is_small = self.jobs < SMALL
         return {
             "jobs": self.jobs, "at": datetime.now(UTC).isoformat(), "lane": LANE,
-            "queues": 5 if is_small else 50, "tenants": 10 if is_small else 200,
+            "queues": self.queues or (5 if is_small else 50), "tenants": 10 if is_small else 200,
             "minutes": 60 if is_small else 1440, "hours": 24 if is_small else 168,
             "evented": EVENTED, "audited": 500 if is_small else 100_000,
         }  # fmt: skip

@@ -1,6 +1,7 @@
 """Queues: how much waits and since when, pause and resume, configure, purge."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 from django.contrib import messages
@@ -19,27 +20,34 @@ from jobs.services import queue_config
 from jobs.services.audit import done_to
 from jobs.services.queues import all_stats, oldest_available, oldest_of, stats
 
-MOST = 500
+SIZE = 100
 ENTRIES = 20
 
 
 class Queues(Page):
-    """Every queue with its numbers."""
+    """Queues by name with their numbers, a page at a time."""
 
     template_name = "ojs/console/queues.html"
     section, title = "queues", "Queues"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read the queues whose name contains what was typed."""
-        containing = self.request.GET.get("name", "").replace("\x00", "").strip()
-        found = all_stats(limit=MOST + 1, containing=containing, tenant=self.tenant)
-        since = oldest_of([one.name for one in found[:MOST]], self.tenant)
+        """Read one page of the queues whose name contains what was typed."""
+        containing, after = (self._text(name) for name in ("name", "after"))
+        read = all_stats(limit=SIZE + 1, containing=containing, after=after, tenant=self.tenant)
+        found = read[:SIZE]
+        since = oldest_of([one.name for one in found], self.tenant)
+        following = urlencode({"name": containing, "after": found[-1].name}) if found else ""
         return super().get_context_data(
-            rows=[(one, since.get(one.name)) for one in found[:MOST]],
-            is_longer=len(found) > MOST,
+            rows=[(one, since.get(one.name)) for one in found],
             containing=containing,
+            after=after,
+            first_link=urlencode({"name": containing}),
+            next_link=following if len(read) > SIZE else "",
             **kwargs,
         )
+
+    def _text(self, name: str) -> str:
+        return self.request.GET.get(name, "").replace("\x00", "").strip()
 
 
 class QueueDetail(Page):

@@ -1,6 +1,8 @@
 """Workers: who lives, what each runs now, directives."""
 
+import re
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 from django.http import Http404
@@ -10,15 +12,16 @@ from console.pages import Page
 from jobs.domain.errors import NotFound
 from jobs.models import Worker
 from jobs.services.maintenance import maintenance
-from jobs.services.workers import WorkerFilter, worker, workers
+from jobs.services.workers import WorkerFilter, WorkerPlace, worker, workers
 
-MOST = 500
+SIZE = 100
+PLACE = re.compile(r"([0-3])~(.+)", re.DOTALL)
 HELD = 200
 MEMORY = ("memory_bytes", "rss_bytes")  # labels in which a worker may report it
 
 
 class Workers(Page):
-    """Workers, those that ended on request."""
+    """Workers by name, a page at a time, those that ended on request."""
 
     template_name = "ojs/console/workers.html"
     section, title = "workers", "Workers"
@@ -26,16 +29,34 @@ class Workers(Page):
     is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read the workers."""
+        """Read one page; a fixed number of statements."""
         with_ended = self.request.GET.get("ended") == "1"
-        found = workers(WorkerFilter(with_ended=with_ended), limit=MOST + 1)
+        containing = self._text("name")
+        after = PLACE.fullmatch(self._text("after"))
+        found = workers(
+            WorkerFilter(with_ended=with_ended, containing=containing or None),
+            limit=SIZE + 1,
+            after=WorkerPlace(int(after[1]), after[2]) if after else None,
+        )
+        chosen = {"name": containing, "ended": "1" if with_ended else ""}
+        last = found[SIZE - 1] if len(found) > SIZE else None
         return super().get_context_data(
-            workers=found[:MOST],
-            is_longer=len(found) > MOST,
+            workers=found[:SIZE],
             with_ended=with_ended,
+            containing=containing,
+            first_link=_link(chosen) if after else "",
+            next_link=_link(chosen | {"after": f"{last.rank}~{last.id}"}) if last else "",
+            other_link=_link({"name": containing, "ended": "" if with_ended else "1"}),
             maintenance=maintenance(),
             **kwargs,
         )
+
+    def _text(self, name: str) -> str:
+        return self.request.GET.get(name, "").replace("\x00", "").strip()
+
+
+def _link(chosen: dict[str, str]) -> str:
+    return "?" + urlencode({name: value for name, value in chosen.items() if value})
 
 
 class WorkerDetail(Page):

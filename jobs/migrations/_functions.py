@@ -9,7 +9,7 @@ ORDER = (
     "loads", "present", "joined", "served", "present_shared", "raised", "rejoin", "known", "wake",
     "release", "usage", "room", "unique_hits", "unique_pass", "open", "turns", "turn_now",
     "turn_keys", "turn_keep", "in_order", "settle", "spend", "claim", "explain", "outlook",
-    "tenant_labels", "reduced", "audit_kept",
+    "tenant_labels", "reduced", "audit_kept", "ends",
 )  # fmt: skip
 
 

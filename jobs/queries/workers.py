@@ -58,6 +58,11 @@ class WorkerRow(NamedTuple):
     standing: str
     tenant: str | None
 
+    @property
+    def rank(self) -> int:
+        """Tell where in lists it stands, before its name: those that ended come last."""
+        return 2 * (self.stopped_at is not None) + (self.dead_at is not None)
+
 
 def workers(params: Mapping[str, Any]) -> list[WorkerRow]:
     """Read workers by name, those that ended last; parameters as named in `sql/workers.sql`."""

@@ -59,17 +59,31 @@ def _highest_before(wanted: Standing) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFilter:
-    """Which workers; None is any. `standing` is running, quiet, stale or terminate."""
+    """Which workers; None is any. `standing` is running, quiet, stale or terminate.
+
+    `containing` stands in the name or in the host.
+    """
 
     standing: str | None = None
     pool: str | None = None
     tenant: str | None = None
     with_ended: bool = False
+    containing: str | None = None
 
 
-def workers(wanted: WorkerFilter, *, limit: int, offset: int = 0) -> list[WorkerRow]:
+@dataclass(frozen=True, slots=True)
+class WorkerPlace:
+    """Where a list goes on: after a worker's rank and id."""
+
+    rank: int
+    id: str
+
+
+def workers(
+    wanted: WorkerFilter, *, limit: int, offset: int = 0, after: WorkerPlace | None = None
+) -> list[WorkerRow]:
     """List workers by name, those that ended last; one statement."""
-    return queries.workers({**_params(wanted), "id": None, "size": limit, "offset": offset})
+    return _listed(wanted, limit=limit, offset=offset, after=after)
 
 
 def standings(wanted: WorkerFilter) -> dict[str, int]:
@@ -85,13 +99,33 @@ def _params(wanted: WorkerFilter) -> dict[str, object]:
         "pool": wanted.pool,
         "tenant": wanted.tenant,
         "standing": wanted.standing,
+        "containing": wanted.containing,
     }
+
+
+def _listed(
+    wanted: WorkerFilter,
+    *,
+    limit: int,
+    worker_id: str | None = None,
+    offset: int = 0,
+    after: WorkerPlace | None = None,
+) -> list[WorkerRow]:
+    return queries.workers(
+        {
+            **_params(wanted),
+            "id": worker_id,
+            "size": limit,
+            "offset": offset,
+            "after_rank": after and after.rank,
+            "after_id": after and after.id,
+        }
+    )
 
 
 def worker(worker_id: str) -> WorkerRow:
     """Return one worker, also one that ended. Raises NotFound."""
-    params = _params(WorkerFilter(with_ended=True))
-    found = queries.workers({**params, "id": worker_id, "size": 1, "offset": 0})
+    found = _listed(WorkerFilter(with_ended=True), worker_id=worker_id, limit=1)
     if not found:
         raise NotFound.of("worker", worker_id)
     return found[0]

@@ -25,6 +25,7 @@ SELECT c.queue, sum(c.jobs)::bigint, sum(c.wait_ms)::bigint FROM (
     UNION ALL
     SELECT e.queue, coalesce(e.pool, ''), 1, e.took_ms FROM ojs_event AS e
      WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
+       AND e.stamp <= '18446744073709551615'  -- a range: see depths.sql
        AND e.kind = 3 AND e.at >= (SELECT second FROM edge)
 ) AS c
  WHERE (%(queues)s::text[] IS NULL OR c.queue = ANY (%(queues)s::text[]))

@@ -1,32 +1,11 @@
 -- find_ended: ids of ended jobs by kind (terminal codes, 9 for the dead letter), latest end first or
--- last. Each queue is walked by the finished index and the walks are merged; at most `looked` rows
--- are read per queue and kind; `rest` as in find_any.sql, with the time of the end.
+-- last. At most `looked` are looked at, in that order: see ojs_ends; `rest` as in find_any.sql, with
+-- the time of the end.
 WITH looked AS MATERIALIZED (
-    SELECT f.id, f.finished_at
-      FROM (SELECT q.name FROM ojs_queue AS q
-             WHERE %(queue)s::text IS NULL OR q.name = %(queue)s::text) AS q
-     CROSS JOIN unnest(%(kinds)s::smallint[]) AS k (kind)
-     CROSS JOIN LATERAL (
-           (SELECT f.id, f.finished_at FROM ojs_finished AS f
-             WHERE NOT %(ascending)s::boolean AND f.queue = q.name AND f.kind = k.kind
-               AND f.finished_at >= coalesce(%(ended_since)s::timestamptz, '-infinity')
-               AND f.finished_at < coalesce(%(ended_until)s::timestamptz, 'infinity')
-               AND (%(at)s::timestamptz IS NULL
-                    OR (f.finished_at, f.id) < (%(at)s::timestamptz, %(after)s::uuid))
-             ORDER BY f.finished_at DESC, f.id DESC LIMIT %(looked)s::int)
-           UNION ALL
-           (SELECT f.id, f.finished_at FROM ojs_finished AS f
-             WHERE %(ascending)s::boolean AND f.queue = q.name AND f.kind = k.kind
-               AND f.finished_at >= coalesce(%(ended_since)s::timestamptz, '-infinity')
-               AND f.finished_at < coalesce(%(ended_until)s::timestamptz, 'infinity')
-               AND (%(at)s::timestamptz IS NULL
-                    OR (f.finished_at, f.id) > (%(at)s::timestamptz, %(after)s::uuid))
-             ORDER BY f.finished_at, f.id LIMIT %(looked)s::int)) AS f
-     ORDER BY CASE WHEN %(ascending)s::boolean THEN f.finished_at END,
-              CASE WHEN NOT %(ascending)s::boolean THEN f.finished_at END DESC,
-              CASE WHEN %(ascending)s::boolean THEN f.id END,
-              CASE WHEN NOT %(ascending)s::boolean THEN f.id END DESC
-     LIMIT %(looked)s::int
+    SELECT e.id, e.finished_at
+      FROM ojs_ends(%(queue)s::text, %(kinds)s::smallint[], %(ended_since)s::timestamptz,
+                    %(ended_until)s::timestamptz, %(at)s::timestamptz, %(after)s::uuid,
+                    %(ascending)s::boolean, %(looked)s::int) AS e
 ), kept AS MATERIALIZED (
     SELECT k.id, row_number() OVER (
                ORDER BY CASE WHEN %(ascending)s::boolean THEN 1 ELSE -1 END

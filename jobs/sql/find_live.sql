@@ -1,6 +1,8 @@
 -- find_live: ids of live jobs by filter, in one state or in any (null), newest id first or last.
 -- At most `looked` narrow rows of a state are read; `rest` as in find_any.sql. The order is by the
--- index, so each branch stands alone.
+-- index, so each branch stands alone; those of ojs_later name no kind as equal to a number, or the
+-- planner may walk over the other kinds by the ids alone. Lanes are looked up one by one, since a join
+-- is planned for as few rows as the planner expects of an unknown bound.
 WITH looked AS MATERIALIZED (
     (SELECT r.id, r.lane_id, NULL::timestamptz AS due_at FROM ojs_ready AS r
       WHERE (%(state)s::int IS NULL OR %(state)s::int = 3)
@@ -23,45 +25,55 @@ WITH looked AS MATERIALIZED (
       ORDER BY l.id LIMIT %(looked)s::int)
     UNION ALL
     (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
-      WHERE w.kind = 1 AND (%(state)s::int IS NULL OR %(state)s::int = 1)
-        AND NOT %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
-      ORDER BY w.id DESC LIMIT %(looked)s::int)
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 1) AND NOT %(ascending)s::boolean
+        AND (w.kind, w.id) > (1::smallint, %(low)s::uuid)
+        AND (w.kind, w.id) < (1::smallint, %(high)s::uuid)
+      ORDER BY w.kind DESC, w.id DESC LIMIT %(looked)s::int)
     UNION ALL
     (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
-      WHERE w.kind = 2 AND (%(state)s::int IS NULL OR %(state)s::int = 2)
-        AND NOT %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
-      ORDER BY w.id DESC LIMIT %(looked)s::int)
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 2) AND NOT %(ascending)s::boolean
+        AND (w.kind, w.id) > (2::smallint, %(low)s::uuid)
+        AND (w.kind, w.id) < (2::smallint, %(high)s::uuid)
+      ORDER BY w.kind DESC, w.id DESC LIMIT %(looked)s::int)
     UNION ALL
     (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
-      WHERE w.kind = 5 AND (%(state)s::int IS NULL OR %(state)s::int = 5)
-        AND NOT %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
-      ORDER BY w.id DESC LIMIT %(looked)s::int)
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 5) AND NOT %(ascending)s::boolean
+        AND (w.kind, w.id) > (5::smallint, %(low)s::uuid)
+        AND (w.kind, w.id) < (5::smallint, %(high)s::uuid)
+      ORDER BY w.kind DESC, w.id DESC LIMIT %(looked)s::int)
     UNION ALL
     (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
-      WHERE w.kind = 1 AND (%(state)s::int IS NULL OR %(state)s::int = 1)
-        AND %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
-      ORDER BY w.id LIMIT %(looked)s::int)
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 1) AND %(ascending)s::boolean
+        AND (w.kind, w.id) > (1::smallint, %(low)s::uuid)
+        AND (w.kind, w.id) < (1::smallint, %(high)s::uuid)
+      ORDER BY w.kind, w.id LIMIT %(looked)s::int)
     UNION ALL
     (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
-      WHERE w.kind = 2 AND (%(state)s::int IS NULL OR %(state)s::int = 2)
-        AND %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
-      ORDER BY w.id LIMIT %(looked)s::int)
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 2) AND %(ascending)s::boolean
+        AND (w.kind, w.id) > (2::smallint, %(low)s::uuid)
+        AND (w.kind, w.id) < (2::smallint, %(high)s::uuid)
+      ORDER BY w.kind, w.id LIMIT %(looked)s::int)
     UNION ALL
     (SELECT w.id, w.lane_id, w.due_at FROM ojs_later AS w
-      WHERE w.kind = 5 AND (%(state)s::int IS NULL OR %(state)s::int = 5)
-        AND %(ascending)s::boolean AND w.id > %(low)s::uuid AND w.id < %(high)s::uuid
-      ORDER BY w.id LIMIT %(looked)s::int)
+      WHERE (%(state)s::int IS NULL OR %(state)s::int = 5) AND %(ascending)s::boolean
+        AND (w.kind, w.id) > (5::smallint, %(low)s::uuid)
+        AND (w.kind, w.id) < (5::smallint, %(high)s::uuid)
+      ORDER BY w.kind, w.id LIMIT %(looked)s::int)
 ), kept AS MATERIALIZED (
     SELECT k.id, row_number() OVER (
                ORDER BY CASE WHEN %(ascending)s::boolean THEN 1 ELSE -1 END
-                        * CASE %(sort)s::text WHEN 'priority' THEN a.priority::float8
-                                              WHEN 'scheduled_at' THEN extract(epoch FROM k.due_at)
-                                              END NULLS LAST,
+                        * CASE %(sort)s::text
+                               WHEN 'priority' THEN (SELECT a.priority::float8 FROM ojs_lane_key AS a
+                                                      WHERE a.id = k.lane_id)
+                               WHEN 'scheduled_at' THEN extract(epoch FROM k.due_at)
+                               END NULLS LAST,
                         CASE WHEN %(ascending)s::boolean THEN k.id END,
                         CASE WHEN NOT %(ascending)s::boolean THEN k.id END DESC) AS n
-      FROM looked AS k JOIN ojs_lane_key AS a ON a.id = k.lane_id
-     WHERE (%(queue)s::text IS NULL OR a.queue = %(queue)s::text)
-       AND (%(tenant)s::text IS NULL OR a.tenant = %(tenant)s::text)
+      FROM looked AS k
+     WHERE (%(queue)s::text IS NULL AND %(tenant)s::text IS NULL OR (
+            SELECT (%(queue)s::text IS NULL OR a.queue = %(queue)s::text)
+                   AND (%(tenant)s::text IS NULL OR a.tenant = %(tenant)s::text)
+              FROM ojs_lane_key AS a WHERE a.id = k.lane_id))
        AND (NOT %(is_wide)s::boolean OR (
             SELECT ojs_matches(j.type, j.version, j.priority, j.args, j.meta, j.error,
                        %(type)s::text, %(version)s::text, %(priority)s::int, %(args)s::text[],

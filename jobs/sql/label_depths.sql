@@ -9,6 +9,7 @@ WITH named AS MATERIALIZED (
                (e.from_state, -CASE WHEN e.job_id IS NULL THEN (e.data ->> 'count')::int ELSE 1 END)
                ) AS s (state, n)
      WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
+       AND e.stamp <= '18446744073709551615'  -- a range: see depths.sql
        AND s.state IS NOT NULL
      GROUP BY 1, 2, 3
 ), own AS MATERIALIZED (

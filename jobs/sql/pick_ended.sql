@@ -1,16 +1,10 @@
 -- pick_ended: up to `size` ended jobs by filter, that had ended before `at`, latest end first; `kind`
--- as in ojs_finished. Each queue is walked by the index of ended jobs, and the walks are merged. At
--- most `looked` rows are read per queue; `rest_at`, `rest` are where to go on, null at the end.
+-- as in ojs_finished. At most `looked` are looked at: see ojs_ends; `rest_at`, `rest` are where to go
+-- on, null at the end.
 WITH looked AS MATERIALIZED (
-    SELECT f.id, f.finished_at
-      FROM (SELECT q.name FROM ojs_queue AS q
-             WHERE %(queue)s::text IS NULL OR q.name = %(queue)s::text) AS q
-     CROSS JOIN LATERAL (
-           SELECT f.id, f.finished_at FROM ojs_finished AS f
-            WHERE f.queue = q.name AND f.kind = %(kind)s::int
-              AND (f.finished_at, f.id) < (%(at)s::timestamptz, %(before)s::uuid)
-            ORDER BY f.finished_at DESC, f.id DESC LIMIT %(looked)s::int) AS f
-     ORDER BY f.finished_at DESC, f.id DESC LIMIT %(looked)s::int
+    SELECT e.id, e.finished_at
+      FROM ojs_ends(%(queue)s::text, ARRAY[%(kind)s::smallint], NULL, NULL, %(at)s::timestamptz,
+                    %(before)s::uuid, false, %(looked)s::int) AS e
 ), found AS (
     SELECT k.id, k.finished_at
       FROM looked AS k

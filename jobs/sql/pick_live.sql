@@ -1,14 +1,15 @@
 -- pick_live: up to `size` scheduled, pending, retryable or active jobs by filter, that were stored at
 -- `asof`, newest id first. At most `looked` narrow rows are read; `rest` is where to go on, null at
--- the end.
+-- the end. Kinds are not compared by themselves: see find_live.sql.
 WITH looked AS MATERIALIZED (
     (SELECT l.id, l.lane_id FROM ojs_lease AS l
       WHERE %(state)s::int = 4 AND l.id < %(before)s::uuid
       ORDER BY l.id DESC LIMIT %(looked)s::int)
     UNION ALL
     (SELECT w.id, w.lane_id FROM ojs_later AS w
-      WHERE w.kind = %(state)s::int AND w.id < %(before)s::uuid
-      ORDER BY w.id DESC LIMIT %(looked)s::int)
+      WHERE (w.kind, w.id) >= (%(state)s::smallint, '00000000-0000-0000-0000-000000000000')
+        AND (w.kind, w.id) < (%(state)s::smallint, %(before)s::uuid)
+      ORDER BY w.kind DESC, w.id DESC LIMIT %(looked)s::int)
 ), found AS (
     SELECT k.id
       FROM looked AS k

@@ -23,6 +23,7 @@ SELECT c.queue, sum(c.bytes)::bigint AS excess FROM (
     UNION ALL
     SELECT e.queue, e.bytes FROM ojs_event AS e
      WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
+       AND e.stamp <= '18446744073709551615'  -- a range: see depths.sql
        AND e.bytes IS NOT NULL AND (e.job_id IS NOT NULL OR e.from_state IS NOT NULL)
 ) AS c
  WHERE coalesce((SELECT count(*) FROM waiting) < %(most)s::bigint, true)

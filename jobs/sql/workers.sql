@@ -1,14 +1,18 @@
 -- workers: by name, with the number of jobs each holds; those that live unless `with_ended`.
--- `standing` as the wire names it, null: any. The numbers are of all that match `pool` and `tenant`.
+-- `standing` as the wire names it, null: any; `containing` stands in the name or the host. They go on
+-- after (`after_rank`, `after_id`) where those are not null.
 WITH known AS MATERIALIZED (
     SELECT w.*, coalesce(w.last_heartbeat_at
                          < now() - %(silence_ms)s::bigint * interval '1 millisecond', false)
-               AS is_silent
+               AS is_silent,
+           2 * (w.stopped_at IS NOT NULL)::int + (w.dead_at IS NOT NULL)::int AS rank
       FROM ojs_worker AS w
      WHERE (%(with_ended)s::boolean OR w.stopped_at IS NULL AND w.dead_at IS NULL)
        AND (%(id)s::text IS NULL OR w.id = %(id)s::text)
        AND (%(pool)s::text IS NULL OR w.pool = %(pool)s::text)
        AND (%(tenant)s::text IS NULL OR w.tenant = %(tenant)s::text)
+       AND (%(containing)s::text IS NULL OR strpos(w.id, %(containing)s::text) > 0
+            OR strpos(w.hostname, %(containing)s::text) > 0)
 ), named AS MATERIALIZED (
     SELECT k.*, CASE WHEN k.stopped_at IS NOT NULL THEN 'terminate'
                      WHEN k.is_silent OR k.dead_at IS NOT NULL THEN 'stale'
@@ -18,8 +22,9 @@ WITH known AS MATERIALIZED (
       FROM known AS k
 ), page AS MATERIALIZED (
     SELECT n.* FROM named AS n
-     WHERE %(standing)s::text IS NULL OR n.standing = %(standing)s::text
-     ORDER BY n.stopped_at IS NOT NULL, n.dead_at IS NOT NULL, n.id
+     WHERE (%(standing)s::text IS NULL OR n.standing = %(standing)s::text)
+       AND (%(after_rank)s::int IS NULL OR (n.rank, n.id) > (%(after_rank)s::int, %(after_id)s::text))
+     ORDER BY n.rank, n.id
     OFFSET %(offset)s::int LIMIT %(size)s::int
 ), held AS MATERIALIZED (  -- read once at most, not once for each worker
     SELECT l.worker_id, count(*) AS jobs FROM ojs_lease AS l
@@ -30,4 +35,4 @@ SELECT n.id, n.hostname, n.pid, n.queues::text AS queues, n.concurrency, n.pool,
        coalesce(h.jobs, 0) AS active, n.is_silent,
        n.is_draining, n.labels::text AS labels, n.standing, n.tenant
   FROM page AS n LEFT JOIN held AS h ON h.worker_id = n.id
- ORDER BY n.stopped_at IS NOT NULL, n.dead_at IS NOT NULL, n.id
+ ORDER BY n.rank, n.id

@@ -14,6 +14,7 @@ WITH wanted AS MATERIALIZED (
                        ) AS s (state, n)
              WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1),
                                        '0')
+               AND e.stamp <= '18446744073709551615'  -- a range: see the core's depths.sql
                AND s.state <= 5 AND e.tenant = ANY (ARRAY(SELECT tenant FROM wanted))
            ) AS c GROUP BY c.tenant, c.queue HAVING sum(c.jobs) > 0
 )

@@ -13,6 +13,7 @@ WITH held AS MATERIALIZED (
                        ) AS s (state, n)
              WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1),
                                        '0')
+               AND e.stamp <= '18446744073709551615'  -- a range: see the core's depths.sql
                AND s.state IS NOT NULL AND e.tenant = ANY (%(tenants)s::text[])
            ) AS c GROUP BY 1, 2, 3 HAVING sum(c.jobs) > 0
 ), worked AS MATERIALIZED (

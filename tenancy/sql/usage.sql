@@ -16,6 +16,7 @@ WITH wanted AS MATERIALIZED (
                        ) AS s (state, n)
              WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1),
                                        '0')
+               AND e.stamp <= '18446744073709551615'  -- a range: see the core's depths.sql
                AND s.state IN (1, 3) AND e.tenant = ANY (ARRAY(SELECT tenant FROM wanted))
            ) AS c GROUP BY c.tenant
 )

@@ -19,7 +19,7 @@ from jobs.models import Lease
 from jobs.services import audit, bulk, queues
 from jobs.services.audit import done_to
 from jobs.services.reset import reset
-from jobs.services.workers import WorkerFilter, workers
+from jobs.services.workers import WorkerFilter, WorkerPlace, workers
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tenancy.services.watch import survey
@@ -93,6 +93,10 @@ CALLS: dict[str, Callable[[], object]] = {
         f"preview of {verb}": lambda verb=verb: operations.preview(verb, JobFilter(dead="1"))  # type: ignore[misc]  # the default binds
         for verb in ("retry", "delete", "export")
     },
+    **{
+        f"preview of {verb} of all": lambda verb=verb: operations.preview(verb, JobFilter())  # type: ignore[misc]  # the default binds
+        for verb in operations.VERBS
+    },
     "operations": lambda: operations.latest(None, 50),
     "operations of a tenant": lambda: operations.latest("t0", 50),
     "failures": lambda: queries.failures(8),
@@ -106,10 +110,14 @@ CALLS: dict[str, Callable[[], object]] = {
         audit.AuditFilter(target="t5", outcome="success"), before=None, size=50
     ),
     "queues": lambda: queues.all_stats(limit=20),
+    "queues further": lambda: queues.all_stats(limit=20, after="q5"),
     "pools": lambda: pools.page(limit=50, offset=0),
     "pool": lambda: detail(PoolLine(pools.find("p"))),
     "workers of a pool": lambda: workers(WorkerFilter(pool="p"), limit=100),
     "workers": lambda: workers(WorkerFilter(), limit=50),
+    "workers further": lambda: workers(
+        WorkerFilter(with_ended=True, containing="w1"), limit=50, after=WorkerPlace(0, "w15")
+    ),
     "tenants": lambda: tenants.page(tenants.TenantFilter()),
     "tenants by id": lambda: tenants.page(tenants.TenantFilter(sort="id", name="t5")),
     "tenants that are loud": lambda: tenants.page(tenants.TenantFilter(loud="1")),
@@ -183,6 +191,17 @@ def test_no_page_reads_a_growing_table_from_end_to_end(plans: str) -> None:
         if scanned or walked:
             wrong[name] = (scanned, walked)
     assert not wrong
+
+
+def test_a_full_page_of_a_queue_is_found_at_a_glance(
+    plans: str, size: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where matches are frequent, not all that a search may look at is read."""
+    monkeypatch.setattr("console.search.LOOKED_NARROW", 9_000)
+    monkeypatch.setattr("console.search.GLANCES", (100, 8_900))
+    touched = touched_by(lambda: jobs(JobFilter("available", queue="q0")))
+    # in a hundred queues a page is further away
+    assert touched.entries["ojs_ready_pkey"] <= (200 if size == "1 lane" else 9_300)
 
 
 def test_a_page_goes_on_where_the_last_one_ended(plans: str) -> None:

@@ -13,6 +13,7 @@ SELECT c.queue, sum(c.jobs)::bigint, sum(c.bytes)::bigint FROM (
                     - (e.from_state IN (1, 2, 3, 5) AND e.from_state IS NOT NULL)::int, e.bytes
       FROM ojs_event AS e
      WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
+       AND e.stamp <= '18446744073709551615'  -- a range: see depths.sql
        AND e.queue = ANY (p_queues)
 ) AS c GROUP BY c.queue
 $$

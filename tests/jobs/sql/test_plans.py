@@ -596,6 +596,18 @@ def test_every_statement_is_measured() -> None:
     assert files - {"reset"} <= {name.split()[0] for name in CALLS}  # reset truncates
 
 
+def test_events_that_are_not_folded_yet_are_bounded_on_both_sides() -> None:
+    """For a lower bound alone the planner expects a third of the record, and parallel workers."""
+    root = Path(queries.__file__).parent.parent.parent
+    lower = "stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position"
+    upper = "stamp <= '18446744073709551615'"
+    read = {path: path.read_text() for path in root.glob("*/sql/**/*.sql")}
+
+    assert sum(text.count(lower) for text in read.values()) > 10
+    wrong = [path for path, text in read.items() if text.count(lower) != text.count(upper)]
+    assert not wrong
+
+
 @pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
