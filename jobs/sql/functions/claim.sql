@@ -297,6 +297,7 @@ BEGIN
         -- one statement together instead of several each. The others, and what was missing, follow.
         FOR i IN v_first .. cardinality(p_queues) LOOP
             EXIT WHEN v_need <= 0;
+            CONTINUE WHEN v_wants[i] <= v_taken[i];  -- null where none takes turns, and of number 0
             q := p_queues[i];
             v_scope := p_scopes[i];
             v_quota := v_need;
@@ -306,7 +307,6 @@ BEGIN
             BEGIN
                 EXIT look WHEN i = 0;
                 IF v_takes_turns THEN
-                    CONTINUE WHEN v_wants[i] <= v_taken[i];
                     v_quota := least(v_quota, v_wants[i] - v_taken[i]);
                     v_stock[i] := v_taken[i];  -- until it has given what is asked for
                     v_is_open[i] := false;
