@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import count, pairwise
+from math import inf
 from random import Random
 from typing import Any
 
@@ -260,15 +261,14 @@ def slot_by_slot(
     """Decide by a look at all queues in each slot."""
     found: list[int] = []
     keys = list(keys)
+    left = [inf if room is None else room for room in rooms]
     for slot in range(1, limit + 1):
-        given = [
-            None if room is None else room - found.count(q + 1) for q, room in enumerate(rooms)
-        ]
-        rivals = [q for q in range(len(keys)) if given[q] is None or given[q] > 0]
+        rivals = [q for q in range(len(keys)) if left[q] > 0]
         if not rivals:
             break
         best = min(rivals, key=lambda q: (keys[q], q))
         found.append(best + 1)
+        left[best] -= 1
         if strategy is Strategy.ROUND_ROBIN:
             keys[best] = slot
         elif strategy is Strategy.WEIGHTED:
