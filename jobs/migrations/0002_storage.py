@@ -18,6 +18,7 @@ ALTER TABLE ojs_start SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0
                            autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE ojs_served SET (autovacuum_vacuum_scale_factor = 0.02,
                             autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE ojs_turn SET (toast_tuple_target = 8160);
 INSERT INTO ojs_terms (id, version) VALUES (1, 1);
 ALTER TABLE ojs_worker SET (fillfactor = 50);
 ALTER TABLE ojs_progress SET (fillfactor = 50);

@@ -143,6 +143,7 @@ DECLARE
     v_lows bigint[];  -- no job of theirs lies below, but for late ones
     v_places tid[];  -- where their rows are, once locked: the index may hold many dead entries
     v_place tid;
+    v_jobs tid[];  -- jobs that are locked already, one of each of v_ids
     v_tenants text[];
     v_limited boolean[];
     v_vts float8[];
@@ -297,6 +298,7 @@ BEGIN
         -- one statement together instead of several each. The others, and what was missing, follow.
         FOR i IN v_first .. cardinality(p_queues) LOOP
             EXIT WHEN v_need <= 0;
+            CONTINUE WHEN v_wants[i] <= v_taken[i];  -- null where none takes turns, and of number 0
             q := p_queues[i];
             v_scope := p_scopes[i];
             v_quota := v_need;
@@ -306,7 +308,6 @@ BEGIN
             BEGIN
                 EXIT look WHEN i = 0;
                 IF v_takes_turns THEN
-                    CONTINUE WHEN v_wants[i] <= v_taken[i];
                     v_quota := least(v_quota, v_wants[i] - v_taken[i]);
                     v_stock[i] := v_taken[i];  -- until it has given what is asked for
                     v_is_open[i] := false;
@@ -391,13 +392,15 @@ BEGIN
                 <<choose>>
                 BEGIN
                     IF i = 0 THEN
-                        -- The jobs are locked now, so that each lane gives what is counted here.
+                        -- The jobs are locked now, so that each lane gives what is counted here. Each
+                        -- job comes with its lane, as if that were a lane for itself.
                         SELECT array_agg(x.i), array_agg(a.id), array_agg(a.tenant), array_agg(false),
-                               array_agg(a.vt), array_agg(a.weight), array_agg(a.low), array_agg(h.jobs),
-                               array_agg(a.rank), count(*), NULL, false, p_low_ranks IS NOT NULL, false,
-                               false
+                               array_agg(a.vt), array_agg(a.weight), array_agg(a.low), array_agg(1),
+                               array_agg(a.rank), array_agg(h.place), count(*), NULL, false,
+                               p_low_ranks IS NOT NULL, false, false
                           INTO v_spots, v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_takes,
-                               v_ranks, v_lanes, v_places, v_locked, v_hinted, v_capped, v_owes
+                               v_ranks, v_jobs, v_lanes, v_places, v_locked,
+                               v_hinted, v_capped, v_owes
                           FROM unnest(p_queues, v_wants) WITH ORDINALITY AS x (queue, want, i)
                           JOIN ojs_queue AS u ON u.name = x.queue AND u.paused_at IS NULL
                                              AND u.limit_id IS NULL
@@ -417,18 +420,18 @@ BEGIN
                                           AND (p_routes IS NULL OR l.route = ANY (p_routes))
                                         ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z) AS a
                          CROSS JOIN LATERAL (
-                               SELECT count(*)::int AS jobs
-                                 FROM (SELECT 1 FROM ojs_ready AS z
-                                        WHERE z.lane_id = a.id
-                                          AND z.seq >= CASE WHEN p_low_ranks[x.i] IS NULL THEN 0 ELSE
-                                                       greatest(a.low, (SELECT lo.seq
-                                                           FROM unnest(p_low_lanes, p_low_seqs)
-                                                                AS lo (lane, seq)
-                                                          WHERE lo.lane = a.id LIMIT 1)) - 128 END
-                                          AND ojs_fresh(z.expires_at, v_now)
-                                        ORDER BY z.lane_id, z.seq LIMIT x.want
-                                          FOR UPDATE SKIP LOCKED) AS locked) AS h
-                         WHERE x.want > 0 AND a.lanes = 1 AND NOT a.limited AND h.jobs > 0
+                               SELECT z.ctid AS place
+                                 FROM ojs_ready AS z
+                                WHERE z.lane_id = a.id
+                                  AND z.seq >= CASE WHEN p_low_ranks[x.i] IS NULL THEN 0 ELSE
+                                               greatest(a.low, (SELECT lo.seq
+                                                   FROM unnest(p_low_lanes, p_low_seqs)
+                                                        AS lo (lane, seq)
+                                                  WHERE lo.lane = a.id LIMIT 1)) - 128 END
+                                  AND ojs_fresh(z.expires_at, v_now)
+                                ORDER BY z.lane_id, z.seq LIMIT x.want
+                                  FOR UPDATE SKIP LOCKED) AS h
+                         WHERE x.want > 0 AND a.lanes = 1 AND NOT a.limited
                            AND (v_levels IS NULL OR a.rank = v_level_ranks[v_levels[x.i]])
                            AND (SELECT true FROM ojs_lane AS l
                                  WHERE l.queue = x.queue AND l.rank < p_low_ranks[x.i]
@@ -804,7 +807,7 @@ BEGIN
                 IF v_want > 0 OR cardinality(v_paid) > 0 THEN  -- what was owed is charged in any case
                     RETURN QUERY
                     WITH h AS MATERIALIZED (
-                        SELECT w.lane, w.tenant, w.limits, hh.place, hh.seq, hh.attempt, hh.enqueued_at,
+                        SELECT w.lane, w.tenant, w.limits, hh.place,
                                CASE WHEN v_ordered THEN hh.seq
                                     ELSE w.vt + row_number() OVER (PARTITION BY w.lane ORDER BY hh.seq)
                                                 / w.weight END AS tag, w.position
@@ -819,18 +822,22 @@ BEGIN
                                                           WHERE l.ctid = v_places[u.position])
                                                     ELSE v_queue_limits END AS limits) AS w
                          CROSS JOIN LATERAL (
-                               SELECT z.ctid AS place, z.seq, z.attempt, z.enqueued_at
-                                 FROM ojs_ready AS z
-                                WHERE z.lane_id = u.lane
-                                  AND z.seq >= CASE WHEN v_hinted THEN greatest(u.low, lo.seq) - 128
-                                                    ELSE 0 END
-                                  AND ojs_fresh(z.expires_at, v_now)
-                                ORDER BY z.lane_id, z.seq LIMIT u.n
-                                  FOR UPDATE SKIP LOCKED) AS hh
+                               SELECT v_jobs[u.position] AS place, u.position AS seq
+                                WHERE v_jobs IS NOT NULL
+                                UNION ALL
+                               SELECT locked.place, locked.seq
+                                 FROM (SELECT z.ctid AS place, z.seq FROM ojs_ready AS z
+                                        WHERE v_jobs IS NULL AND z.lane_id = u.lane
+                                          AND z.seq >= CASE WHEN v_hinted
+                                                            THEN greatest(u.low, lo.seq) - 128
+                                                            ELSE 0 END
+                                          AND ojs_fresh(z.expires_at, v_now)
+                                        ORDER BY z.lane_id, z.seq LIMIT u.n
+                                          FOR UPDATE SKIP LOCKED) AS locked) AS hh
                     ), d AS (
-                        -- by place: h has just locked these rows, and no plan can read others
+                        -- by place: these rows have just been locked, and no plan can read others
                         DELETE FROM ojs_ready AS z USING h WHERE z.ctid = h.place
-                        RETURNING z.id, h.lane, h.tenant, h.limits, h.seq, h.attempt, h.enqueued_at,
+                        RETURNING z.id, h.lane, h.tenant, h.limits, z.seq, z.attempt, z.enqueued_at,
                                   h.tag, h.position
                     ), b AS MATERIALIZED (
                         -- the one look at the wide row
@@ -964,9 +971,10 @@ BEGIN
                 v_need := v_need - v_got;
                 v_quota := v_quota - v_got;
                 IF i = 0 THEN
-                    FOR k IN 1 .. v_lanes LOOP
-                        v_taken[v_spots[k]] := v_takes[k];
+                    FOREACH v_at IN ARRAY v_spots LOOP
+                        v_taken[v_at] := v_taken[v_at] + 1;
                     END LOOP;
+                    v_jobs := NULL;
                     EXIT;
                 END IF;
                 IF v_hinted AND (v_got < v_want OR v_ordered AND v_got = 0) THEN

@@ -6,29 +6,42 @@ CREATE OR REPLACE FUNCTION ojs_turn_keep(
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     t ojs_turn := p_turn;
+    o ojs_turn;
+    -- variables of their own, which change in place: members of a row are copied with each change
+    v_served bigint[] := t.served;
+    v_since timestamptz[] := t.since;
+    v_vts float8[] := t.vts;
     v_at int;
 BEGIN
     FOREACH v_at IN ARRAY p_order LOOP
         t.seq := t.seq + 1;
-        t.served[v_at] := t.seq;
-        t.since[v_at] := p_now;
+        v_served[v_at] := t.seq;
+        v_since[v_at] := p_now;
         IF p_weights IS NOT NULL THEN
-            t.floor := greatest(t.floor, t.vts[v_at]);
-            t.vts[v_at] := t.vts[v_at] + 1 / p_weights[v_at];
+            t.floor := greatest(t.floor, v_vts[v_at]);
+            v_vts[v_at] := v_vts[v_at] + 1 / p_weights[v_at];
         END IF;
     END LOOP;
-    SELECT array_agg(x.now OR p_is_narrow AND x.before ORDER BY x.i) INTO t.is_open
-      FROM unnest(p_is_open, t.is_open) WITH ORDINALITY AS x (now, before, i);
-    -- what this claim did not ask about stays as it is
-    SELECT t.queues || array_agg(x.name), t.served || array_agg(x.served),
-           t.opened || array_agg(x.opened), t.vts || array_agg(x.vt),
-           t.is_open || array_agg(x.is_open), t.since || array_agg(x.since)
-      INTO t.queues, t.served, t.opened, t.vts, t.is_open, t.since
-      FROM ojs_turn AS o
-     CROSS JOIN LATERAL unnest(o.queues, o.served, o.opened, o.vts, o.is_open, o.since)
-           AS x (name, served, opened, vt, is_open, since)
-     WHERE o.key = p_turn.key AND o.seq = p_turn.seq AND x.name <> ALL (p_turn.queues);
-    DELETE FROM ojs_turn AS o WHERE o.key = p_turn.key AND o.seq = p_turn.seq;
+    t.served := v_served;
+    t.since := v_since;
+    t.vts := v_vts;
+    IF p_is_narrow THEN
+        SELECT array_agg(x.now OR x.before ORDER BY x.i) INTO t.is_open
+          FROM unnest(p_is_open, t.is_open) WITH ORDINALITY AS x (now, before, i);
+    ELSE
+        t.is_open := p_is_open;
+    END IF;
+    DELETE FROM ojs_turn AS x WHERE x.key = p_turn.key AND x.seq = p_turn.seq RETURNING * INTO o;
+    IF o.queues <> p_turn.queues THEN
+        -- what this claim did not ask about stays as it is
+        SELECT t.queues || array_agg(x.name), t.served || array_agg(x.served),
+               t.opened || array_agg(x.opened), t.vts || array_agg(x.vt),
+               t.is_open || array_agg(x.is_open), t.since || array_agg(x.since)
+          INTO t.queues, t.served, t.opened, t.vts, t.is_open, t.since
+          FROM unnest(o.queues, o.served, o.opened, o.vts, o.is_open, o.since)
+               AS x (name, served, opened, vt, is_open, since)
+         WHERE x.name <> ALL (p_turn.queues);
+    END IF;
     INSERT INTO ojs_turn (key, seq, queues, served, opened, vts, is_open, since, floor, at)
     VALUES (t.key, t.seq, t.queues, t.served, t.opened, t.vts, t.is_open, t.since, t.floor, p_now);
 END $$

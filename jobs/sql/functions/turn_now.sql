@@ -34,6 +34,9 @@ BEGIN
                     AS x (name, served, opened, vt, is_open, since) ON x.name = q.name;
         t.queues := p_queues;
     END IF;
+    IF t.is_open = p_is_open THEN
+        RETURN t;
+    END IF;
     IF t.is_open @> ARRAY[true] THEN
         SELECT min(x.vt) INTO v_vt
           FROM unnest(t.vts, t.is_open, p_is_open) AS x (vt, was_open, is_open)

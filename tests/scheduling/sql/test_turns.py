@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 from itertools import count, pairwise
+from math import inf
+from random import Random
 from typing import Any
 
 import pytest
@@ -251,6 +253,58 @@ def test_fs_8_1_overdue_queues_come_first_the_longest_waiting_before_others() ->
     )  # fmt: skip
 
     assert found == [2, 3, 1, 1]
+
+
+def slot_by_slot(
+    strategy: Strategy, limit: int, keys: list[float], weights: list[float], rooms: list[int | None]
+) -> list[int]:
+    """Decide by a look at all queues in each slot."""
+    found: list[int] = []
+    keys = list(keys)
+    left = [inf if room is None else room for room in rooms]
+    for slot in range(1, limit + 1):
+        rivals = [q for q in range(len(keys)) if left[q] > 0]
+        if not rivals:
+            break
+        best = min(rivals, key=lambda q: (keys[q], q))
+        found.append(best + 1)
+        left[best] -= 1
+        if strategy is Strategy.ROUND_ROBIN:
+            keys[best] = slot
+        elif strategy is Strategy.WEIGHTED:
+            keys[best] += 1 / weights[best]
+        elif strategy is Strategy.LEAST_LOADED:
+            keys[best] += 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("queues", "limit"), [(100, 50), (100, 11), (30, 100), (21, 50), (2, 600), (1, 1001)]
+)
+@pytest.mark.parametrize("steps", [(1,), (1, 2, 3, 7, 64), (1, 1000)])
+@pytest.mark.parametrize("stock", ["any", "little", "some are empty"])
+@pytest.mark.parametrize("strategy", Strategy)
+def test_fs_7_many_slots_of_many_queues_are_decided_as_slot_by_slot(
+    strategy: Strategy, queues: int, limit: int, steps: tuple[int, ...], stock: str
+) -> None:
+    chance = Random(f"{strategy} {queues} {limit} {steps} {stock}")  # noqa: S311 - repeatable
+    weights = [float(chance.choice(steps)) for _ in range(queues)]
+    rooms: list[int | None] = [None] * queues
+    if stock == "little":
+        rooms = [chance.choice([None, 1, 2, 3]) for _ in range(queues)]
+    elif stock == "some are empty":
+        rooms = [chance.choice([None, 0]) for _ in range(queues)]
+    keys = {
+        Strategy.STRICT: [float(q + 1) for q in range(queues)],
+        Strategy.ROUND_ROBIN: [float(-chance.randrange(queues)) for _ in range(queues)],
+        # some as far as each other, some behind, as after turns of such weights
+        Strategy.WEIGHTED: [chance.randrange(4) / weight for weight in weights],
+        Strategy.LEAST_LOADED: [-float(chance.randrange(1, 40)) for _ in range(queues)],
+    }[strategy]
+
+    found = order(strategy, limit, keys, weights=weights, rooms=rooms)
+
+    assert found == slot_by_slot(strategy, limit, keys, weights, rooms)
 
 
 def levels(*found: tuple[int, int | None, int]) -> dict[str, list[int | None]]:
