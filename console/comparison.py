@@ -37,9 +37,7 @@ def _group(found: Mapping[str, Any], kind: str) -> Group:
     )
 
 
-def _chart(
-    title: str, names: list[str], sides: Mapping[str, Any], member: str
-) -> dict[str, Any]:
+def _chart(title: str, names: list[str], sides: Mapping[str, Any], member: str) -> dict[str, Any]:
     return {
         "title": title,
         "unit": member,

@@ -40,7 +40,7 @@ def _versions(send: Any) -> None:
         send("POST", "jobs", {"type": TYPE, "version": "1.0", "args": [{"amount": number}],
                               "options": {"queue": QUEUE}})  # fmt: skip
     worker = {"worker_id": "invoices-1", "handlers": [{"type": TYPE, "versions": ">=1.0"}]}
-    send("POST", "workers/heartbeat", {**worker, "queues": [QUEUE], "pool": "mailers"})
+    send("POST", "workers/heartbeat", {**worker, "queues": [QUEUE]})
     asked = {"worker_id": "invoices-1", "queues": [QUEUE], "count": CLAIMED}
     for number, job in enumerate(send("POST", "workers/fetch", asked).get("jobs", ())):
         if number % FAILED_EACH:

@@ -165,7 +165,9 @@ def _go(page: Page, name: str) -> bool:
         if not found.count():
             return False
         href = found.get_attribute("href") or ""
-        answer = page.goto(page.evaluate("href => new URL(href, location).href", href) + BEHIND.get(name, ""))
+        answer = page.goto(
+            page.evaluate("href => new URL(href, location).href", href) + BEHIND.get(name, "")
+        )
     return bool(answer and answer.ok)
 
 

@@ -15,7 +15,7 @@
       : "Choose jobs by their boxes, or with x";
     for (const button of form.querySelectorAll("button")) {
       button.disabled = !number;
-      const word = button.textContent.trim();
+      const word = button.firstChild.data.trim();
       button.dataset.ask = `${word} ${number === 1 ? "the chosen job" : `the ${number} chosen jobs`}?`;
     }
     const every = document.querySelector("[data-ojs-choose-all]");
