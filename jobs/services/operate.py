@@ -96,9 +96,9 @@ def many(
 
 
 def some(verb: Verb, ids: Sequence[str], caller: Caller) -> tuple[list[str], dict[str, str]]:
-    """Do `verb` to a few jobs, each with an entry of its own, all or none; returns what `many` does.
+    """Do `verb` to a few jobs in one transaction, each with an entry of its own.
 
-    The first are the ids that it was done to, the second why others were left.
+    Returns the ids that it was done to, and why others were left: their state or `not_found`.
     """
     with transaction.atomic():
         report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant)

@@ -63,10 +63,12 @@ def _reasoned(page: Page) -> None:
             field.fill(REASON)
 
 
-def _opened(summary: str) -> Callable[[Page], None]:
+def _opened(part: str, **fields: str) -> Callable[[Page], None]:
+    """Unfold a part of the page, and fill in what is there."""
+
     def open_it(page: Page) -> None:
-        page.locator(f"{summary} > summary").click()
-        _reasoned(page)
+        page.locator(f"{part} > summary").click()
+        _filled(**fields)(page)
 
     return open_it
 
@@ -206,7 +208,7 @@ ACTS: dict[str, Press] = {
     "view-save": Press(
         lambda: "/console/jobs/?queue=mail",
         "Save",
-        lambda page: (page.get_by_text("Save view").click(), _filled(name="Mine")(page)),
+        _opened("#save-view", name="Mine"),
         asks=False,
     ),
     "view-delete": Press(_view, "Forget Mine"),
@@ -270,7 +272,7 @@ FORMS: dict[str, Press] = {
     "cron_edit": Press(_at(made.schedule, f"{SCHEDULE}/edit"), "Store", _reasoned, asks=False),
     "pools": Press(
         lambda: "/console/pools/", "Store",
-        lambda page: (page.locator("#configure > summary").click(), _reasoned(page)), asks=False,
+        _opened("#configure"), asks=False,
     ),
     "pool_new": Press(
         lambda: "/console/new-pool/", "Store", _filled(name="fast", queues="mail"), asks=False
