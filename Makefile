@@ -9,7 +9,7 @@ ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types bench bench-console fairness lock clean
+.PHONY: setup run demo-federation test lint types bench bench-console screenshots fairness lock clean
 
 setup: $(VENV)/.installed
 
@@ -47,6 +47,10 @@ bench: $(VENV)/.dev
 # what each page of the console takes with ten million jobs
 bench-console: $(VENV)/.dev
 	$(BIN)/python -m bench.console $(ARGS)
+
+# pictures of the console for docs/, from a running demo: make screenshots ARGS="http://127.0.0.1:8080 admin/PASSWORD"
+screenshots: $(VENV)/.dev
+	$(BIN)/python -m bench.console.pictures $(ARGS)
 
 # what fair scheduling promises, against a real server
 fairness: $(VENV)/.dev

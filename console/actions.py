@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 
-from console import limit_actions, purges, saved_actions
+from console import chosen, limit_actions, purges, saved_actions
 from console.access import Guarded
 from console.callers import caller_of
 from jobs.domain.caller import Caller
@@ -174,6 +174,7 @@ ACTIONS = {
     "end-maintenance": Action("ojs_jobs.change_maintenance", _end_maintenance),
 }
 
+ACTIONS |= {verb: Action(permission, run) for verb, (permission, run) in chosen.ACTIONS.items()}
 ACTIONS |= {
     verb: Action("ojs_jobs.change_limit", run) for verb, run in limit_actions.ACTIONS.items()
 }

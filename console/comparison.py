@@ -1,48 +1,15 @@
-"""Before and after as bars, two for each queue or tenant: geometry for an SVG, no markup."""
+"""What came out of a simulation, before and after, as its page shows it: charts and lines.
+
+The charts are drawn by uPlot (`static/ojs/charts.js`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from console.templatetags.ojs import span
-
-MOST = 20  # rows of a chart; the table has all
-WIDTH, ROW, BAR = 640, 46, 14
-LEFT, RIGHT = 150, 540  # where bars begin, and where the longest ends
-LABEL = 20  # characters
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One value; pixels from the top left."""
-
-    kind: str  # before or after
-    y: int
-    width: float
-    text: str
-    text_x: float
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A queue or tenant with its bars."""
-
-    name: str
-    label: str
-    y: int
-    bars: list[Bar]
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """One chart."""
-
-    title: str
-    rows: list[Row]
-    height: int
-    width: int = WIDTH
-    left: int = LEFT
-    bar_height: int = BAR
+MOST = 20  # names of a chart; the table has all
+ROW, AXIS = 46, 36  # pixels of a name with its bars, and below them
+MEASURES = (("Share of starts", "share"), ("Wait, 95th percentile", "p95_ms"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +17,7 @@ class Group:
     """What a page shows of queues, or of tenants; lines have (name, before, after)."""
 
     title: str
-    charts: list[Bars]
+    charts: list[dict[str, Any]]
     lines: list[tuple[str, dict[str, Any], dict[str, Any] | None]]
 
 
@@ -63,27 +30,21 @@ def _group(found: Mapping[str, Any], kind: str) -> Group:
     before, after = found["before"][kind], (found["after"] or {}).get(kind)
     names = sorted(before, key=lambda name: (-before[name]["jobs"], name))
     sides = {"before": before} | ({"after": after} if after else {})
-    shown = names[:MOST]
     return Group(
         kind.capitalize(),
-        [
-            _bars("Share of starts", shown, sides, "share"),
-            _bars("Wait, 95th percentile", shown, sides, "p95_ms"),
-        ],
+        [_chart(title, names[:MOST], sides, member) for title, member in MEASURES],
         [(name, before[name], after and after[name]) for name in names],
     )
 
 
-def _bars(title: str, names: list[str], sides: Mapping[str, Any], member: str) -> Bars:
-    top = max((side[name][member] for side in sides.values() for name in names), default=0) or 1
-    rows = []
-    for n, name in enumerate(names):
-        bars = []
-        for place, (kind, side) in enumerate(sides.items()):
-            value = side[name][member]
-            width = round(max(1.0, value / top * (RIGHT - LEFT)), 1)
-            text = f"{value:.1%}" if member == "share" else span(value)
-            bars.append(Bar(kind, n * ROW + 4 + place * (BAR + 3), width, text, LEFT + width + 6))
-        label = name if len(name) <= LABEL else f"{name[: LABEL - 1]}…"
-        rows.append(Row(name, label, n * ROW + 4 + BAR + 4, bars))
-    return Bars(title, rows, max(1, len(names)) * ROW)
+def _chart(title: str, names: list[str], sides: Mapping[str, Any], member: str) -> dict[str, Any]:
+    return {
+        "title": title,
+        "unit": member,
+        "names": names,
+        "height": max(1, len(names)) * ROW + AXIS,
+        "series": [
+            {"kind": side, "label": side, "values": [rows[name][member] for name in names]}
+            for side, rows in sides.items()
+        ],
+    }

@@ -1,7 +1,7 @@
 """The dead letter by what failed: jobs whose errors are alike are one group, with its trend.
 
 The latest LOOKED dead jobs are read and told apart, so a page costs the same however many there
-are; it says how far back that reaches. The trend is drawn by uPlot (`static/ojs/trends.js`).
+are; it says how far back that reaches. The trend is drawn by uPlot (`static/ojs/charts.js`).
 """
 
 from collections import Counter

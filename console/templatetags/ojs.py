@@ -123,7 +123,7 @@ def of(found: Mapping[str, Any], key: str) -> Any:
 
 @register.filter
 def as_json(value: Any) -> str:
-    """Write JSON for an attribute."""
+    """Write JSON for an attribute that a script reads."""
     return orjson.dumps(value).decode()
 
 
@@ -317,12 +317,6 @@ def worker_badge(worker: WorkerRow) -> SafeString:
     standing = Standing(max(worker.reported, worker.directive))
     name = standing.name.lower()
     return badge("completed" if standing is Standing.RUNNING else "paused", name)
-
-
-@register.filter
-def json_text(value: Any) -> str:
-    """Write a value as JSON, for an attribute that a script reads."""
-    return orjson.dumps(value).decode()
 
 
 @register.filter

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from console import saved, search
 from console.bulk import for_all
+from console.chosen import choices
 from console.filters import JobFilter
 from console.groups import groups
 from console.pages import Page
@@ -34,6 +35,7 @@ class DeadLetter(Page):
             views=saved.views(self.request.user, "dead_letter"),
             view_query=wanted.link(),
             **for_all(wanted, self.request),
+            choices=choices(wanted, self.request),
             kept=retention_of(wanted.queue or None),
             next_link=wanted.link(page.next) if page.next else "",
             first_link=replace(wanted, after="").link(),

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from console import columns, saved, search
 from console.bulk import for_all
+from console.chosen import choices
 from console.filters import STATES, JobFilter
 from console.pages import Page
 from jobs.domain.ids import is_id
@@ -45,6 +46,7 @@ class Jobs(Page):
             view_query=urlencode(wanted.chosen() | more),
             typed=self.request.GET.get("id", ""),
             **for_all(wanted, self.request, more),
+            choices=choices(wanted, self.request),
             next_link=_link(wanted.link(page.next), more) if page.next else "",
             first_link=_link(wanted.link(), more),
             **kwargs,

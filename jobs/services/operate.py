@@ -6,6 +6,8 @@ Spec: contract 11.2, 24.1, 31.5.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from django.db import transaction
+
 from jobs import queries
 from jobs.domain.bulk import ALLOWED, DONE, REVIVED, JobFilter, Verb
 from jobs.domain.caller import Caller
@@ -91,6 +93,18 @@ def many(
     report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant, states=states)
     note(verb, {"ids": len(ids)}, caller, matched=report.matched, done=len(report.done))
     return report, why
+
+
+def some(verb: Verb, ids: Sequence[str], caller: Caller) -> tuple[list[str], dict[str, str]]:
+    """Do `verb` to a few jobs in one transaction, each with an entry of its own.
+
+    Returns the ids that it was done to, and why others were left: their state or `not_found`.
+    """
+    with transaction.atomic():
+        report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant)
+        for job_id in report.done:
+            record(caller, f"job.{DONE[verb]}", job_id, data={"chosen": len(ids)})
+    return report.done, why
 
 
 def matching(verb: Verb, wanted: JobFilter, caller: Caller, *, most: int) -> bulk.Report:

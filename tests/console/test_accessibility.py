@@ -1,5 +1,6 @@
 """Every page of the console by axe-core in Chromium: no violation of WCAG 2.2 AA, light or dark."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import axe_playwright_python
 import pytest
 from django.urls import URLPattern, reverse
+from django_q.models import Task
 from playwright.sync_api import Page
 
+from console import simulations
 from console.urls import urlpatterns
 from jobs.domain.caller import Caller
 from jobs.domain.limits import parse_key, parse_policy
@@ -22,8 +25,16 @@ from jobs.services.queues import pause
 from scheduling.api.cron_codec import decode_definition
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools
+from scheduling.services.scenarios import Wish
+from tests.console import presses
 from tests.console.test_operations import begin
+from tests.console.test_simulate import CHANGES, SCENARIO, perform
 from tests.factories import DraftFactory, JobFactory
+from tests.versioning.wire import TYPE
+from tests.workflows.flows import chain, created, group, job
+from versioning.domain.schema import Mode
+from versioning.services.schemas import Registration, register
+from webhooks.models import Attempt, Delivery, Subscription
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -60,6 +71,10 @@ def places(page: Page) -> Places:
                            "job_template": {"type": "report", "args": []}}),
         Caller("ada"), lambda _job: None,
     )  # fmt: skip
+    presses.ACTS["webhook-retry"].make()  # a delivery
+    presses.ACTS["routing-promote"].make()
+    for version in ("1.0", "1.1"):
+        register(Registration(TYPE, version, {"type": "array"}, Mode.STRICT))
     fold(10_000)
     facts: dict[str, dict[str, Any]] = {
         "job": {"job_id": dead.id},
@@ -77,6 +92,11 @@ def places(page: Page) -> Places:
         "pool_edit": {"name": "fast"},
         "tenant": {"tenant_id": "acme"},
         "tenant_edit": {"tenant_id": "_default"},
+        "workflow": {"workflow_id": created(chain(job(), group(job(), job())))},
+        "versions_of_type": {"job_type": TYPE},
+        "schema": {"job_type": TYPE},
+        "delivery": {"delivery_id": "del_1"},
+        "simulated": {"key": simulated()},
     }
     return {
         name: reverse(f"ojs_console:{name}", kwargs=facts.get(name, _samples(route)))
@@ -84,6 +104,13 @@ def places(page: Page) -> Places:
         for route in urlpatterns
         if isinstance(route, URLPattern) and (name := route.name) and name not in UNSEEN
     }
+
+
+def simulated() -> str:
+    """Simulate a scenario, and return its key."""
+    key = simulations.start(Wish(None, SCENARIO, CHANGES, most_jobs=1_000), Caller("ada"))
+    perform()
+    return key
 
 
 def _samples(route: URLPattern) -> dict[str, str]:
@@ -128,6 +155,13 @@ def inline(page: Page, policy: str) -> list[str]:
     return ["inline code"] * has_code + ["a lax policy"] * (not is_strict)
 
 
+@pytest.fixture(autouse=True)
+def _without_deliveries(store: None) -> Iterator[None]:
+    yield
+    for table in (Attempt, Delivery, Subscription, Task):
+        table.objects.all().delete()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_is_for_everybody_on_every_screen(
     page: Page, places: Places, scheme: str
@@ -138,6 +172,7 @@ def test_every_page_is_for_everybody_on_every_screen(
     for name, path in places.items():
         answer = page.goto(path)
         assert answer
+        assert answer.ok, f"{name}: {answer.status} of {path}"
         policy = answer.headers["content-security-policy"]
         found = [*violations(page), *inline(page, policy), *widths(page)]
         wrong += [f"{name}: {one}" for one in found]

@@ -11,7 +11,7 @@ from console.models import Operation
 from jobs.domain.states import State
 from jobs.models import Job
 from tests.asserts import assert_state
-from tests.console.conftest import WAIT_MS
+from tests.console.conftest import WAIT_MS, answer
 from tests.console.test_groups import died
 from tests.console.test_operations import begin, dead
 from tests.factories import JobFactory, stored_ids
@@ -81,8 +81,10 @@ def test_an_operation_is_stopped_and_resumed(page: Page) -> None:
     page.goto(f"/console/operations/{operation.pk}/")
     expect(page.get_by_role("alert")).to_contain_text("no operator task cluster is running")
     page.get_by_role("button", name="Stop").click()
+    answer(page, "too many")
     expect(page.locator("h1 .badge")).to_have_text("stopped")
     page.get_by_role("button", name="Resume").click()
+    answer(page)
     expect(page.locator("h1 .badge")).to_have_text("running")
     assert Operation.objects.get().state == "running"
 

@@ -1,30 +1,53 @@
-// Draws the figures marked data-chart with uPlot, from the JSON they carry.
+// Draws what carries its numbers as JSON with uPlot: hours (data-chart), before and after
+// (data-ojs-compared), trends (data-ojs-trend), and lines alone (data-ojs-spark).
 "use strict";
 
 (() => {
-  const drawn = new Map(); // by name, with the element it was drawn into
-
-  function color(name) {
-    return getComputedStyle(document.querySelector(".chart")).getPropertyValue(`--${name}`);
-  }
+  const TREND_HEIGHT = 180; // the legend stands below
+  const TONES = ["red", "amber", "violet", "blue", "green"];
+  const NAME_WIDTH = 140; // at most, of names beside bars
+  const CHARACTER = 7.5; // about the pixels of one
+  const drawn = new Map(); // by the element that was drawn into
 
   // light-dark() is resolved on an element only, not in the text of a property
-  function resolved(name) {
-    const probe = document.createElement("span");
-    probe.style.color = color(name) || `var(--${name})`;
-    document.querySelector(".chart").append(probe);
+  function tone(name, place = document.body) {
+    const probe = place.appendChild(document.createElement("i"));
+    probe.style.color = `var(--${name})`;
     const found = getComputedStyle(probe).color;
     probe.remove();
     return found;
   }
 
-  function clock(seconds) {
-    const timeZone = localStorage.getItem("ojs.zone") || undefined;
-    const form = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone };
-    return new Date(seconds * 1000).toLocaleTimeString([], form);
+  function axis() {
+    const line = tone("line");
+    return { stroke: tone("quiet"), grid: { stroke: line, width: 1 }, ticks: { show: false } };
   }
 
-  function tip(data) {
+  const DAY_S = 86_400;
+
+  function clock(seconds, day = {}) {
+    const timeZone = localStorage.getItem("ojs.zone") || undefined;
+    const form = { ...day, hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone };
+    return new Date(seconds * 1000).toLocaleString([], form);
+  }
+
+  // with the day where the times are of several
+  function clockOf(times) {
+    const isLong = times.at(-1) - times[0] > DAY_S;
+    return (seconds) => clock(seconds, isLong ? { day: "numeric", month: "short" } : {});
+  }
+
+  function share(part) {
+    return `${(100 * part).toFixed(1)} %`;
+  }
+
+  function span(ms) {
+    if (ms < 1000) return `${Math.round(ms)} ms`;
+    return ms < 120_000 ? `${Number((ms / 1000).toPrecision(3))} s` : `${Math.round(ms / 60_000)} min`;
+  }
+
+  // what is under the pointer, in words
+  function tip(named, series, shown = (value) => value) {
     const box = document.createElement("div");
     box.className = "tip";
     box.hidden = true;
@@ -32,58 +55,124 @@
       hooks: {
         init: (u) => u.over.append(box),
         setCursor: (u) => {
-          const { idx, left } = u.cursor;
+          const { idx, left, top } = u.cursor;
           box.hidden = idx == null || left < 0;
           if (box.hidden) return;
-          const time = clock(u.data[0][idx]);
-          const parts = data.series.map((one) => `${one.label} ${one.values[idx] ?? "–"}`);
-          box.textContent = [time, ...parts].join(" · ");
+          const value = (one) => (one.values[idx] == null ? "–" : shown(one.values[idx]));
+          box.textContent = [named(idx), ...series.map((one) => `${one.label} ${value(one)}`)].join(" · ");
           const most = u.over.clientWidth - box.offsetWidth;
           box.style.left = `${Math.max(0, Math.min(left + 8, most))}px`;
-          box.style.top = "0";
+          box.style.top = u.scales.x.ori ? `${Math.min(top + 14, u.over.clientHeight - box.offsetHeight)}px` : "0";
         },
       },
     };
   }
 
-  function draw(figure) {
-    const plot = figure.querySelector(".plot");
-    const text = figure.dataset.values;
-    const before = drawn.get(figure.dataset.chart);
-    if (before && before.plot === plot && before.text === text) return;
-    const data = JSON.parse(text);
-    before?.chart.destroy();
-    const quiet = resolved("quiet");
-    const line = resolved("line");
-    const axis = { stroke: quiet, grid: { stroke: line, width: 1 }, ticks: { show: false } };
-    const chart = new window.uPlot(
-      {
-        width: plot.clientWidth,
-        height: plot.clientHeight,
-        legend: { show: false },
-        cursor: { y: false, drag: { x: false, y: false } },
-        plugins: [tip(data)],
-        scales: { y: { range: (u, low, high) => [0, Math.max(1, high * 1.05)] } },
-        axes: [{ ...axis, size: 28, values: (u, splits) => splits.map(clock) }, { ...axis, size: 56 }],
-        series: [
-          {},
-          ...data.series.map((one) => ({
-            label: one.label,
-            stroke: resolved(one.kind),
-            width: 1.5,
-            points: { show: false },
-            spanGaps: false,
-          })),
-        ],
+  const still = { y: false, drag: { x: false, y: false } };
+
+  function hour(figure, plot, data) {
+    return new window.uPlot({
+      width: plot.clientWidth,
+      height: plot.clientHeight,
+      legend: { show: false },
+      cursor: still,
+      plugins: [tip((n) => clock(data.at[n]), data.series)],
+      scales: { y: { range: (u, low, high) => [0, Math.max(1, high * 1.05)] } },
+      axes: [{ ...axis(), size: 28, values: (u, splits) => splits.map((at) => clock(at)) }, { ...axis(), size: 56 }],
+      series: [{}, ...data.series.map((one) => ({
+        label: one.label,
+        stroke: tone(one.kind, figure),
+        width: 1.5,
+        points: { show: false },
+        spanGaps: false,
+      }))],
+    }, [data.at, ...data.series.map((one) => one.values)], plot);
+  }
+
+  // Names from top to bottom, two bars for each where two are compared.
+  function compared(figure, plot, data) {
+    const shown = data.unit === "share" ? share : span;
+    const places = data.names.map((_, n) => n);
+    const size = Math.min(NAME_WIDTH, plot.clientWidth / 3);
+    const cut = Math.floor(size / CHARACTER);
+    const names = data.names.map((name) => (name.length > cut ? `${name.slice(0, cut - 1)}…` : name));
+    const isOne = data.series.length === 1;
+    const most = Math.max(...data.series.flatMap((one) => one.values), 0) || 1;
+    return new window.uPlot({
+      width: plot.clientWidth,
+      height: plot.clientHeight,
+      legend: { show: false },
+      cursor: { ...still, x: false, points: { show: false } },
+      plugins: [tip((n) => data.names[n], data.series, shown)],
+      scales: {
+        x: { time: false, ori: 1, dir: -1, range: [-0.5, data.names.length - 0.5] },
+        y: { ori: 0, range: [0, most] },
       },
-      [data.at, ...data.series.map((one) => one.values)],
-      plot,
-    );
-    drawn.set(figure.dataset.chart, { plot, text, chart });
+      axes: [
+        { ...axis(), side: 3, size, splits: () => places, values: () => names, grid: { show: false } },
+        { ...axis(), side: 2, size: 28, space: 64, values: (u, splits) => splits.map(shown) },
+      ],
+      series: [{}, ...data.series.map((one, n) => ({
+        label: one.label,
+        fill: tone("tone", figure.querySelector(`.${one.kind}`)),
+        width: 0,
+        paths: window.uPlot.paths.bars({ size: [isOne ? 0.5 : 0.38, 16], align: isOne ? 0 : 2 * n - 1 }),
+        points: { show: false },
+      }))],
+    }, [places, ...data.series.map((one) => one.values)], plot);
+  }
+
+  function trend(figure, plot, data) {
+    const isOne = data.lines.length === 1;
+    const time = clockOf(data.at);
+    return new window.uPlot({
+      width: plot.clientWidth,
+      height: TREND_HEIGHT,
+      cursor: { drag: { x: false, y: false } },
+      scales: { y: { range: (u, low, high) => [0, Math.max(1, high)] } },
+      axes: [{ ...axis(), size: 28, space: 90, values: (u, splits) => splits.map(time) }, { ...axis(), size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] }],
+      series: [{ value: (u, at) => (at == null ? "–" : time(at)) }, ...data.lines.map((one, n) => ({
+        label: one.label,
+        stroke: tone(TONES[n]),
+        fill: isOne ? tone(TONES[n]) : undefined,
+        width: isOne ? 0 : 2,
+        paths: isOne ? window.uPlot.paths.bars({ size: [0.8, 40] }) : undefined,
+        points: { show: false },
+      }))],
+    }, [data.at, ...data.lines.map((one) => one.jobs)], plot);
+  }
+
+  function spark(figure, plot, jobs) {
+    return new window.uPlot({
+      width: plot.clientWidth,
+      height: plot.clientHeight,
+      cursor: { show: false },
+      legend: { show: false },
+      scales: { x: { time: false }, y: { range: (u, low, high) => [0, Math.max(1, high)] } },
+      axes: [{ show: false }, { show: false }],
+      series: [{}, { stroke: tone("red"), width: 1.5, points: { show: false } }],
+    }, [jobs.map((_, n) => n), jobs], plot);
+  }
+
+  const KINDS = { values: hour, ojsCompared: compared, ojsTrend: trend, ojsSpark: spark };
+
+  function draw(figure) {
+    const [kind, make] = Object.entries(KINDS).find(([name]) => name in figure.dataset);
+    const plot = figure.querySelector(".plot") || figure;
+    const text = figure.dataset[kind];
+    const before = drawn.get(plot);
+    if (before?.text === text) return;
+    before?.chart.destroy();
+    drawn.set(plot, { text, chart: make(figure, plot, JSON.parse(text)) });
   }
 
   function drawAll() {
-    document.querySelectorAll("[data-chart]").forEach(draw);
+    for (const [plot, one] of drawn) {
+      if (plot.isConnected) continue;
+      one.chart.destroy();
+      drawn.delete(plot);
+    }
+    document.querySelectorAll("[data-values], [data-ojs-compared], [data-ojs-trend], [data-ojs-spark]").forEach(draw);
   }
 
   function redrawAll() {
@@ -92,10 +181,14 @@
     drawAll();
   }
 
+  let waiting = 0;
   document.addEventListener("ojs:fresh", drawAll);
   document.addEventListener("ojs:zone", redrawAll);
   document.addEventListener("ojs:theme", redrawAll);
-  window.addEventListener("resize", redrawAll);
+  window.addEventListener("resize", () => {
+    window.clearTimeout(waiting);
+    waiting = window.setTimeout(redrawAll, 150);
+  });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
   drawAll();
 })();

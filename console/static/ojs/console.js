@@ -6,11 +6,12 @@ const EVERY_MS = 4000;
 // A form with a question is sent once it was answered; the reason goes with it.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!form.dataset.ask || form.dataset.answered) return;
+  const question = event.submitter?.dataset.ask || form.dataset.ask;
+  if (!question || form.dataset.answered) return;
   event.preventDefault();
   const dialog = document.getElementById("ask");
   const reason = dialog.querySelector("[name=reason]");
-  dialog.querySelector("h2").textContent = form.dataset.ask;
+  dialog.querySelector("h2").textContent = question;
   reason.value = "";
   const hasOwn = [...form.elements].some((one) => one.name === "reason" && one.type !== "hidden");
   reason.parentElement.hidden = hasOwn; // the form asks for it itself
@@ -46,7 +47,8 @@ function letScroll() {
 function isInUse(part) {
   const selection = window.getSelection();
   const isSelecting = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
-  const isAsked = part.querySelector("details.ask[open]"); // a form that is being filled in
+  // a form that is being filled in, or rows that are chosen
+  const isAsked = part.querySelector("details.ask[open], input[form=chosen]:checked");
   return isSelecting || isAsked || part.contains(document.activeElement);
 }
 
@@ -96,8 +98,16 @@ async function turn() {
   window.setTimeout(turn, EVERY_MS);
 }
 
+// On a small screen the pages are a line that scrolls: the present one is to be seen.
+function showPresent() {
+  const nav = document.querySelector(".top > nav");
+  const present = nav?.querySelector("[aria-current]");
+  if (present) nav.scrollLeft = present.offsetLeft - (nav.clientWidth - present.offsetWidth) / 2;
+}
+
 localize();
 letScroll();
+showPresent();
 document.addEventListener("toggle", letScroll, true); // of details: what was folded has a size now
 
 window.setTimeout(turn, EVERY_MS);

@@ -1,4 +1,4 @@
-// Keys: / searches, j and k go through the rows, Ctrl-K opens the palette, ? tells what there is.
+// Keys: / searches, j and k go through the rows, x chooses one, Ctrl-K opens the palette, ? tells what there is.
 "use strict";
 
 (() => {
@@ -112,6 +112,7 @@
     "/": () => SEARCHES.map((one) => document.querySelector(one)).find(Boolean)?.focus(),
     j: () => step(1),
     k: () => step(-1),
+    x: () => document.activeElement.closest("tr")?.querySelector("input[form=chosen]")?.click(),
     "?": () => help.showModal(),
   };
 
@@ -121,7 +122,7 @@
       if (!palette.open) open();
       return;
     }
-    const isTyping = event.target.closest("input, textarea, select, dialog");
+    const isTyping = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
     event.preventDefault();
     keys[event.key]();

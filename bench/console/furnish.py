@@ -1,0 +1,85 @@
+"""What a demo lacks for a picture of every page: pools, rules of versions, schemas, a webhook,
+a limit, an operation, a simulation. Repeatable.
+"""
+
+from typing import Any
+
+from playwright.sync_api import APIRequestContext, Page
+
+QUEUE, TYPE = "invoices", "invoice.render"
+JOBS, CLAIMED, FAILED_EACH = 80, 50, 16
+RULES = {
+    "rules": [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}],
+    "plan": {"steps": [10, 50, 100], "bake_time": "PT30M"},
+    "auto_rollback": {"error_rate_threshold": 0.2, "evaluation_window": "PT30M"},
+}
+INVOICE = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+SCHEMAS = {"1.0": INVOICE, "1.1": {**INVOICE, "required": ["amount"]}}
+
+
+def furnish(page: Page, root: str) -> None:
+    """Make it all on the server at `root` by the API, and by the console's forms."""
+    api = page.request
+
+    def send(method: str, path: str, body: Any) -> Any:
+        return _sent(api, method, f"{root}/ojs/v1/{path}", body)
+
+    send("PUT", "admin/pools/mailers", {"queues": {"mail": 3, "reports": 1}, "concurrency": 40,
+                                        "strategy": "weighted"})  # fmt: skip
+    _versions(send)
+    for version, invoice in SCHEMAS.items():
+        body = {"args_schema": {"type": "array", "prefixItems": [invoice]}}
+        send("PUT", f"admin/schemas/{TYPE}/{version}", body)
+    _by_hand(page)
+
+
+def _versions(send: Any) -> None:
+    """Let versions of a type run and fail, and leave some waiting."""
+    send("PUT", f"admin/routing/{TYPE}", RULES)
+    for number in range(JOBS):
+        send("POST", "jobs", {"type": TYPE, "version": "1.0", "args": [{"amount": number}],
+                              "options": {"queue": QUEUE}})  # fmt: skip
+    worker = {"worker_id": "invoices-1", "handlers": [{"type": TYPE, "versions": ">=1.0"}]}
+    send("POST", "workers/heartbeat", {**worker, "queues": [QUEUE]})
+    asked = {"worker_id": "invoices-1", "queues": [QUEUE], "count": CLAIMED}
+    for number, job in enumerate(send("POST", "workers/fetch", asked).get("jobs", ())):
+        if number % FAILED_EACH:
+            send("POST", "workers/ack", {"job_id": job["id"]})
+        else:
+            error = {"code": "broken", "message": "the template has no total"}
+            send("POST", "workers/nack", {"job_id": job["id"], "error": error})
+
+
+def _by_hand(page: Page) -> None:
+    page.goto("webhooks/")
+    if page.get_by_text("Nobody is subscribed yet").count():
+        page.get_by_label("URL").fill("https://hooks.example.org/jobs")
+        page.get_by_label("Events").fill("job.failed")
+        page.get_by_role("button", name="Subscribe").click()
+    page.goto("rate-limits/")
+    form = page.locator("#override")
+    form.get_by_label("Key").fill("type:mail.send")
+    form.get_by_label("At once").fill("40")
+    form.get_by_role("button", name="Override").click()
+    page.goto("operations/new/?verb=export&state=completed")
+    page.get_by_role("button", name="Export jobs").click()
+    page.get_by_text("done", exact=True).first.wait_for()
+    page.goto("simulate/")
+    scenario, changes = page.locator("main pre").all_inner_texts()[:2]  # the page's examples
+    page.get_by_label("Or a scenario").fill(scenario)
+    page.get_by_label("Changes").fill(changes)
+    page.get_by_role("button", name="Simulate").click()
+    page.locator(".compared canvas").first.wait_for()
+    page.goto("api-keys/")
+    if page.get_by_text("No key opens anything").count():
+        form = page.locator("#new")
+        form.get_by_label("Name").fill("billing service")
+        form.get_by_role("button", name="Make key").click()
+
+
+def _sent(api: APIRequestContext, method: str, url: str, body: Any) -> Any:
+    answer = api.fetch(url, method=method, data=body)
+    known = {409}  # there from before
+    if not answer.ok and answer.status not in known:
+        raise SystemExit(f"{method} {url}: {answer.status} {answer.text()}")
+    return answer.json() if answer.ok and answer.body() else {}

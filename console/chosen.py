@@ -1,0 +1,62 @@
+"""Jobs whose boxes are checked in a list: what can be done to them. At most a page at once."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from django.http import HttpRequest, QueryDict
+
+from console.access import may
+from console.bulk import PERMISSIONS
+from console.filters import JobFilter
+from console.search import SIZE
+from jobs.domain.bulk import ALLOWED, Verb
+from jobs.domain.caller import Caller
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.states import State
+from jobs.services import operate
+
+LABELS: Final = {Verb.RETRY: "Retry", Verb.CANCEL: "Cancel", Verb.DELETE: "Delete"}
+KINDS: Final = {Verb.RETRY: "", Verb.CANCEL: "danger", Verb.DELETE: "danger"}
+BECAME: Final = {
+    Verb.RETRY: "available again", Verb.CANCEL: "cancelled", Verb.DELETE: "deleted",
+}  # fmt: skip
+
+
+def choices(wanted: JobFilter, request: HttpRequest) -> list[tuple[str, str, str]]:
+    """Return the buttons below a list: action, label and kind of what its jobs may be in for."""
+    state = State.DISCARDED if wanted.dead else State(wanted.state) if wanted.state else None
+    return [
+        (_action(verb), "Discard" if wanted.dead and verb is Verb.DELETE else label, KINDS[verb])
+        for verb, label in LABELS.items()
+        if (state is None or state in ALLOWED[verb]) and may(request, PERMISSIONS[verb])
+    ]
+
+
+def _action(verb: Verb) -> str:
+    return f"{verb}-chosen"
+
+
+def _on_chosen(verb: Verb) -> Callable[[QueryDict, Caller], str]:
+    def run(form: QueryDict, who: Caller) -> str:
+        ids = list(dict.fromkeys(form.getlist("id")))
+        if not ids:
+            raise InvalidRequest("no job is chosen: check the boxes of some")
+        if len(ids) > SIZE:
+            raise InvalidRequest.field("id", f"may name at most {SIZE} jobs", len(ids))
+        return _told(verb, *operate.some(verb, ids, who))
+
+    return run
+
+
+def _told(verb: Verb, done: list[str], why: Mapping[str, str]) -> str:
+    """Say what became of the chosen jobs, and why others were left."""
+    jobs = "1 job is" if len(done) == 1 else f"{len(done)} jobs are"
+    told = f"{jobs} {BECAME[verb]}."
+    if not why:
+        return told
+    states = sorted(set(why.values()))
+    reasons = ", ".join(state.replace("not_found", "no longer there") for state in states)
+    return f"{told} {len(why)} left as {'it was' if len(why) == 1 else 'they were'}: {reasons}."
+
+
+ACTIONS = {_action(verb): (PERMISSIONS[verb], _on_chosen(verb)) for verb in LABELS}

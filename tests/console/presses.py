@@ -1,0 +1,283 @@
+"""Every action and form of the console, pressed by hand: what it needs, and where its button is.
+
+A new action or form belongs in here: see test_every_action.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from playwright.sync_api import Page
+
+from console import cron
+from console.models import SavedView
+from console.roles import Role
+from federation.domain.breaker import State as Breaker
+from federation.services.breakers import force
+from federation.services.configure import set_drain
+from jobs.domain.caller import Caller
+from jobs.domain.states import State
+from jobs.models import Staff
+from jobs.services import workers
+from jobs.services.queues import pause as pause_queue
+from tests.console import test_audited as made
+from tests.console.test_operations import begin
+from tests.console.test_tenants import throttle
+from tests.factories import JobFactory
+from tests.federation.wire import LOCAL, federate
+from tests.versioning.routing import act as route_act
+from tests.versioning.routing import put as put_rules
+from tests.versioning.wire import TYPE
+from tests.workflows.flows import chain, created, job
+from webhooks.models import Delivery, Status, Subscription
+from webhooks.services import subscriptions
+from webhooks.services.subscriptions import Draft
+
+ADA = Caller("ada")
+REASON = "because of a test"
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A button: `make` returns the page it is on, `before` does what has to be done there first.
+
+    A form that has a reason of its own is not asked about in a dialog (`asks`).
+    """
+
+    make: Callable[[], str]
+    button: str
+    before: Callable[[Page], Any] = lambda page: None
+    asks: bool = True
+    is_audited: bool = True
+
+
+def _at(make: Callable[[], dict[str, str]], path: str) -> Callable[[], str]:
+    """Make something, and return the path of its page."""
+    return lambda: f"/console/{path}/".format(**make())
+
+
+def _reasoned(page: Page) -> None:
+    for field in page.locator("main [name=reason]").all():
+        if field.is_visible():
+            field.fill(REASON)
+
+
+def _opened(part: str, **fields: str) -> Callable[[Page], None]:
+    """Unfold a part of the page, and fill in what is there."""
+
+    def open_it(page: Page) -> None:
+        page.locator(f"{part} > summary").click()
+        _filled(**fields)(page)
+
+    return open_it
+
+
+def _filled(**fields: str) -> Callable[[Page], None]:
+    """Fill in fields of the page by their names, and the reason."""
+
+    def fill(page: Page) -> None:
+        for name, text in fields.items():
+            page.locator(f"main form[method=post] [name={name}]:visible").first.fill(text)
+        _reasoned(page)
+
+    return fill
+
+
+def _states(*states: State) -> Callable[[], str]:
+    def make() -> str:
+        for state in states:
+            JobFactory.create(state=state)
+        return f"/console/jobs/?state={states[0].value}"
+
+    return make
+
+
+def _all(page: Page) -> None:
+    page.get_by_label("Choose all on this page").check()
+
+
+def _directed(verb: str) -> Callable[[], dict[str, str]]:
+    def make() -> dict[str, str]:
+        form = made.worker()
+        workers.direct(form["id"], verb)
+        return form
+
+    return make
+
+
+def _paused() -> dict[str, str]:
+    form = made.queue()
+    pause_queue("mail", ADA, None)
+    return form
+
+
+def _paused_schedule() -> dict[str, str]:
+    form = made.schedule()
+    cron.act("pause", form["id"], ADA)
+    return form
+
+
+def _throttled() -> dict[str, str]:
+    form = made.tenant()
+    throttle(form["id"])
+    return form
+
+
+def _view() -> str:
+    user = User.objects.get(username="operator")
+    SavedView.objects.create(owner=user, page="jobs", name="Mine", query="queue=mail")
+    return "/console/jobs/"
+
+
+def _hook() -> str:
+    subscriptions.create(Draft("https://example.org/", ["*"]), "ada")
+    return "/console/webhooks/"
+
+
+def _delivery() -> str:
+    _hook()
+    Delivery.objects.create(
+        id="del_1", subscription_id=Subscription.objects.get().id, event_id="e",
+        event_type="job.completed", body=b'{"type": "job.completed"}', status=Status.DEAD,
+        attempts=1,
+    )  # fmt: skip
+    return "/console/webhooks/deliveries/del_1/"
+
+
+def _rules(*, is_paused: bool = False) -> str:
+    put_rules(plan={"steps": [5, 25, 100], "bake_time": "PT10M"})
+    if is_paused:
+        route_act("pause")
+    return f"/console/versions/{TYPE}/"
+
+
+def _region(change: Callable[[], object] = lambda: None) -> Callable[[], str]:
+    def make() -> str:
+        federate()
+        change()
+        return "/console/regions/"
+
+    return make
+
+
+def _restricted() -> str:
+    """Bind whoever is logged in to two tenants."""
+    user = User.objects.get(username="operator")
+    user.is_superuser = False  # whom nothing restricts
+    user.save()
+    user.groups.set([Group.objects.get(name=Role.ADMIN.group)])
+    Staff.objects.create(user=user, tenants=["blue", "red"])
+    return "/console/jobs/"
+
+
+def _pool(path: str = "") -> Callable[[], str]:
+    return _at(made.pool, f"pools/{{id}}{path}")
+
+
+JOB, QUEUE, WORKER = "jobs/{id}", "queues/{id}", "workers/{id}"
+SCHEDULE, TENANT, KEYS, LIMITS = "cron/{id}", "tenants/{id}", "api-keys", "rate-limits"
+
+# by verb
+ACTS: dict[str, Press] = {
+    "retry": Press(_at(made.dead, JOB), "Retry"),
+    "cancel": Press(_at(made.live, JOB), "Cancel"),
+    "delete": Press(_at(made.dead, JOB), "Discard"),
+    "retry-chosen": Press(_states(State.DISCARDED, State.DISCARDED), "Retry chosen", _all),
+    "cancel-chosen": Press(_states(State.AVAILABLE, State.AVAILABLE), "Cancel chosen", _all),
+    "delete-chosen": Press(_states(State.COMPLETED, State.COMPLETED), "Delete chosen", _all),
+    "cancel-workflow": Press(lambda: f"/console/workflows/{created(chain(job()))}/", "Cancel"),
+    "pause": Press(_at(made.queue, QUEUE), "Pause"),
+    "resume": Press(_at(_paused, QUEUE), "Resume"),
+    "purge": Press(_at(made.queue, QUEUE), "Purge mail", _filled(confirm="mail"), asks=False),
+    "key-revoke": Press(_at(made.key, KEYS), "Revoke k"),
+    "remove-worker": Press(_at(made.lost_worker, WORKER), "Forget"),
+    "quiet": Press(_at(made.worker, WORKER), "Quiet"),
+    "unquiet": Press(_at(_directed("quiet"), WORKER), "Resume"),
+    "terminate": Press(_at(made.worker, WORKER), "Terminate"),
+    "cron-trigger": Press(_at(made.schedule, SCHEDULE), "Run now"),
+    "cron-pause": Press(_at(made.schedule, SCHEDULE), "Pause"),
+    "cron-resume": Press(_at(_paused_schedule, SCHEDULE), "Resume"),
+    "cron-delete": Press(_at(made.schedule, SCHEDULE), "Delete"),
+    "maintain": Press(lambda: "/console/workers/", "Start maintenance", _reasoned),
+    "end-maintenance": Press(_at(made.maintained, "workers"), "End maintenance"),
+    "limit-override": Press(
+        lambda: f"/console/{LIMITS}/", "Override", _filled(key="api", concurrency="5"), asks=False
+    ),
+    "limit-end": Press(_at(made.limit, LIMITS), "End override"),
+    "view-save": Press(
+        lambda: "/console/jobs/?queue=mail",
+        "Save",
+        _opened("#save-view", name="Mine"),
+        asks=False,
+    ),
+    "view-delete": Press(_view, "Forget Mine"),
+    "region-probe": Press(_region(), "Probe"),
+    "region-open": Press(_region(), "Open breaker"),
+    "region-close": Press(_region(lambda: force(LOCAL, Breaker.OPEN, ADA)), "Close breaker"),
+    "region-drain": Press(_region(), "Drain"),
+    "region-undrain": Press(_region(lambda: set_drain(LOCAL, ADA, drain=True)), "Undrain"),
+    "pool-delete": Press(_pool(), "Delete"),
+    "tenant-suspend": Press(
+        _at(made.tenant, TENANT), "Suspend blue", _opened("#suspend-one"), asks=False
+    ),
+    "tenant-resume": Press(
+        _at(made.suspended, TENANT), "Resume blue", _opened("#resume-one"), asks=False
+    ),
+    "tenant-release": Press(
+        _at(_throttled, TENANT), "Release blue", _opened("#release-one"), asks=False
+    ),
+    "tenant-limit": Press(_at(made.tenant, TENANT), "Set limit", _opened("#limit-one"), asks=False),
+    "tenant-delete": Press(
+        _at(made.tenant, TENANT), "Delete blue", _opened("#delete-one"), asks=False
+    ),
+    "tenant-delete-force": Press(
+        _at(made.tenant, TENANT), "Cancel its jobs and delete", _opened("#delete-one"), asks=False
+    ),
+    "routing-promote": Press(_rules, "Next step"),
+    "routing-pause": Press(_rules, "Pause"),
+    "routing-resume": Press(lambda: _rules(is_paused=True), "Resume"),
+    "routing-rollback": Press(_rules, "Roll back"),
+    "webhook-create": Press(
+        lambda: "/console/webhooks/", "Subscribe", _filled(url="https://example.org/h"), asks=False
+    ),
+    "webhook-switch": Press(_hook, "Switch off"),
+    "webhook-delete": Press(_hook, "Delete"),
+    "webhook-rotate": Press(_hook, "New secret"),
+    "webhook-test": Press(_hook, "Test"),
+    "webhook-retry": Press(_delivery, "Send again"),
+}
+TEMPLATE = '{"type": "report", "args": []}'
+
+# routes that take a POST besides the actions, by name
+FORMS: dict[str, Press] = {
+    "job_retry": Press(_at(made.dead, f"{JOB}/retry"), "Retry", _reasoned, asks=False),
+    "job_clone": Press(_at(made.dead, f"{JOB}/clone"), "Enqueue", _reasoned, asks=False),
+    "operation_new": Press(
+        lambda: "/console/operations/new/?verb=cancel", "Cancel jobs", _reasoned, asks=False
+    ),
+    "operation": Press(
+        lambda: f"/console/operations/{begin('cancel', state='available').pk}/", "Stop"
+    ),
+    "queue": Press(_at(made.queue, QUEUE), "Store", _filled(config='{"concurrency": 3}'), False),
+    "api_keys": Press(_at(dict, KEYS), "Make key", _filled(name="by hand"), asks=False),
+    "api_key_rotate": Press(_at(made.key, KEYS), "Rotate k"),
+    "within": Press(_restricted, "Show", asks=False, is_audited=False),
+    "simulate": Press(
+        lambda: "/console/simulate/", "Simulate", _filled(minutes="5"), asks=False
+    ),
+    "cron_new": Press(
+        lambda: "/console/cron/new/", "Store", _filled(name="n", template=TEMPLATE), asks=False
+    ),
+    "cron_edit": Press(_at(made.schedule, f"{SCHEDULE}/edit"), "Store", _reasoned, asks=False),
+    "pools": Press(
+        lambda: "/console/pools/", "Store",
+        _opened("#configure"), asks=False,
+    ),
+    "pool_new": Press(
+        lambda: "/console/new-pool/", "Store", _filled(name="fast", queues="mail"), asks=False
+    ),
+    "pool_edit": Press(_pool("/edit"), "Store", _reasoned, asks=False),
+    "tenant_new": Press(lambda: "/console/new-tenant/", "Store", _filled(tenant_id="blue"), False),
+    "tenant_edit": Press(_at(made.tenant, f"{TENANT}/edit"), "Store", _reasoned, asks=False),
+}  # fmt: skip
