@@ -78,7 +78,7 @@ SCOPES = {
         "listRegions", "getRegion", "getFederationConfig", "getReplication",
         "listRouting", "getRouting",
     },
-    "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs"},
+    "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs", "giveUpJobs"},
     "ojs:webhooks:write": {
         "createSubscription", "patchSubscription", "putSubscription", "deleteSubscription",
         "testSubscription", "rotateSecret", "retryDelivery",
@@ -107,7 +107,7 @@ SCOPES = {
     },
 }  # fmt: skip
 # say that the server of these tests belongs to no federation
-FEDERATED = {
+FEDERATED = {"giveUpJobs", 
     "placeJob", "placeJobs", "routeJob", "putFederationConfig", "getFederatedJob", "replicateJobs",
     "adoptJobs",
 }  # fmt: skip
