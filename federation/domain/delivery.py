@@ -13,7 +13,6 @@ from federation.domain.breaker import Outcome
 from federation.domain.errors import MayBeStored, NoHealthyRegion, RegionUnavailable
 from federation.domain.meta import GEO_PIN
 from federation.domain.routing import Candidate, Decision
-from jobs.domain.errors import OJSError
 
 ASKED_BEFORE: Final = "may have this job already"
 BREAKER_OPEN: Final = "circuit breaker open"
@@ -234,7 +233,7 @@ class Delivery:
             if report.fate is not Fate.NOT_SENT or report.reason != BREAKER_OPEN
         }
 
-    def failure(self, retry_in_s: float) -> OJSError:
+    def failure(self, retry_in_s: float) -> RegionUnavailable | NoHealthyRegion:
         """Return the error to answer with when nothing is left. Spec: contract 23 §3.
 
         It names the regions that may have the job nevertheless.

@@ -23,9 +23,9 @@ from federation.services import breakers, outbound
 from federation.services.attend import Attendant, Store, is_well
 from federation.services.breakers import Verdict
 from federation.services.conflicts import conflict
-from federation.services.give_up import ACTOR, standing
 from federation.services.regions import registry
 from federation.services.registry import Registry
+from federation.services.standing import ACTOR, forget, standing
 from jobs.domain import jsonio
 from jobs.domain.envelope import JobDraft
 from jobs.domain.job import Job
@@ -37,6 +37,7 @@ from jobs.services.tell import Told, tell
 PATH: Final = f"{API}/federation/give-up"
 BATCH: Final = 200
 PAUSE_S: Final = 30.0  # after a region did not understand
+SOON_S: Final = 2.0  # after it could not
 OK: Final = 200
 
 
@@ -125,8 +126,9 @@ class Settler(Attendant):
         if not (isinstance(answer, Failure) and answer.is_own):
             failed = None if report.fate is Fate.ANSWERED else report.reason
             breakers.settle(region, permit, Verdict(report.outcome, failed), config.breaker_rules)
-        if report.status != OK:
-            self._not_before[region] = monotonic() + PAUSE_S
+        if report.status is not None and report.status != OK:  # else the breaker counts it
+            is_refusal = report.fate is Fate.ANSWERED
+            self._not_before[region] = monotonic() + (PAUSE_S if is_refusal else SOON_S)
 
 
 def _claims(rows: Sequence[Doubt], local: str) -> list[Claim]:
@@ -182,6 +184,8 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
             if outcome is Outcome.WINS and job_id in jobs and job_id not in ended:
                 continue
             row.delete()
+            if job_id in ended:
+                forget(row.tenant, [str(row.federation_id)])
             if job_id in jobs and (what := _became(jobs[job_id], outcome, job_id in ended, local)):
                 told.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
         tell(told)

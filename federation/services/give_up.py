@@ -10,13 +10,12 @@ from typing import Final, NamedTuple
 from django.db import transaction
 
 from federation import queries
-from federation.domain.doubts import Claim, Outcome, Standing, judge
+from federation.domain.doubts import Claim, Outcome, judge
 from federation.domain.errors import UnknownRegion
-from federation.domain.meta import REGION
 from federation.queries import Key
 from federation.services.conflicts import conflict
 from federation.services.regions import registry
-from jobs.domain import jsonio
+from federation.services.standing import ACTOR, forget, standing
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.domain.job import Job
@@ -25,7 +24,6 @@ from jobs.services.cancel import end
 from jobs.services.show import show_many
 from jobs.services.tell import tell
 
-ACTOR: Final = "federation"
 # however old the note of a job is: what became of it counts as long as it is known
 WINDOW_MS: Final = 100 * 365 * 86_400_000
 
@@ -83,18 +81,6 @@ def _judged(claim: Claim, job_id: str, job: Job | None, between: tuple[str, str]
     return Answer(claim.federation_id, judge(standing(job, local), claim, asker), job_id)
 
 
-def standing(job: Job, local: str) -> Standing:
-    """Return what the order of two jobs goes by."""
-    meta = jsonio.loads_object(job.meta.encode() if isinstance(job.meta, str) else job.meta)
-    return Standing(
-        local,
-        job.id,
-        job.created_at,
-        str(state_of(job.state)),
-        is_bound=job.watched or meta.get(REGION) is not None,
-    )
-
-
 def _ended(
     region: str, claims: Sequence[Claim], answers: Sequence[Answer], jobs: Mapping[str, Job]
 ) -> list[Answer]:
@@ -111,6 +97,7 @@ def _ended(
     ended = {row.id for row in end(sorted(wanted), ACTOR, reason, active=False)} if wanted else ()
     for job_id in ended:
         claim = wanted[job_id]
+        forget(claim.tenant, [claim.federation_id])
         told.append(conflict(jobs[job_id], claim.federation_id, region, claim.job_id, "cancelled"))
     tell(told)
     return [

@@ -107,9 +107,9 @@ SCOPES = {
     },
 }  # fmt: skip
 # say that the server of these tests belongs to no federation
-FEDERATED = {"giveUpJobs", 
+FEDERATED = {
     "placeJob", "placeJobs", "routeJob", "putFederationConfig", "getFederatedJob", "replicateJobs",
-    "adoptJobs",
+    "adoptJobs", "giveUpJobs",
 }  # fmt: skip
 GUARDED = [item for item in OPERATIONS if item.values[1] not in PUBLIC]
 
