@@ -183,7 +183,7 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
         for job_id, (row, outcome, other) in said.items():
             if outcome is Outcome.WINS and job_id in jobs and job_id not in ended:
                 continue
-            row.delete()
+            Doubt.objects.filter(pk=row.pk).delete()
             if job_id in ended:
                 forget(row.tenant, [str(row.federation_id)])
             if job_id in jobs and (what := _became(jobs[job_id], outcome, job_id in ended, local)):
