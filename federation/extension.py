@@ -7,6 +7,7 @@ from prometheus_client import Metric
 
 from federation.services import capture, copies_age, dedupe, exposition, lag_metrics, regions
 from federation.services.attend import Counter, Prober
+from federation.services.doubts import Settler
 from federation.services.replicate import replicator
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
@@ -14,6 +15,7 @@ from jobs.extensions import Extension, Facts, Label, Loop, Repeats
 
 prober = Prober()
 counter = Counter()
+settler = Settler()
 
 
 class Federation(Extension):
@@ -45,6 +47,7 @@ class Federation(Extension):
         return (
             "ojs_federation_health", "ojs_federation_load", "ojs_federation_region",
             "ojs_federation_config", "ojs_federation_placement", "ojs_federation_key",
+            "ojs_federation_doubt",
             "ojs_federation_job", "ojs_federation_position", "ojs_federation_peer",
         )  # fmt: skip
 
@@ -57,6 +60,7 @@ class Federation(Extension):
         yield Loop("federation_load", counter.turn, 1_000)
         # says itself when its next turn is due: at once while there is more to tell
         yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
+        yield Loop("federation_doubts", settler.turn, 1_000)
         yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
 
     def metrics(self, label: Label) -> Iterable[Metric]:

@@ -143,7 +143,7 @@ class RegionLoad(models.Model):
 
 
 class Placement(models.Model):
-    """Where the router sent a job last whose client named the federation id: a retry goes there.
+    """Where the router sent a job last whose client knows the federation id: a retry goes there.
 
     Whose it is, is what the caller's key or header says; empty: anybody's.
     """
@@ -151,7 +151,8 @@ class Placement(models.Model):
     pk = models.CompositePrimaryKey("tenant", "federation_id")
     tenant = models.TextField()
     federation_id = models.UUIDField()
-    region = models.TextField()  # named, not referred to: rows outlive it
+    region = models.TextField()  # named, not referred to: rows outlive it; empty: nobody is asked
+    in_doubt = ArrayField(models.TextField(), default=list)  # others that may have the job
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -163,6 +164,31 @@ class Placement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.federation_id} to {self.region}"
+
+
+class Doubt(models.Model):
+    """A region that may have a job, too, which was stored here since its answer was lost.
+
+    Noted with the job, removed when the region has said what became of it there. The region is
+    named, not referred to: it may be registered again.
+    """
+
+    pk = models.CompositePrimaryKey("tenant", "federation_id", "region")
+    tenant = NameField()
+    federation_id = models.UUIDField()
+    region = NameField()
+    job_id = models.UUIDField()  # the one that is here
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ojs_federation_doubt"
+        indexes = [
+            # who is to be asked, and for what
+            models.Index(fields=["region", "created_at"], name="ojs_federation_doubt_region"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.federation_id} in {self.region}"
 
 
 class FederationKey(models.Model):

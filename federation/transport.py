@@ -4,6 +4,7 @@ No Django here: the library, the hosted router and replication all send through 
 read where they are referred to, each time they are needed, so that one can be changed in place.
 """
 
+import asyncio
 import os
 import ssl
 from collections.abc import Callable, Generator, Iterable
@@ -18,6 +19,7 @@ from federation.domain.delivery import Fate
 from federation.domain.errors import FederationConfigError
 from federation.domain.exchange import Call, Failure, Reply
 from federation.domain.region import AuthKind, Region
+from federation.wire import BoundedTransport, Progress, ends_in
 
 DEFAULT_TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -27,10 +29,8 @@ MAX_SECRET: Final = 8_192
 PORTS: Final = {"https": 443, "http": 80}
 MEDIA_TYPE: Final = "application/openjobspec+json"
 HEADERS: Final = {"Accept": MEDIA_TYPE, "Content-Type": MEDIA_TYPE, "OJS-Version": "1.0"}
-# nothing of a request was on its way when these are raised
-NOT_SENT: Final = (
-    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol,
-    httpx.ProxyError,
+PROBLEMS: Final = (
+    httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, FederationConfigError, TimeoutError,
 )  # fmt: skip
 
 
@@ -55,26 +55,31 @@ class Transport:
         """
         self._resolve = resolve
         self._clients = {
-            region.id: httpx.Client(**_settings(region, timeout_s, debug=debug))
-            for region in regions
+            region.id: _client(_settings(region, timeout_s, debug=debug)) for region in regions
         }
+        self._timeout_s = timeout_s
 
     def send(self, call: Call) -> Reply | Failure:
-        """Make a call; a failure of any kind is returned, not raised."""
+        """Make a call; a failure of any kind is returned, not raised.
+
+        It ends within its timeout as a whole, but for the name service.
+        """
         client = self._clients[call.region]
-        began = monotonic()
+        began, progress = monotonic(), Progress()
         try:
-            request = _request(call)
+            request = _request(call, progress)
             if self._resolve is not None:
-                request |= _pinned(client.base_url, call, self._resolve)
-            with client.stream(**request) as response:
+                pinned = _pinned(client.base_url, call, self._resolve)
+                request |= {**pinned, "extensions": request["extensions"] | pinned["extensions"]}
+            limit_s = call.timeout_s or self._timeout_s
+            with ends_in(limit_s), client.stream(**request) as response:
                 body = bytearray()
                 for chunk in response.iter_bytes():
                     body += chunk
                     _check_size(body)
                 return _reply(response, body, began)
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, FederationConfigError) as problem:
-            return _failure(problem)
+        except PROBLEMS as problem:
+            return _failure(problem, progress)
 
     def close(self) -> None:
         """End all connections."""
@@ -103,20 +108,23 @@ class AsyncTransport:
             region.id: httpx.AsyncClient(**_settings(region, timeout_s, debug=debug))
             for region in regions
         }
+        self._timeout_s = timeout_s
 
     async def send(self, call: Call) -> Reply | Failure:
-        """Make a call; a failure of any kind is returned, not raised."""
+        """Make a call; a failure of any kind is returned, not raised; as the twin does."""
         client = self._clients[call.region]
-        began = monotonic()
+        began, progress = monotonic(), Progress()
+        request = _request(call, progress) | {"extensions": {"trace": progress.later}}
+        limit_s = call.timeout_s or self._timeout_s
         try:
-            async with client.stream(**_request(call)) as response:
+            async with asyncio.timeout(limit_s), client.stream(**request) as response:
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     _check_size(body)
                 return _reply(response, body, began)
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, FederationConfigError) as problem:
-            return _failure(problem)
+        except PROBLEMS as problem:
+            return _failure(problem, progress)
 
     async def close(self) -> None:
         """End all connections."""
@@ -149,9 +157,15 @@ def _settings(region: Region, timeout_s: float, *, debug: bool) -> dict[str, Any
     }
 
 
-def _request(call: Call) -> dict[str, Any]:
+def _client(settings: dict[str, Any]) -> httpx.Client:
+    wire = BoundedTransport(verify=settings["verify"], limits=settings["limits"])
+    return httpx.Client(**settings, transport=wire)
+
+
+def _request(call: Call, progress: Progress) -> dict[str, Any]:
     found: dict[str, Any] = {
         "method": call.method, "url": call.path, "content": call.body, "headers": call.headers,
+        "extensions": {"trace": progress},
     }  # fmt: skip
     if call.timeout_s is not None:
         found["timeout"] = call.timeout_s
@@ -168,6 +182,7 @@ def _pinned(base: httpx.URL, call: Call, resolve: Resolve) -> dict[str, Any]:
     pinned: dict[str, Any] = {
         "url": whole.copy_with(host=address),
         "headers": {**call.headers, "Host": base.netloc.decode()},
+        "extensions": {},
     }
     if base.scheme == "https":
         pinned["extensions"] = {"sni_hostname": base.host}  # the certificate must be the name's
@@ -192,15 +207,18 @@ def _reply(response: httpx.Response, body: bytearray, began: float) -> Reply:
     return Reply(response.status_code, value, (monotonic() - began) * 1000, headers)
 
 
-def _failure(problem: Exception) -> Failure:
+def _failure(problem: Exception, progress: Progress) -> Failure:
+    """Say what is known of a call without an answer: it may be stored once a byte was sent."""
     if isinstance(problem, FederationConfigError):  # a secret that is gone
         return Failure(Fate.NOT_SENT, problem.message)
     reason = f"{type(problem).__name__}: {problem}"[:200].replace("\0", "").rstrip(": ")
-    is_sent = not isinstance(problem, NOT_SENT)
+    is_late = isinstance(problem, TimeoutError) and not progress.has_connection
+    if isinstance(problem, TimeoutError):
+        reason = f"{'Read' if progress.is_sent else 'Connect'}Timeout: the call took too long"
     return Failure(
-        Fate.AMBIGUOUS if is_sent else Fate.NOT_SENT,
+        Fate.AMBIGUOUS if progress.is_sent else Fate.NOT_SENT,
         reason,
-        is_own=isinstance(problem, httpx.PoolTimeout),
+        is_own=is_late or isinstance(problem, httpx.PoolTimeout),
     )
 
 

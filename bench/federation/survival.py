@@ -18,6 +18,7 @@ from federation.client import (
     Region,
 )
 from federation.domain.meta import FAILOVER_REASON, FEDERATION_ID, REGION, new_federation_id
+from jobs.domain.states import CODES, State
 
 PIN_EVERY = 10
 JOBS = f"""
@@ -25,6 +26,12 @@ SELECT coalesce(meta->>'{FEDERATION_ID}', ''), coalesce(meta->>'{REGION}', ''),
        coalesce(meta->>'{FAILOVER_REASON}', '')
   FROM ojs_job WHERE type = 'survival'
 """  # noqa: S608 - names of ours
+LIVING = f"""
+SELECT meta->>'{FEDERATION_ID}' FROM ojs_job
+ WHERE type = 'survival' AND state IS DISTINCT FROM {CODES[State.CANCELLED]}
+"""  # noqa: S608 - names of ours
+DOUBTS = "SELECT count(*) FROM ojs_federation_doubt"
+SETTLE_S = 120.0
 
 
 @dataclass(slots=True)
@@ -40,6 +47,8 @@ class Found:
     in_two: set[str] = field(default_factory=set)  # in two regions, since an answer was lost
     unexplained: set[str] = field(default_factory=set)  # in two regions for no such reason
     misplaced: set[str] = field(default_factory=set)  # pinned, and elsewhere
+    alive_twice: set[str] = field(default_factory=set)  # once the regions had settled it
+    ended: set[str] = field(default_factory=set)  # cancelled everywhere
 
 
 def survive(
@@ -55,6 +64,7 @@ def survive(
         for one in [pool.submit(run.work, client) for _ in range(8)]:
             one.result()
     rig.servers[victim].wait()
+    until(lambda: not _doubts(rig), "an end of all doubts", SETTLE_S)
     _balance(rig, run.found, run.taken)
     return run.found
 
@@ -121,6 +131,11 @@ def stored(rig: Rig) -> Iterator[tuple[str, str, str, str]]:
             yield region, federation_id, pin, reason
 
 
+def _doubts(rig: Rig) -> int:
+    """Return how many jobs regions have yet to ask one another for."""
+    return sum(int(server.rows(DOUBTS)[0][0]) for server in rig.servers.values())
+
+
 def _balance(rig: Rig, found: Found, taken: Mapping[str, str]) -> None:
     places: dict[str, list[str]] = {}
     ambiguous: set[str] = set()
@@ -131,6 +146,9 @@ def _balance(rig: Rig, found: Found, taken: Mapping[str, str]) -> None:
         if reason == "ambiguous":
             ambiguous.add(federation_id)
     found.lost = {id for id, region in taken.items() if region not in places.get(id, ())}  # noqa: A001
+    living = Counter(row[0] for server in rig.servers.values() for row in server.rows(LIVING))
+    found.alive_twice = {one for one, number in living.items() if number > 1}
+    found.ended = places.keys() - living.keys()
     for federation_id, regions in places.items():
         if len(set(regions)) < len(regions):
             found.doubled.add(federation_id)

@@ -9,6 +9,7 @@ from federation.domain.config import (
     MAX_REGIONS,
     Extra,
     FederationConfig,
+    InDoubt,
     Mode,
     Topology,
 )
@@ -141,6 +142,7 @@ CONFIG_MEMBERS: Schema = {
             "max_redirects": integer(0, MAX_REDIRECTS),
             "exclude_regions": IDS,
             "prefer_regions": IDS,
+            "in_doubt": {"type": "string", "enum": [str(one) for one in InDoubt]},
         },
         additionalProperties=False,
     ),
@@ -376,6 +378,7 @@ def encode_config(config: FederationConfig | None, problem: str) -> dict[str, An
             "max_redirects": failover.max_redirects,
             "exclude_regions": list(failover.exclude_regions),
             "prefer_regions": list(failover.prefer_regions),
+            "in_doubt": str(failover.in_doubt),
         },
         "replication": {
             "enabled": replication.enabled,

@@ -6,6 +6,7 @@ from federation.api import replication_codec as codec
 from federation.services import lag
 from federation.services.adopt import adopt
 from federation.services.copies import copies
+from federation.services.give_up import give_up
 from federation.services.ingest import ingest
 from federation.services.replication import required, terms
 from jobs.api.answer import Answer
@@ -38,6 +39,28 @@ class Replicate(OJSView):
         required()
         codec.require_consistent(replicas)
         return Answer(ingest(replicas, sent_at, self.caller)._asdict())
+
+
+class GiveUp(OJSView):
+    """Jobs that another region has, too."""
+
+    scopes = {"POST": "ojs:federation:write"}
+
+    @operation(
+        "giveUpJobs",
+        {200: codec.GIVEN_UP},
+        body=codec.CLAIMS,
+        refusals=(409,),
+        extension=EXTENSION,
+    )
+    def post(self, request: Request) -> Answer:
+        """Give up jobs that a peer stored, too, after an answer of this region was lost.
+
+        What waits here is cancelled; what was started stays, and the peer gives up its own. Of a
+        federation id that is not known here no job is stored from then on. May be repeated.
+        """
+        region, claims = codec.decode_claims(self.body())
+        return Answer(codec.encode_given_up(give_up(region, claims, self.caller)))
 
 
 class FederatedJobDetail(OJSView):

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from federation.domain.config import MAX_BATCH
+from federation.domain.doubts import MAX_CLAIMS, Claim, Outcome
+from federation.domain.doubts import decode as decode_claim
 from federation.domain.region import ID_PATTERN, MAX_ID
 from federation.domain.replica import (
     BOUNDS,
@@ -18,11 +20,12 @@ from federation.domain.replica import (
 )
 from federation.models import FederatedJob
 from federation.services.adopt import MOST, WHY_NOT, Adopted, Order
+from federation.services.give_up import Answer as GivenUp
 from federation.services.lag import Told
 from federation.services.replication import Terms
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text
 from jobs.api.codec import integer as integer_of
-from jobs.api.codec import queue_name
+from jobs.api.codec import list_of, queue_name
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
@@ -39,7 +42,7 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError
+from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.times import parse_time
 
@@ -144,19 +147,41 @@ ADOPTED = obj(
 )
 
 
+CLAIM = obj(
+    {
+        "federation_id": ID,
+        "tenant_id": text(1, 255),
+        "job_id": ID,
+        "enqueued_at": TIME,
+        "started": BOOLEAN,
+    },
+    additionalProperties=False,
+)
+CLAIMS = obj(
+    {"region": REGION_ID, "jobs": array(CLAIM, minItems=1, maxItems=MAX_CLAIMS)},
+    additionalProperties=False,
+)
+GIVEN_UP = obj(
+    {
+        "results": array(
+            obj(
+                {
+                    "federation_id": ID,
+                    "outcome": {"type": "string", "enum": [str(one) for one in Outcome]},
+                    "job_id": maybe(ID),
+                }
+            )
+        )
+    }
+)
+
+
 def decode_batch(body: Mapping[str, Any]) -> tuple[list[Replica], datetime | None]:
     """Read a batch of revisions and when it was sent. Raises InvalidRequest, BatchTooLarge."""
     for name in body:
         if name not in {"jobs", "sent_at"}:
             raise InvalidRequest.field(name, "is not a member of a batch")
-    raw = body.get("jobs")
-    if not isinstance(raw, list) or not raw:
-        raise InvalidRequest.field("jobs", "must be a non-empty array", raw)
-    if len(raw) > MAX_BATCH:
-        raise BatchTooLarge(
-            f"jobs has {len(raw)} items, at most {MAX_BATCH} are taken",
-            details={"max_batch_size": MAX_BATCH, "limit": MAX_BATCH, "actual": len(raw)},
-        )
+    raw = list_of(body, "jobs", MAX_BATCH)
     sent_at = body.get("sent_at")
     return _replicas(raw), None if sent_at is None else parse_time(sent_at, "sent_at")
 
@@ -177,6 +202,23 @@ def _at(index: int, read: Callable[[str], T]) -> T:
     except OJSError as problem:
         problem.details["index"] = index
         raise
+
+
+def decode_claims(body: Mapping[str, Any]) -> tuple[str, list[Claim]]:
+    """Read who asks, and for which jobs. Raises InvalidRequest, BatchTooLarge."""
+    for name in body:
+        if name not in {"region", "jobs"}:
+            raise InvalidRequest.field(name, "is not a member of a question")
+    region = body.get("region")
+    if not isinstance(region, str):
+        raise InvalidRequest.field("region", "must be the id of a region", region)
+    claims = list_of(body, "jobs", MAX_CLAIMS)
+    return region, [_at(index, partial(decode_claim, item)) for index, item in enumerate(claims)]
+
+
+def encode_given_up(answers: Sequence[GivenUp]) -> dict[str, Any]:
+    """Show what became of the jobs here."""
+    return {"results": [{**one._asdict(), "outcome": str(one.outcome)} for one in answers]}
 
 
 def encode_copies(

@@ -13,6 +13,7 @@ from federation.api.regions import (
 )
 from federation.api.replication import (
     FederatedJobDetail,
+    GiveUp,
     RegionAdoption,
     Replicate,
     ReplicationStatus,
@@ -35,6 +36,7 @@ urlpatterns = [
         name="ojs-federation-job",
     ),
     path(f"{ROOT}/replicate", Replicate.as_view(), name="ojs-federation-replicate"),
+    path(f"{ROOT}/give-up", GiveUp.as_view(), name="ojs-federation-give-up"),
     path(f"{ADMIN}/replication", ReplicationStatus.as_view(), name="ojs-federation-replication"),
     path(f"{ADMIN}/regions", RegionCollection.as_view(), name="ojs-regions"),
     path(ONE, RegionDetail.as_view(), name="ojs-region"),

@@ -27,6 +27,7 @@ from federation.domain.config import (
     Failover,
     FederationConfig,
     HealthCheck,
+    InDoubt,
     Replication,
     Topology,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "FederationConfigError",
     "FederationHealth",
     "HealthCheck",
+    "InDoubt",
     "InvalidFederationMeta",
     "Located",
     "NewJob",

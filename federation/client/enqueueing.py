@@ -16,7 +16,8 @@ from federation.client.results import (
     UnexpectedAnswer,
 )
 from federation.client.state import State
-from federation.domain.delivery import BREAKER_OPEN, Attempt, Delivery, Fate
+from federation.domain.config import InDoubt
+from federation.domain.delivery import BREAKER_OPEN, Attempt, Delivery, Fate, Report
 from federation.domain.exchange import API, Call, Failure, Reply
 from federation.domain.meta import (
     DEDUPE_HEADER,
@@ -118,7 +119,11 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
         delivery = parcel.delivery
         if delivery is None:
             decision = yield from decided(state, parcel.way)
-            delivery = parcel.delivery = Delivery(decision, state.config.failover.attempts)
+            failover = state.config.failover
+            delivery = parcel.delivery = Delivery(
+                decision, failover.attempts, parcel.federation_id, parcel.way.in_doubt,
+                is_bound=failover.in_doubt is InDoubt.REFUSE,
+            )  # fmt: skip
         elif delivery.may_go_on:
             # who was not asked before, as there was a better one, is asked now
             delivery.go_on((yield from decided(state, parcel.way, delivery.tried)))
@@ -174,6 +179,7 @@ def _envelope(state: State, parcel: _Parcel, routed_at: str) -> dict[str, Any]:
     return parcel.job.envelope(
         stamped(
             parcel.meta,
+            attempt.in_doubt if attempt else (),
             federation_id=parcel.federation_id,
             source_region=state.config.local_region,
             routed_at=routed_at,
@@ -186,29 +192,44 @@ def _envelope(state: State, parcel: _Parcel, routed_at: str) -> dict[str, Any]:
 
 
 def _settle(group: _Group, answer: Answer) -> None:
-    for parcel in group.parcels:
-        if parcel.delivery is not None:
-            if isinstance(answer, Failure) and answer.reason == BREAKER_OPEN:
-                parcel.delivery.refused()
+    items = _items(group, answer) if isinstance(answer, Reply) else None
+    for n, parcel in enumerate(group.parcels):
+        delivery = parcel.delivery
+        if delivery is None:
+            continue
+        if isinstance(answer, Failure) and answer.reason == BREAKER_OPEN:
+            delivery.refused()
+            continue
+        report = answer.report
+        if items is not None and group.is_via_hub:
+            report = _of_item(items[n], report)
+        delivery.settle(report)
+        if isinstance(answer, Reply) and report.fate is Fate.ANSWERED:
+            if items is not None:
+                _read_job(group, parcel, items[n], answer)
             else:
-                parcel.delivery.settle(answer.report)
-    if isinstance(answer, Reply) and answer.report.fate is Fate.ANSWERED:
-        if answer.status in CREATED:
-            _read_jobs(group, answer)
-        else:
-            for parcel in group.parcels:
                 parcel.error = RegionRefused(group.ask, answer)
 
 
-def _read_jobs(group: _Group, reply: Reply) -> None:
+def _items(group: _Group, reply: Reply) -> list[Any] | None:
+    """Return what was answered of each job, None where the request was refused as a whole."""
     body = reply.body if isinstance(reply.body, dict) else {}
     items: Any = [body]
     if len(group.parcels) > 1:
         items = body.get("results") if group.is_via_hub else body.get("jobs")
-    if not isinstance(items, list) or len(items) != len(group.parcels):
-        items = [None] * len(group.parcels)
-    for parcel, item in zip(group.parcels, items, strict=True):
-        _read_job(group, parcel, item, reply)
+    is_whole = isinstance(items, list) and len(items) == len(group.parcels)
+    if reply.status in CREATED:
+        return items if is_whole else [None] * len(group.parcels)
+    # a hub that could place none tells of each
+    return items if is_whole and len(group.parcels) > 1 and group.is_via_hub else None
+
+
+def _of_item(item: Any, report: Report) -> Report:
+    """Judge what a hub says of one job of several: another may take what it had no room for."""
+    status = item.get("status") if isinstance(item, dict) else None
+    if not isinstance(status, int) or isinstance(status, bool):
+        return report
+    return Reply(status, item, 0.0).report
 
 
 def _read_job(group: _Group, parcel: _Parcel, item: Any, reply: Reply) -> None:

@@ -5,7 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from federation.domain.errors import InvalidFederationMeta
-from federation.domain.meta import FEDERATION_ID, REGION, REGION_AFFINITY, TAGS, WEIGHTS
+from federation.domain.meta import (
+    FEDERATION_ID,
+    IN_DOUBT,
+    REGION,
+    REGION_AFFINITY,
+    TAGS,
+    WEIGHTS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,7 @@ class NewJob:
     tags: Sequence[str] | None = None  # which the region must have
     weights: Mapping[str, float] | None = None  # of the strategy `weighted`
     federation_id: str | None = None  # to enqueue again what may be stored already
+    in_doubt: Sequence[str] | None = None  # then: regions that may have it, as the error named them
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def full_meta(self) -> dict[str, Any]:
@@ -37,6 +45,7 @@ class NewJob:
             (REGION, self.region),
             (REGION_AFFINITY, self.strategy),
             (TAGS, None if self.tags is None else list(self.tags)),
+            (IN_DOUBT, None if self.in_doubt is None else list(self.in_doubt)),
             (WEIGHTS, None if self.weights is None else dict(self.weights)),
         ):
             if value is not None and found.setdefault(key, value) != value:

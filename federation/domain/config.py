@@ -38,6 +38,13 @@ class Extra(StrEnum):
     GEOGRAPHIC = "geographic"
 
 
+class InDoubt(StrEnum):
+    """What becomes of a job after a region's answer was lost twice."""
+
+    FAIL_OVER = "fail-over"  # it goes on; who may have it, too, is asked to give it up later
+    REFUSE = "refuse"  # it is in that region or nowhere
+
+
 class Mode(StrEnum):
     """What is replicated of a job."""
 
@@ -79,6 +86,7 @@ class Failover:
     max_redirects: int = 3
     exclude_regions: tuple[str, ...] = ()  # chosen by no strategy; a job may be pinned to them
     prefer_regions: tuple[str, ...] = ()
+    in_doubt: InDoubt = InDoubt.FAIL_OVER
 
     def __post_init__(self) -> None:
         """Check. Raises FederationConfigError."""
@@ -86,6 +94,7 @@ class Failover:
         check_count("failover.max_redirects", self.max_redirects, 0, MAX_REDIRECTS)
         for name in ("exclude_regions", "prefer_regions"):
             object.__setattr__(self, name, _ids(f"failover.{name}", getattr(self, name)))
+        check_choice("failover.in_doubt", self.in_doubt, InDoubt)
 
     @property
     def attempts(self) -> int:

@@ -4,16 +4,17 @@ Spec: contract 23 §3. Pure: a driver asks `next_attempt`, sends, tells `settle`
 answer or nothing is left. The rules for what an answer means are here, too.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from federation.domain.breaker import Outcome
-from federation.domain.errors import NoHealthyRegion, RegionUnavailable
+from federation.domain.errors import MayBeStored, NoHealthyRegion, RegionUnavailable
 from federation.domain.meta import GEO_PIN
 from federation.domain.routing import Candidate, Decision
-from jobs.domain.errors import OJSError
 
+ASKED_BEFORE: Final = "may have this job already"
 BREAKER_OPEN: Final = "circuit breaker open"
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
@@ -37,6 +38,7 @@ class Report:
     status: int | None = None
     reason: str = ""
     retry_after_s: float = 0.0
+    in_doubt: tuple[str, ...] = ()  # regions of which a router that was asked does not know
 
     @property
     def outcome(self) -> Outcome:
@@ -67,6 +69,7 @@ class Attempt:
     is_repeat: bool = False  # the region may have the job: OJS-Federation-Dedupe says which one
     redirects: int = 0
     failover_reason: str | None = None  # set from the second region on
+    in_doubt: tuple[str, ...] = ()  # other regions that may have the job
 
     @property
     def is_via_hub(self) -> bool:
@@ -85,10 +88,18 @@ class Hop:
 
 @dataclass(slots=True)
 class Delivery:
-    """The way of one job. Not shared between threads."""
+    """The way of one job. Not shared between threads.
+
+    `in_doubt` are regions that may have the job: those whose answer was lost, before this way
+    began or on it. They are asked first, and named to whoever is asked instead. With `is_bound` a
+    job goes nowhere else while there are any.
+    """
 
     decision: Decision
     attempts: int  # regions at most
+    federation_id: str = ""
+    in_doubt: tuple[str, ...] = ()
+    is_bound: bool = False
     _left: list[Candidate] = field(init=False)
     _now: Attempt | None = None
     _tried: list[tuple[str, Report]] = field(default_factory=list)
@@ -98,8 +109,23 @@ class Delivery:
 
     def __post_init__(self) -> None:
         """Begin at the best candidate. Raises the decision's refusal."""
+        if isinstance(self.decision.refusal, MayBeStored):
+            self.decision.refusal.doubting(self.in_doubt, self.federation_id)
         self.decision.target  # noqa: B018 - raises
-        self._left = list(self.decision.candidates)
+        self._left = self._allowed(self.decision.candidates)
+
+    def _allowed(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return who may be asked, those first that may have the job already."""
+        known = [one for one in candidates if one.id in self.in_doubt]
+        known.sort(key=lambda one: self.in_doubt.index(one.id))
+        first = [replace(one, reason=ASKED_BEFORE) for one in known]
+        others = [one for one in candidates if one.id not in self.in_doubt]
+        return first if self._is_held else [*first, *others]
+
+    @property
+    def _is_held(self) -> bool:
+        """Tell whether nobody may be asked but who may have the job."""
+        return self.is_bound and bool(self.in_doubt) and not self.is_pinned
 
     @property
     def is_pinned(self) -> bool:
@@ -118,7 +144,9 @@ class Delivery:
     def may_go_on(self) -> bool:
         """Tell whether other regions than those tried could be asked for, by a new decision."""
         is_at_end = not self._is_over and self._now is None and not self._left
-        return is_at_end and not self.is_pinned and len(self._regions_tried()) < self.attempts
+        if not is_at_end or self._is_held:
+            return False
+        return not self.is_pinned and len(self._regions_tried()) < self.attempts
 
     @property
     def tried(self) -> frozenset[str]:
@@ -127,8 +155,8 @@ class Delivery:
 
     def go_on(self, decision: Decision) -> None:
         """Continue with the candidates of a decision that was made without those `tried`."""
-        self._left = [one for one in decision.candidates if one.id not in self.tried]
         self.decision = decision
+        self._left = self._allowed([one for one in decision.candidates if one.id not in self.tried])
 
     def _following(self) -> Attempt | None:
         """Go on to the next candidate, as far as redirects are allowed."""
@@ -136,17 +164,16 @@ class Delivery:
         if not self._left or len(self._regions_tried()) >= limit:
             return None
         candidate = self._left.pop(0)
-        # where the answer of one region was lost, the next may hear of the job a second time
-        is_doubtful = any(report.fate is Fate.AMBIGUOUS for _, report in self._tried)
-        reason = None
+        others = tuple(one for one in self.in_doubt if one != candidate.id)
+        reason = str(Fate.AMBIGUOUS) if others else None
         if self._tried:
             before, report = self._tried[-1]
-            reason = Fate.AMBIGUOUS if is_doubtful else report.reason
-            self.hops.append(Hop(before, candidate.id, str(reason)))
+            reason = reason or report.reason
+            self.hops.append(Hop(before, candidate.id, reason))
         self._is_repeated = False
         return Attempt(
-            candidate.id, candidate.via or candidate.id, is_repeat=is_doubtful,
-            redirects=len(self.hops), failover_reason=reason and str(reason),
+            candidate.id, candidate.via or candidate.id, is_repeat=bool(self.in_doubt),
+            redirects=len(self.hops), failover_reason=reason, in_doubt=others,
         )  # fmt: skip
 
     def refused(self) -> None:
@@ -163,20 +190,36 @@ class Delivery:
             # the same region knows whether it has the job, so it is asked first
             self._is_repeated = True
             now = self._current()
-            self._now = Attempt(
-                now.region, now.ask, is_repeat=True,
-                redirects=now.redirects, failover_reason=now.failover_reason,
-            )  # fmt: skip
+            self._now = replace(now, is_repeat=True)
         else:
-            doubtful = self._is_repeated
-            self._skip(Report(Fate.AMBIGUOUS, report.status, report.reason) if doubtful else report)
+            self._skip(replace(report, fate=Fate.AMBIGUOUS) if self._is_repeated else report)
 
     def _skip(self, report: Report) -> None:
         now = self._current()
         self._tried.append((now.region, report))
+        self._doubt(now, report)
         if now.is_via_hub:  # it decides itself: to ask it again for another is in vain
             self._left = [one for one in self._left if one.via is None]
+        if self._is_held:
+            self._left = [one for one in self._left if one.id in self.in_doubt]
         self._now = None
+
+    def _doubt(self, now: Attempt, report: Report) -> None:
+        """Note who may have the job."""
+        found = report.in_doubt
+        if report.fate is Fate.AMBIGUOUS:
+            found = (*found, *self.takers(now))
+        self.in_doubt = tuple(dict.fromkeys((*self.in_doubt, *found)))
+
+    def takers(self, attempt: Attempt) -> tuple[str, ...]:
+        """Return who may have the job after an attempt; the one that it is meant for first.
+
+        A hub may give it to whomever it reaches, or keep it.
+        """
+        if not attempt.is_via_hub:
+            return (attempt.region,)
+        beyond = (one.id for one in self.decision.candidates if one.via == attempt.ask)
+        return tuple(dict.fromkeys((attempt.region, attempt.ask, *beyond)))
 
     def _current(self) -> Attempt:
         if self._now is None:
@@ -190,12 +233,22 @@ class Delivery:
             if report.fate is not Fate.NOT_SENT or report.reason != BREAKER_OPEN
         }
 
-    def failure(self, retry_in_s: float) -> OJSError:
-        """Return the error to answer with when nothing is left. Spec: contract 23 §3."""
+    def failure(self, retry_in_s: float) -> RegionUnavailable | NoHealthyRegion:
+        """Return the error to answer with when nothing is left. Spec: contract 23 §3.
+
+        It names the regions that may have the job nevertheless.
+        """
+        return self._failure(retry_in_s).doubting(self.in_doubt, self.federation_id)
+
+    def _failure(self, retry_in_s: float) -> RegionUnavailable | NoHealthyRegion:
+        if self._is_held and not self._tried:
+            return RegionUnavailable.because(
+                self.in_doubt[0], "it may have this job and cannot be asked", retry_in_s
+            )
         waits = [report.retry_after_s for _, report in self._tried if report.retry_after_s]
         wait = min(waits, default=retry_in_s)
         told = [{"id": region, "reason": report.reason} for region, report in self._tried]
-        if self.is_pinned:
+        if self.is_pinned or self._is_held:
             return RegionUnavailable.because(str(told[-1]["id"]), str(told[-1]["reason"]), wait)
         seen = {one["id"] for one in told}
         passed = [one for one in self.decision.passed_over if one.id not in seen]

@@ -1,5 +1,6 @@
 """What only this app refuses. Spec: contract 23 §2, §3."""
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Any, Self
 
@@ -38,7 +39,37 @@ class UnknownRegion(Unprocessable):
         return cls(f"region '{region[:64]}' is not registered", details={"region": region[:64]})
 
 
-class RegionUnavailable(OJSError):
+class MayBeStored:
+    """A refusal after which some region may have the job nevertheless: its answer was lost.
+
+    Whoever tries again sends the same federation id, and tells who is in doubt: `NewJob.in_doubt`,
+    or `ojs.federation.in_doubt` in `meta`. So it becomes one job.
+    """
+
+    message: str
+    details: dict[str, Any]
+    extra: dict[str, Any]
+
+    @property
+    def in_doubt(self) -> tuple[str, ...]:
+        """Regions that may have the job; empty when it is stored nowhere."""
+        return tuple(self.details.get("in_doubt", ()))
+
+    @property
+    def federation_id(self) -> str | None:
+        """What to send again; None when nothing is in doubt."""
+        return self.details.get("federation_id")
+
+    def doubting(self, regions: Sequence[str], federation_id: str) -> Self:
+        """Say who may have the job."""
+        if regions:
+            self.details |= {"in_doubt": list(regions), "federation_id": federation_id}
+            self.message += f"; in doubt: {', '.join(regions[:8])} may have stored it"
+            self.extra["hint"] = "send it again with its federation_id and in_doubt in meta"
+        return self
+
+
+class RegionUnavailable(MayBeStored, OJSError):
     code, status, type, retryable = "federation_region_unavailable", 503, "backend_error", True
     hint = "wait as long as Retry-After says; a pinned job is never sent elsewhere"
 
@@ -52,7 +83,7 @@ class RegionUnavailable(OJSError):
         )
 
 
-class NoHealthyRegion(OJSError):
+class NoHealthyRegion(MayBeStored, OJSError):
     code, status, type, retryable = "federation_no_healthy_region", 503, "backend_error", True
     hint = "wait as long as Retry-After says"
 

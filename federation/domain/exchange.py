@@ -1,13 +1,14 @@
 """One request to a region and what came back, without a word on how it travels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from federation.domain.delivery import Fate, Report, answered
 
 API: Final = "/ojs/v1"
 HEALTH: Final = f"{API}/health"
+UNKNOWN: Final = "unknown"  # details.outcome of a server that lost its database meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,23 @@ class Reply:
     @property
     def report(self) -> Report:
         """Return what the answer means for a job that was sent."""
-        return answered(self.status, self.retry_after_s)
+        found = answered(self.status, self.retry_after_s)
+        if found.fate is not Fate.BUSY:
+            return found
+        told = self._details.get("in_doubt")
+        doubts = told if isinstance(told, list) else []
+        is_unknown = self._details.get("outcome") == UNKNOWN
+        return replace(
+            found,
+            fate=Fate.AMBIGUOUS if is_unknown else Fate.BUSY,
+            in_doubt=tuple(one for one in doubts if isinstance(one, str)),
+        )
+
+    @property
+    def _details(self) -> Mapping[str, Any]:
+        error = self.body.get("error") if isinstance(self.body, dict) else None
+        details = error.get("details") if isinstance(error, dict) else None
+        return details if isinstance(details, dict) else {}
 
     @property
     def retry_after_s(self) -> float:

@@ -1,6 +1,6 @@
 """The keys of `meta` that carry federation. Spec: federation 6, contract 23 §1, §3."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
@@ -23,6 +23,8 @@ ROUTED_AT: Final = PREFIX + "routed_at"
 FAILOVER_REASON: Final = PREFIX + "failover_reason"
 TAGS: Final = PREFIX + "tags"
 WEIGHTS: Final = PREFIX + "weights"
+# regions that may have the job as well: what was lost was their answer
+IN_DOUBT: Final = PREFIX + "in_doubt"
 ADOPTED_FROM: Final = PREFIX + "adopted_from"  # the region whose job it was enqueued in place of
 ADOPTED_JOB: Final = PREFIX + "adopted_job"
 
@@ -30,6 +32,7 @@ AFFINITY, OVERFLOW, GEO_PIN = "affinity", "overflow", "geo-pin"
 DEDUPE_HEADER: Final = "OJS-Federation-Dedupe"
 DEDUPLICATED_HEADER: Final = "OJS-Deduplicated"
 MAX_WEIGHTS: Final = 1_000
+MAX_IN_DOUBT: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class FederationMeta:
     affinity: str | None = None  # as sent; `strategy` is what it comes to
     tags: tuple[str, ...] = ()
     weights: Mapping[str, float] | None = None
+    in_doubt: tuple[str, ...] = ()
 
     @property
     def strategy(self) -> str | None:
@@ -68,6 +72,7 @@ def read_meta(meta: Mapping[str, Any] | None) -> FederationMeta:
         affinity=_text(REGION_AFFINITY, found.get(REGION_AFFINITY)),
         tags=_tags(found.get(TAGS)),
         weights=_weights(found.get(WEIGHTS)),
+        in_doubt=read_in_doubt(found.get(IN_DOUBT)),
     )
     if read.affinity == GEO_PIN and read.region is None:
         raise RegionRequired(
@@ -123,6 +128,19 @@ def _weights(value: object) -> dict[str, float] | None:
     return {region: float(weight) for region, weight in value.items()}
 
 
+def read_in_doubt(value: object) -> tuple[str, ...]:
+    """Return the regions that may have a job already. Raises InvalidFederationMeta."""
+    if value is None:
+        return ()
+    name = f"meta.{IN_DOUBT}"
+    if not isinstance(value, list | tuple) or len(value) > MAX_IN_DOUBT:
+        raise InvalidFederationMeta.field(name, f"must list at most {MAX_IN_DOUBT} regions", value)
+    try:
+        return tuple(dict.fromkeys(check_id(name, one) for one in value))
+    except FederationConfigError:
+        raise InvalidFederationMeta.field(name, ID_RULE, value) from None
+
+
 def _is_weight(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
@@ -134,11 +152,15 @@ def new_federation_id() -> str:
     return new_id()
 
 
-def stamped(meta: Mapping[str, Any] | None, **keys: str | None) -> dict[str, Any]:
+def stamped(
+    meta: Mapping[str, Any] | None, in_doubt: Sequence[str] = (), **keys: str | None
+) -> dict[str, Any]:
     """Return a meta with keys (without the prefix) added; what the caller set stays.
 
-    Spec: contract 23 §3, step 7.
+    But for who else may have the job, which is as it is by now. Spec: contract 23 §3, step 7.
     """
     added = {PREFIX + key: value for key, value in keys.items() if value is not None}
     given = {key: value for key, value in (meta or {}).items() if value is not None}
-    return {**(meta or {}), **added, **{key: given[key] for key in added if key in given}}
+    kept = {key: value for key, value in (meta or {}).items() if key != IN_DOUBT}
+    doubts = {IN_DOUBT: list(in_doubt)} if in_doubt else {}
+    return {**kept, **added, **{key: given[key] for key in added if key in given}, **doubts}

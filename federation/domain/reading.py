@@ -3,7 +3,7 @@
 Spec: contract 23 §2; upstream's other spellings of two members are read, too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from enum import StrEnum
@@ -14,6 +14,7 @@ from federation.domain.config import (
     Failover,
     FederationConfig,
     HealthCheck,
+    InDoubt,
     Mode,
     Replication,
     Topology,
@@ -28,10 +29,6 @@ ALIASES: Final = {
     "half_open_after_seconds": "cooldown_seconds",
 }
 IGNORED: Final = frozenset({"probe_count"})  # one probe, says the seed: D-FED-7
-PARTS: Final[Mapping[str, type[Any]]] = {
-    "health_check": HealthCheck,
-    "failover": Failover,
-}
 
 
 def read_config(value: object, regions: tuple[Region, ...] | None = None) -> FederationConfig:
@@ -44,17 +41,17 @@ def read_config(value: object, regions: tuple[Region, ...] | None = None) -> Fed
         given["regions"] = regions
     elif "regions" in given:
         given["regions"] = read_regions(given["regions"])
-    for name, kind in PARTS.items():
+    for name, read in PARTS.items():
         if name in given:
-            given[name] = kind(**_members(given[name], name, kind))
-    if "circuit_breaker" in given:
-        given["circuit_breaker"] = _breaker(given["circuit_breaker"])
-    if "replication" in given:
-        given["replication"] = _replication(given["replication"])
+            given[name] = read(given[name])
     if "topology" in given:
         given["topology"] = _choice("topology", given["topology"], Topology)
     _require(given, "local_region", "regions")
     return FederationConfig(**given)
+
+
+def _health_check(value: object) -> HealthCheck:
+    return HealthCheck(**_members(value, "health_check", HealthCheck))
 
 
 def _breaker(value: object) -> CircuitBreaker:
@@ -69,11 +66,26 @@ def _breaker(value: object) -> CircuitBreaker:
     return CircuitBreaker(**_members(kept, name, CircuitBreaker))
 
 
+def _failover(value: object) -> Failover:
+    given = _members(value, "failover", Failover)
+    if "in_doubt" in given:
+        given["in_doubt"] = _choice("failover.in_doubt", given["in_doubt"], InDoubt)
+    return Failover(**given)
+
+
 def _replication(value: object) -> Replication:
     given = _members(value, "replication", Replication)
     if "mode" in given:
         given["mode"] = _choice("replication.mode", given["mode"], Mode)
     return Replication(**given)
+
+
+PARTS: Final[Mapping[str, Callable[[object], object]]] = {
+    "health_check": _health_check,
+    "circuit_breaker": _breaker,
+    "failover": _failover,
+    "replication": _replication,
+}
 
 
 def read_regions(value: object) -> tuple[Region, ...]:

@@ -95,6 +95,7 @@ class Migration(migrations.Migration):
                 ('tenant', models.TextField()),
                 ('federation_id', models.UUIDField()),
                 ('region', models.TextField()),
+                ('in_doubt', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None)),
                 ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={

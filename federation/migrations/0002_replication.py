@@ -65,6 +65,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Doubt',
+            fields=[
+                ('pk', models.CompositePrimaryKey('tenant', 'federation_id', 'region', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('tenant', jobs.models.NameField(db_collation='C')),
+                ('federation_id', models.UUIDField()),
+                ('region', jobs.models.NameField(db_collation='C')),
+                ('job_id', models.UUIDField()),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                'db_table': 'ojs_federation_doubt',
+                'indexes': [models.Index(fields=['region', 'created_at'], name='ojs_federation_doubt_region')],
+            },
+        ),
+        migrations.CreateModel(
             name='FederationKey',
             fields=[
                 ('pk', models.CompositePrimaryKey('tenant', 'federation_id', blank=True, editable=False, primary_key=True, serialize=False)),

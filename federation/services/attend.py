@@ -116,7 +116,7 @@ class Counter(Attendant):
 
     def is_due(self, region: Region, known: Registry, config: FederationConfig) -> bool:
         """Tell whether the load of a healthy region is as old as the interval."""
-        if not (region.enabled and _is_well(known.health[region.id])):
+        if not (region.enabled and is_well(known.health[region.id])):
             return False
         counted = known.loads.get(region.id)
         last = max(counted.at if counted else 0.0, self._asked_at.get(region.id, 0.0))
@@ -135,5 +135,6 @@ class Counter(Attendant):
         return lambda: load.note(region.id, found)
 
 
-def _is_well(health: Health) -> bool:
+def is_well(health: Health) -> bool:
+    """Tell whether a region may be asked for more than its health."""
     return health.status is Status.HEALTHY and health.breaker is State.CLOSED

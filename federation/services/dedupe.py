@@ -11,8 +11,15 @@ from typing import Any, Final
 from federation import queries
 from federation.conf import conf
 from federation.domain.errors import InvalidFederationMeta
-from federation.domain.meta import DEDUPE_HEADER, DEDUPLICATED_HEADER, FEDERATION_ID
+from federation.domain.meta import (
+    DEDUPE_HEADER,
+    DEDUPLICATED_HEADER,
+    FEDERATION_ID,
+    IN_DOUBT,
+    read_in_doubt,
+)
 from federation.queries import Key
+from federation.services import doubts
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import InvalidRequest, Unsupported
@@ -66,6 +73,8 @@ def require_id(draft: JobDraft, caller: Caller) -> None:
             "must be a UUIDv7 in lower case, by which repeats are told",
             named,
         )
+    if ASK in caller.asks:
+        read_in_doubt(draft.meta.get(IN_DOUBT))
 
 
 def repeats(drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
@@ -106,3 +115,6 @@ class _Keys:
         ]
         if changed:
             queries.settle(changed)
+        doubts.note(
+            {job_id: self._drafts[n] for n, job_id in stored.items() if job_id and n in self._keys}
+        )

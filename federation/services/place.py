@@ -5,7 +5,7 @@ notes the id of what it stores, so a lost answer never makes a second job.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,8 +13,9 @@ from typing import Any, Final
 from django.db import transaction
 
 from federation import metrics
-from federation.domain.config import FederationConfig
+from federation.domain.config import FederationConfig, InDoubt
 from federation.domain.delivery import Attempt, Delivery, Fate, Hop, Report, answered
+from federation.domain.errors import NoHealthyRegion, RegionUnavailable
 from federation.domain.exchange import API, Call, Failure, Reply
 from federation.domain.meta import (
     DEDUPE_HEADER,
@@ -87,6 +88,7 @@ class Wish:
         """Return the envelope as an attempt sends it; what the client said stays."""
         meta = stamped(
             self.envelope.get("meta"),
+            attempt.in_doubt,
             federation_id=self.federation_id,
             source_region=config.local_region,
             routed_at=format_time(datetime.now(UTC)),
@@ -104,22 +106,38 @@ def wished(envelope: Mapping[str, Any]) -> Wish:
     return Wish(envelope, meta, meta.federation_id or new_federation_id())
 
 
-def place(wish: Wish, sender: Sender, store: Store) -> Placed:
+def place(wish: Wish, sender: Sender, store: Store, in_doubt: Sequence[str] = ()) -> Placed:
     """Send a job to the best region, or the next best. Not in a transaction.
 
-    Raises what routing raises: NotFederated, UnknownRegion, RegionUnavailable, NoHealthyRegion; and
-    what this region refuses the job for.
+    `in_doubt` are regions that may have it already; those that are noted are added.
+
+    Raises what routing raises: NotFederated, UnknownRegion, RegionUnavailable, NoHealthyRegion,
+    which tell who may have the job nevertheless; and what this region refuses the job for.
     """
     decision = route.decided(wish.meta)
     if wish.may_repeat:
         known = placements.noted(sender.caller.tenant, [wish.federation_id])
-        decision = placements.preferring(decision, known.get(wish.federation_id))
-    return _deliver(wish, sender, store, decision)
+        in_doubt = (*in_doubt, *known.get(wish.federation_id, ()))
+    delivery = delivery_of(wish, decision, in_doubt)
+    try:
+        return _deliver(wish, sender, store, delivery)
+    except (RegionUnavailable, NoHealthyRegion):
+        if wish.may_repeat or delivery.in_doubt:
+            told = {wish.federation_id: delivery.in_doubt}
+            placements.note(sender.caller.tenant, told)
+        raise
 
 
-def _deliver(wish: Wish, sender: Sender, store: Store, decision: Decision) -> Placed:
+def delivery_of(wish: Wish, decision: Decision, in_doubt: Sequence[str]) -> Delivery:
+    """Begin the way of a job. Raises the decision's refusal."""
+    failover = regions.registry().configured.failover
+    doubts = tuple(dict.fromkeys((*in_doubt, *wish.meta.in_doubt)))
+    is_bound = failover.in_doubt is InDoubt.REFUSE
+    return Delivery(decision, failover.attempts, wish.federation_id, doubts, is_bound)
+
+
+def _deliver(wish: Wish, sender: Sender, store: Store, delivery: Delivery) -> Placed:
     config = regions.registry().configured
-    delivery = Delivery(decision, config.failover.attempts)
     while True:
         while (attempt := delivery.next_attempt()) is not None:
             placed = _attempted(wish, sender, store, delivery, attempt)
@@ -147,7 +165,8 @@ def _attempted(
     envelope = wish.body_for(config, attempt)
     strategy = delivery.decision.strategy
     if wish.may_repeat:
-        placements.note(sender.caller.tenant, [wish.federation_id], attempt.region)
+        others = (*attempt.in_doubt, *delivery.takers(attempt)[1:])
+        placements.note(sender.caller.tenant, {wish.federation_id: others}, attempt.region)
     if attempt.region == config.local_region:
         stored = _stored_here(store, envelope, delivery)
         if stored is None:
@@ -159,7 +178,7 @@ def _attempted(
     reply = _asked(config, attempt, envelope, sender, delivery)
     if reply is None:
         return None
-    return _of_reply(reply, attempt, strategy, wish.federation_id)
+    return of_reply(reply, attempt, strategy, wish.federation_id)
 
 
 def _stored_here(store: Store, envelope: dict[str, Any], delivery: Delivery) -> Stored | None:
@@ -206,21 +225,21 @@ def _asked(
 def call_for(region: Region, attempt: Attempt, envelope: Mapping[str, Any], sender: Sender) -> Call:
     """Return the request that hands a job over, with the tenant of its caller."""
     path = f"{API}/federation/jobs" if attempt.is_via_hub else f"{API}/jobs"
-    hop = {HOP_HEADER: "1"} if attempt.is_via_hub else {}
-    return Call(
-        region.id, "POST", path, jsonio.dumps(envelope), {**headers_of(sender.caller), **hop}
-    )
+    headers = headers_for(sender.caller, is_via_hub=attempt.is_via_hub)
+    return Call(region.id, "POST", path, jsonio.dumps(envelope), headers)
 
 
-def headers_of(caller: Caller) -> dict[str, str]:
+def headers_for(caller: Caller, *, is_via_hub: bool) -> dict[str, str]:
     """Return the headers of all requests that hand jobs over."""
+    hop = {HOP_HEADER: "1"} if is_via_hub else {}
     tenant = {TENANT_HEADER: caller.tenant} if caller.tenant is not None else {}
     traced = {"X-Request-Id": caller.request_id} if caller.request_id else {}
     # always, not only when repeating: the region has to note the id for a repetition to be seen
-    return {DEDUPE_HEADER: "1", **tenant, **traced}
+    return {DEDUPE_HEADER: "1", **tenant, **traced, **hop}
 
 
-def _of_reply(reply: Reply, attempt: Attempt, strategy: str, federation_id: str) -> Placed:
+def of_reply(reply: Reply, attempt: Attempt, strategy: str, federation_id: str) -> Placed:
+    """Return an answer of a region, or of the hub, for the client."""
     body = reply.body if isinstance(reply.body, dict) else {}
     told = body.get("federation") if attempt.is_via_hub else None
     further = told if isinstance(told, dict) else {}

@@ -1,54 +1,54 @@
 """Where jobs were sent, so that a retry asks there first. Spec: contract 23 §3.
 
-A router may decide otherwise a moment later: loads and health change. The region that may have the
-job says so by its federation id; another one would make a second job. Noted before a job is sent,
-and only where the client named the id: nobody can repeat a job without it.
+A router may decide otherwise a moment later: loads and health change, and it may have died. The
+region that may have the job says so by its federation id; another one is told who may have it
+(`in_doubt`), so that one of the two jobs is given up. Noted before a job is sent, and where the
+client named the id; else only what is in doubt in the end: nobody can repeat a job without its id.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from django.db.models.functions import Now
 
 from federation.conf import conf
-from federation.domain.meta import GEO_PIN
-from federation.domain.routing import Decision
 from federation.models import Placement
 
-REASON = "asked for this job before"
+NOBODY = ""  # no request is under way, as far as is known
 
 
-def noted(tenant: str | None, federation_ids: Collection[str]) -> Mapping[str, str]:
-    """Return the regions that jobs were sent to last, by federation id. One statement."""
+def noted(tenant: str | None, federation_ids: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the regions that may have jobs, by federation id; who was asked last is the first.
+
+    One statement.
+    """
     if not federation_ids:
         return {}
     found = Placement.objects.filter(tenant=tenant or "", federation_id__in=list(federation_ids))
-    return {str(one.federation_id): one.region for one in found}
+    return {
+        str(row.federation_id): tuple(
+            one for one in dict.fromkeys((row.region, *row.in_doubt)) if one != NOBODY
+        )
+        for row in found
+    }
 
 
-def note(tenant: str | None, federation_ids: Collection[str], region: str) -> None:
-    """Note where jobs are sent now, in place of what was noted before. One statement."""
+def note(tenant: str | None, jobs: Mapping[str, Sequence[str]], region: str = NOBODY) -> None:
+    """Note where jobs are sent now, and by federation id who may have them besides.
+
+    In place of what was noted before. One statement.
+    """
     rows = [
-        Placement(tenant=tenant or "", federation_id=one, region=region)
-        for one in sorted(set(federation_ids))  # in one order: two requests may share ids
+        Placement(tenant=tenant or "", federation_id=one, region=region, in_doubt=list(doubts))
+        for one, doubts in sorted(jobs.items())  # in one order: two requests may share ids
     ]
     if rows:
         Placement.objects.bulk_create(
             rows,
             update_conflicts=True,
             unique_fields=["tenant", "federation_id"],
-            update_fields=["region"],
+            update_fields=["region", "in_doubt"],
         )
-
-
-def preferring(decision: Decision, region: str | None) -> Decision:
-    """Return a decision with the region first that may have the job, if it can be asked."""
-    first = [one for one in decision.candidates if one.id == region]
-    if not first or decision.strategy == GEO_PIN:
-        return decision
-    others = [one for one in decision.candidates if one.id != region]
-    return replace(decision, candidates=(replace(first[0], reason=REASON), *others))
 
 
 def forget(batch: int) -> int:

@@ -13,9 +13,9 @@ from federation import queries
 from federation.domain.meta import FEDERATION_ID
 from federation.domain.order import milliseconds
 from federation.queries import Unsettled
+from federation.services.conflicts import conflict
 from federation.services.replication import Terms
 from jobs.domain import jsonio
-from jobs.domain.events import Kind
 from jobs.domain.job import Job
 from jobs.services.cancel import end
 from jobs.services.show import show_many
@@ -63,18 +63,5 @@ def _is_behind(one: Unsettled, job: Job, local: str) -> bool:
 
 
 def _told(one: Unsettled, job: Job, *, is_ended: bool) -> Told:
-    return Told(
-        Kind.FEDERATION_CONFLICT,
-        job_id=job.id,
-        queue=job.queue,
-        type=job.type,
-        tenant=job.tenant,
-        data={
-            "federation_id": one.federation_id,
-            "region": one.origin_region,
-            "job_id": one.job_id,
-            "winner_region": one.origin_region,
-            "winner_job_id": one.job_id,
-            "outcome": "cancelled" if is_ended else "ran",
-        },
-    )
+    outcome = "cancelled" if is_ended else "ran"
+    return conflict(job, one.federation_id, one.origin_region, one.job_id, outcome)

@@ -54,6 +54,7 @@ MAX_BLOCK_S = 30
 SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 READABLE = frozenset(map(chr, range(33, 127)))
 SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
+SQL_NOT_BEGUN = {"57P03", "53300", "08001"}  # no session was had at all
 SQL_UNAVAILABLE = {"57P01", "57P02", "57P03", "53300", "08006", "08001", "08003"}
 
 
@@ -339,6 +340,10 @@ def _database_error(exc: Exception) -> OJSError:
     if state in SQL_UNAVAILABLE or (
         state is None and isinstance(exc, OperationalError | InterfaceError)
     ):
-        return BackendUnavailable("the database cannot be reached", headers={"Retry-After": "1"})
+        # it may have been lost in the middle of a commit: who retries elsewhere has to know
+        details = {} if state in SQL_NOT_BEGUN else {"outcome": "unknown"}
+        return BackendUnavailable(
+            "the database cannot be reached", details=details, headers={"Retry-After": "1"}
+        )
     logger.error("request.failed", exc_info=exc)
     return BackendError("the server failed to answer")

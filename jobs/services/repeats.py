@@ -65,4 +65,4 @@ def _repeated(
 
 def _gone(n: int, job_id: str) -> Duplicate:
     details = {"existing_job_id": job_id, "index": n}
-    return Duplicate(f"this was job {job_id}, which has ended and is removed", details=details)
+    return Duplicate(f"this was job {job_id}, which is not here any more", details=details)

@@ -122,6 +122,8 @@ NEEDS_NONE = {
     "federation_load": "one statement for each answer: whoever was not heard is asked again",
     "federation_replicate": "one transaction for what happened, one for each answer: what was not"
     " heard is sent again, and peers ignore it",
+    "federation_doubts": "one transaction for each answer: who was not heard is asked again, and"
+    " says the same",
     "federation_forget": "one statement for keys and one for copies: the next one does the rest",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }

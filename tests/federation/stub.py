@@ -37,6 +37,9 @@ class Stub:
         self.federated: dict[str, Any] = {}  # what it tells of federation ids
         self.deletes: tuple[int, Any] | None = (200, None)  # None: the connection is cut
         self.hub_target: str | None = None
+        self.hub_refuses: dict[int, tuple[int, Any, dict[str, str]]] = {}  # by place in a batch
+        self.given_up: list[tuple[int, Any]] = []  # to the next questions who keeps jobs
+        self.drips: bytes = b""  # a whole answer to health, sent byte by byte until it is held
         self.is_held = threading.Event()
         self.is_held.set()
         self._lock = threading.Lock()
@@ -116,14 +119,28 @@ class Stub:
             self.asked[f"{handler.command} {path}"] += 1
             self.sent.append((path, {k.lower(): v for k, v in handler.headers.items()}, body))
         self.is_held.wait(60)
-        if handler.command == "POST":
+        if path.endswith("/give-up"):
+            _send(handler, *self.given_up.pop(0))
+        elif handler.command == "POST":
             self._take(handler, path, body)
+        elif path == "/ojs/v1/health" and self.drips:
+            self._drip(handler)
         elif path == "/ojs/v1/health":
             _send(handler, *self.health)
         elif path == "/ojs/v1/admin/stats":
             _send(handler, *self.stats)
         else:
             self._look_up(handler, path)
+
+    def _drip(self, handler: BaseHTTPRequestHandler) -> None:
+        """Send one byte after the other, forever if need be: so no read ever waits for long."""
+        handler.close_connection = True
+        for n in range(len(self.drips)):
+            try:
+                handler.wfile.write(self.drips[n : n + 1])
+            except OSError:
+                return
+            threading.Event().wait(0.01)
 
     def _look_up(self, handler: BaseHTTPRequestHandler, path: str) -> None:
         parts = path.split("/")
@@ -176,13 +193,22 @@ class Stub:
             stored.append(job)
         headers = {"OJS-Deduplicated": "true"} if is_known else {}
         if "/federation/" in path:
-            told = [
-                {"job": job, "federation": {"target_region": self.hub_target}} for job in stored
-            ]
-            return 201, told[0] if len(told) == 1 else {"results": told}, headers
+            told = [self._placed(n, job) for n, job in enumerate(stored)]
+            if not path.endswith("/batch"):
+                return 201, told[0], headers
+            is_mixed = any(one["status"] >= 400 for one in told)
+            return 207 if is_mixed else 201, {"results": told}, headers
         return 200 if is_known else 201, (
             {"jobs": stored} if path.endswith("/batch") else {"job": stored[0]}
         ), headers  # fmt: skip
+
+    def _placed(self, n: int, job: dict[str, Any]) -> dict[str, Any]:
+        if n in self.hub_refuses:
+            del self.jobs[job["id"]]
+            status, body, _ = self.hub_refuses[n]
+            return {"index": n, "status": status, **body}
+        told = {"target_region": self.hub_target}
+        return {"index": n, "status": 201, "job": job, "federation": told}
 
 
 def _send(

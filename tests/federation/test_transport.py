@@ -2,9 +2,12 @@
 
 import datetime
 import ipaddress
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from federation.domain.region import Auth, AuthKind, Region
 from federation.transport import AsyncTransport, Transport, read_secret
 from tests.federation.loop import run
 from tests.federation.stub import Stub
+from tests.processes import until
 
 HEALTH = Call("us", "GET", "/ojs/v1/health")
 SECRET = "ojs_secret-word"  # noqa: S105 - of the tests
@@ -157,6 +161,111 @@ def test_no_answer_is_ambiguous(send: Callable[..., Any], three: list[Stub]) -> 
 
     assert found.fate is Fate.AMBIGUOUS
     assert "ReadTimeout" in found.reason
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"HTTP/1.1 200 "]
+)
+def test_region_that_sends_byte_by_byte_is_left_by_the_deadline(
+    send: Callable[..., Any], three: list[Stub], head: bytes
+) -> None:
+    """No read waits for as long as the timeout, so it is the whole call that must end."""
+    three[0].drips = head + b"x" * 5_000  # of more than a minute
+
+    found = send(three[0].region(), timeout_s=0.5)
+
+    assert found.fate is Fate.AMBIGUOUS
+    assert "ReadTimeout" in found.reason
+    assert not found.is_own
+
+
+def test_call_has_its_own_deadline(send: Callable[..., Any], three: list[Stub]) -> None:
+    three[0].drips = b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" + b"x" * 5_000
+
+    assert send(three[0].region(), replace(HEALTH, timeout_s=0.5)).fate is Fate.AMBIGUOUS
+
+
+def test_region_that_takes_byte_by_byte_is_left_by_the_deadline(
+    send: Callable[..., Any], three: list[Stub]
+) -> None:
+    """It reads slowly enough for no write to end, and quickly enough for none to time out."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        over = threading.Event()
+
+        def sip() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while not over.wait(0.05) and connection.recv(1_000):
+                    pass
+
+        reader = threading.Thread(target=sip)
+        reader.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        large = Call("us", "POST", "/ojs/v1/jobs", b"x" * 50_000_000)
+
+        found = send(Region("us", url, allow_insecure=True), large, timeout_s=0.5)
+
+        over.set()
+        reader.join()
+    assert found.fate is Fate.AMBIGUOUS
+    assert "Timeout" in found.reason
+
+
+def test_call_that_gets_no_connection_of_its_pool_was_not_sent(
+    three: list[Stub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MAX_CONNECTIONS", 1)
+    three[0].is_held.clear()
+    with Transport([three[0].region()]) as opened, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(opened.send, HEALTH)
+        until(lambda: three[0].probes == 1)
+        second = opened.send(replace(HEALTH, timeout_s=0.2))
+        three[0].is_held.set()
+
+        assert isinstance(first.result(), Reply)
+    assert isinstance(second, Failure)
+    assert (second.fate, second.is_own) == (Fate.NOT_SENT, True)
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 ", b"nonsense\r\n\r\n"])
+def test_whatever_was_sent_may_be_stored(send: Callable[..., Any], answer: bytes) -> None:
+    """The connection ends before, within and instead of an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def cut() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=cut)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        found = send(Region("us", url, allow_insecure=True), HEALTH)
+        thread.join()
+
+    assert found.fate is Fate.AMBIGUOUS
+
+
+def test_certificate_that_is_refused_ends_before_anything_is_sent(
+    send: Callable[..., Any],
+) -> None:
+    """The other side speaks no TLS at all."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        found = send(Region("us", url), HEALTH)
+        thread.join()
+
+    assert found.fate is Fate.NOT_SENT
 
 
 def test_answers_without_end_are_cut(

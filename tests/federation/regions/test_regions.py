@@ -125,6 +125,8 @@ def test_fed_4_3_jobs_survive_the_death_of_a_region_and_the_breaker_heals(rig: R
     assert found.lost == set()
     assert found.doubled == set()
     assert found.unexplained == set()
+    assert found.alive_twice == set(), "one of two gave way"
+    assert found.ended == set(), "and the other one did not"
     assert found.misplaced == set()
     assert found.refused == 0, "free jobs always found a region"
     assert found.refused_pins > 0, "pinned ones were refused"

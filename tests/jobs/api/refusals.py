@@ -23,6 +23,10 @@ REVISION = {
     "created_at": "2026-05-04T12:00:00Z", "enqueued_at": "2026-05-04T12:00:00Z",
     "completed_at": None, "revision": 1, "tenant_id": "_default",
 }  # fmt: skip
+CLAIM = {
+    "federation_id": JOB_ID, "tenant_id": "_default", "job_id": JOB_ID,
+    "enqueued_at": "2026-05-04T12:00:00Z", "started": False,
+}  # fmt: skip
 BODIES: dict[str, dict[str, Any]] = {
     "createJob": JOB,
     "createJobs": {"jobs": [JOB]},
@@ -124,6 +128,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "undrainRegion": {},
     "putFederationConfig": {"local_region": "eu"},
     "replicateJobs": {"jobs": [REVISION]},
+    "giveUpJobs": {"region": "us", "jobs": [CLAIM]},
     "adoptJobs": {},
 }
 PATHS = {

@@ -78,7 +78,7 @@ SCOPES = {
         "listRegions", "getRegion", "getFederationConfig", "getReplication",
         "listRouting", "getRouting",
     },
-    "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs"},
+    "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs", "giveUpJobs"},
     "ojs:webhooks:write": {
         "createSubscription", "patchSubscription", "putSubscription", "deleteSubscription",
         "testSubscription", "rotateSecret", "retryDelivery",
@@ -109,7 +109,7 @@ SCOPES = {
 # say that the server of these tests belongs to no federation
 FEDERATED = {
     "placeJob", "placeJobs", "routeJob", "putFederationConfig", "getFederatedJob", "replicateJobs",
-    "adoptJobs",
+    "adoptJobs", "giveUpJobs",
 }  # fmt: skip
 GUARDED = [item for item in OPERATIONS if item.values[1] not in PUBLIC]
 

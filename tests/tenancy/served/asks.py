@@ -285,6 +285,7 @@ CHANGES: dict[str, list[Any]] = {
     "POST /ojs/v1/federation/route": [{"meta": {"tenant_id": "{tenant}"}}],
     "POST /ojs/v1/federation/jobs": [_JOB, {**_JOB, "meta": {"tenant_id": "{tenant}"}}],
     "POST /ojs/v1/federation/replicate": [{"jobs": [{"tenant_id": "{tenant}"}]}],
+    "POST /ojs/v1/federation/give-up": [{"region": "eu", "jobs": [{"tenant_id": "{tenant}"}]}],
     "POST /ojs/v1/federation/jobs/batch": [
         {"jobs": [_JOB]},
         {"jobs": [{**_JOB, "meta": {"tenant_id": "{tenant}"}}]},

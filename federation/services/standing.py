@@ -1,0 +1,34 @@
+"""What a job of this region is worth beside another one of its federation id. ADR 19."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from federation.domain.doubts import Standing
+from federation.domain.meta import REGION
+from federation.models import Doubt
+from jobs.domain import jsonio
+from jobs.domain.job import Job
+from jobs.domain.states import state_of
+
+ACTOR: Final = "federation"  # of jobs that are given up
+
+
+def standing(job: Job, local: str) -> Standing:
+    """Return what the order of two jobs goes by."""
+    meta = jsonio.loads_object(job.meta.encode() if isinstance(job.meta, str) else job.meta)
+    return Standing(
+        local,
+        job.id,
+        job.created_at,
+        str(state_of(job.state)),
+        is_bound=job.watched or meta.get(REGION) is not None,
+    )
+
+
+def forget(tenant: str, federation_ids: Sequence[str]) -> None:
+    """Ask nobody any more for jobs that were given up here, in that transaction.
+
+    Who they were given up to asks those it knows of. In the name of a job that was given up nobody
+    else may be asked: of three jobs each would give way to another.
+    """
+    Doubt.objects.filter(tenant=tenant, federation_id__in=federation_ids).delete()
