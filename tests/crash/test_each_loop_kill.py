@@ -122,6 +122,7 @@ NEEDS_NONE = {
     "federation_load": "one statement for each answer: whoever was not heard is asked again",
     "federation_replicate": "one transaction for what happened, one for each answer: what was not"
     " heard is sent again, and peers ignore it",
+    "federation_lag": "one statement, which the next turn does again",
     "federation_forget": "one statement for keys and one for copies: the next one does the rest",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }

@@ -38,7 +38,7 @@ function trend(place) {
 }
 
 function spark(place) {
-  const jobs = JSON.parse(place.dataset.ojsSpark);
+  const values = JSON.parse(place.dataset.ojsSpark);
   return new uPlot({
     width: place.clientWidth,
     height: place.clientHeight,
@@ -46,8 +46,8 @@ function spark(place) {
     legend: { show: false },
     scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, most)] } },
     axes: [{ show: false }, { show: false }],
-    series: [{}, { stroke: tone("--red"), width: 1.5, points: { show: false } }],
-  }, [jobs.map((_, n) => n), jobs], place);
+    series: [{}, { stroke: tone(place.dataset.ojsTone || "--red"), width: 1.5, points: { show: false } }],
+  }, [values.map((_, n) => n), values], place);
 }
 
 let drawn = [];
@@ -60,6 +60,7 @@ function draw() {
 }
 
 draw();
+document.addEventListener("ojs:fresh", draw); // what was live is other elements now
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 let waiting = 0;
 window.addEventListener("resize", () => {

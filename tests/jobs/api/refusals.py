@@ -125,6 +125,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "putFederationConfig": {"local_region": "eu"},
     "replicateJobs": {"jobs": [REVISION]},
     "adoptJobs": {},
+    "forgetRegionCopies": {},
 }
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
