@@ -57,7 +57,7 @@ def go(operation: Operation) -> Taken:
         return Taken(found.removed, found.removed, None if found.is_done else place)
     report = adopt.adopt(
         adopt.Order(
-            region, operation.wanted.get("queue"), SLICE, place.rest and place.rest["id"],
+            region, operation.wanted.get("queue"), SLICE, place.rest["id"] if place.rest else None,
             force=operation.options["force"], is_part=True,
         ),
         who,

@@ -10,6 +10,8 @@ from django.urls import URLPattern, reverse
 from playwright.sync_api import Page
 
 from console.urls import urlpatterns
+from federation.models import ReplicationPeer
+from federation.queries import note_minute
 from jobs.domain.caller import Caller
 from jobs.domain.limits import parse_key, parse_policy
 from jobs.domain.states import State
@@ -24,6 +26,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools
 from tests.console.test_operations import begin
 from tests.factories import DraftFactory, JobFactory
+from tests.federation.replication.lost import federate
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -60,6 +63,9 @@ def places(page: Page) -> Places:
                            "job_template": {"type": "report", "args": []}}),
         Caller("ada"), lambda _job: None,
     )  # fmt: skip
+    federate()
+    ReplicationPeer.objects.create(region="mars")  # registered no more
+    note_minute("eu", 20.0)
     fold(10_000)
     facts: dict[str, dict[str, Any]] = {
         "job": {"job_id": dead.id},
@@ -67,6 +73,8 @@ def places(page: Page) -> Places:
         "job_clone": {"job_id": dead.id},
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
+        "region_adopt": {"region_id": "eu"},
+        "region_forget": {"region_id": "mars"},
         "worker": {"name": "worker-1"},
         "cron": {"pk": entry.pk},
         "cron_edit": {"pk": entry.pk},
