@@ -24,6 +24,10 @@ def _jobs(**query: str) -> str:
     return f"{reverse('ojs_console:jobs')}?{urlencode(query)}"
 
 
+def _region(region: str) -> str:
+    return f"{reverse('ojs_console:regions')}#region-{region}"
+
+
 PAGES: Final[Mapping[str, Callable[[Alert], str]]] = {
     "loop_stuck": lambda _: reverse("ojs_console:system"),
     "loops_away": lambda _: reverse("ojs_console:system"),
@@ -33,6 +37,11 @@ PAGES: Final[Mapping[str, Callable[[Alert], str]]] = {
     "tenant_noisy": lambda alert: reverse("ojs_console:tenant", args=[alert.subject]),
     "tenant_throttled": lambda alert: reverse("ojs_console:tenant", args=[alert.subject]),
     "version_held": lambda alert: _jobs(type=alert.subject, state="available"),
+    "worker_skewed": lambda alert: reverse("ojs_console:worker", args=[alert.subject]),
+    "region_down": lambda alert: _region(alert.subject),
+    "region_open": lambda alert: _region(alert.subject),
+    "region_skewed": lambda alert: _region(alert.subject),
+    "replication_late": lambda alert: _region(alert.subject),
     "webhook_off": lambda _: reverse("ojs_console:webhooks"),
 }
 

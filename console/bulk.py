@@ -18,6 +18,8 @@ PERMISSIONS: Final = {
     Verb.RETRY: "ojs_jobs.change_job",
     Verb.DELETE: "ojs_jobs.delete_job",
     operations.EXPORT: "ojs_console.add_operation",
+    operations.ADOPT: "ojs_federation.change_region",
+    operations.FORGET: "ojs_federation.delete_region",
 }
 LABELS: Final = {Verb.CANCEL: "Cancel all", Verb.RETRY: "Retry all", Verb.DELETE: "Delete all"}
 KINDS: Final = {Verb.CANCEL: "danger", Verb.RETRY: "primary", Verb.DELETE: "danger"}

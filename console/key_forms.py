@@ -51,6 +51,10 @@ class KeyForm(forms.Form):
         POOL_PATTERN, required=False, empty_value=None,
         help_text="Workers that use it are in this pool; empty: in any.",
     )  # fmt: skip
+    region = forms.RegexField(
+        keys.REGION_PATTERN, required=False, empty_value=None,
+        help_text="Of a peer: it tells copies of jobs of this region alone; empty: of any.",
+    )  # fmt: skip
     tls_subject = forms.CharField(
         required=False, empty_value=None, label="Subject of a certificate",
         help_text="Of the client that needs no secret then.",
@@ -78,4 +82,5 @@ class KeyForm(forms.Form):
             expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
             tls_subject=asked["tls_subject"],
             pool=asked["pool"],
+            region=asked["region"],
         )

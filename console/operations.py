@@ -8,7 +8,7 @@ killed, `tend` picks up a minute later. See docs/console.md.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
@@ -27,7 +27,7 @@ from console.models import ExportPart, Operation
 from console.search import TookTooLong, Total, in_time, total_of
 from jobs.domain.bulk import ALLOWED, DEFAULTS, DONE, Verb
 from jobs.domain.caller import Caller
-from jobs.domain.errors import Conflict, InvalidRequest, NotFound
+from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.states import State
 from jobs.models import Job as Row
 from jobs.services import bulk
@@ -37,6 +37,8 @@ from jobs.services.show import show_many
 
 logger = logging.getLogger("ojs.console")
 EXPORT: Final = "export"
+ADOPT, FORGET = "adopt", "forget"  # on what is known of a region: console/region_operations.py
+OF_REGIONS: Final = {ADOPT: "adopted", FORGET: "forgotten"}
 VERBS: Final = (*Verb, EXPORT)
 SLICE = 500  # jobs of one transaction
 LOOKED, LOOKED_FOR_TEXT = 5_000, 1_000  # rows that one slice reads at most
@@ -120,8 +122,8 @@ def start(request: Request, who: Caller) -> Operation:
     if not states:
         raise Conflict(f"no {asked.state or 'dead'} job can be {_done(request.verb)}")
     seen = preview(request.verb, asked)
-    with transaction.atomic():
-        operation = Operation.objects.create(
+    return begin(
+        Operation(
             verb=request.verb,
             wanted=replace(asked.frozen(timezone.now()), after="").chosen(),
             actor=who.name,
@@ -133,7 +135,18 @@ def start(request: Request, who: Caller) -> Operation:
             place=asdict(bulk.begin()),
             options=_options(request),
         )
-        _note(operation, f"jobs.bulk_{request.verb}_started", estimate=seen.total.jobs)
+    )
+
+
+def begin(operation: Operation) -> Operation:
+    """Store a new operation with its entry in the audit log and its first task."""
+    with transaction.atomic():
+        operation.save(force_insert=True)
+        _note(
+            operation,
+            f"{_prefix(operation.verb)}_{operation.verb}_started",
+            estimate=operation.estimate,
+        )
         _queue(operation)
         _be_tended()
     return operation
@@ -203,6 +216,8 @@ def go_on(operation_id: int, number: int, tries: int = 0) -> str:
             following = _slice(operation_id, number)
         except (DatabaseError, TookTooLong) as problem:
             return _try_again(operation_id, number, tries, problem)
+        except OJSError as problem:  # it must not go on: a later try would be refused as well
+            return _fail(operation_id, number, str(problem))
         if following is None:
             return "nothing is left to do"
         number, tries = following, 0
@@ -225,7 +240,7 @@ def _slice(operation_id: int, number: int) -> int | None:
         if operation.is_stopping:
             _end(operation, "stopped")
             return None
-        taken = _export(operation) if operation.verb == EXPORT else _act(operation)
+        taken = _work(operation.verb)(operation)
         Operation.objects.filter(pk=operation_id).update(
             place=asdict(taken.place) if taken.place else operation.place,
             slices=number + 1,
@@ -233,6 +248,7 @@ def _slice(operation_id: int, number: int) -> int | None:
             done=F("done") + taken.done,
             bytes=F("bytes") + taken.bytes,
             is_cut=taken.is_cut,
+            options=operation.options if taken.options is None else taken.options,
             moved_at=timezone.now(),
         )
         if taken.place is not None:
@@ -243,25 +259,36 @@ def _slice(operation_id: int, number: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class Taken:
+    """What one slice met and did, and where the next one goes on."""
+
     matched: int
     done: int
     place: bulk.Place | None  # None: it was the last
     bytes: int = 0
     is_cut: bool = False
+    options: dict[str, Any] | None = None  # None: as they were
 
 
-def _act(operation: Operation) -> _Taken:
+def _work(verb: str) -> Callable[[Operation], Taken]:
+    if verb in OF_REGIONS:
+        from console import region_operations  # noqa: PLC0415 - the app may be absent
+
+        return region_operations.go
+    return _export if verb == EXPORT else _act
+
+
+def _act(operation: Operation) -> Taken:
     verb, asked = Verb(operation.verb), JobFilter.read(operation.wanted)
     states, place = sources(verb, asked), bulk.Place(**operation.place)
     state = states[place.source] or State.DISCARDED  # a verb's are named
     found, following = pick(asked, states, place)
     taken = bulk.taken(verb, state, {one for one in states if one})
     done = bulk.act_on(verb, found.ids, operation.actor, taken) if found.ids else set()
-    return _Taken(len(found.ids), len(done), following)
+    return Taken(len(found.ids), len(done), following)
 
 
-def _export(operation: Operation) -> _Taken:
+def _export(operation: Operation) -> Taken:
     asked, place = JobFilter.read(operation.wanted), bulk.Place(**operation.place)
     found, following = pick(asked, sources(EXPORT, asked), place)
     shown = chosen(operation.options["columns"])
@@ -272,7 +299,7 @@ def _export(operation: Operation) -> _Taken:
         content = exports.head(shown) + content
     is_cut = operation.matched + len(found.ids) > MOST_EXPORTED
     written = exports.keep(operation, content)
-    return _Taken(len(listed), len(listed), None if is_cut else following, written, is_cut)
+    return Taken(len(listed), len(listed), None if is_cut else following, written, is_cut)
 
 
 def pick(
@@ -336,13 +363,18 @@ def _try_again(operation_id: int, number: int, tries: int, problem: Exception) -
     if tries + 1 < TRIES:
         _go_later(operation_id, number, tries + 1)
         return f"slice {number} is tried again: {problem}"
+    text = "it took too long" if isinstance(problem, TookTooLong) else str(problem)
+    return _fail(operation_id, number, text)
+
+
+def _fail(operation_id: int, number: int, why: str) -> str:
+    """End an operation that cannot go on; whoever sees to the cause may resume it."""
     with transaction.atomic():
         operation = Operation.objects.filter(pk=operation_id, state="running").first()
         if operation is not None:
-            text = "it took too long" if isinstance(problem, TookTooLong) else str(problem)
-            operation.problem = text.strip().splitlines()[0][:500] if text.strip() else "unknown"
+            operation.problem = why.strip().splitlines()[0][:500] if why.strip() else "unknown"
             _end(operation, "failed")
-    return f"slice {number} failed: {problem}"
+    return f"slice {number} failed: {why}"
 
 
 def _end(operation: Operation, state: str) -> None:
@@ -352,12 +384,19 @@ def _end(operation: Operation, state: str) -> None:
     )
     if ended:
         done = _done(operation.verb)
-        action = f"jobs.bulk_{done if state == 'done' else state}"
+        action = f"{_prefix(operation.verb)}_{done if state == 'done' else state}"
         told = {"matched": operation.matched, done: operation.done}
         _note(operation, action, **told, problem=operation.problem)
 
 
+def _prefix(verb: str) -> str:
+    """Return how the names of its entries in the audit log begin."""
+    return "federation.region" if verb in OF_REGIONS else "jobs.bulk"
+
+
 def _done(verb: str) -> str:
+    if verb in OF_REGIONS:
+        return OF_REGIONS[verb]
     return "exported" if verb == EXPORT else DONE[Verb(verb)]
 
 

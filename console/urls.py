@@ -58,11 +58,14 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(next_page="ojs_console:login"), name="logout"),
 ]
 if apps.is_installed("federation"):
+    from console.views.region_operations import RegionAdopt, RegionForget
     from console.views.regions import RegionJobs, Regions
 
     urlpatterns += [
         path("regions/", Regions.as_view(), name="regions"),
         path("regions/jobs/", RegionJobs.as_view(), name="region_jobs"),
+        path("regions/<str:region_id>/adopt/", RegionAdopt.as_view(), name="region_adopt"),
+        path("regions/<str:region_id>/forget/", RegionForget.as_view(), name="region_forget"),
     ]
 if apps.is_installed("scheduling"):
     from console.views.cron import CronDetail, CronEdit, Crons

@@ -5,13 +5,22 @@ from typing import Any
 
 from prometheus_client import Metric
 
-from federation.services import capture, copies_age, dedupe, exposition, lag_metrics, regions
+from federation.services import (
+    alerts,
+    capture,
+    copies_age,
+    dedupe,
+    exposition,
+    lag,
+    lag_metrics,
+    regions,
+)
 from federation.services.attend import Counter, Prober
 from federation.services.doubts import Settler
 from federation.services.replicate import replicator
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
-from jobs.extensions import Extension, Facts, Label, Loop, Repeats
+from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Repeats
 
 prober = Prober()
 counter = Counter()
@@ -49,6 +58,7 @@ class Federation(Extension):
             "ojs_federation_config", "ojs_federation_placement", "ojs_federation_key",
             "ojs_federation_doubt",
             "ojs_federation_job", "ojs_federation_position", "ojs_federation_peer",
+            "ojs_federation_minute",
         )  # fmt: skip
 
     def loops(self) -> Iterable[Loop]:
@@ -61,7 +71,12 @@ class Federation(Extension):
         # says itself when its next turn is due: at once while there is more to tell
         yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
         yield Loop("federation_doubts", settler.turn, 1_000)
+        yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
         yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
+
+    def alerts(self) -> Alerts:
+        """Name regions that are down, peers that are late, and clocks that are off."""
+        return alerts.alerts()
 
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Contribute how the regions are, and how replication goes."""

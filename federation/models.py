@@ -96,6 +96,7 @@ class RegionHealth(models.Model):
 
     region = models.OneToOneField(Region, models.CASCADE, primary_key=True, related_name="health")
     status = models.TextField(choices=Status.choices, default=Status.UNKNOWN)
+    status_at = models.DateTimeField(db_default=Now())  # since when it is that
     ewma_ms = models.FloatField(null=True)  # null: never answered
     checked_at = models.DateTimeField(null=True)  # null: never probed
     breaker = models.TextField(default="closed")
@@ -104,6 +105,9 @@ class RegionHealth(models.Model):
     probe_until = models.DateTimeField(null=True)  # half-open: one call is in flight till then
     is_forced = models.BooleanField(default=False)  # an operator opened it
     last_error = models.TextField(null=True)  # of the last probe or call that failed
+    # its clock minus ours in whole seconds, as probes were answered; null: it does not say
+    skew_s = models.IntegerField(null=True)
+    skewed_at = models.DateTimeField(null=True)  # since when that is too much; null: it is not
 
     class Meta:
         db_table = "ojs_federation_health"
@@ -140,6 +144,32 @@ class RegionLoad(models.Model):
 
     def __str__(self) -> str:
         return f"{self.region_id} {self.available}+{self.active}"
+
+
+class RegionMinute(models.Model):
+    """What probes of a region said in one minute: a ring of an hour for each region.
+
+    A row is used again an hour later, so there are never more than sixty of a region.
+    """
+
+    pk = models.CompositePrimaryKey("region_id", "slot")
+    region = models.ForeignKey(Region, models.CASCADE, db_index=False)
+    slot = models.SmallIntegerField()  # the minute of the hour
+    at = models.DateTimeField()  # the minute
+    answers = models.IntegerField()  # probes that succeeded
+    total_ms = models.FloatField()  # round trips of these together
+    failures = models.IntegerField()
+
+    class Meta:
+        db_table = "ojs_federation_minute"
+        constraints = [
+            models.CheckConstraint(
+                name="ojs_federation_minute_slot", condition=Q(slot__gte=0, slot__lt=60)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.region_id} {self.at}"
 
 
 class Placement(models.Model):
@@ -330,6 +360,8 @@ class ReplicationPeer(models.Model):
     received = models.BigIntegerField(default=0, db_default=0)  # newer revisions from it
     received_at = models.DateTimeField(null=True)
     conflicts = models.BigIntegerField(default=0, db_default=0)  # found with what it told
+    lag_ms = models.BigIntegerField(null=True)  # when it was last looked at; null: not yet
+    late_since = models.DateTimeField(null=True)  # that is beyond max_lag_seconds; null: it is not
 
     class Meta:
         db_table = "ojs_federation_peer"

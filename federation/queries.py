@@ -162,6 +162,28 @@ def lags(peers: Sequence[str], local: str, *, place: tuple[int, int], most: int)
     return list(starmap(Lag, _rows("lags", params)))
 
 
+def note_lags(lags_ms: Mapping[str, int], late_ms: float) -> int:
+    """Note how late all peers are; returns how many are later than `late_ms`."""
+    params = {
+        "regions": list(lags_ms), "lags_ms": list(lags_ms.values()), "late_ms": int(late_ms),
+    }  # fmt: skip
+    return len(_rows("note_lags", params))
+
+
+# --- regions --------------------------------------------------------------------------------------
+
+
+def note_minute(region: str, rtt_ms: float | None) -> None:
+    """Count a probe in the ring of a region's last hour; None: it failed."""
+    _rows("note_minute", {"region": region, "rtt_ms": rtt_ms})
+
+
+def forget_region(region: str, batch: int) -> int:
+    """Remove copies of jobs of a region, behind `alone`; returns how many."""
+    found: int = _rows("forget_region", {"region": region, "batch": batch})[0][0]
+    return found
+
+
 # --- adoption -------------------------------------------------------------------------------------
 
 
@@ -185,6 +207,20 @@ def waiting(region: str, *, after: str, queue: str | None, batch: int) -> list[W
     """Lock and return jobs of a region that wait, by id; in a transaction."""
     params = {"region": region, "after": after, "queue": queue, "batch": batch}
     return list(starmap(Waiting, _rows("waiting", params)))
+
+
+class Adoptable(NamedTuple):
+    """Jobs of a queue of a region that wait, and what keeps them there; None: nothing."""
+
+    queue: str
+    why: str | None
+    jobs: int
+
+
+def adoptable(region: str, *, queue: str | None, most: int) -> list[Adoptable]:
+    """Count jobs of a region that wait, up to `most`."""
+    params = {"region": region, "queue": queue, "most": most}
+    return list(starmap(Adoptable, _rows("adoptable", params)))
 
 
 def adopted(region: str, took_place: Mapping[str, str]) -> None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 from prometheus_client import Metric
 
 from jobs.conf import conf, read_anew
-from jobs.domain.alerts import Alert
+from jobs.domain.alerts import Alert, Noted
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest, LaneKey, Way
 from jobs.domain.envelope import JobDraft
@@ -64,6 +65,26 @@ class Verb:
     help: str
     declare: Callable[[ArgumentParser], object]
     run: Callable[[Mapping[str, Any]], tuple[str, int]]
+
+
+class NotedRows(NamedTuple):
+    """Rows that a loop keeps, few; the rest are names of their columns."""
+
+    found: QuerySet[Any]
+    subject: str
+    since: str
+    tenant: str | None = None
+    facts: Mapping[str, str] = {}  # columns by the name they get
+
+
+class Alerts(NamedTuple):
+    """What the loops of an extension have noted that an operator should look at, by kind of alert.
+
+    The rows of all extensions are read in one statement.
+    """
+
+    rows: Mapping[str, NotedRows]
+    tell: Callable[[Sequence[Noted]], Iterable[Alert]]  # called where there are rows
 
 
 class TenantLabels(NamedTuple):
@@ -222,9 +243,9 @@ class Extension:
         """
         return ()
 
-    def alerts(self) -> Iterable[Alert]:
-        """Name what an operator should look at: from what its loops have noted, few rows."""
-        return ()
+    def alerts(self) -> Alerts:
+        """Name what an operator should look at."""
+        return Alerts({}, lambda _: ())
 
     def observe(self, transitions: Sequence[Transition]) -> None:
         """Follow up on `watched` jobs that ended, or ran anew after they had, in that transaction.

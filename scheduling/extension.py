@@ -6,13 +6,12 @@ from functools import partial
 from django.db import transaction
 from prometheus_client import Metric
 
-from jobs.domain.alerts import Alert
 from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, Way
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.transition import Transition
-from jobs.extensions import Extension, Facts, Label, Loop, Weighed
+from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Weighed
 from jobs.services import turns
 from jobs.services.charge import BATCH, unread_from
 from scheduling.conf import conf
@@ -88,7 +87,7 @@ class FairScheduling(Extension):
         """Read the pools anew."""
         pool_cache.forget()
 
-    def alerts(self) -> Iterable[Alert]:
+    def alerts(self) -> Alerts:
         """Name queues that starve."""
         return alerts()
 

@@ -5,14 +5,13 @@ from typing import Any
 
 from prometheus_client import Metric
 
-from jobs.domain.alerts import Alert
 from jobs.domain.caller import Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
-from jobs.extensions import Extension, Facts, Label, Loop, TenantLabels, Weighed
+from jobs.extensions import Alerts, Extension, Facts, Label, Loop, TenantLabels, Weighed
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, header_parameters, identified, named_in
@@ -112,7 +111,7 @@ class Tenancy(Extension):
         """Name the tables that weights are read from."""
         return ("ojs_tenant", "ojs_tenant_throttle")
 
-    def alerts(self) -> Iterable[Alert]:
+    def alerts(self) -> Alerts:
         """Name noisy tenants."""
         return noise.alerts()
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from prometheus_client import Metric
 
-from jobs.domain.alerts import Alert
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.envelope import JobDraft
@@ -12,7 +11,7 @@ from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.version import parse_version, split_type
-from jobs.extensions import Extension, Facts, Label, Loop, Verb
+from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Verb
 from versioning.conf import conf
 from versioning.domain import declaration
 from versioning.services import (
@@ -79,7 +78,7 @@ class Versioning(Extension):
         """Name the tables that claims are planned by."""
         return ("ojs_version_route", "ojs_version_routing", "ojs_version_fallback", "ojs_schema")
 
-    def alerts(self) -> Iterable[Alert]:
+    def alerts(self) -> Alerts:
         """Name versions that no worker accepts."""
         return held.alerts()
 

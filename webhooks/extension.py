@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from jobs.domain.alerts import Alert
-from jobs.extensions import Extension, Facts, Loop
+from jobs.extensions import Alerts, Extension, Facts, Loop
 from webhooks.services.deliveries import forget
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
@@ -30,7 +29,7 @@ class WebhooksExtension(Extension):
             Loop("webhooks_forget", forget, 60_000),
         )
 
-    def alerts(self) -> Iterable[Alert]:
+    def alerts(self) -> Alerts:
         """Name subscriptions that are switched off."""
         return alerts()
 

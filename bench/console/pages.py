@@ -49,11 +49,14 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     },
     "simulated": {"": "SELECT split_part(max(\"group\"), ':', 2) FROM django_q_task"},
     "operation": {"": "SELECT max(id) FROM ojs_console_operation"},
+    "region_adopt": {"": "SELECT 'region-1'"},
+    "region_forget": {"": "SELECT 'region-gone'"},
     "operation_file": {"": "SELECT max(id) FROM ojs_console_operation"},
 }
 # filters of a page: by field, what is typed into it, alone
 FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "queues": {"name": ("queue-1", NOTHING), "after": ("queue-2",)},
+    "region_adopt": {"queue": ("queue-1", NOTHING)},
     "events": {
         "type": ("job.failed", "job.completed", "worker.stopped"), "queue": ("queue-1", NOTHING),
         "tenant": ("tenant-1", NOTHING), "page": ("200",),

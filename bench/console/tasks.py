@@ -1,5 +1,6 @@
 """What is made by the services: regions, and a simulation and an export that ended."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 from django.utils import timezone
@@ -8,7 +9,7 @@ from django_q.models import Task
 from console import operations, simulations
 from console.filters import JobFilter
 from console.views.simulate import EXAMPLE_SCENARIO
-from federation.models import Region, RegionHealth
+from federation.models import Region, RegionHealth, RegionMinute, ReplicationPeer
 from jobs.domain.caller import SYSTEM
 from scheduling.services.scenarios import Wish
 
@@ -29,6 +30,20 @@ def _regions() -> None:
     RegionHealth.objects.bulk_create(
         RegionHealth(region_id=f"region-{n}", ewma_ms=20 + n) for n in range(REGIONS)
     )
+    _minutes()
+    ReplicationPeer.objects.create(region="region-gone")  # registered no more
+
+
+def _minutes() -> None:
+    now = timezone.now().replace(second=0, microsecond=0)
+    RegionMinute.objects.bulk_create(
+        RegionMinute(
+            region_id=f"region-{n}", slot=(now - timedelta(minutes=back)).minute,
+            at=now - timedelta(minutes=back), answers=6, total_ms=120 + back, failures=0,
+        )
+        for n in range(REGIONS)
+        for back in range(60)
+    )  # fmt: skip
 
 
 def _simulate() -> None:

@@ -1,5 +1,6 @@
 """Operations on many jobs: what one would do, how far each is, and what was exported."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import (
@@ -24,7 +25,8 @@ from jobs.services.show import show_many
 
 SIZE, SAMPLES, NAMED = 50, 10, 8
 TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs",
-          operations.EXPORT: "Export jobs"}  # fmt: skip
+          operations.EXPORT: "Export jobs", operations.ADOPT: "Adopt waiting jobs",
+          operations.FORGET: "Remove copies"}  # fmt: skip
 LONGEST = 500  # characters of a reason
 UNKNOWN = PERMISSIONS["cancel"]  # what it takes to be told that there is no such verb or operation
 
@@ -133,7 +135,11 @@ class OperationPage(Page):
         is_running = operation.state == "running"
         return super().get_context_data(
             operation=operation,
-            chosen=JobFilter.read(operation.wanted).chosen(),
+            chosen=_chosen(operation),
+            stayed=[
+                (why.replace("_", " "), jobs)
+                for why, jobs in operation.options.get("stayed", {}).items()
+            ],
             percent=None if operation.part is None else int(100 * operation.part),
             rate=rate,
             left_ms=1000 * left / rate if is_running and rate else None,
@@ -173,6 +179,14 @@ class OperationPage(Page):
             return operations.get(self.kwargs["pk"], self.tenant)
         except NotFound as problem:
             raise Http404 from problem
+
+
+def _chosen(operation: Operation) -> Mapping[str, str]:
+    """Return what it takes, as the page shows it."""
+    if operation.verb in operations.OF_REGIONS:
+        wanted: Mapping[str, str] = operation.wanted
+        return wanted
+    return JobFilter.read(operation.wanted).chosen()
 
 
 class OperationFile(Page):

@@ -8,7 +8,9 @@ from federation.domain.breaker import State as Breaker
 from federation.domain.health import Health
 from federation.models import Region
 from federation.services.configure import rows
+from federation.services.forget_region import gone
 from federation.services.lag import lags_ms
+from federation.services.minutes import Hour, last_hour
 from federation.services.regions import registry
 from federation.services.registry import EPOCH
 from federation.services.search import JobSearch, search
@@ -28,6 +30,7 @@ class RegionLine:
     health: Health
     is_local: bool
     lag_ms: int | None
+    hour: Hour | None  # None: it was not probed
 
     @property
     def badge(self) -> str:
@@ -38,6 +41,12 @@ class RegionLine:
     def circuit(self) -> str:
         """Return the colour of its breaker."""
         return CIRCUITS[self.health.breaker]
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Return the least and the most latency of the last hour, None where none is known."""
+        known = self.hour.measured if self.hour else []
+        return (min(known), max(known)) if known else None
 
     @property
     def load(self) -> Any:
@@ -60,18 +69,23 @@ class Regions(Page):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the regions."""
-        known, lags = registry(), lags_ms()
+        known, lags, hours = registry(), lags_ms(), last_hour()
         lines = [
             RegionLine(
                 row,
                 known.health.get(row.id, Health()),
                 row.id == known.local_region,
                 lags.get(row.id),
+                hours.get(row.id),
             )
             for row in rows()
         ]
         return super().get_context_data(
-            lines=lines, config=known.config, problem=known.problem, **kwargs
+            lines=lines,
+            config=known.config,
+            problem=known.problem,
+            gone=gone(),
+            **kwargs,
         )
 
 

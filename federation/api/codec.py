@@ -173,24 +173,20 @@ PUT_CONFIG = obj(
 
 # --- the router: these three add nothing to what upstream describes -------------------------------
 
+SEEN: Schema = {
+    "id": REGION_ID,
+    "url": text(1),
+    "status": STATUS,
+    "latency_ms": maybe(integer(0)),
+    "circuit_breaker": BREAKER,
+    "last_health_check": maybe(TIME),
+}
 REGIONS = component(
     "FederationRegions",
     obj(
         {
             "federation_id": text(1),
-            "regions": array(
-                obj(
-                    {
-                        "id": REGION_ID,
-                        "url": text(1),
-                        "status": STATUS,
-                        "latency_ms": maybe(integer(0)),
-                        "circuit_breaker": BREAKER,
-                        "last_health_check": maybe(TIME),
-                    },
-                    additionalProperties=False,
-                )
-            ),
+            "regions": array(obj(SEEN, additionalProperties=False)),
         },
         additionalProperties=False,
     ),

@@ -7,6 +7,7 @@ from federation.services import lag
 from federation.services.adopt import adopt
 from federation.services.copies import copies
 from federation.services.give_up import give_up
+from federation.services.forget_region import forget_copies
 from federation.services.ingest import ingest
 from federation.services.replication import required, terms
 from jobs.api.answer import Answer
@@ -33,9 +34,12 @@ class Replicate(OJSView):
         """Take in what a peer tells of its jobs: all of the batch, or none of it.
 
         Copies are never handed out to workers. A batch may be sent again, and later than the ones
-        that follow it. All revisions are of one region. Times before the end are null.
+        that follow it. All revisions are of one region: that of the key, where it is bound to one.
+        Times before the end are null.
         """
         replicas, sent_at = codec.decode_batch(self.body())
+        # all are of one region, or the batch is refused
+        self.principal.require_region(replicas[0].origin_region)
         required()
         codec.require_consistent(replicas)
         return Answer(ingest(replicas, sent_at, self.caller)._asdict())
@@ -121,3 +125,28 @@ class RegionAdoption(OJSView):
         """
         order = codec.decode_order(region_id, self.optional_body())
         return Answer(codec.encode_adopted(order, adopt(order, self.caller)))
+
+
+class RegionForgetting(OJSView):
+    """The end of what is known of a region."""
+
+    scopes = {"POST": "ojs:admin:purge"}
+    is_global = True
+
+    @operation(
+        "forgetRegionCopies",
+        {200: codec.FORGOTTEN},
+        body=codec.FORGET,
+        needs_body=False,
+        path={"region_id": codec.REGION_ID},
+        refusals=(404, 409),
+        extension=EXTENSION,
+    )
+    def post(self, request: Request, region_id: str) -> Answer:
+        """Remove the copies of jobs of a region that never comes back.
+
+        Removes up to `limit` of them; `done` tells that none is left, else ask again. A region that
+        is registered is refused. Jobs that were adopted from it are not touched.
+        """
+        order = codec.decode_forgetting(region_id, self.optional_body())
+        return Answer(codec.encode_forgotten(order, forget_copies(order, self.caller)))

@@ -21,6 +21,8 @@ from federation.domain.replica import (
 from federation.models import FederatedJob
 from federation.services.adopt import MOST, WHY_NOT, Adopted, Order
 from federation.services.give_up import Answer as GivenUp
+from federation.services.forget_region import Forgotten
+from federation.services.forget_region import Order as Forgetting
 from federation.services.lag import Told
 from federation.services.replication import Terms
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text
@@ -174,6 +176,12 @@ GIVEN_UP = obj(
         )
     }
 )
+FORGET = obj(
+    {},
+    {"limit": maybe(integer(1, MOST)), "dry_run": maybe(BOOLEAN), "reason": REASON},
+    additionalProperties=False,
+)
+FORGOTTEN = obj({"region": REGION_ID, "dry_run": BOOLEAN, "removed": integer(0), "done": BOOLEAN})
 
 
 def decode_batch(body: Mapping[str, Any]) -> tuple[list[Replica], datetime | None]:
@@ -310,4 +318,27 @@ def encode_adopted(order: Order, report: Adopted) -> dict[str, Any]:
         "refused": report.refused,
         "refusals": report.refusals,
         "next": report.next,
+    }
+
+
+def decode_forgetting(region: str, body: Mapping[str, Any]) -> Forgetting:
+    """Read whose copies are to go. Raises InvalidRequest."""
+    for name in body:
+        if name not in {"limit", "dry_run", "reason"}:
+            raise InvalidRequest.field(name, "is not a member of this request")
+    return Forgetting(
+        region=region,
+        limit=integer_of(body, "limit", low=1, high=MOST) or 1_000,
+        dry_run=_flag(body, "dry_run"),
+        reason=optional_text(body, "reason", MAX_REASON),
+    )
+
+
+def encode_forgotten(order: Forgetting, found: Forgotten) -> dict[str, Any]:
+    """Show what was removed."""
+    return {
+        "region": order.region,
+        "dry_run": order.dry_run,
+        "removed": found.removed,
+        "done": found.is_done,
     }

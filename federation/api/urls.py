@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from federation.api.readouts import Backends, Statistics
 from federation.api.regions import (
     Configuration,
     RegionBreaker,
@@ -15,6 +16,7 @@ from federation.api.replication import (
     FederatedJobDetail,
     GiveUp,
     RegionAdoption,
+    RegionForgetting,
     Replicate,
     ReplicationStatus,
 )
@@ -37,6 +39,8 @@ urlpatterns = [
     ),
     path(f"{ROOT}/replicate", Replicate.as_view(), name="ojs-federation-replicate"),
     path(f"{ROOT}/give-up", GiveUp.as_view(), name="ojs-federation-give-up"),
+    path("ojs/federation/backends", Backends.as_view(), name="ojs-federation-backends"),
+    path("ojs/federation/stats", Statistics.as_view(), name="ojs-federation-stats"),
     path(f"{ADMIN}/replication", ReplicationStatus.as_view(), name="ojs-federation-replication"),
     path(f"{ADMIN}/regions", RegionCollection.as_view(), name="ojs-regions"),
     path(ONE, RegionDetail.as_view(), name="ojs-region"),
@@ -44,6 +48,7 @@ urlpatterns = [
     path(f"{ONE}/breaker", RegionBreaker.as_view(), name="ojs-region-breaker"),
     path(f"{ONE}/drain", RegionDrain.as_view(), name="ojs-region-drain"),
     path(f"{ONE}/adopt", RegionAdoption.as_view(), name="ojs-region-adopt"),
+    path(f"{ONE}/forget", RegionForgetting.as_view(), name="ojs-region-forget"),
     path(f"{ONE}/undrain", RegionUndrain.as_view(), name="ojs-region-undrain"),
     path(f"{ADMIN}/config", Configuration.as_view(), name="ojs-federation-config"),
 ]

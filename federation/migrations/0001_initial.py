@@ -61,6 +61,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('region', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='health', serialize=False, to='ojs_federation.region')),
                 ('status', models.TextField(choices=[('healthy', 'Healthy'), ('unhealthy', 'Unhealthy'), ('unknown', 'Unknown')], default='unknown')),
+                ('status_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('ewma_ms', models.FloatField(null=True)),
                 ('checked_at', models.DateTimeField(null=True)),
                 ('breaker', models.TextField(default='closed')),
@@ -69,6 +70,8 @@ class Migration(migrations.Migration):
                 ('probe_until', models.DateTimeField(null=True)),
                 ('is_forced', models.BooleanField(default=False)),
                 ('last_error', models.TextField(null=True)),
+                ('skew_s', models.IntegerField(null=True)),
+                ('skewed_at', models.DateTimeField(null=True)),
             ],
             options={
                 'verbose_name_plural': 'region health',
@@ -86,6 +89,22 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'region load',
                 'db_table': 'ojs_federation_load',
+            },
+        ),
+        migrations.CreateModel(
+            name='RegionMinute',
+            fields=[
+                ('pk', models.CompositePrimaryKey('region_id', 'slot', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('slot', models.SmallIntegerField()),
+                ('at', models.DateTimeField()),
+                ('answers', models.IntegerField()),
+                ('total_ms', models.FloatField()),
+                ('failures', models.IntegerField()),
+                ('region', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, to='ojs_federation.region')),
+            ],
+            options={
+                'db_table': 'ojs_federation_minute',
+                'constraints': [models.CheckConstraint(condition=models.Q(('slot__gte', 0), ('slot__lt', 60)), name='ojs_federation_minute_slot')],
             },
         ),
         migrations.CreateModel(

@@ -25,6 +25,8 @@ class Migration(migrations.Migration):
                 ('received', models.BigIntegerField(db_default=0, default=0)),
                 ('received_at', models.DateTimeField(null=True)),
                 ('conflicts', models.BigIntegerField(db_default=0, default=0)),
+                ('lag_ms', models.BigIntegerField(null=True)),
+                ('late_since', models.DateTimeField(null=True)),
             ],
             options={
                 'db_table': 'ojs_federation_peer',

@@ -15,7 +15,7 @@ from django.db import transaction
 from federation import queries
 from federation.domain.breaker import State as BreakerState
 from federation.domain.errors import UnknownRegion
-from federation.domain.health import Status
+from federation.domain.health import Health, Status
 from federation.domain.meta import ADOPTED_FROM, ADOPTED_JOB, FAILOVER_REASON, REGION
 from federation.queries import Waiting
 from federation.services.dedupe import insisting
@@ -50,6 +50,7 @@ class Order:
     dry_run: bool = False
     force: bool = False  # though the region answers
     reason: str | None = None
+    is_part: bool = False  # of something that leaves an entry of its own in the audit log
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
     Raises NotFederated, UnknownRegion, InvalidRequest for this region, Conflict for one that is not
     known to be down.
     """
-    _require_dead(order)
+    require_adoptable(order.region, force=order.force)
     report = Adopted(next=order.after)
     while report.looked < order.limit:
         more = min(SLICE, order.limit - report.looked)
@@ -84,24 +85,60 @@ def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
         report.next = found[-1].job_id if len(found) == more else None
         if report.next is None:
             break
-    if not order.dry_run:
+    if not (order.dry_run or order.is_part):
         _record(order, report, caller)
     return report
 
 
-def _require_dead(order: Order) -> None:
+def require_adoptable(region: str, *, force: bool) -> None:
+    """Refuse to adopt jobs of this region, and of one that is not down unless `force` is set.
+
+    Raises NotFederated, UnknownRegion, InvalidRequest, Conflict.
+    """
     known = required()
-    if order.region == known.local:
-        raise InvalidRequest.field("region", "is this region", order.region)
-    if order.region not in registry().regions:
-        raise UnknownRegion.named(order.region)
-    health = registry().health[order.region]
-    is_down = health.status is Status.UNHEALTHY or health.breaker is not BreakerState.CLOSED
-    if not (is_down or order.force):
+    if region == known.local:
+        raise InvalidRequest.field("region", "is this region", region)
+    if region not in registry().regions:
+        raise UnknownRegion.named(region)
+    if not (force or is_down(region)):
+        status = str(registry().health[region].status)
         raise Conflict(
-            f"region '{order.region}' is {health.status}: its jobs would run twice",
-            details={"region": order.region, "status": str(health.status), "field": "force"},
+            f"region '{region}' is {status}: its jobs would run twice",
+            details={"region": region, "status": status, "field": "force"},
         )
+
+
+def is_down(region: str) -> bool:
+    """Tell whether a region is known to be down; one that is not registered is not."""
+    health = registry().health.get(region, Health())
+    return health.status is Status.UNHEALTHY or health.breaker is not BreakerState.CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What waits in a region, among the first MOST; `queues` are those of what can be adopted."""
+
+    waiting: int
+    adoptable: int
+    kept: Mapping[str, int]
+    queues: Sequence[tuple[str, int]]  # most jobs first
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all were counted."""
+        return self.waiting < MOST
+
+
+def outlook(region: str, queue: str | None = None) -> Outlook:
+    """Count what adopting would meet, with one statement; says nothing of whether it may be."""
+    rows = queries.adoptable(region, queue=queue, most=MOST)
+    kept = Counter(dict.fromkeys(WHY_NOT, 0))
+    for row in rows:
+        if row.why is not None:
+            kept[row.why] += row.jobs
+    queues = [(row.queue, row.jobs) for row in rows if row.why is None]
+    adoptable = sum(jobs for _, jobs in queues)
+    return Outlook(adoptable + kept.total(), adoptable, dict(kept), queues)
 
 
 def _adopt(found: Sequence[Waiting], order: Order, caller: Caller, report: Adopted) -> None:

@@ -14,10 +14,12 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from federation import queries
 from federation.domain import breaker as machine
 from federation.domain.breaker import Breaker, Outcome, Permit, Rules, State
 from federation.domain.health import Status
 from federation.domain.latency import averaged
+from federation.domain.order import MAX_SKEW
 from federation.models import RegionHealth
 from federation.services import registry
 from federation.services.configure import find
@@ -38,6 +40,7 @@ class Verdict:
     error: str | None = None
     status: Status | None = None
     rtt_ms: float | None = None
+    clock: datetime | None = None  # what it said its time is, in whole seconds
 
 
 def admit(region_id: str, rules: Rules) -> Permit | None:
@@ -108,6 +111,10 @@ def _noted(row: RegionHealth, verdict: Verdict) -> list[Told]:
         return []
     before, row.status = row.status, verdict.status
     row.checked_at = Now()
+    if before != verdict.status:
+        row.status_at = Now()
+    _note_clock(row, verdict.clock)
+    queries.note_minute(row.region_id, verdict.rtt_ms)
     if verdict.status is Status.HEALTHY and verdict.rtt_ms is not None:
         row.ewma_ms = averaged(row.ewma_ms, verdict.rtt_ms)
     if before == verdict.status or (before == Status.UNKNOWN and verdict.status == Status.HEALTHY):
@@ -115,6 +122,15 @@ def _noted(row: RegionHealth, verdict: Verdict) -> list[Told]:
     is_well = verdict.status is Status.HEALTHY
     kind = Kind.REGION_HEALTHY if is_well else Kind.REGION_UNHEALTHY
     return [_told(kind, row.region_id, {} if is_well else {"error": verdict.error})]
+
+
+def _note_clock(row: Any, clock: datetime | None) -> None:
+    """Compare a region's clock with the one here; the answer may be a turn of the loop old."""
+    if clock is None:
+        return
+    row.skew_s = round((clock - row.now).total_seconds())
+    is_off = abs(row.skew_s) > MAX_SKEW.total_seconds()
+    row.skewed_at = (row.skewed_at or Now()) if is_off else None
 
 
 def _store(row: RegionHealth, after: Breaker) -> None:
@@ -155,7 +171,7 @@ def force(region_id: str, state: State, caller: Caller) -> None:
         _store(row, after)
         if not is_open:  # what is known is from before: the next router asks anew
             RegionHealth.objects.filter(region=region_id, status=Status.UNHEALTHY).update(
-                status=Status.UNKNOWN
+                status=Status.UNKNOWN, status_at=Now()
             )
         tell(_changed(region_id, before, after, f"{verb} by {caller.name}"))
         transaction.on_commit(registry.forget, robust=True)

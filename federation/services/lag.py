@@ -36,6 +36,18 @@ def lags(most: int = 1) -> list[Lag]:
     return queries.lags(peers, known.local, place=place, most=most)
 
 
+def watch() -> int:
+    """Note which peers are late, and since when: the body of the loop; returns how many are.
+
+    One statement notes all of them. Locks: rows of peers, in the order of their regions; whoever
+    else writes them locks one.
+    """
+    known = terms()
+    found = [] if known is None else lags()
+    late_ms = 0 if known is None else known.rules.max_lag_seconds * 1000
+    return queries.note_lags({one.region: one.lag_ms for one in found}, late_ms)
+
+
 def peers() -> Sequence[Told]:
     """Return all peers, by id; none where replication is off."""
     known = terms()

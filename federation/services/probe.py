@@ -1,5 +1,9 @@
 """Ask regions how they are. Spec: federation 4.2, contract 23 §4."""
 
+from dataclasses import replace
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
 from django.db import DatabaseError
 
 from federation.domain.breaker import Outcome, Permit
@@ -35,8 +39,8 @@ def asked(region: Region, config: FederationConfig) -> Verdict:
         return _of(Status.UNHEALTHY, answer.reason)
     status = verdict(answer.status, answer.body, accept_healthy=config.accept_healthy)
     if status is Status.HEALTHY:
-        return _of(status, None, answer.elapsed_ms)
-    return _of(status, _why(answer))
+        return replace(_of(status, None, answer.elapsed_ms), clock=_clock(answer))
+    return replace(_of(status, _why(answer)), clock=_clock(answer))
 
 
 def _local() -> Verdict:
@@ -52,6 +56,15 @@ def _local() -> Verdict:
 def _of(status: Status, error: str | None, rtt_ms: float | None = None) -> Verdict:
     outcome = Outcome.SUCCESS if status is Status.HEALTHY else Outcome.FAILURE
     return Verdict(outcome, error, status, rtt_ms)
+
+
+def _clock(answer: Reply) -> datetime | None:
+    """Return what the region said its time is; None: nothing that can be read."""
+    try:
+        at = parsedate_to_datetime(answer.headers.get("date", ""))
+    except ValueError:
+        return None
+    return at if at.tzinfo else None
 
 
 def _why(answer: Reply) -> str:

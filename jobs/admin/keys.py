@@ -48,6 +48,10 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         POOL_PATTERN, required=False, empty_value=None,
         help_text="Workers that use it are in this pool; empty: in any.",
     )  # fmt: skip
+    region = forms.RegexField(
+        keys.REGION_PATTERN, required=False, empty_value=None,
+        help_text="Of a peer: it tells copies of jobs of this region alone; empty: of any.",
+    )  # fmt: skip
     tls_subject = forms.CharField(
         required=False, empty_value=None, help_text="Subject of a certificate that stands for it."
     )
@@ -63,7 +67,7 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         model = models.ApiKey
         fields = (
             "name", "scopes", "tenant", "queues_enqueue", "queues_fetch", "job_types",
-            "pool", "tls_subject", "expires_at",
+            "pool", "region", "tls_subject", "expires_at",
         )  # fmt: skip
 
 
@@ -127,6 +131,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
                 expires_at=asked["expires_at"],
                 tls_subject=asked["tls_subject"],
                 pool=asked["pool"],
+                region=asked["region"],
             ),
             caller_of(request),
         )

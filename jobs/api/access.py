@@ -74,6 +74,14 @@ class Principal:
             raise self._denied(f"work in pool {named!r}")
         return named if bound is None else bound
 
+    def require_region(self, region: str) -> None:
+        """Refuse to hear from a peer in the name of another region. Raises PermissionDenied."""
+        bound = self.grant.region
+        if bound is not None and region != bound:
+            refusal = self._denied(f"tell copies in the name of region {region!r}")
+            refusal.details |= {"field": "jobs[0].origin_region", "region": bound}
+            raise refusal
+
     def require_scope(self, scope: str) -> None:
         """Refuse who lacks a scope. Raises PermissionDenied."""
         if scope not in self.grant.scopes:

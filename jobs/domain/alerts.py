@@ -1,7 +1,9 @@
 """What an operator should look at now."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +15,13 @@ class Alert:
     text: str  # a sentence
     since: datetime | None = None
     tenant: str | None = None  # whose it is alone; None: the system's
+
+
+class Noted(NamedTuple):
+    """What some loop has noted of one thing; `facts` are those of its kind."""
+
+    kind: str
+    subject: str
+    since: datetime | None
+    tenant: str | None
+    facts: Mapping[str, Any]

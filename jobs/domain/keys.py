@@ -10,6 +10,8 @@ from jobs.domain.hashers import hashed
 PATTERN = re.compile(r"ojs_([a-z0-9]{8})_([A-Za-z0-9_-]{43})")
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
+REGION_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,63}")
+
 SCOPES = frozenset(
     {
         "ojs:data:enqueue", "ojs:data:fetch", "ojs:data:read", "ojs:data:cancel",
@@ -64,7 +66,7 @@ def expand(names: list[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a principal may do; empty globs allow all, `tenant` or `pool` None: not bound to one."""
+    """What a principal may do; empty globs allow all, and None binds to nothing."""
 
     scopes: frozenset[str]
     tenant: str | None = None
@@ -72,6 +74,7 @@ class Grant:
     queues_fetch: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     pool: str | None = None
+    region: str | None = None  # in whose name it may tell copies of jobs
 
 
 def allowed(name: str, globs: tuple[str, ...]) -> bool:

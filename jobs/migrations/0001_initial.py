@@ -32,6 +32,7 @@ class Migration(migrations.Migration):
                 ('queues_fetch', models.JSONField(default=list)),
                 ('job_types', models.JSONField(default=list)),
                 ('pool', jobs.models.NameField(db_collation='C', null=True)),
+                ('region', jobs.models.NameField(db_collation='C', null=True)),
                 ('tls_subject', jobs.models.NameField(db_collation='C', null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('created_by', models.TextField(default='')),

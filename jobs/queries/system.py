@@ -28,6 +28,7 @@ class Vitals(NamedTuple):
     paused: int
     workers: int
     alive: int
+    ahead: list[str]  # workers whose clocks are ahead of this one, the first ones
     maintained_at: datetime | None  # since when; null: no maintenance is on
     maintenance: str | None  # the reason
     standing: list[str]  # loops that did no turn lately
@@ -36,9 +37,13 @@ class Vitals(NamedTuple):
     is_ticking: bool
 
 
+MAX_SKEW_MS = 60_000
+
+
 def vitals(silence_ms: int, stale_ms: int) -> Vitals:
     """Tell whether the system is well; workers silent for `silence_ms` are not alive."""
-    return Vitals(*run("vitals", {"silence_ms": silence_ms, "stale_ms": stale_ms})[0])
+    params = {"silence_ms": silence_ms, "stale_ms": stale_ms, "skew_ms": MAX_SKEW_MS}
+    return Vitals(*run("vitals", params)[0])
 
 
 def tick(loop: str) -> None:

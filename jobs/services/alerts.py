@@ -1,22 +1,53 @@
 """Everything that an operator should look at now, of the core and of the extensions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.db.models import DateTimeField, F, QuerySet, TextField, Value
+from django.db.models.functions import Cast, JSONObject
 
 from jobs import extensions
-from jobs.domain.alerts import Alert
+from jobs.domain.alerts import Alert, Noted
+from jobs.extensions import Alerts, NotedRows
 from jobs.queries import Vitals
 from jobs.services.health import health
 
+MOST: Final = 50  # rows of one kind
+
 
 def alerts() -> list[Alert]:
-    """Look; a fixed number of statements, none on a table that grows with the jobs.
+    """Look; two statements where nothing is noted, none on a table that grows with the jobs.
 
     Those of the core come first: much else follows from a database or loops that are away.
     """
     found = [*_core()]
-    for hook in extensions.having("alerts"):
-        found += hook()
+    asked: list[Alerts] = [hook() for hook in extensions.having("alerts")]
+    read = _read(asked)
+    for one in asked:
+        if rows := [row for row in read if row.kind in one.rows]:
+            found += one.tell(rows)
     return found
+
+
+def _read(asked: Sequence[Alerts]) -> list[Noted]:
+    """Read the rows of all in one statement."""
+    each = [_columns(kind, rows) for one in asked for kind, rows in one.rows.items()]
+    if not each:
+        return []
+    first, *others = each
+    return [Noted(*row) for row in first.union(*others, all=True)]
+
+
+def _columns(kind: str, rows: NotedRows) -> QuerySet[Any, Any]:
+    """Return the oldest rows of a kind, in columns that all kinds have."""
+    tenant = F(rows.tenant) if rows.tenant else Value(None)
+    return rows.found.order_by(rows.since).values_list(
+        Value(kind, TextField()),
+        Cast(rows.subject, TextField()),
+        Cast(rows.since, DateTimeField()),
+        Cast(tenant, TextField()),
+        JSONObject(**rows.facts),
+    )[:MOST]
 
 
 def _core() -> Iterator[Alert]:
@@ -33,6 +64,9 @@ def _core() -> Iterator[Alert]:
         yield from _loops(now)
     if (now.workers - now.alive) * 2 > now.workers:
         yield Alert("workers_silent", "", "Most workers are silent.")
+    for worker in now.ahead:
+        text = f"The clock of worker {worker} is ahead of the one here: it says it starts later."
+        yield Alert("worker_skewed", worker, text)
 
 
 def _loops(now: Vitals) -> list[Alert]:

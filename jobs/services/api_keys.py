@@ -100,6 +100,7 @@ def _read(**wanted: str | None) -> Known | None:
         tuple(key.queues_fetch),
         tuple(key.job_types),
         key.pool,
+        key.region,
     )
     previous = None if key.previous_hash is None else bytes(key.previous_hash)
     return Known(
@@ -132,21 +133,26 @@ class NewKey:
     expires_at: datetime | None = None
     tls_subject: str | None = None
     pool: str | None = None
+    region: str | None = None
 
 
 def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
     """Store a key; returns it and its text, which is shown once.
 
-    Raises ValueError on a scope, the name of a pool, and on a subject that another key has.
+    Raises ValueError on a scope, names of a pool and a region, and on a subject that another key
+    has.
     """
     if new.pool is not None and not POOL_PATTERN.fullmatch(new.pool):
         raise ValueError(f"{new.pool!r} is not the name of a pool")
+    if new.region is not None and not keys.REGION_PATTERN.fullmatch(new.region):
+        raise ValueError(f"{new.region!r} is not the id of a region")
     scopes = sorted(keys.expand(list(new.scopes)))
     if new.tls_subject and is_subject_taken(new.tls_subject):
         raise ValueError(f"another key has the subject {new.tls_subject!r}")
     text, prefix, secret_hash = keys.make(conf().apikey_hasher)
     with audited(caller, "key.created", keys.shown(prefix)) as data:
         data.update(name=new.name, scopes=scopes, tenant=new.tenant, pool=new.pool)
+        data.update(region=new.region)
         key = ApiKey.objects.create(
             name=new.name,
             prefix=prefix,
@@ -157,6 +163,7 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
             queues_fetch=list(new.queues_fetch),
             job_types=list(new.job_types),
             pool=new.pool,
+            region=new.region,
             expires_at=new.expires_at,
             tls_subject=new.tls_subject or None,
             created_by=caller.name,

@@ -2,7 +2,8 @@
 -- Workers are those that heartbeated within ten times the silence after which one counts as dead: a
 -- dead one is a sign of trouble for a while, and one that only fetches is never known to be silent.
 WITH heard AS (
-    SELECT dead_at IS NULL
+    SELECT id, started_at > last_heartbeat_at + %(skew_ms)s::bigint * interval '1 millisecond' AS ahead,
+           dead_at IS NULL
            AND last_heartbeat_at > now() - %(silence_ms)s::bigint * interval '1 millisecond' AS alive
       FROM ojs_worker
      WHERE stopped_at IS NULL
@@ -12,6 +13,8 @@ SELECT (SELECT count(*) FROM ojs_queue) AS queues,
        (SELECT count(*) FROM ojs_queue WHERE paused_at IS NOT NULL) AS paused,
        (SELECT count(*) FROM heard) AS workers,
        (SELECT count(*) FILTER (WHERE alive) FROM heard) AS alive,
+       -- they said that they started later than they were heard of last: by clocks that are ahead
+       ARRAY(SELECT h.id FROM heard AS h WHERE h.ahead ORDER BY h.id LIMIT 10) AS ahead,
        (SELECT m.started_at FROM ojs_maintenance AS m
          WHERE m.ends_at IS NULL OR m.ends_at > now() LIMIT 1) AS maintained_at,
        (SELECT m.reason FROM ojs_maintenance AS m

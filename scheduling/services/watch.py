@@ -4,17 +4,18 @@ It looks from outside, so that no claim pays for it, and sees what no claim does
 nobody asks for, workers that are full and do not ask. Spec: fair-scheduling 11.1; contract 20 §6.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from jobs.domain.alerts import Alert
+from jobs.domain.alerts import Alert, Noted
 from jobs.domain.claim import NAMESPACE_END
 from jobs.domain.dispatches import OpenQueue
 from jobs.domain.durations import format_duration
 from jobs.domain.events import Kind
+from jobs.extensions import Alerts, NotedRows
 from jobs.services import dispatches
 from jobs.services.tell import Told, tell
 from scheduling.domain.pool import DEFAULT
@@ -60,10 +61,15 @@ def starved(queues: Collection[str]) -> set[str]:
     return {queue for queue, wait in waits.items() if wait.is_told}
 
 
-def alerts() -> list[Alert]:
+def alerts() -> Alerts:
     """Name the queues that starve."""
-    told = dict(QueueWatch.objects.exclude(told_at=None).values_list("queue", "since"))
-    late = sorted(starved(told)) if told else []
+    told = QueueWatch.objects.exclude(told_at=None)
+    return Alerts({"queue_starved": NotedRows(told, "queue", "since")}, _alerts)
+
+
+def _alerts(rows: Sequence[Noted]) -> list[Alert]:
+    told = {row.subject: row.since for row in rows}
+    late = sorted(starved(told))
     return [Alert("queue_starved", queue, _STARVES.format(queue), told[queue]) for queue in late]
 
 

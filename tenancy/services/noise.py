@@ -2,18 +2,24 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from django.db.models import QuerySet, Value
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from jobs.domain.alerts import Alert
+from jobs.domain.alerts import Alert, Noted
+from jobs.extensions import Alerts, NotedRows
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.throttle import Hold
 from tenancy.models import Noise, Throttle
 
+NOISY, THROTTLED = "tenant_noisy", "tenant_throttled"
+SAYS = {
+    NOISY: "The tenant {} is a noisy neighbour.",
+    THROTTLED: "The tenant {} is throttled as a noisy neighbour.",
+}
 MISSED = 3  # looks after which nobody says any more that a tenant is noisy
 
 
@@ -29,26 +35,23 @@ def loud() -> list[str]:
     return [one for (one,) in fresh().values_list("tenant").union(held)]
 
 
-def alerts() -> list[Alert]:
+def alerts() -> Alerts:
     """Name the tenants that are noisy, and those that something is taken from."""
-    noisy = fresh().values_list("tenant", "since", Value(value=False))
     applied = Throttle.objects.filter(hold=Hold.APPLIED)
-    found = noisy.union(applied.values_list("tenant_id", "since", Value(value=True)))
-    held = {one for one, _, is_held in found if is_held}
+    rows = {
+        NOISY: NotedRows(fresh(), "tenant", "since"),
+        THROTTLED: NotedRows(applied, "tenant_id", "since"),
+    }
+    return Alerts(rows, _alerts)
+
+
+def _alerts(rows: Sequence[Noted]) -> list[Alert]:
+    held = {row.subject for row in rows if row.kind == THROTTLED}
     return [
-        _alert(one, since, is_held=is_held)
-        for one, since, is_held in sorted(found)
-        if is_held or one not in held
+        Alert(row.kind, row.subject, SAYS[row.kind].format(row.subject), row.since, row.subject)
+        for row in sorted(rows, key=lambda row: row.subject)
+        if row.kind == THROTTLED or row.subject not in held
     ]
-
-
-def _alert(tenant: str, since: datetime, *, is_held: bool) -> Alert:
-    if is_held:
-        text = f"The tenant {tenant} is throttled as a noisy neighbour."
-        return Alert("tenant_throttled", tenant, text, since, tenant)
-    return Alert(
-        "tenant_noisy", tenant, f"The tenant {tenant} is a noisy neighbour.", since, tenant
-    )
 
 
 def signals(tenants: Collection[str]) -> dict[str, tuple[Signal, ...]]:

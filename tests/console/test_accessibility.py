@@ -13,6 +13,8 @@ from playwright.sync_api import Page
 
 from console import simulations
 from console.urls import urlpatterns
+from federation.models import ReplicationPeer
+from federation.queries import note_minute
 from jobs.domain.caller import Caller
 from jobs.domain.limits import parse_key, parse_policy
 from jobs.domain.states import State
@@ -35,6 +37,7 @@ from tests.workflows.flows import chain, created, group, job
 from versioning.domain.schema import Mode
 from versioning.services.schemas import Registration, register
 from webhooks.models import Attempt, Delivery, Subscription
+from tests.federation.replication.lost import federate
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -75,6 +78,9 @@ def places(page: Page) -> Places:
     presses.ACTS["routing-promote"].make()
     for version in ("1.0", "1.1"):
         register(Registration(TYPE, version, {"type": "array"}, Mode.STRICT))
+    federate()
+    ReplicationPeer.objects.create(region="mars")  # registered no more
+    note_minute("eu", 20.0)
     fold(10_000)
     facts: dict[str, dict[str, Any]] = {
         "job": {"job_id": dead.id},
@@ -85,6 +91,8 @@ def places(page: Page) -> Places:
         },
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
+        "region_adopt": {"region_id": "eu"},
+        "region_forget": {"region_id": "mars"},
         "worker": {"name": "worker-1"},
         "cron": {"pk": entry.pk},
         "cron_edit": {"pk": entry.pk},

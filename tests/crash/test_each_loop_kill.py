@@ -124,6 +124,7 @@ NEEDS_NONE = {
     " heard is sent again, and peers ignore it",
     "federation_doubts": "one transaction for each answer: who was not heard is asked again, and"
     " says the same",
+    "federation_lag": "one statement, which the next turn does again",
     "federation_forget": "one statement for keys and one for copies: the next one does the rest",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }

@@ -3,17 +3,19 @@
 It looks from outside, so that no claim pays for it. Spec: contract 22 §6, versioning.held.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from jobs.domain.alerts import Alert
+from jobs.domain.alerts import Alert, Noted
 from jobs.domain.events import Kind
+from jobs.extensions import Alerts, NotedRows
 from jobs.services.tell import Told, tell
 from versioning import queries
 from versioning.conf import conf
-from versioning.domain.canary import waits_for
+from versioning.domain.canary import Key, waits_for
 from versioning.models import Held
 from versioning.services.acceptance import acceptance, of_workers
 from versioning.services.routes import Routes, latest
@@ -56,22 +58,25 @@ def watch() -> int:
     return len(told)
 
 
-def alerts() -> list[Alert]:
+def alerts() -> Alerts:
     """Name the versions whose jobs wait for a worker that accepts them, once that was told."""
-    late = list(Held.objects.exclude(told_at=None).order_by("since"))
-    if not late:
-        return []
+    late = Held.objects.exclude(told_at=None)
+    rows = NotedRows(late, "route", "since", facts={"jobs": "jobs"})
+    return Alerts({"version_held": rows}, _alerts)
+
+
+def _alerts(rows: Sequence[Noted]) -> list[Alert]:
     routes = latest()
     return [
-        Alert("version_held", key.type, _waits(row, key.type, routes), row.since)
-        for row in late
-        if (key := routes.by_id.get(row.route))
+        Alert("version_held", key.type, _waits(row.facts["jobs"], key, routes), row.since)
+        for row in rows
+        if (key := routes.by_id.get(int(row.subject)))
     ]
 
 
-def _waits(row: Held, job_type: str, routes: Routes) -> str:
-    version = waits_for(routes.by_id[row.route], routes.rules.get(job_type))
-    return f"{row.jobs} jobs of {job_type} {version} wait for a worker that accepts this version."
+def _waits(jobs: int, key: Key, routes: Routes) -> str:
+    version = waits_for(key, routes.rules.get(key.type))
+    return f"{jobs} jobs of {key.type} {version} wait for a worker that accepts this version."
 
 
 def _found(routes: Routes) -> dict[int, Backlog]:

@@ -1,5 +1,6 @@
 """Make, change and remove subscriptions. Spec: contract 26.1, 26.2."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -12,10 +13,11 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from jobs.domain.alerts import Alert
+from jobs.domain.alerts import Alert, Noted
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
+from jobs.extensions import Alerts, NotedRows
 from jobs.services.events import horizon
 from jobs.services.tell import Told, tell
 from webhooks.conf import conf
@@ -24,7 +26,6 @@ from webhooks.domain.vault import Vault
 from webhooks.models import Delivery, Position, Status, Subscription
 
 MOST = 1_000
-MOST_ALERTS = 20
 OPEN = (Status.PENDING, Status.FAILED)
 
 
@@ -88,17 +89,22 @@ def visible(tenant: str | None) -> QuerySet[Subscription]:
     )
 
 
-def alerts() -> list[Alert]:
+def alerts() -> Alerts:
     """Name the subscriptions that were switched off because deliveries failed."""
     off = Subscription.objects.filter(active=False).exclude(disabled_reason=None)
+    facts = {"url": "url", "why": "disabled_reason"}
+    rows = NotedRows(off, "id", "updated_at", "tenant", facts)
+    return Alerts({"webhook_off": rows}, _alerts)
+
+
+def _alerts(rows: Sequence[Noted]) -> list[Alert]:
     return [
-        Alert("webhook_off", one.id, _off(one), one.updated_at, one.tenant)
-        for one in off.order_by("updated_at")[:MOST_ALERTS]
+        Alert("webhook_off", row.subject, _off(**row.facts), row.since, row.tenant) for row in rows
     ]
 
 
-def _off(one: Subscription) -> str:
-    return f"The webhook to {urlsplit(one.url).hostname} is off: {one.disabled_reason}"
+def _off(url: str, why: str) -> str:
+    return f"The webhook to {urlsplit(url).hostname} is off: {why}"
 
 
 def show(subscription_id: str, tenant: str | None = None) -> Subscription:

@@ -142,7 +142,7 @@
     }, [data.at, ...data.lines.map((one) => one.jobs)], plot);
   }
 
-  function spark(figure, plot, jobs) {
+  function spark(figure, plot, values) {
     return new window.uPlot({
       width: plot.clientWidth,
       height: plot.clientHeight,
@@ -150,8 +150,8 @@
       legend: { show: false },
       scales: { x: { time: false }, y: { range: (u, low, high) => [0, Math.max(1, high)] } },
       axes: [{ show: false }, { show: false }],
-      series: [{}, { stroke: tone("red"), width: 1.5, points: { show: false } }],
-    }, [jobs.map((_, n) => n), jobs], plot);
+      series: [{}, { stroke: tone(figure.dataset.ojsTone || "red"), width: 1.5, points: { show: false } }],
+    }, [values.map((_, n) => n), values], plot);
   }
 
   const KINDS = { values: hour, ojsCompared: compared, ojsTrend: trend, ojsSpark: spark };

@@ -56,6 +56,7 @@ def add_options(parser: CommandParser) -> None:
     parser.add_argument("--queues-fetch", default="", help="comma-separated globs")
     parser.add_argument("--job-types", default="", help="comma-separated globs")
     parser.add_argument("--pool", help="bind workers that use the key to a pool")
+    parser.add_argument("--region", help="bind a peer's key to its region")
     parser.add_argument("--tls-subject", help="subject of a certificate that stands for the key")
     parser.add_argument("--expires-in", help="a duration, such as P90D or 90d")
 
@@ -75,6 +76,7 @@ def create(options: dict[str, Any]) -> str:
                 expires_at=None if until is None else _after(until),
                 tls_subject=options["tls_subject"],
                 pool=options["pool"],
+                region=options["region"],
             ),
             CALLER,
         )
@@ -111,7 +113,8 @@ def _line(key: ApiKey, now: datetime) -> str:
     used = key.last_used_at.isoformat(timespec="minutes") if key.last_used_at else "never"
     line = (
         f"{keys.shown(key.prefix)}  {state:8} {key.name}  scopes {','.join(key.scopes)}"
-        f"  tenant {key.tenant or '-'}  pool {key.pool or '-'}  used {used}"
+        f"  tenant {key.tenant or '-'}  pool {key.pool or '-'}"
+        f"  region {key.region or '-'}  used {used}"
     )
     until = key.previous_valid_until
     if state == "valid" and until and until > now:

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 import pytest
 from django.core.management import call_command
-from django.db.models.functions import Now
 from django.test import override_settings
 
 from federation.domain.meta import (
@@ -18,8 +17,7 @@ from federation.domain.meta import (
     REGION,
 )
 from federation.domain.replica import Adoption, Replica
-from federation.models import FederatedJob, RegionHealth
-from federation.services import regions
+from federation.models import FederatedJob
 from federation.services.adopt import Order, adopt
 from federation.services.replication import required
 from federation.services.settle import settle_adoptions
@@ -37,13 +35,12 @@ from jobs.services.show import show
 from tests.asserts import assert_store_is_sound, state
 from tests.concurrency import at_once
 from tests.factories import FAR, JobFactory
-from tests.federation.replication import rig
+from tests.federation.replication.lost import federate, lost, set_status
 from tests.federation.replication.rig import (
     AP,
     EU,
     LOCAL,
     capture,
-    counts,
     federated,
     later,
     replica,
@@ -56,32 +53,6 @@ __all__ = ["new_key", "with_keys"]
 pytestmark = pytest.mark.usefixtures("store")
 
 OTHER = "01912e4a-7b3c-7def-8a12-abcdef123456"
-LIVE = {"envelope": {"retry": {"max_attempts": 7}, "tags": ["t"], "timeout_ms": 9_000}}
-
-
-def set_status(region: str, status: str) -> None:
-    """Have probed a region."""
-    RegionHealth.objects.filter(region=region).update(status=status, checked_at=Now())
-    regions.forget()
-
-
-def federate(**replication: Any) -> None:
-    """Have a federation whose region eu is down."""
-    rig.federate(**replication)
-    set_status(EU, "unhealthy")
-
-
-def lost(**members: Any) -> Replica:
-    """Have been told in full of a job that waits in eu; `args`, `meta`, `envelope` are its own."""
-    federation_id = members.pop("federation_id", None) or new_id()
-    payload = {
-        "args": members.pop("args", [1]),
-        "meta": {FEDERATION_ID: federation_id, **members.pop("meta", {})},
-        "envelope": members.pop("envelope", LIVE["envelope"]),
-    }
-    one = replica(federation_id=federation_id, payload=payload, **members)
-    assert replicate(one) == counts(accepted=1)
-    return one
 
 
 def local(federation_id: str) -> list[Job]:

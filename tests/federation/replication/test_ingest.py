@@ -415,6 +415,23 @@ def test_fed_7_1_a_replication_takes_a_key_with_its_scope(new_key: Key) -> None:
     replicate(replica(), **new_key("ojs:federation:write"))
 
 
+def test_fed_7_1_a_key_of_a_region_tells_copies_in_its_name_alone(new_key: Key) -> None:
+    federate()
+    key = new_key("ojs:federation:write", region=EU)
+
+    refused = replicate(replica(origin_region=AP), status=403, **key)["error"]
+    mixed = replicate(replica(), replica(origin_region=AP), status=400, **key)["error"]
+    replicate(replica(), **key)
+
+    assert refused["code"] == "permission_denied"
+    assert refused["details"] == {
+        "operation": "tell copies in the name of region 'ap'",
+        "field": "jobs[0].origin_region", "region": EU,
+    }  # fmt: skip
+    assert mixed["details"]["field"] == "jobs[1].origin_region"
+    assert set(FederatedJob.objects.values_list("origin_region", flat=True)) == {EU}
+
+
 def test_fed_6_replication_key_of_a_tenant_tells_of_it_alone(new_key: Key) -> None:
     federate()
     key = new_key("ojs:federation:write", tenant="a")

@@ -65,11 +65,15 @@ def merged() -> None:
 
 ADOPTIONS = [Unsettled(EU, uuid(151), "_default", uuid(150), NOON, LOCAL, uuid(150), None)]
 CALLS: dict[str, tuple[Callable[[], object], int]] = {
+    "adoptable": (lambda: queries.adoptable(EU, queue=None, most=50), FEW),
     "adopted": (lambda: queries.adopted(EU, {uuid(n): new_id() for n in range(1, 91, 3)}), FEW),
     "alone": (queries.alone, 0),
     "copies": (lambda: copies(uuid(300), None), 25_000),
     "forget_copies": (lambda: queries.forget_copies(86_400_000, 100), FEW),
     "forget_keys": (lambda: queries.forget_keys(86_400_000, 100), FEW),
+    "forget_region": (lambda: queries.forget_region(EU, 100), 2 * FEW),
+    "note_lags": (lambda: queries.note_lags({EU: 5, "ap": 50}, 10), FEW),
+    "note_minute": (lambda: queries.note_minute(EU, 5.0), FEW),
     "lags": (lambda: queries.lags([EU, "ap"], LOCAL, place=(STAMPS - 2, 0), most=100), FEW),
     "merge": (merged, 2 * FEW),
     "outgoing": (lambda: queries.outgoing(LOCAL, 200, batch=50, bytes_=10**6), FEW),

@@ -130,6 +130,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "replicateJobs": {"jobs": [REVISION]},
     "giveUpJobs": {"region": "us", "jobs": [CLAIM]},
     "adoptJobs": {},
+    "forgetRegionCopies": {},
 }
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,

@@ -76,6 +76,7 @@ SCOPES = {
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
         "listRegions", "getRegion", "getFederationConfig", "getReplication",
+        "listFederationBackends", "getFederationStats",
         "listRouting", "getRouting",
     },
     "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs", "giveUpJobs"},
@@ -103,7 +104,7 @@ SCOPES = {
     "ojs:admin:purge": {
         "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",
         "reset", "emptyDeadLetter", "adminEmptyDeadLetter", "purgeDeadLetter",
-        "adminPurgeDeadLetter",
+        "adminPurgeDeadLetter", "forgetRegionCopies",
     },
 }  # fmt: skip
 # say that the server of these tests belongs to no federation

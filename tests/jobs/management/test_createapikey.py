@@ -41,12 +41,14 @@ def test_every_limit_is_stored(manage: Manage) -> None:
     manage(
         "createapikey", "ci", "--scopes", "ojs:data:enqueue, worker", "--tenant", "north",
         "--queues-enqueue", "mail,billing-*", "--queues-fetch", "mail", "--job-types", "mail.*",
-        "--expires-in", "P90D", "--pool", "fast",
+        "--expires-in", "P90D", "--pool", "fast", "--region", "eu-west",
     )  # fmt: skip
 
     stored = ApiKey.objects.get()
     assert stored.scopes == ["ojs:data:enqueue", "ojs:data:fetch"]
     assert (stored.tenant, stored.queues_enqueue) == ("north", ["mail", "billing-*"])
+    assert stored.region == "eu-west"
+    assert "region eu-west" in manage("createapikey", "--list")
     assert (stored.queues_fetch, stored.job_types) == (["mail"], ["mail.*"])
     assert stored.pool == "fast"
     assert "pool fast" in manage("createapikey", "--list")
@@ -105,4 +107,9 @@ def test_the_list_shows_what_each_key_is_good_for(manage: Manage) -> None:
 
     shown = {line.split()[2]: line.split()[1] for line in lines}
     assert shown == {"good": "valid", "old": "expired", "gone": "revoked"}
-    assert "scopes ojs:data:fetch  tenant north  pool -  used never" in lines[0]
+    assert "scopes ojs:data:fetch  tenant north  pool -  region -  used never" in lines[0]
+
+
+def test_a_region_that_no_region_is_called_is_refused(manage: Manage) -> None:
+    with pytest.raises(CommandError, match="not the id of a region"):
+        manage("createapikey", "ci", "--region", "Eu West")

@@ -24,7 +24,8 @@ from scheduling.models import Overload, QueueWatch
 from scheduling.services import pool_cache
 from scheduling.services import watch as module
 from scheduling.services.pools import delete
-from scheduling.services.watch import alerts, watch
+from scheduling.services.watch import watch
+from tests.alerts import alerts_of
 from tests.concurrency import wait_until_settled
 from tests.factories import stored
 from tests.scheduling.conftest import told
@@ -97,7 +98,8 @@ def test_fs_11_1_a_a_queue_that_gets_nothing_is_told_of_once() -> None:
     }  # fmt: skip
     assert 3_900_000 <= parse_duration(event["duration"]) < 7_200_000
     assert (is_starved("b"), is_starved("a")) == (True, False)
-    assert [(one.kind, one.subject) for one in alerts()] == [("queue_starved", "b")]
+    told = alerts_of("queue_starved")
+    assert [(one.kind, one.subject) for one in told] == [("queue_starved", "b")]
     for _ in range(3):
         later(5)
         taken(1, queues=["a"], pool="p")

@@ -84,7 +84,10 @@ POST /ojs/v1/admin/federation/regions/{region_id}/breaker
 POST /ojs/v1/admin/federation/regions/{region_id}/drain
 POST /ojs/v1/admin/federation/regions/{region_id}/undrain
 POST /ojs/v1/admin/federation/regions/{region_id}/adopt
+POST /ojs/v1/admin/federation/regions/{region_id}/forget
 GET /ojs/v1/admin/federation/replication
+GET /ojs/federation/backends
+GET /ojs/federation/stats
 GET /ojs/v1/admin/federation/config
 PUT /ojs/v1/admin/federation/config
 """

@@ -14,8 +14,8 @@ from jobs.services.fetch import fetch
 from jobs.services.nack import Nack, nack
 from tenancy import queries
 from tenancy.models import Noise, Throttle
-from tenancy.services.noise import alerts
 from tenancy.services.watch import watch
+from tests.alerts import alerts_of
 from tests.factories import error
 from tests.jobs.services.test_rates import folded
 from tests.tenancy.noise import LOUD, backlog, look, noise, silence
@@ -55,7 +55,8 @@ def test_mt_9_1_a_detail_tells_that_a_tenant_is_noisy_and_by_what() -> None:
     assert found["noisy_signals"][0] == {
         "reason": DEPTH, "value": LOUD, "compared_with": 2, "threshold": 10,
     }  # fmt: skip
-    assert [(one.kind, one.subject) for one in alerts()] == [("tenant_noisy", "blue")]
+    told = alerts_of("tenant_noisy", "tenant_throttled")
+    assert [(one.kind, one.subject) for one in told] == [("tenant_noisy", "blue")]
     other = shown("red")
     assert (other["noisy"], other["noisy_reasons"], other["noisy_signals"]) == (False, [], [])
     assert watch() == 0

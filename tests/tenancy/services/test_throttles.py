@@ -14,10 +14,10 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services.pools import put as put_pool
 from tenancy.domain.tenant import Standing
 from tenancy.models import Tenant, Throttle
-from tenancy.services.noise import alerts
 from tenancy.services.tenants import delete, set_standing
 from tenancy.services.throttles import expire, release
 from tenancy.services.watch import watch
+from tests.alerts import alerts_of
 from tests.tenancy.noise import (
     backlog,
     choose,
@@ -73,7 +73,8 @@ def test_mt_9_2_a_weight_is_reduced_and_claims_obey_at_once() -> None:
 
     found = shown()
     assert (found["fairness_weight"], found["effective_weight"]) == (10, 2)
-    assert [(one.kind, one.subject) for one in alerts()] == [("tenant_throttled", "blue")]
+    told = alerts_of("tenant_noisy", "tenant_throttled")
+    assert [(one.kind, one.subject) for one in told] == [("tenant_throttled", "blue")]
     throttle = found["throttle"]
     since, until = (read_time(throttle.pop(name)) for name in ("since", "until"))
     assert throttle == {

@@ -10,10 +10,11 @@ from django.test import Client
 from jobs.domain.events import Kind
 from jobs.models import Event, Worker
 from jobs.services import exposition
+from tests.alerts import alerts_of
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, declares, fetched, push
 from versioning.models import Held
-from versioning.services.held import alerts, watch
+from versioning.services.held import watch
 from versioning.services.metrics import families
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -36,11 +37,11 @@ def test_versioning_held_is_told_once_while_it_lasts() -> None:
     push("2.0", queue="other")
 
     assert watch() == 0  # not for long enough yet
-    assert alerts() == []
+    assert alerts_of("version_held") == []
     pass_time(31)
     assert watch() == 1
     assert watch() == 0
-    (alert,) = alerts()
+    (alert,) = alerts_of("version_held")
     assert (alert.kind, alert.subject) == ("version_held", TYPE)
     assert f"3 jobs of {TYPE} 2.0" in alert.text
 

@@ -17,6 +17,7 @@ from jobs.services.enqueue import enqueue
 from jobs.services.fetch import fetch
 from jobs.services.nack import Nack, nack
 from jobs.services.queues import pause
+from tests.alerts import alerts_of
 from tests.concurrency import threads, until, wait_until_settled
 from tests.factories import DraftFactory, error, stored, stored_ids
 from tests.webhooks.conftest import Configure, Receiver, Subscribe
@@ -327,7 +328,7 @@ def test_wh_14_too_many_dead_deliveries_switch_a_subscription_off(
     assert not subscription.active
     assert subscription.disabled_reason
     assert told(Kind.WEBHOOK_DISABLED) == 1
-    (alert,) = subscriptions.alerts()
+    (alert,) = alerts_of("webhook_off")
     assert (alert.kind, alert.subject) == ("webhook_off", subscription.id)
     assert subscription.disabled_reason in alert.text
     changed = subscriptions.change(subscription.id, None, {"active": True})

@@ -1,0 +1,124 @@
+"""What is done to all that is known of a region, with what it would do before."""
+
+from typing import Any, ClassVar
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from console import region_operations, tasks
+from console.access import may
+from console.bulk import PERMISSIONS
+from console.callers import caller_of
+from console.operations import ADOPT, FORGET
+from console.pages import Page
+from federation.domain.region import ID_PATTERN
+from federation.models import Region
+from federation.services import adopt, forget_region
+from jobs.domain.envelope import QUEUE_PATTERN
+from jobs.domain.errors import InvalidRequest, NotFound, OJSError
+
+NAMED = 8  # queues that are listed
+
+
+class RegionOperation(Page):
+    """The page before an operation on a region; posting to it begins the operation."""
+
+    permission_required = "ojs_federation.view_region"
+    verb: ClassVar[str]
+    is_global = True
+    section = "regions"
+    http_method_names = ["get", "post"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Look at what would be done."""
+        region = self.kwargs["region_id"]
+        return super().get_context_data(
+            **{
+                "region": region,
+                "verb": self.verb,
+                "is_served": tasks.is_served(),
+                "may_start": may(self.request, PERMISSIONS[self.verb]),
+                "title": f"{self.title} of {region}",
+                **self.outlook(region),
+                **kwargs,
+            }
+        )
+
+    def post(self, request: HttpRequest, region_id: str) -> HttpResponse:
+        """Begin it and show how far it is, or show what is wrong."""
+        try:
+            made = region_operations.start(
+                self.verb, region_id, self.queue, caller_of(request),
+                force=request.POST.get("force") == "1",
+            )  # fmt: skip
+        except NotFound as problem:
+            raise Http404 from problem
+        except OJSError as problem:
+            shown = self.get_context_data(problem=str(problem))
+            return self.render_to_response(shown, status=problem.status)
+        return HttpResponseRedirect(reverse("ojs_console:operation", args=[made.pk]))
+
+    def get_permission_required(self) -> tuple[str, ...]:
+        """Return what the method takes: to begin it what the verb takes."""
+        if self.request.method == "POST":
+            return (PERMISSIONS[self.verb],)
+        return super().get_permission_required()
+
+    @property
+    def queue(self) -> str | None:
+        """The queue whose jobs alone are meant. Raises InvalidRequest."""
+        given = self.request.POST if self.request.method == "POST" else self.request.GET
+        name = given.get("queue", "").strip()
+        if name and not QUEUE_PATTERN.fullmatch(name):
+            raise InvalidRequest.field("queue", "is not the name of a queue", name[:255])
+        return name or None
+
+    def outlook(self, region: str) -> dict[str, Any]:
+        """Return what would be done. Raises Http404 for a region that it cannot be done to."""
+        raise NotImplementedError
+
+
+class RegionAdopt(RegionOperation):
+    """Failover: the jobs that wait in a region are enqueued here."""
+
+    template_name = "ojs/console/region_adopt.html"
+    verb, title = ADOPT, "Adopt waiting jobs"
+
+    def outlook(self, region: str) -> dict[str, Any]:
+        """Count what waits there, and what of it stays."""
+        if not (ID_PATTERN.fullmatch(region) and Region.objects.filter(id=region).exists()):
+            raise Http404
+        queue, found, blocked = None, None, None
+        try:
+            queue = self.queue
+            found = adopt.outlook(region, queue)
+            adopt.require_adoptable(region, force=True)
+        except OJSError as problem:
+            blocked = str(problem)
+        return {
+            "queue": queue,
+            "found": found,
+            "queues": found.queues[:NAMED] if found else (),
+            "blocked": blocked,
+            "is_down": adopt.is_down(region),
+            "most": adopt.MOST,
+        }
+
+
+class RegionForget(RegionOperation):
+    """The copies of jobs of a region that never comes back are removed."""
+
+    template_name = "ojs/console/region_forget.html"
+    verb, title = FORGET, "Remove copies"
+
+    def outlook(self, region: str) -> dict[str, Any]:
+        """Count the copies."""
+        found, blocked = None, None
+        try:
+            order = forget_region.Order(region, forget_region.MOST, dry_run=True)
+            found = forget_region.forget_copies(order)
+        except NotFound as problem:
+            raise Http404 from problem
+        except OJSError as problem:
+            blocked = str(problem)
+        return {"found": found, "blocked": blocked}

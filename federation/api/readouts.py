@@ -1,0 +1,126 @@
+"""What this router knows of all regions together, as read-only merges. Spec: contract 23 §5."""
+
+from datetime import timedelta
+from typing import Any
+
+from rest_framework.request import Request
+
+from federation.api import codec
+from federation.services.lag import lags_ms
+from federation.services.regions import registry
+from federation.services.registry import EPOCH, Registry
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.schemas import BOOLEAN, TIME, array, integer, maybe, obj, text
+from jobs.domain.times import format_time
+
+EXTENSION = "federation"
+BACKENDS = obj(
+    {
+        "federation_id": text(1),
+        "backends": array(
+            obj(
+                {
+                    **codec.SEEN,
+                    "weight": integer(0),
+                    "tags": array(text(1)),
+                    "is_local": BOOLEAN,
+                    "is_hub": BOOLEAN,
+                    "enabled": BOOLEAN,
+                    "drain": BOOLEAN,
+                }
+            )
+        ),
+    }
+)
+JOBS = obj({"available": integer(0), "active": integer(0)})
+STATISTICS = obj(
+    {
+        "federation_id": text(1),
+        "healthy_regions": integer(0),
+        "total_regions": integer(0),
+        "counted_regions": integer(0),
+        "jobs": JOBS,
+        "regions": array(
+            obj(
+                {
+                    "id": codec.REGION_ID,
+                    "status": codec.STATUS,
+                    "latency_ms": maybe(integer(0)),
+                    "replication_lag_ms": maybe(integer(0)),
+                    "jobs": maybe(JOBS),
+                    "counted_at": maybe(TIME),
+                }
+            )
+        ),
+    }
+)
+
+
+class Backends(OJSView):
+    """The servers behind the router."""
+
+    scopes = {"GET": "ojs:admin:read"}
+    is_global = True
+
+    @operation("listFederationBackends", {200: BACKENDS}, extension=EXTENSION)
+    def get(self, request: Request) -> Answer:
+        """List the servers of all regions with how they are and what may be sent to them."""
+        known = registry()
+        seen = codec.encode_regions(known)
+        more = [_backend(known, one["id"]) for one in seen["regions"]]
+        backends = [one | told for one, told in zip(seen["regions"], more, strict=True)]
+        return Answer({"federation_id": seen["federation_id"], "backends": backends})
+
+
+def _backend(known: Registry, region_id: str) -> dict[str, Any]:
+    region = known.regions[region_id]
+    return {
+        "weight": region.weight,
+        "tags": list(region.tags),
+        "is_local": region_id == known.local_region,
+        "is_hub": region.is_hub,
+        "enabled": region.enabled,
+        "drain": region.drain,
+    }
+
+
+class Statistics(OJSView):
+    """Jobs of all regions."""
+
+    scopes = {"GET": "ojs:admin:read"}
+    is_global = True
+
+    @operation("getFederationStats", {200: STATISTICS}, extension=EXTENSION)
+    def get(self, request: Request) -> Answer:
+        """Add up the jobs of all regions, as each was counted last; nobody is asked for it.
+
+        `jobs` are those of the `counted_regions`; a region that was never counted has null.
+        """
+        known = registry()
+        health = codec.encode_health(known, lags_ms())
+        regions = [_statistics(known, one) for one in health["regions"]]
+        counted = [one["jobs"] for one in regions if one["jobs"] is not None]
+        return Answer(
+            {
+                "federation_id": known.config.federation_id if known.config else "default",
+                "healthy_regions": health["healthy_regions"],
+                "total_regions": health["total_regions"],
+                "counted_regions": len(counted),
+                "jobs": {
+                    name: sum(one[name] for one in counted) for name in ("available", "active")
+                },
+                "regions": regions,
+            }
+        )
+
+
+def _statistics(known: Registry, seen: dict[str, Any]) -> dict[str, Any]:
+    load = known.loads.get(seen["id"])
+    return {
+        **seen,
+        "latency_ms": codec.latency(known.health[seen["id"]]),
+        "jobs": load and {"available": load.available, "active": load.active},
+        "counted_at": load and format_time(EPOCH + timedelta(seconds=load.at)),
+    }

@@ -1,0 +1,40 @@
+"""manage.py forget_copies: remove the copies of jobs of a region that never comes back."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from federation.services.forget_region import MOST, Order, forget_copies
+from jobs.domain.caller import Caller
+from jobs.domain.errors import OJSError
+
+
+class Command(BaseCommand):
+    """Remove all copies of a region, step by step; it may be run again."""
+
+    help = "Remove the copies of jobs of a region that is registered no more."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare whose copies go."""
+        parser.add_argument("region", help="the region that never comes back")
+        parser.add_argument("--dry-run", action="store_true", help="count, and remove nothing")
+        parser.add_argument("--reason", help="for the audit log")
+
+    def handle(self, *_arguments: Any, **options: Any) -> None:
+        """Remove and print what was done."""
+        order = Order(options["region"], MOST, dry_run=options["dry_run"], reason=options["reason"])
+        try:
+            self._forget(order)
+        except OJSError as problem:
+            raise CommandError(problem.message) from problem
+
+    def _forget(self, order: Order) -> None:
+        caller, total = Caller("manage.py"), 0
+        while True:
+            found = forget_copies(order, caller)
+            total += found.removed
+            if found.is_done or order.dry_run:
+                break
+        verb = "would remove" if order.dry_run else "removed"
+        more = "" if found.is_done else " or more"
+        self.stdout.write(f"{verb} {total}{more} copies of {order.region}")
