@@ -84,9 +84,24 @@ class Ended(NamedTuple):
     failed: int
 
 
-def outcomes(types: Sequence[str], *, slot_s: int, batch: int) -> tuple[dict[int, Ended], bool]:
+class Noted(NamedTuple):
+    """Of which routes jobs are noted as touched, and how many at most of a kind."""
+
+    tried: Sequence[int] = ()
+    kept: int = 0
+
+
+def outcomes(
+    types: Sequence[str], noted: Noted, *, slot_s: int, batch: int
+) -> tuple[dict[int, Ended], bool]:
     """Count what has ended since the last time by route, and tell whether there is more."""
-    params = {"types": list(types), "slot_s": slot_s, "batch": batch}
+    params = {
+        "types": list(types),
+        "tried": list(noted.tried),
+        "touched": noted.kept,
+        "slot_s": slot_s,
+        "batch": batch,
+    }
     rows = _rows("outcomes", params)
     found = {row[0]: Ended(row[1], row[2]) for row in rows if row[0] is not None}
     return found, any(row[3] for row in rows)
@@ -100,6 +115,49 @@ def begin_reading() -> None:
 def forget_outcomes(age_ms: int, *, batch: int) -> None:
     """Delete outcomes that are too old for any window."""
     _rows("forget_outcomes", {"age_ms": age_ms, "batch": batch})
+
+
+def forget_runs(age_ms: int, *, batch: int) -> None:
+    """Delete durations that are too old for any window."""
+    _rows("forget_runs", {"age_ms": age_ms, "batch": batch})
+
+
+def forget_touched(noted: Noted, *, age_ms: int, batch: int) -> None:
+    """Delete what is noted of jobs that were touched long ago, or by routes with many later."""
+    params = {"routes": list(noted.tried), "kept": noted.kept, "age_ms": age_ms, "batch": batch}
+    _rows("forget_touched", params)
+
+
+def runs(routes: Sequence[int], since: datetime) -> dict[int, dict[int, int]]:
+    """Count acknowledged attempts since a minute, by route and bucket of duration."""
+    found: dict[int, dict[int, int]] = {}
+    for route, bucket, jobs in _rows("runs", {"routes": list(routes), "since": since}):
+        found.setdefault(route, {})[bucket] = jobs
+    return found
+
+
+class TouchedJob(NamedTuple):
+    """A job whose attempt by a route ended `at`; what is None of one that is gone.
+
+    `version` is JSON as sent, `state` a storage code.
+    """
+
+    id: str
+    at: datetime
+    has_failed: bool
+    queue: str | None
+    tenant: str | None
+    version: str | None
+    attempt: int | None
+    state: int | None
+
+
+def touched(
+    routes: Sequence[int], *, failed: bool | None, limit: int, offset: int
+) -> list[TouchedJob]:
+    """List the last jobs that routes had attempts of, latest first."""
+    params = {"routes": list(routes), "failed": failed, "limit": limit, "offset": offset}
+    return [TouchedJob(*row) for row in _rows("touched", params)]
 
 
 def overdue(after_ms: Mapping[int, int], *, lanes: int) -> list[tuple[int, str]]:
