@@ -10,7 +10,7 @@ from versioning.domain.evidence import Guard, Interval, Outcomes, wilson
 from versioning.domain.version import Version
 from versioning.models import Routing
 from versioning.services.acceptance import accepting, of_workers
-from versioning.services.observed import Observed
+from versioning.services.observed import Observed, RunTimes
 from versioning.services.routing import PlanState, next_step, state_of
 
 STATES = {
@@ -39,6 +39,7 @@ class RuleLine:
     interval: Interval
     is_newest: bool
     workers: int
+    ran: RunTimes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,27 @@ class RulesCard:
         return ", ".join(f"{one.text} {100 * one.weight / whole:.3g} %" for one in shares)
 
 
+@dataclass(frozen=True, slots=True)
+class Slower:
+    """How the newest version runs beside the next lower one: by this factor as long."""
+
+    newest: Version
+    stable: Version
+    p50: float
+    p95: float
+
+
+def slower(seen: Observed, row: Routing) -> Slower | None:
+    """Compare run times; None: there are not two versions that both acknowledged something."""
+    ranked = sorted((one.version for one in shares_of(row.rules)), reverse=True)[:2]
+    by_version = {one.version: one.ran for one in seen.versions}
+    both = [ran for version in ranked if (ran := by_version.get(version))]
+    if len(both) < len(ranked) or len(ranked) == 1:
+        return None
+    new, old = both
+    return Slower(ranked[0], ranked[1], new.p50_ms / old.p50_ms, new.p95_ms / old.p95_ms)
+
+
 def _mark(n: int, step: int, following: int | None) -> str:
     if n == step:
         return "now"
@@ -131,6 +153,7 @@ def rule_lines(row: Routing, seen: Observed) -> Sequence[RuleLine]:
             wilson(one.outcomes),
             one.version == highest,
             accepting(workers, row.type, one.version),
+            one.ran,
         )
         for one in seen.versions
     ]

@@ -1,11 +1,12 @@
 """One typed function per statement in `sql/`: the only place of the app with a cursor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from jobs.domain.claim import UNDECLARED, Declaration
+from jobs.domain.states import CODES, State
 from jobs.statements import Statements
 
 _rows = Statements(Path(__file__).resolve().parent / "sql").rows
@@ -19,12 +20,15 @@ class Declared(NamedTuple):
     unheard: int
 
 
-def declarations(queue: str | None, silence_ms: int) -> list[Declared]:
+def declarations(
+    queues: Collection[str | None], silence_ms: int
+) -> dict[str | None, list[Declared]]:
     """Return what workers that run have declared, of those that may fetch a queue; None: any."""
-    return [
-        Declared(Declaration(row[0], row[1]) if row[0] else UNDECLARED, row[2], row[3])
-        for row in _rows("declarations", {"queue": queue, "silence_ms": silence_ms})
-    ]
+    found: dict[str | None, list[Declared]] = {queue: [] for queue in queues}
+    for row in _rows("declarations", {"queues": list(queues), "silence_ms": silence_ms}):
+        declaration = Declaration(row[1], row[2]) if row[1] else UNDECLARED
+        found[row[0]].append(Declared(declaration, row[3], row[4]))
+    return found
 
 
 class Waiting(NamedTuple):
@@ -150,6 +154,11 @@ class TouchedJob(NamedTuple):
     version: str | None
     attempt: int | None
     state: int | None
+
+    @property
+    def is_discarded(self) -> bool:
+        """It has ended by failing: it may be retried."""
+        return self.state == CODES[State.DISCARDED]
 
 
 def touched(

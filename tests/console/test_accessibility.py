@@ -24,6 +24,8 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools
 from tests.console.test_operations import begin
 from tests.factories import DraftFactory, JobFactory
+from versioning.domain.canary_request import parse_wanted
+from versioning.services import routing
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -31,6 +33,7 @@ SIZES = ((360, 740), (1280, 800))
 # they answer posts alone, or with a file
 UNSEEN = {"act", "within", "logout", "api_key_rotate", "operation_file"}
 ASKS = {"operation_new": "?verb=retry&dead=1"}  # what a page takes besides its path
+OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit")
 LONG = "a." + "long" * 30
 
 Places = dict[str, str]
@@ -60,6 +63,11 @@ def places(page: Page) -> Places:
                            "job_template": {"type": "report", "args": []}}),
         Caller("ada"), lambda _job: None,
     )  # fmt: skip
+    rules = [{"version": "2.0", "weight": 1}, {"version": "1.0", "weight": 9}]
+    guard = {"error_rate_threshold": 0.1}
+    plan = {"steps": [5, 100], "bake_time": "PT1H"}
+    routing.put(parse_wanted("invoice.generate", {"rules": rules, "auto_rollback": guard,
+                                                  "plan": plan}))  # fmt: skip
     fold(10_000)
     facts: dict[str, dict[str, Any]] = {
         "job": {"job_id": dead.id},
@@ -72,6 +80,7 @@ def places(page: Page) -> Places:
         "cron_edit": {"pk": entry.pk},
         "pool": {"name": "fast"},
         "pool_edit": {"name": "fast"},
+        **{name: {"job_type": "invoice.generate"} for name in OF_TYPE},
         "tenant": {"tenant_id": "acme"},
         "tenant_edit": {"tenant_id": "_default"},
     }
