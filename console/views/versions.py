@@ -96,9 +96,11 @@ class VersionsOfType(OfType):
                 "title": job_type,
                 "loads": loads,
                 "rules": None if row is None else RulesCard(row),
-                "lines": [] if row is None or seen is None else rule_lines(row, seen),
+                "lines": []
+                if row is None or seen is None
+                else rule_lines(row, seen, loads.workers),
                 "p_value": seen and seen.p_value,
-                "slower": seen and slower(seen, row),
+                "slower": slower(seen, row) if row and seen else None,
                 "touched": seen and seen.touched,
                 "rollbacks": types.rollbacks(job_type, limit=LATEST),
                 "changes": done_to(job_type, "routing", limit=LATEST),

@@ -29,4 +29,4 @@ class BaseType(models.Func):
 
     template = "split_part(%(expressions)s, '@', 1)"
     arity = 1
-    output_field = models.TextField()  # type: ignore[var-annotated]  # generic only for type checkers
+    output_field = models.TextField()

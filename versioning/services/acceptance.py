@@ -1,6 +1,6 @@
 """Which workers accept a route, by the very rule that their claims are planned by."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from jobs.conf import conf as core
@@ -48,7 +48,7 @@ def accepts_version(declaration: Declaration, job_type: str, version: Version) -
     return handles(declaration).accepts(job_type, version)
 
 
-def accepting(workers: list[Declared], job_type: str, version: Version) -> int:
+def accepting(workers: Sequence[Declared], job_type: str, version: Version) -> int:
     """Count the workers that accept a version by what they declared."""
     return sum(
         one.workers for one in workers if accepts_version(one.declaration, job_type, version)

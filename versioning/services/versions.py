@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from jobs.domain.version import Version
 from versioning import queries
+from versioning.queries import Declared
 from versioning.services.acceptance import acceptance, by_queue
 from versioning.services.held import LANES, MOST
 from versioning.services.routes import latest
@@ -27,6 +28,7 @@ class TypeVersions:
 
     type: str
     versions: tuple[VersionLoad, ...]
+    workers: tuple[Declared, ...]  # that run, by what they declared
 
     @property
     def held(self) -> int:
@@ -45,7 +47,7 @@ def versions(job_type: str) -> TypeVersions:
     active: Counter[Version] = Counter()
     for route, jobs in (queries.active(sorted(own)) if own else {}).items():
         active[own[route]] += jobs
-    by_name = by_queue([None, *{row.queue for row in waiting}]) if own else {}
+    by_name = by_queue([None, *{row.queue for row in waiting}])
     available: Counter[Version] = Counter()
     held: Counter[Version] = Counter()
     for row in waiting:
@@ -53,7 +55,7 @@ def versions(job_type: str) -> TypeVersions:
         fallen = routes.fallen_in([row.queue])
         if not acceptance(by_name[row.queue], routes, row.route, fallen).accepting:
             held[own[row.route]] += row.jobs
-    workers = by_name.get(None, [])
+    workers = by_name[None]
     plain = {own[n]: n for n, k in routes.by_id.items() if n in own and k.target is None}
     return TypeVersions(
         job_type,
@@ -67,4 +69,5 @@ def versions(job_type: str) -> TypeVersions:
             )
             for version in sorted(plain)
         ),
+        tuple(workers),
     )

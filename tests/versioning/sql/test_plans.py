@@ -64,15 +64,18 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "undrawn_later": (lambda: queries.undrawn_later(0, JOB, limit=500), 2_000),
     "begin_reading": (queries.begin_reading, 10),
     "outcomes": (
-        lambda: queries.outcomes(["volume.type"], NOTED, slot_s=5, batch=1_000), 5_000,
+        lambda: queries.outcomes(["volume.type"], NOTED, slot_s=5, batch=1_000),
+        5_000,
     ),
     "forget_runs": (lambda: queries.forget_runs(3_600_000, batch=500), 2_500),
     "forget_touched": (
-        lambda: queries.forget_touched(NOTED, age_ms=DAY_MS, batch=500), 25_000,  # what is kept
+        lambda: queries.forget_touched(NOTED, age_ms=DAY_MS, batch=500),
+        25_000,  # what is kept
     ),
     "runs": (lambda: queries.runs([1000, 1001], SINCE), 2_500),
     "touched": (
-        lambda: queries.touched([1000, 1001], failed=None, limit=20, offset=0), 2_500,
+        lambda: queries.touched([1000, 1001], failed=None, limit=20, offset=0),
+        2_500,
     ),
     "forget_outcomes": (lambda: queries.forget_outcomes(3_600_000, batch=500), 2_500),
     "overdue": (lambda: queries.overdue({1000: 0, 1001: 0}, lanes=100), 2_500),
@@ -85,8 +88,13 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "sent": (lambda: queries.sent("volume.type", looked=100), 1_000),
 }
 SCANS = {"declarations": {"ojs_worker"}, "active": {"ojs_lease"}, "left": {"ojs_lease"}}
-OURS = {"ojs_version_route", "ojs_version_held", "ojs_version_outcome", "ojs_version_run",
-        "ojs_version_touched"}
+OURS = {
+    "ojs_version_route",
+    "ojs_version_held",
+    "ojs_version_outcome",
+    "ojs_version_run",
+    "ojs_version_touched",
+}
 
 
 @pytest.fixture(scope="module")
