@@ -207,8 +207,8 @@ if apps.is_installed("versioning"):
     from console import version_actions
 
     ACTIONS |= {
-        verb: Action("ojs_versioning.change_routing", run)
-        for verb, run in version_actions.ACTIONS.items()
+        verb: Action(f"ojs_versioning.{permission}_routing", run)
+        for verb, (permission, run) in version_actions.ACTIONS.items()
     }
 if apps.is_installed("webhooks"):
     from console import webhook_actions

@@ -4,9 +4,9 @@ What is wrong is told by the field it is in, in the words of the API's refusal.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from console.refusals import Wrong, number, told
 from jobs.domain.caller import Caller
 from jobs.domain.errors import OJSError, Unprocessable
 from scheduling.api.pool_codec import decode_defaults, encode_defaults, encode_pool
@@ -44,31 +44,9 @@ SHARING: dict[str, dict[str, Any]] = {
 LINES = "must have a name and a weight on each line"
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """What is wrong with a form, and in which of its fields; empty: in none."""
-
-    field: str
-    text: str
-
-
 def wrong(problem: OJSError) -> Wrong:
     """Find the field that a refusal is about, and say it in words."""
-    path = str(problem.details.get("field", ""))
-    known = [name for name in FIELDS if path == name or path.startswith(f"{name}.")]
-    field = FIELDS[max(known, key=len)] if known else ""
-    text = str(problem)
-    if known and "expected" in problem.details:
-        text = _words(path.removeprefix(max(known, key=len)).removeprefix("."), problem.details)
-    return Wrong(field, text[:1].upper() + text[1:] + ".")
-
-
-def _words(inner: str, details: Mapping[str, Any]) -> str:
-    """Say what is wrong in the field itself, or with the weight of `inner` in it."""
-    text = f"weight of {inner} {details['expected']}" if inner else str(details["expected"])
-    received = details.get("received")
-    is_shown = isinstance(received, str | int | float) and received != ""
-    return f"{text}, not “{received}”" if is_shown else text
+    return told(problem, FIELDS, lambda inner: f"weight of {inner}")
 
 
 def read(form: Mapping[str, str]) -> dict[str, str]:
@@ -122,14 +100,14 @@ def store(fields: Mapping[str, str], before: PoolState | None, who: Caller) -> s
         "queues": queues,
         "weights": weights,
         "strategy": fields["strategy"],
-        "concurrency": _number(fields["concurrency"]),
+        "concurrency": number(fields["concurrency"]),
         "isolated": bool(fields["isolated"]),
         "tenant": fields["tenant"] or None,
         "starvation_prevention": {
             **known.get("starvation_prevention", {}),
             "enabled": bool(fields["prevention"]),
             "rotation_interval": fields["rotation"] or None,
-            "min_dispatch_ratio": _number(fields["ratio"]),
+            "min_dispatch_ratio": number(fields["ratio"]),
         },
         "tenant_fairness": _fairness(fields, known.get("tenant_fairness")),
     }
@@ -148,7 +126,7 @@ def _queues(text: str) -> tuple[list[str], dict[str, Any]]:
         if name:
             names.append(name)
         if weight:
-            weights[name] = _number(weight.strip())
+            weights[name] = number(weight.strip())
     return names, weights
 
 
@@ -164,26 +142,14 @@ def _fairness(fields: Mapping[str, str], known: Mapping[str, Any] | None) -> dic
         tenant, _, weight = line.rpartition(" ")
         if not tenant:
             raise Unprocessable.field("tenant_fairness", LINES, line)
-        weights[tenant.strip()] = _number(weight)
+        weights[tenant.strip()] = number(weight)
     return {
         **(known or {}),
         **SHARING.get(sharing, {}),
         "weights": weights,
-        "default_weight": _number(fields["default"]),
+        "default_weight": number(fields["default"]),
         "scope": fields["over"] or None,
     }
-
-
-def _number(text: str) -> int | float | str | None:
-    """Read a number; what is none stays as it is, for the refusal to show."""
-    if not text:
-        return None
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def configured(defaults: configuration.Defaults) -> dict[str, str]:

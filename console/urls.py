@@ -95,11 +95,21 @@ if apps.is_installed("tenancy"):
     ]
 if apps.is_installed("versioning"):
     from console.views.schemas import SchemaPage, Schemas
-    from console.views.versions import Versions, VersionsOfType
+    from console.views.versions import (
+        RulesEdit,
+        VersionRemoval,
+        Versions,
+        VersionsOfType,
+        VersionTouched,
+    )
 
     urlpatterns += [
         path("versions/", Versions.as_view(), name="versions"),
         path("versions/<str:job_type>/", VersionsOfType.as_view(), name="versions_of_type"),
+        path("versions/<str:job_type>/removal/", VersionRemoval.as_view(), name="version_removal"),
+        path("versions/<str:job_type>/touched/", VersionTouched.as_view(), name="version_touched"),
+        path("versions/<str:job_type>/rules/", RulesEdit.as_view(), name="rules_edit"),
+        path("new-rules/", RulesEdit.as_view(), name="rules_new"),
         path("schemas/", Schemas.as_view(), name="schemas"),
         path("schemas/<str:job_type>/", SchemaPage.as_view(), name="schema"),
     ]

@@ -9,9 +9,10 @@ from versioning.domain.canary_request import WINDOW_MS, guard_of, plan_of, share
 from versioning.domain.evidence import Guard, Interval, Outcomes, wilson
 from versioning.domain.version import Version
 from versioning.models import Routing
-from versioning.services.acceptance import accepting, of_workers
-from versioning.services.observed import Observed
+from versioning.services.acceptance import accepting
+from versioning.services.observed import Observed, RunTimes
 from versioning.services.routing import PlanState, next_step, state_of
+from versioning.services.versions import TypeVersions
 
 STATES = {
     PlanState.RUNNING: ("active", "plan runs"),
@@ -39,6 +40,7 @@ class RuleLine:
     interval: Interval
     is_newest: bool
     workers: int
+    ran: RunTimes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ class RulesCard:
     def guard(self) -> Guard | None:
         """When the newest version is taken back."""
         return guard_of(self.row.guard)
+
+    @property
+    def threshold(self) -> float | None:
+        """Above which part of failures it is; None: it never is."""
+        return self.guard.threshold if self.guard else None
 
     @property
     def window_ms(self) -> int:
@@ -109,6 +116,27 @@ class RulesCard:
         return ", ".join(f"{one.text} {100 * one.weight / whole:.3g} %" for one in shares)
 
 
+@dataclass(frozen=True, slots=True)
+class Slower:
+    """How the newest version runs beside the next lower one: by this factor as long."""
+
+    newest: Version
+    stable: Version
+    p50: float
+    p95: float
+
+
+def slower(seen: Observed, row: Routing) -> Slower | None:
+    """Compare run times; None: there are not two versions that both acknowledged something."""
+    ranked = sorted((one.version for one in shares_of(row.rules)), reverse=True)[:2]
+    by_version = {one.version: one.ran for one in seen.versions}
+    both = [ran for version in ranked if (ran := by_version.get(version))]
+    if len(both) < len(ranked) or len(ranked) == 1:
+        return None
+    new, old = both
+    return Slower(ranked[0], ranked[1], new.p50_ms / old.p50_ms, new.p95_ms / old.p95_ms)
+
+
 def _mark(n: int, step: int, following: int | None) -> str:
     if n == step:
         return "now"
@@ -117,11 +145,10 @@ def _mark(n: int, step: int, following: int | None) -> str:
     return "next" if n == following else "later"
 
 
-def rule_lines(row: Routing, seen: Observed) -> Sequence[RuleLine]:
+def rule_lines(row: Routing, seen: Observed, loads: TypeVersions) -> Sequence[RuleLine]:
     """Join what the rules say with how the versions did, newest first."""
     shares = {one.version: one.weight for one in shares_of(row.rules)}
     whole = sum(shares.values())
-    workers = of_workers()
     highest = max(shares)
     return [
         RuleLine(
@@ -130,7 +157,8 @@ def rule_lines(row: Routing, seen: Observed) -> Sequence[RuleLine]:
             one.outcomes,
             wilson(one.outcomes),
             one.version == highest,
-            accepting(workers, row.type, one.version),
+            accepting(loads.workers, row.type, one.version),
+            one.ran,
         )
         for one in seen.versions
     ]

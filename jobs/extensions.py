@@ -104,6 +104,18 @@ class Weighed(NamedTuple):
     boosts: Mapping[LaneKey, int] = {}  # added to the priority; 0 where nobody says
 
 
+class Sends(NamedTuple):
+    """Jobs of a type that an extension will store later; see `Extension.sends`.
+
+    By version as written, None: without one, and how many of `source` send it.
+    """
+
+    source: str  # what will send them, in plural: `schedules`
+    versions: tuple[tuple[str | int | None, int], ...]
+    resting: tuple[tuple[str | int | None, int], ...] = ()  # those that somebody has to wake before
+    is_cut: bool = False  # not all were looked at
+
+
 class Repeats(Protocol):
     """Drafts of one request that may have been stored before, in the transaction of the insert."""
 
@@ -243,6 +255,14 @@ class Extension:
         """
         return ()
 
+    def sends(self, job_type: str, *, looked: int) -> Sends | None:
+        """Tell what it will send of a type that no job is stored for yet; None: never anything.
+
+        The type is without a version. One statement, by an index that leads to what sends the type,
+        `looked` entries of it at most.
+        """
+        return None
+
     def alerts(self) -> Alerts:
         """Name what an operator should look at."""
         return Alerts({}, lambda _: ())
@@ -340,6 +360,12 @@ def refusals(drafts: Sequence[JobDraft], caller: Caller, terms: int) -> dict[int
     for hook in having("refusals"):
         found = {**hook(drafts, caller, terms), **found}
     return found
+
+
+def sends(job_type: str, *, looked: int) -> list[Sends]:
+    """Return what extensions will send of a type."""
+    said = (hook(job_type, looked=looked) for hook in having("sends"))
+    return [one for one in said if one is not None]
 
 
 def forget() -> None:

@@ -11,11 +11,11 @@ from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.transition import Transition
-from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Weighed
+from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Sends, Weighed
 from jobs.services import turns
 from jobs.services.charge import BATCH, unread_from
 from scheduling.conf import conf
-from scheduling.services import cron_turns, explain, plan, pool_cache
+from scheduling.services import cron_sends, cron_turns, explain, plan, pool_cache
 from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_turns import pass_on, pass_on_forgotten
 from scheduling.services.durations import charge_durations
@@ -40,6 +40,10 @@ class Cron(Extension):
         """Tell which run a pending run waits for."""
         is_waiting = job.watched and state_of(job.state) is State.PENDING
         return cron_turns.explain(job.id) if is_waiting else ()
+
+    def sends(self, job_type: str, *, looked: int) -> Sends:
+        """Tell which schedules make jobs of a type."""
+        return cron_sends.sends(job_type, looked=looked)
 
     def tables(self) -> Sequence[str]:
         """Name the tables of schedules; runs before what they refer to."""

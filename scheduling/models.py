@@ -5,10 +5,11 @@ from datetime import datetime
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
 
 from jobs.domain.claim import STRATEGIES, PriorityScope
-from jobs.models import NameField
+from jobs.models import BaseType, NameField
 from scheduling.domain.overlap import Overlap
 
 WITH_NOW = {"now": Now()}  # what services annotate rows with, to go by the database's clock
@@ -67,6 +68,10 @@ class CronEntry(models.Model):
             ),
             # lists by name over all tenants
             models.Index(fields=["name", "id"], name="ojs_cron_list"),
+            # sends: what makes jobs of a type, without its version
+            models.Index(
+                BaseType(KeyTextTransform("type", "template")), "id", name="ojs_cron_type"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobs.domain import jsonio
 from jobs.statements import Statements
@@ -16,3 +16,18 @@ def advance(entries: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -
         "advance",
         {"entries": jsonio.dumps(entries).decode(), "runs": jsonio.dumps(runs).decode()},
     )
+
+
+class Sending(NamedTuple):
+    """Schedules of a type whose templates say the same of the version: `version_said` reads it."""
+
+    type: str
+    version: str | None
+    option: str | None
+    is_enabled: bool
+    schedules: int
+
+
+def sends(job_type: str, *, looked: int) -> list[Sending]:
+    """Count the schedules that make jobs of a type."""
+    return [Sending(*row) for row in _rows("sends", {"type": job_type, "looked": looked})]

@@ -72,6 +72,7 @@ class Versioning(Extension):
             "ojs_version_held", "ojs_schema", "ojs_version_routing", "ojs_version_rollback",
             "ojs_version_redrawing", "ojs_version_outcome", "ojs_version_started",
             "ojs_version_reader", "ojs_version_trial", "ojs_version_fallback",
+            "ojs_version_run", "ojs_version_touched",
         )  # fmt: skip
 
     def configuration(self) -> Sequence[str]:

@@ -217,6 +217,49 @@ class Outcome(models.Model):
         return f"{self.route} {self.acked} {self.failed}"
 
 
+class Run(models.Model):
+    """How long acknowledged attempts of a route ran that ended in a minute. For types with rules.
+
+    By bucket as in jobs/domain/latency.py.
+    """
+
+    pk = models.CompositePrimaryKey("route", "at", "bucket")
+    route = models.IntegerField()
+    at = models.DateTimeField()  # when the minute began
+    bucket = models.SmallIntegerField()
+    jobs = models.IntegerField()
+
+    class Meta:
+        db_table = "ojs_version_run"
+        indexes = [models.Index(fields=["at"], name="ojs_version_run_at")]  # to forget old ones
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.bucket} {self.jobs}"
+
+
+class Touched(models.Model):
+    """A job that a version which is tried out has had an attempt of; the last ones of a route."""
+
+    pk = models.CompositePrimaryKey("route", "job_id")
+    route = models.IntegerField()
+    job_id = models.UUIDField()  # the job may be gone
+    at = models.DateTimeField()  # when the latest such attempt ended
+    has_failed = models.BooleanField()  # that attempt
+
+    class Meta:
+        db_table = "ojs_version_touched"
+        indexes = [
+            # touched: the latest ones
+            models.Index(
+                fields=["route", "has_failed", "-at", "-job_id"], name="ojs_version_touched_last"
+            ),
+            models.Index(fields=["at"], name="ojs_version_touched_at"),  # to forget old ones
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.job_id}"
+
+
 class Started(models.Model):
     """How many attempts of a route were ever handed out."""
 

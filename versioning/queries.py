@@ -1,11 +1,12 @@
 """One typed function per statement in `sql/`: the only place of the app with a cursor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from jobs.domain.claim import UNDECLARED, Declaration
+from jobs.domain.states import CODES, State
 from jobs.statements import Statements
 
 _rows = Statements(Path(__file__).resolve().parent / "sql").rows
@@ -19,12 +20,15 @@ class Declared(NamedTuple):
     unheard: int
 
 
-def declarations(queue: str | None, silence_ms: int) -> list[Declared]:
+def declarations(
+    queues: Collection[str | None], silence_ms: int
+) -> dict[str | None, list[Declared]]:
     """Return what workers that run have declared, of those that may fetch a queue; None: any."""
-    return [
-        Declared(Declaration(row[0], row[1]) if row[0] else UNDECLARED, row[2], row[3])
-        for row in _rows("declarations", {"queue": queue, "silence_ms": silence_ms})
-    ]
+    found: dict[str | None, list[Declared]] = {queue: [] for queue in queues}
+    for row in _rows("declarations", {"queues": list(queues), "silence_ms": silence_ms}):
+        declaration = Declaration(row[1], row[2]) if row[1] else UNDECLARED
+        found[row[0]].append(Declared(declaration, row[3], row[4]))
+    return found
 
 
 class Waiting(NamedTuple):
@@ -84,9 +88,24 @@ class Ended(NamedTuple):
     failed: int
 
 
-def outcomes(types: Sequence[str], *, slot_s: int, batch: int) -> tuple[dict[int, Ended], bool]:
+class Noted(NamedTuple):
+    """Of which routes jobs are noted as touched, and how many at most of a kind."""
+
+    tried: Sequence[int] = ()
+    kept: int = 0
+
+
+def outcomes(
+    types: Sequence[str], noted: Noted, *, slot_s: int, batch: int
+) -> tuple[dict[int, Ended], bool]:
     """Count what has ended since the last time by route, and tell whether there is more."""
-    params = {"types": list(types), "slot_s": slot_s, "batch": batch}
+    params = {
+        "types": list(types),
+        "tried": list(noted.tried),
+        "touched": noted.kept,
+        "slot_s": slot_s,
+        "batch": batch,
+    }
     rows = _rows("outcomes", params)
     found = {row[0]: Ended(row[1], row[2]) for row in rows if row[0] is not None}
     return found, any(row[3] for row in rows)
@@ -100,6 +119,54 @@ def begin_reading() -> None:
 def forget_outcomes(age_ms: int, *, batch: int) -> None:
     """Delete outcomes that are too old for any window."""
     _rows("forget_outcomes", {"age_ms": age_ms, "batch": batch})
+
+
+def forget_runs(age_ms: int, *, batch: int) -> None:
+    """Delete durations that are too old for any window."""
+    _rows("forget_runs", {"age_ms": age_ms, "batch": batch})
+
+
+def forget_touched(noted: Noted, *, age_ms: int, batch: int) -> None:
+    """Delete what is noted of jobs that were touched long ago, or by routes with many later."""
+    params = {"routes": list(noted.tried), "kept": noted.kept, "age_ms": age_ms, "batch": batch}
+    _rows("forget_touched", params)
+
+
+def runs(routes: Sequence[int], since: datetime) -> dict[int, dict[int, int]]:
+    """Count acknowledged attempts since a minute, by route and bucket of duration."""
+    found: dict[int, dict[int, int]] = {}
+    for route, bucket, jobs in _rows("runs", {"routes": list(routes), "since": since}):
+        found.setdefault(route, {})[bucket] = jobs
+    return found
+
+
+class TouchedJob(NamedTuple):
+    """A job whose attempt by a route ended `at`; what is None of one that is gone.
+
+    `version` is JSON as sent, `state` a storage code.
+    """
+
+    id: str
+    at: datetime
+    has_failed: bool
+    queue: str | None
+    tenant: str | None
+    version: str | None
+    attempt: int | None
+    state: int | None
+
+    @property
+    def is_discarded(self) -> bool:
+        """It has ended by failing: it may be retried."""
+        return self.state == CODES[State.DISCARDED]
+
+
+def touched(
+    routes: Sequence[int], *, failed: bool | None, limit: int, offset: int
+) -> list[TouchedJob]:
+    """List the last jobs that routes had attempts of, latest first."""
+    params = {"routes": list(routes), "failed": failed, "limit": limit, "offset": offset}
+    return [TouchedJob(*row) for row in _rows("touched", params)]
 
 
 def overdue(after_ms: Mapping[int, int], *, lanes: int) -> list[tuple[int, str]]:

@@ -6,13 +6,14 @@ from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL
 from jobs.domain.transition import Transition
-from jobs.extensions import Extension, Facts, Loop
+from jobs.extensions import Extension, Facts, Loop, Sends
 from workflows.models import Slot, Step, Workflow
 from workflows.services.advance import advance
 from workflows.services.explain import explain
 from workflows.services.prune import prune, retained
 from workflows.services.reopen import reopen
 from workflows.services.resume import resume
+from workflows.services.sends import sends
 
 ENDED = frozenset(CODES[state] for state in TERMINAL)
 
@@ -35,6 +36,10 @@ class WorkflowsExtension(Extension):
     def retains(self, job_ids: Sequence[str]) -> set[str]:
         """Keep the members of workflows that run."""
         return retained(job_ids)
+
+    def sends(self, job_type: str, *, looked: int) -> Sends:
+        """Tell which steps that wait will make jobs of a type."""
+        return sends(job_type, looked=looked)
 
     def tables(self) -> Sequence[str]:
         """Name the tables of this app."""

@@ -8,9 +8,10 @@ rows of a tree name its `root_id`. No foreign keys: rows are written in bulk and
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
 
-from jobs.models import NameField
+from jobs.models import BaseType, NameField
 
 
 class Workflow(models.Model):
@@ -107,6 +108,14 @@ class Step(models.Model):
             # begin: steps whose job was refused
             models.Index(
                 fields=["due_at"], name="ojs_workflow_step_due", condition=Q(due_at__isnull=False)
+            ),
+            # sends: what will make jobs of a type, without its version; 0 and 1 wait
+            models.Index(
+                BaseType(KeyTextTransform("type", "request")),
+                "workflow_id",
+                "index",
+                name="ojs_workflow_step_sends",
+                condition=Q(request__isnull=False, state__in=[0, 1]),
             ),
         ]
 

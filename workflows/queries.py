@@ -285,3 +285,18 @@ def membership(job_id: str, most: int) -> Membership | None:
     """Read what a job is a member of; None: of nothing that is known."""
     rows = _rows("membership", {"job_id": job_id, "most": most})
     return Membership(*rows[0]) if rows else None
+
+
+class Sending(NamedTuple):
+    """Waiting steps of a type whose requests say the same of the version: see `version_said`."""
+
+    type: str
+    version: str | None
+    option: str | None
+    is_open: bool
+    steps: int
+
+
+def sends(job_type: str, *, looked: int) -> list[Sending]:
+    """Count the steps that will make jobs of a type; of workflows that have ended, none will."""
+    return [Sending(*row) for row in _rows("sends", {"type": job_type, "looked": looked})]

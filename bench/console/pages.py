@@ -41,6 +41,12 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "tenant": {"": "SELECT 'tenant-1'", "idle": "SELECT max(id) FROM ojs_tenant"},
     "tenant_edit": {"": "SELECT 'tenant-1'"},
     "versions_of_type": {"": "SELECT 'type-0'", "without": "SELECT type FROM ojs_total LIMIT 1"},
+    "version_removal": {
+        "": "SELECT 'type-0'",
+        "without": "SELECT type FROM ojs_total LIMIT 1",
+    },
+    "version_touched": {"": "SELECT 'type-0'"},
+    "rules_edit": {"": "SELECT 'type-0'"},
     "schema": {"": "SELECT 'type-0'"},
     "delivery": {"": "SELECT max(id) FROM ojs_webhook_delivery"},
     "workflow": {
@@ -75,6 +81,9 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "name": ("tenant-19", NOTHING), "state": ("suspended",), "loud": ("1",), "sort": ("id",),
     },
     "versions": {"type": ("type-1", NOTHING), "page": ("2",)},
+    "version_removal": {"remove": ("1.x", "<2.0", NOTHING)},
+    "version_touched": {"ended": ("failed", "acked"), "version": ("2.0",), "page": ("2",)},
+    "rules_new": {"type": (NOTHING,)},
     "schemas": {"type": ("type-1", NOTHING), "page": ("2",)},
     "workflows": {"state": ("running", "failed"), "tenant": ("tenant-1", NOTHING)},
     "webhooks": {"status": ("dead", "pending"), "subscription": ("subscription-1",)},

@@ -9,8 +9,8 @@ from django.urls import reverse
 from console import pool_forms
 from console.callers import caller_of
 from console.pages import Page
-from console.pool_forms import Wrong
 from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
+from console.refusals import Wrong
 from jobs.domain.claim import STRATEGIES
 from jobs.domain.errors import NotFound, OJSError
 from jobs.services.workers import WorkerFilter, workers

@@ -1,19 +1,47 @@
 """Versions of jobs: what is sent, accepted and held, and who is tried out with how much."""
 
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
-from django.http import Http404
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 
+from console import rule_forms
+from console.callers import caller_of
 from console.pages import Page
-from console.versions import RulesCard, rule_lines
+from console.refusals import Wrong
+from console.versions import RulesCard, rule_lines, slower
 from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
+from jobs.domain.errors import Conflict, OJSError
+from jobs.domain.version import Version, parse_version
 from jobs.services.audit import done_to
-from versioning.services import routing, types
+from versioning.models import Routing
+from versioning.services import routing, touched, types
+from versioning.services.contract import Bounds, assess
 from versioning.services.observed import observed
 from versioning.services.versions import versions
 
 SIZE = 50
 LATEST = 10  # changes that are listed
+LONGEST = 200  # characters of a field that are shown again
+LOOK = Bounds(looked=2_000, events=5_000)  # a page has less time than an answer of the API
+ENDS = {"failed": True, "acked": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a form was not stored; `now` are the rules that somebody else has set meanwhile."""
+
+    wrong: Wrong
+    status: int
+    now: Routing | None = None
+
+
+def page_of(raw: str) -> int:
+    """Read the number of a page; what is none is the first."""
+    return max(1, int(raw)) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
 
 
 class Versions(Page):
@@ -27,8 +55,7 @@ class Versions(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page; a fixed number of statements."""
         containing = self.request.GET.get("type", "").replace("\x00", "").strip()
-        raw = self.request.GET.get("page", "")
-        number = max(1, int(raw)) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
+        number = page_of(self.request.GET.get("page", ""))
         lines, total = types.page(containing=containing, limit=SIZE, offset=(number - 1) * SIZE)
         return super().get_context_data(
             rows=[(line, RulesCard(line.rules) if line.rules else None) for line in lines],
@@ -39,19 +66,29 @@ class Versions(Page):
         )
 
 
-class VersionsOfType(Page):
+class OfType(Page):
+    """A page of one type, by its name in the path."""
+
+    is_global = True
+    section = "versions"
+    permission_required = "ojs_versioning.view_routing"
+
+    def of_type(self) -> str:
+        """Return the type. Raises Http404 for what is none."""
+        job_type: str = self.kwargs["job_type"]
+        if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
+            raise Http404
+        return job_type
+
+
+class VersionsOfType(OfType):
     """One type: its rules, how its versions do, and what waits of each."""
 
     template_name = "ojs/console/versions_of_type.html"
-    permission_required = "ojs_versioning.view_routing"
-    is_global = True
-    section = "versions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read all about the type."""
-        job_type = kwargs["job_type"]
-        if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
-            raise Http404
+        job_type = self.of_type()
         loads, row = versions(job_type), routing.find(job_type)
         seen = None if row is None else observed(row)
         return super().get_context_data(
@@ -59,10 +96,144 @@ class VersionsOfType(Page):
                 "title": job_type,
                 "loads": loads,
                 "rules": None if row is None else RulesCard(row),
-                "lines": [] if row is None or seen is None else rule_lines(row, seen),
+                "lines": []
+                if row is None or seen is None
+                else rule_lines(row, seen, loads.workers),
                 "p_value": seen and seen.p_value,
+                "slower": slower(seen, row) if row and seen else None,
+                "touched": seen and seen.touched,
                 "rollbacks": types.rollbacks(job_type, limit=LATEST),
                 "changes": done_to(job_type, "routing", limit=LATEST),
                 **kwargs,
             }
         )
+
+
+class VersionTouched(OfType):
+    """The last jobs that a version which is tried out, or was, had attempts of."""
+
+    template_name = "ojs/console/versions_touched.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Read one page."""
+        job_type = self.of_type()
+        version = self._version() or types.taken_back(job_type)
+        ended = self.request.GET.get("ended", "")
+        failed = ENDS.get(ended)
+        number = page_of(self.request.GET.get("page", ""))
+        offset = (number - 1) * SIZE
+        found = (
+            touched.touched(job_type, version, failed=failed, limit=SIZE + 1, offset=offset)
+            if version
+            else []
+        )
+        return super().get_context_data(
+            **{
+                "title": f"Jobs that {version or 'no version'} of {job_type} touched",
+                "job_type": job_type,
+                "version": version or "",
+                "ended": ended if failed is not None else "",
+                "jobs": found[:SIZE],
+                "previous": number - 1 if number > 1 else None,
+                "following": number + 1 if len(found) > SIZE else None,
+                "kept": touched.KEPT,
+                **kwargs,
+            }
+        )
+
+    def _version(self) -> Version | None:
+        """Read the version; None: not said, or none, so that it is the one taken back last."""
+        try:
+            return parse_version(self.request.GET.get("version", ""))
+        except ValueError:
+            return None
+
+
+class VersionRemoval(OfType):
+    """Whether handlers of old versions may go, and why."""
+
+    template_name = "ojs/console/versions_removal.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Look within the bounds of a page."""
+        job_type = self.of_type()
+        asked = self.request.GET.get("remove", "").replace("\x00", "").strip()
+        wrong = ""
+        try:
+            found = assess(job_type, [asked] if asked else None, bounds=LOOK)
+        except ValueError as problem:
+            wrong, found = str(problem), assess(job_type, bounds=LOOK)
+        return super().get_context_data(
+            **{
+                "title": f"May handlers of {job_type} go?",
+                "job_type": job_type,
+                "asked": asked[:LONGEST],
+                "wrong": wrong[:1].upper() + wrong[1:],
+                "found": found,
+                "uses": [*reversed(found.uses), found.unversioned],
+                "look": LOOK,
+                "states": ("available", "active", "scheduled", "retryable", "pending"),
+                **kwargs,
+            }
+        )
+
+
+class RulesEdit(Page):
+    """Make or change the routing rules of a type."""
+
+    template_name = "ojs/console/rules_edit.html"
+    is_global = True
+    section = "versions"
+    permission_required = "ojs_versioning.add_routing"
+    http_method_names = ["get", "post"]
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the form as the rules are."""
+        before = self._before()
+        fields = rule_forms.fields_of(before)
+        if before is None:
+            named = self.kwargs.get("job_type") or request.GET.get("type", "")
+            fields["type"] = named.replace("\x00", "")[:MAX_TYPE]
+        return self._form(fields, before)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Store the rules and show them, or show what is wrong with what was typed."""
+        before = self._before()
+        fields = rule_forms.read(request.POST) | (
+            {"type": self.kwargs["job_type"]} if "job_type" in self.kwargs else {}
+        )
+        try:
+            row, _ = rule_forms.store(fields, before, caller_of(request))
+        except Conflict as problem:
+            now = routing.find(fields["type"])
+            told = rule_forms.wrong(problem)
+            return self._form(fields, before, Refused(told, HTTPStatus.CONFLICT, now))
+        except OJSError as problem:
+            told = rule_forms.wrong(problem)
+            return self._form(fields, before, Refused(told, HTTPStatus.BAD_REQUEST))
+        messages.success(request, f"The rules of {row.type} count for every new job from now on.")
+        return HttpResponseRedirect(reverse("ojs_console:versions_of_type", args=[row.type]))
+
+    def _before(self) -> Routing | None:
+        if "job_type" not in self.kwargs:
+            return None
+        job_type = self.kwargs["job_type"]
+        if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
+            raise Http404
+        return routing.find(job_type)
+
+    def _form(
+        self, fields: dict[str, str], before: Routing | None, refused: Refused | None = None
+    ) -> HttpResponse:
+        named = self.kwargs.get("job_type")
+        shown = self.get_context_data(
+            named=named,
+            before=None if before is None else RulesCard(before),
+            fields=fields,
+            wrong=refused and refused.wrong,
+            now=RulesCard(refused.now) if refused and refused.now else None,
+            modes=rule_forms.MODES,
+            without=rule_forms.ON_NO_WORKER,
+            title=f"Rules of {named}" if named else "New routing rules",
+        )
+        return self.render_to_response(shown, status=refused.status if refused else HTTPStatus.OK)

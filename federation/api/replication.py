@@ -6,8 +6,8 @@ from federation.api import replication_codec as codec
 from federation.services import lag
 from federation.services.adopt import adopt
 from federation.services.copies import copies
-from federation.services.give_up import give_up
 from federation.services.forget_region import forget_copies
+from federation.services.give_up import give_up
 from federation.services.ingest import ingest
 from federation.services.replication import required, terms
 from jobs.api.answer import Answer

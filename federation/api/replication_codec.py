@@ -20,9 +20,9 @@ from federation.domain.replica import (
 )
 from federation.models import FederatedJob
 from federation.services.adopt import MOST, WHY_NOT, Adopted, Order
-from federation.services.give_up import Answer as GivenUp
 from federation.services.forget_region import Forgotten
 from federation.services.forget_region import Order as Forgetting
+from federation.services.give_up import Answer as GivenUp
 from federation.services.lag import Told
 from federation.services.replication import Terms
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text

@@ -3,6 +3,7 @@
 What came is kept as it came; this is what it is compared by.
 """
 
+import json
 import re
 from typing import Final, NamedTuple, Self
 
@@ -64,3 +65,16 @@ def split_type(text: str) -> tuple[str, str | None]:
     """Split `type@version` at the last `@`; None: there is no version."""
     base, found, version = text.rpartition(SEPARATOR)
     return (base, version) if found else (text, None)
+
+
+def version_said(given: str, version: str | None, option: str | None) -> str | int | None:
+    """Return the version that a valid request to enqueue has, as written; None: it has none.
+
+    `given` is its type, the others are the JSON of `version` and `options.version`: the first of
+    those that say something counts, and both before what stands behind the type.
+    """
+    for raw in (version, option):
+        said: str | int | None = None if raw is None else json.loads(raw)
+        if said is not None:
+            return said
+    return split_type(given)[1]

@@ -27,6 +27,7 @@ from jobs.models.events import (
 )
 from jobs.models.fields import (
     DEFAULT_TENANT,
+    BaseType,
     NameField,
     Xid8Field,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "ApiKey",
     "ArchivedJob",
     "Audit",
+    "BaseType",
     "BulkAnswer",
     "Charge",
     "Counts",

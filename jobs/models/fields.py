@@ -1,4 +1,4 @@
-"""Columns of kinds that Django does not have."""
+"""Columns of kinds that Django does not have, and what indexes are made of."""
 
 from typing import Any
 
@@ -22,3 +22,11 @@ class Xid8Field(models.Field):  # type: ignore[type-arg]  # generic only for typ
     def db_type(self, connection: Any) -> str:
         """Name the column type."""
         return "xid8"
+
+
+class BaseType(models.Func):
+    """The type of a job without the version that may stand behind it, for indexes."""
+
+    template = "split_part(%(expressions)s, '@', 1)"
+    arity = 1
+    output_field = models.TextField()

@@ -2,8 +2,10 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.fields.json
 import django.db.models.functions.datetime
 import jobs.models
+import jobs.models.fields
 from django.db import migrations, models
 
 
@@ -57,7 +59,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'schedule',
                 'verbose_name_plural': 'schedules',
                 'db_table': 'ojs_cron_entry',
-                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at', 'id'], name='ojs_cron_due'), models.Index(fields=['name', 'id'], name='ojs_cron_list')],
+                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at', 'id'], name='ojs_cron_due'), models.Index(fields=['name', 'id'], name='ojs_cron_list'), models.Index(jobs.models.fields.BaseType(django.db.models.fields.json.KeyTextTransform('type', 'template')), models.F('id'), name='ojs_cron_type')],
                 'constraints': [models.UniqueConstraint(fields=('tenant', 'name'), name='ojs_cron_name', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('overlap_policy__in', ['skip', 'allow', 'cancel_previous', 'enqueue'])), name='ojs_cron_overlap'), models.CheckConstraint(condition=models.Q(models.Q(('due_at', None), ('enabled', False), ('next_run_at', None)), models.Q(('due_at__isnull', False), ('due_at__lte', models.F('next_run_at')), ('enabled', True)), _connector='OR'), name='ojs_cron_due_while_enabled')],
             },
         ),

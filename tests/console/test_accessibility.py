@@ -32,12 +32,14 @@ from tests.console import presses
 from tests.console.test_operations import begin
 from tests.console.test_simulate import CHANGES, SCENARIO, perform
 from tests.factories import DraftFactory, JobFactory
+from tests.federation.replication.lost import federate
 from tests.versioning.wire import TYPE
 from tests.workflows.flows import chain, created, group, job
+from versioning.domain.canary_request import parse_wanted
 from versioning.domain.schema import Mode
+from versioning.services import routing
 from versioning.services.schemas import Registration, register
 from webhooks.models import Attempt, Delivery, Subscription
-from tests.federation.replication.lost import federate
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -45,6 +47,7 @@ SIZES = ((360, 740), (1280, 800))
 # they answer posts alone, or with a file
 UNSEEN = {"act", "within", "logout", "api_key_rotate", "operation_file"}
 ASKS = {"operation_new": "?verb=retry&dead=1"}  # what a page takes besides its path
+OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit")
 LONG = "a." + "long" * 30
 
 Places = dict[str, str]
@@ -75,12 +78,16 @@ def places(page: Page) -> Places:
         Caller("ada"), lambda _job: None,
     )  # fmt: skip
     presses.ACTS["webhook-retry"].make()  # a delivery
-    presses.ACTS["routing-promote"].make()
     for version in ("1.0", "1.1"):
         register(Registration(TYPE, version, {"type": "array"}, Mode.STRICT))
     federate()
     ReplicationPeer.objects.create(region="mars")  # registered no more
     note_minute("eu", 20.0)
+    rules = [{"version": "2.0", "weight": 1}, {"version": "1.0", "weight": 9}]
+    guard = {"error_rate_threshold": 0.1}
+    plan = {"steps": [5, 100], "bake_time": "PT1H"}
+    routing.put(parse_wanted(TYPE, {"rules": rules, "auto_rollback": guard,
+                                                  "plan": plan}))  # fmt: skip
     fold(10_000)
     facts: dict[str, dict[str, Any]] = {
         "job": {"job_id": dead.id},
@@ -98,10 +105,10 @@ def places(page: Page) -> Places:
         "cron_edit": {"pk": entry.pk},
         "pool": {"name": "fast"},
         "pool_edit": {"name": "fast"},
+        **{name: {"job_type": TYPE} for name in OF_TYPE},
         "tenant": {"tenant_id": "acme"},
         "tenant_edit": {"tenant_id": "_default"},
         "workflow": {"workflow_id": created(chain(job(), group(job(), job())))},
-        "versions_of_type": {"job_type": TYPE},
         "schema": {"job_type": TYPE},
         "delivery": {"delivery_id": "del_1"},
         "simulated": {"key": simulated()},

@@ -1,10 +1,13 @@
 """Routing rules on the wire. Spec: contract 22 §4."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from jobs.api.schemas import (
     DURATION,
+    STATE,
     TIME,
     TYPE,
     Schema,
@@ -17,7 +20,9 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain.durations import format_duration
-from jobs.domain.errors import Unprocessable
+from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
+from jobs.domain.errors import NotFound, Unprocessable
+from jobs.domain.states import state_of as job_state
 from versioning.api.schema_codec import SENT_VERSION, VERSION
 from versioning.domain.canary import WHOLE, Mode, OnNoWorker
 from versioning.domain.canary_request import (
@@ -33,10 +38,13 @@ from versioning.domain.canary_request import (
 )
 from versioning.domain.evidence import Guard
 from versioning.models import Routing
+from versioning.queries import TouchedJob
 from versioning.services.observed import Observed
 from versioning.services.routing import PlanState, state_of
 
 WEIGHT: Schema = {"type": "number", "minimum": 0, "maximum": MAX_WEIGHT}
+ENDS: Final = {True: "failed", False: "acked"}  # how the version's last attempt of a job ended
+MS: Schema = {"type": "number", "minimum": 0}
 RATE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 PERCENT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": WHOLE}
 MODE: Schema = {"type": "string", "enum": [str(one) for one in Mode]}
@@ -84,6 +92,25 @@ OBSERVED = component(
             "error_rate": maybe(RATE),
             "low": {**RATE, "description": "Of the Wilson interval of 95 percent"},
             "high": RATE,
+            "p50_ms": {**maybe(MS), "description": "Of the runs that were acknowledged"},
+            "p95_ms": maybe(MS),
+        }
+    ),
+)
+TOUCHED = component(
+    "TouchedJob",
+    obj(
+        {
+            "id": text(1),
+            "attempt_ended": {"type": "string", "enum": list(ENDS)},
+            "ended_at": TIME,
+            "state": {
+                **maybe(STATE),
+                "description": "Of the job now, with the rest null where it is gone",
+            },
+            "queue": maybe(text(1)),
+            "tenant_id": maybe(text(1)),
+            "version": {"description": "As sent; null: without one"},
         }
     ),
 )
@@ -107,6 +134,11 @@ RULES = component(
             "p_value": {
                 **maybe(RATE),
                 "description": "Least significance at which the newest version fails more often",
+            },
+            "touched": {
+                **maybe(array(TOUCHED)),
+                "description": "Jobs that the version which was taken back had attempts of, latest "
+                "first; null: none was. See admin/versions/{type}/touched",
             },
             "created_at": TIME,
             "updated_at": TIME,
@@ -223,10 +255,28 @@ def encode_detail(row: Routing, observed: Observed) -> dict[str, Any]:
                 "error_rate": one.outcomes.rate,
                 "low": one.interval.low,
                 "high": one.interval.high,
+                "p50_ms": one.ran and one.ran.p50_ms,
+                "p95_ms": one.ran and one.ran.p95_ms,
             }
             for one in observed.versions
         ],
         "p_value": observed.p_value,
+        "touched": None
+        if observed.touched is None
+        else [encode_touched(one) for one in observed.touched],
+    }
+
+
+def encode_touched(one: TouchedJob) -> dict[str, Any]:
+    """Encode a job that a version had an attempt of, with what became of it."""
+    return {
+        "id": one.id,
+        "attempt_ended": ENDS[one.has_failed],
+        "ended_at": one.at,
+        "state": None if one.state is None else job_state(one.state),
+        "queue": one.queue,
+        "tenant_id": one.tenant,
+        "version": None if one.version is None else orjson.loads(one.version),
     }
 
 
@@ -236,3 +286,10 @@ def decode_act(body: Mapping[str, Any]) -> int | None:
         if name != "revision":
             raise Unprocessable.field(name[:40], "is not known")
     return parse_revision(body.get("revision"))
+
+
+def known_path(job_type: str) -> str:
+    """Return a type from a path that there could be. Raises NotFound."""
+    if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
+        raise NotFound.of("type", job_type)
+    return job_type

@@ -10,6 +10,7 @@ from versioning.api.routing import (
     RoutingResumption,
     RoutingRollback,
 )
+from versioning.api.touched import TouchedJobs
 from versioning.api.versions import TypeVersionsView
 
 ROUTING = "ojs/v1/admin/routing"
@@ -17,6 +18,9 @@ ONE = f"{ROUTING}/<str:type>"
 
 urlpatterns = [
     path("ojs/v1/admin/versions/<str:type>", TypeVersionsView.as_view(), name="ojs-versions"),
+    path(
+        "ojs/v1/admin/versions/<str:type>/touched", TouchedJobs.as_view(), name="ojs-touched-jobs"
+    ),
     path(ROUTING, RoutingCollection.as_view(), name="ojs-routings"),
     path(ONE, RoutingDetail.as_view(), name="ojs-routing"),
     path(f"{ONE}/promote", RoutingPromotion.as_view(), name="ojs-routing-promote"),

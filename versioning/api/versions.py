@@ -19,6 +19,9 @@ USE = {
     **dict.fromkeys((*COUNTED, "dead_letters", "workers", "unheard"), integer(0)),
     "at_least": array({"type": "string", "enum": list(COUNTED)}),
     "last_sent_at": maybe(TIME),
+    "will_be_sent": array(
+        obj({"source": text(1), "senders": integer(0), "resting": integer(0)}),
+    ),
 }
 VERSION = obj({"version": text(1), **USE})
 ACCEPTS = obj(

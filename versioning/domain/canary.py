@@ -49,6 +49,11 @@ class Key(NamedTuple):
     target: Version | None = None
 
 
+def served_as(key: Key) -> Version | None:
+    """Return the version whose workers get a route's jobs, None: those of any."""
+    return key.version if key.target is None else key.target
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The rules of a type; `compatible` are versions that the registry lists for others."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from jobs.domain.times import format_time
 from versioning.domain.version import Range, Version, parse_range
@@ -32,14 +32,18 @@ class Why(StrEnum):
     STILL_SENT = "still_sent"
     STILL_ROUTED = "still_routed"
     UNVERSIONED_LEFT = "unversioned_left"
+    WILL_BE_SENT = "will_be_sent"
+    UNVERSIONED_WILL_BE_SENT = "unversioned_will_be_sent"
     NOT_EXPANDED = "not_expanded"
     NEVER_SEEN = "never_seen"
     NOT_COUNTED = "not_counted"
     SENDS_UNKNOWN = "sends_unknown"
     UNVERSIONED_NOT_COUNTED = "unversioned_not_counted"
+    COMING_NOT_COUNTED = "coming_not_counted"
     DEAD_LETTERS = "dead_letters"
     NO_SUCH_VERSION = "no_such_version"
     UNHEARD = "unheard"
+    RESTING = "resting"
 
 
 FORCES: Final = {
@@ -47,14 +51,18 @@ FORCES: Final = {
     Why.STILL_SENT: Safe.NO,
     Why.STILL_ROUTED: Safe.NO,
     Why.UNVERSIONED_LEFT: Safe.NO,
+    Why.WILL_BE_SENT: Safe.NO,
+    Why.UNVERSIONED_WILL_BE_SENT: Safe.NO,
     Why.NOT_EXPANDED: Safe.NO,
     Why.NEVER_SEEN: Safe.UNKNOWN,
     Why.NOT_COUNTED: Safe.UNKNOWN,
     Why.SENDS_UNKNOWN: Safe.UNKNOWN,
     Why.UNVERSIONED_NOT_COUNTED: Safe.UNKNOWN,
+    Why.COMING_NOT_COUNTED: Safe.UNKNOWN,
     Why.DEAD_LETTERS: Safe.YES,
     Why.NO_SUCH_VERSION: Safe.YES,
     Why.UNHEARD: Safe.YES,
+    Why.RESTING: Safe.YES,
 }
 
 
@@ -86,6 +94,14 @@ class Jobs:
         )
 
 
+class Coming(NamedTuple):
+    """Who will send jobs of a version that are not stored yet."""
+
+    source: str  # in plural: `schedules`
+    senders: int  # that do so by themselves
+    resting: int = 0  # that have to be woken before
+
+
 @dataclass(frozen=True, slots=True)
 class Use:
     """What there is of one version of a type; None: of its jobs without one.
@@ -100,6 +116,12 @@ class Use:
     unheard: int = 0  # that accept it and only fetch: they may be gone
     last_sent_at: datetime | None = None  # null: not since the look reaches back
     is_routed: bool = False  # routing rules send jobs to it
+    coming: tuple[Coming, ...] = ()
+
+    @property
+    def is_coming(self) -> bool:
+        """Jobs of it will be sent without anybody's doing."""
+        return any(one.senders for one in self.coming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +131,7 @@ class Looked:
     now: datetime
     since: datetime | None
     quiet: timedelta  # for so long no job of a version must have been sent
+    cut: tuple[str, ...] = ()  # sources of jobs that will be sent which it did not see to the end
 
     @property
     def reaches(self) -> bool:
@@ -164,6 +187,7 @@ def decide(removed: str, uses: Sequence[Use], bare: Use, looked: Looked) -> Remo
         *(reason for use in staying for reason in _of_staying(use, looked)),
         *_of_bare(bare),
         *_of_none(removed, uses, going),
+        *_of_sources(going, bare, looked),
     ]
     if going and not looked.reaches and not any(looked.is_recent(u.last_sent_at) for u in going):
         message = f"what was sent is known since {_time(looked.since)} only"
@@ -186,6 +210,7 @@ def _of_going(use: Use, looked: Looked) -> list[Reason]:
         found.append(Reason(Why.STILL_SENT, message))
     if use.is_routed:
         found.append(Reason(Why.STILL_ROUTED, f"routing rules send jobs to {use.version}"))
+    found += _of_coming(use, str(use.version), Why.WILL_BE_SENT)
     if use.dead_letters:
         message = (
             f"{use.dead_letters} jobs of {use.version} in the dead letter would wait if retried"
@@ -195,7 +220,8 @@ def _of_going(use: Use, looked: Looked) -> list[Reason]:
 
 
 def _of_staying(use: Use, looked: Looked) -> list[Reason]:
-    is_used = use.jobs.live or use.is_routed or looked.is_recent(use.last_sent_at)
+    is_recent = looked.is_recent(use.last_sent_at)
+    is_used = use.jobs.live or use.is_routed or use.is_coming or is_recent
     if use.workers or not is_used:
         return []
     if use.unheard:
@@ -205,14 +231,34 @@ def _of_staying(use: Use, looked: Looked) -> list[Reason]:
 
 
 def _of_bare(bare: Use) -> list[Reason]:
+    coming = _of_coming(bare, "no version", Why.UNVERSIONED_WILL_BE_SENT)
     if bare.jobs.live:
         message = f"{_counted(bare.jobs)} have no version and go to any worker"
-        return [Reason(Why.UNVERSIONED_LEFT, message)]
+        return [Reason(Why.UNVERSIONED_LEFT, message), *coming]
     if bare.jobs.at_least:
         states = ", ".join(sorted(bare.jobs.at_least))
         message = f"not all {states} jobs were looked at: some may have no version"
-        return [Reason(Why.UNVERSIONED_NOT_COUNTED, message)]
-    return []
+        return [Reason(Why.UNVERSIONED_NOT_COUNTED, message), *coming]
+    return coming
+
+
+def _of_coming(use: Use, version: str, why: Why) -> list[Reason]:
+    active = [f"{one.senders} {one.source}" for one in use.coming if one.senders]
+    resting = [f"{one.resting} {one.source}" for one in use.coming if one.resting]
+    found = []
+    if active:
+        found.append(Reason(why, f"{' and '.join(active)} will send {version}"))
+    if resting:
+        message = f"{' and '.join(resting)} that rest would send {version}"
+        found.append(Reason(Why.RESTING, message))
+    return found
+
+
+def _of_sources(going: Sequence[Use], bare: Use, looked: Looked) -> list[Reason]:
+    if not looked.cut or not going or bare.is_coming or any(use.is_coming for use in going):
+        return []
+    message = f"not all {' and '.join(looked.cut)} of the type were looked at"
+    return [Reason(Why.COMING_NOT_COUNTED, message)]
 
 
 def _of_none(removed: str, uses: Sequence[Use], going: Sequence[Use]) -> list[Reason]:

@@ -181,4 +181,32 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('type', 'major', 'minor', 'patch'), name='ojs_schema_key'), models.UniqueConstraint(fields=('uri',), name='ojs_schema_uri'), models.CheckConstraint(condition=models.Q(('mode__in', ['strict', 'warn', 'off'])), name='ojs_schema_mode'), models.CheckConstraint(condition=models.Q(('target__in', ['args', 'first'])), name='ojs_schema_target')],
             },
         ),
+        migrations.CreateModel(
+            name='Run',
+            fields=[
+                ('pk', models.CompositePrimaryKey('route', 'at', 'bucket', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('route', models.IntegerField()),
+                ('at', models.DateTimeField()),
+                ('bucket', models.SmallIntegerField()),
+                ('jobs', models.IntegerField()),
+            ],
+            options={
+                'db_table': 'ojs_version_run',
+                'indexes': [models.Index(fields=['at'], name='ojs_version_run_at')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Touched',
+            fields=[
+                ('pk', models.CompositePrimaryKey('route', 'job_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('route', models.IntegerField()),
+                ('job_id', models.UUIDField()),
+                ('at', models.DateTimeField()),
+                ('has_failed', models.BooleanField()),
+            ],
+            options={
+                'db_table': 'ojs_version_touched',
+                'indexes': [models.Index(fields=['route', 'has_failed', '-at', '-job_id'], name='ojs_version_touched_last'), models.Index(fields=['at'], name='ojs_version_touched_at')],
+            },
+        ),
     ]

@@ -1,5 +1,6 @@
 """Which workers accept a route, by the very rule that their claims are planned by."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from jobs.conf import conf as core
@@ -32,7 +33,12 @@ def accepts(
 
 def of_workers(queue: str | None = None) -> list[Declared]:
     """Return what the workers declared that run and may fetch a queue; None: any."""
-    return queries.declarations(queue, core().worker_silence_ms)
+    return by_queue([queue])[queue]
+
+
+def by_queue(queues: Collection[str | None]) -> dict[str | None, list[Declared]]:
+    """Return the same of several queues, by one statement."""
+    return queries.declarations(queues, core().worker_silence_ms)
 
 
 def accepts_version(declaration: Declaration, job_type: str, version: Version) -> bool:
@@ -42,7 +48,7 @@ def accepts_version(declaration: Declaration, job_type: str, version: Version) -
     return handles(declaration).accepts(job_type, version)
 
 
-def accepting(workers: list[Declared], job_type: str, version: Version) -> int:
+def accepting(workers: Sequence[Declared], job_type: str, version: Version) -> int:
     """Count the workers that accept a version by what they declared."""
     return sum(
         one.workers for one in workers if accepts_version(one.declaration, job_type, version)

@@ -5,12 +5,13 @@ Everything is looked at from outside, within bounds: neither producers nor claim
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
 
 import orjson
 
+from jobs import extensions
 from jobs.conf import conf as core
 from jobs.domain.retention import parse_age
 from jobs.domain.states import State, state_of
@@ -19,7 +20,15 @@ from jobs.services.clock import now as now_of_store
 from versioning import queries
 from versioning.domain.canary import Key, Rules
 from versioning.domain.declaration import ALL, handles
-from versioning.domain.removal import Jobs, Looked, Removal, Use, decide, parse_removal
+from versioning.domain.removal import (
+    Coming,
+    Jobs,
+    Looked,
+    Removal,
+    Use,
+    decide,
+    parse_removal,
+)
 from versioning.queries import Declared, Left
 from versioning.services.acceptance import accepts_version, of_workers
 from versioning.services.held import MOST
@@ -76,7 +85,8 @@ def assess(
 ) -> Assessment:
     """Assess the removal of versions: `1.x` or ranges; None: of each major the type came with.
 
-    Statements: five, and those that read rules anew. Raises ValueError where `removed` is neither.
+    Statements: five, one of each extension that sends jobs by itself, and those that read rules
+    anew. Raises ValueError where `removed` is neither.
     """
     bounds = bounds or Bounds()
     for text in removed or ():
@@ -89,12 +99,15 @@ def assess(
         if key.type == job_type
     }
     routed = {share.version for share in rules.live} if rules else set()
-    versions = sorted(routed.union(*routes.values()))
+    # what will be sent comes first: once it is, it is among the jobs that are looked at next
+    coming, cut = _coming(job_type, bounds)
+    versions = sorted(routed.union(*routes.values(), (v for v in coming if v is not None)))
     workers = of_workers()
     # what was sent comes last: a job that came after one look is in the next
     left, without = _left(routes, bounds), _unversioned(job_type, bounds)
     dead, dead_at_least = _dead(job_type, bounds)
     sent, looked = _sent(job_type, bounds, quiet)
+    looked = replace(looked, cut=cut)
 
     uses = tuple(
         Use(
@@ -104,11 +117,14 @@ def assess(
             *_numbers(workers, job_type, version),
             sent.get(version),
             version in routed,
+            tuple(coming.get(version, ())),
         )
         for version in versions
     )
     everybody = sum(one.workers for one in workers), sum(one.unheard for one in workers)
-    bare = Use(BARE, without, dead[BARE], *everybody, sent.get(BARE))
+    bare = Use(
+        BARE, without, dead[BARE], *everybody, sent.get(BARE), coming=tuple(coming.get(BARE, ()))
+    )
     if removed is None:
         removed = [f"{major}.x" for major in sorted({v.major for v in versions})]
     return Assessment(
@@ -120,6 +136,27 @@ def assess(
         dead_at_least,
         tuple(decide(text, uses, bare, looked) for text in removed),
     )
+
+
+def _coming(
+    job_type: str, bounds: Bounds
+) -> tuple[dict[Version | None, list[Coming]], tuple[str, ...]]:
+    """Find who will send which version, and the sources that were not seen to the end."""
+    found: dict[Version | None, list[Coming]] = {}
+    sources = extensions.sends(job_type, looked=bounds.looked)
+    for one in sources:
+        senders, resting = _by_version(one.versions), _by_version(one.resting)
+        for version in senders.keys() | resting.keys():
+            line = Coming(one.source, senders[version], resting[version])
+            found.setdefault(version, []).append(line)
+    return found, tuple(one.source for one in sources if one.is_cut)
+
+
+def _by_version(said: Iterable[tuple[str | int | None, int]]) -> Counter[Version | None]:
+    found: Counter[Version | None] = Counter()
+    for raw, number in said:
+        found[None if raw is None else parse_version(raw)] += number
+    return found
 
 
 def _versions_of(key: Key, rules: Rules | None) -> set[Version]:

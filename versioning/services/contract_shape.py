@@ -32,6 +32,10 @@ def encode_use(use: Use) -> dict[str, Any]:
         "workers": use.workers,
         "unheard": use.unheard,
         "last_sent_at": use.last_sent_at and format_time(use.last_sent_at),
+        "will_be_sent": [
+            {"source": one.source, "senders": one.senders, "resting": one.resting}
+            for one in use.coming
+        ],
     }
 
 

@@ -86,7 +86,8 @@ def _use_row(name: str, use: Use) -> str:
         f"{_cell(shown[column], is_cut=column in shown['at_least']):>{width}}"
         for column, width in COLUMNS.items()
     ]
-    return f"{name:10}" + "".join(cells)
+    coming = ", ".join(f"{one.senders + one.resting} {one.source}" for one in use.coming)
+    return f"{name:10}" + "".join(cells) + (f"  to come from {coming}" if coming else "")
 
 
 def _cell(value: object, *, is_cut: bool) -> str:

@@ -17,7 +17,7 @@ from versioning import queries
 from versioning.conf import conf
 from versioning.domain.canary import Key, waits_for
 from versioning.models import Held
-from versioning.services.acceptance import acceptance, of_workers
+from versioning.services.acceptance import acceptance, by_queue
 from versioning.services.routes import Routes, latest
 
 MOST = 10_000  # jobs that are counted in a lane
@@ -94,7 +94,7 @@ def _found(routes: Routes) -> dict[int, Backlog]:
 def _unaccepted(routes: Routes) -> list[queries.Waiting]:
     every = list(routes.by_id)
     rows = queries.waiting(every, most=1, lanes=LANES) if every else []
-    workers = {queue: of_workers(queue) for queue in {row.queue for row in rows}}
+    workers = by_queue({row.queue for row in rows}) if rows else {}
     return [
         row
         for row in rows

@@ -14,10 +14,12 @@ from django.db.models import Sum
 
 from jobs.services import clock
 from versioning import queries
-from versioning.domain.canary import Key, Rules
+from versioning.domain.canary import Rules, served_as
 from versioning.domain.evidence import Outcomes
 from versioning.domain.version import Version
 from versioning.models import Outcome, Started
+from versioning.queries import Noted
+from versioning.services import touched
 from versioning.services.routes import Routes
 
 SLOT_S: Final = 5
@@ -36,14 +38,13 @@ def read(routes: Routes) -> tuple[dict[int, Outcomes], bool]:
     if not types:
         return {}, False
     queries.begin_reading()
-    found, has_more = queries.outcomes(types, slot_s=SLOT_S, batch=BATCH)
+    noted = touched.noted(routes) if routes.rules else Noted()
+    found, has_more = queries.outcomes(types, noted, slot_s=SLOT_S, batch=BATCH)
     queries.forget_outcomes(KEPT_MS, batch=FORGOTTEN)
+    if routes.rules:
+        queries.forget_runs(KEPT_MS, batch=FORGOTTEN)
+        touched.forget(noted)
     return {route: Outcomes(*ended) for route, ended in found.items()}, has_more
-
-
-def served_as(key: Key) -> Version | None:
-    """Return the version whose workers get a route's jobs, None: those of any."""
-    return key.version if key.target is None else key.target
 
 
 def by_version(job_type: str, routes: Routes, found: Mapping[int, Outcomes]) -> ByVersion:
@@ -71,6 +72,17 @@ def since(job_type: str, routes: Routes, moment: datetime) -> ByVersion:
     summed = rows.annotate(Sum("acked"), Sum("failed"))
     found = {route: Outcomes(acked, failed) for route, acked, failed in summed}
     return by_version(job_type, routes, found)
+
+
+def runs(job_type: str, routes: Routes, since: datetime) -> dict[Version, dict[int, int]]:
+    """Count what was acknowledged of a type since a minute, by version and bucket of duration."""
+    of_type = [route for route, key in routes.by_id.items() if key.type == job_type]
+    found: dict[Version, Counter[int]] = {}
+    for route, buckets in (queries.runs(of_type, since) if of_type else {}).items():
+        version = served_as(routes.by_id[route])
+        if version is not None:
+            found.setdefault(version, Counter()).update(buckets)
+    return {version: dict(buckets) for version, buckets in found.items()}
 
 
 def started(routes: Routes) -> dict[tuple[str, Version], int]:

@@ -36,6 +36,7 @@ from versioning.models import (
     Rollback,
     Route,
     Routing,
+    Run,
     Trial,
 )
 from versioning.services import routes
@@ -129,10 +130,13 @@ def put(wanted: Wanted, caller: Caller = SYSTEM) -> tuple[Routing, bool]:
     return _shown(wanted.type), before is None
 
 
-def delete(job_type: str, caller: Caller = SYSTEM) -> None:
-    """Remove the rules of a type: its jobs go by their own versions then. Raises NotFound."""
+def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = None) -> None:
+    """Remove the rules of a type: its jobs go by their own versions then.
+
+    Raises NotFound, Conflict by the revision.
+    """
     with audited(caller, "routing.deleted", job_type) as data:
-        before = _required(job_type)
+        before = _required(job_type, revision)
         data["rules"] = before.rules
         Routing.objects.filter(type=job_type).delete()
         # rows of waiting jobs stay where they are: their routes mean their own versions now
@@ -310,6 +314,7 @@ def _judge_anew(job_type: str) -> None:
     queries.begin_reading()
     of_type = list(Route.objects.filter(type=job_type).values_list("id", flat=True))
     Outcome.objects.filter(route__in=of_type).delete()
+    Run.objects.filter(route__in=of_type).delete()
     Fallback.objects.filter(route__in=of_type).delete()
     Trial.objects.filter(type=job_type).delete()
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from versioning.domain.version import Version, parse_version
 from versioning.models import Held, Rollback, Route, Routing
 
 
@@ -43,3 +44,9 @@ def _lines(types: Sequence[str]) -> list[TypeLine]:
 def rollbacks(job_type: str, *, limit: int) -> list[Rollback]:
     """List what was taken back of a type, latest first."""
     return list(Rollback.objects.filter(type=job_type).order_by("-at")[:limit])
+
+
+def taken_back(job_type: str) -> Version | None:
+    """Return the version of a type that was taken back last, None: none ever was."""
+    latest = rollbacks(job_type, limit=1)
+    return parse_version(latest[0].from_version) if latest else None

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from jobs.domain.version import Version
 from versioning import queries
-from versioning.services.acceptance import acceptance, of_workers
+from versioning.queries import Declared
+from versioning.services.acceptance import acceptance, by_queue
 from versioning.services.held import LANES, MOST
 from versioning.services.routes import latest
 
@@ -27,6 +28,7 @@ class TypeVersions:
 
     type: str
     versions: tuple[VersionLoad, ...]
+    workers: tuple[Declared, ...]  # that run, by what they declared
 
     @property
     def held(self) -> int:
@@ -35,7 +37,7 @@ class TypeVersions:
 
 
 def versions(job_type: str) -> TypeVersions:
-    """Count the jobs of a type by version; statements: four, and one for each queue that waits.
+    """Count the jobs of a type by version; three statements, and those that read routes anew.
 
     Jobs of one version may be of several routes, where rules sent them to other versions.
     """
@@ -45,15 +47,15 @@ def versions(job_type: str) -> TypeVersions:
     active: Counter[Version] = Counter()
     for route, jobs in (queries.active(sorted(own)) if own else {}).items():
         active[own[route]] += jobs
-    by_queue = {queue: of_workers(queue) for queue in {row.queue for row in waiting}}
+    by_name = by_queue([None, *{row.queue for row in waiting}])
     available: Counter[Version] = Counter()
     held: Counter[Version] = Counter()
     for row in waiting:
         available[own[row.route]] += row.jobs
         fallen = routes.fallen_in([row.queue])
-        if not acceptance(by_queue[row.queue], routes, row.route, fallen).accepting:
+        if not acceptance(by_name[row.queue], routes, row.route, fallen).accepting:
             held[own[row.route]] += row.jobs
-    workers = of_workers() if own else []
+    workers = by_name[None]
     plain = {own[n]: n for n, k in routes.by_id.items() if n in own and k.target is None}
     return TypeVersions(
         job_type,
@@ -67,4 +69,5 @@ def versions(job_type: str) -> TypeVersions:
             )
             for version in sorted(plain)
         ),
+        tuple(workers),
     )

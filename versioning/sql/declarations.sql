@@ -1,13 +1,14 @@
--- declarations: what the workers that run have declared, with the number of each; a worker that only
--- fetches is not known to live, and counts as `unheard`.
--- `queue`, null: any. A worker that does not name its queues may fetch any of them.
-SELECT coalesce(w.declared, 0) AS declared, (array_agg(w.declaration))[1]::text AS declaration,
+-- declarations: what the workers that run have declared, with the number of each, by queue that they may
+-- fetch; a worker that only fetches is not known to live, and counts as `unheard`.
+-- Null among `queues`: any queue. A worker that does not name its queues may fetch any of them.
+SELECT q.name, coalesce(w.declared, 0) AS declared,
+       (array_agg(w.declaration))[1]::text AS declaration,
        count(*) FILTER (WHERE w.last_heartbeat_at IS NOT NULL) AS workers,
        count(*) FILTER (WHERE w.last_heartbeat_at IS NULL) AS unheard
-  FROM ojs_worker AS w
+  FROM unnest(%(queues)s::text[]) AS q (name)
+  JOIN ojs_worker AS w
+    ON q.name IS NULL OR jsonb_typeof(w.queues) IS DISTINCT FROM 'array' OR w.queues ? q.name
  WHERE w.stopped_at IS NULL AND w.dead_at IS NULL AND greatest(w.directive, w.reported) = 0
    AND (w.last_heartbeat_at IS NULL OR w.last_heartbeat_at
         >= now() - %(silence_ms)s::bigint * interval '1 millisecond')
-   AND (%(queue)s::text IS NULL OR jsonb_typeof(w.queues) IS DISTINCT FROM 'array'
-        OR w.queues ? %(queue)s::text)
- GROUP BY 1 ORDER BY 1
+ GROUP BY 1, 2 ORDER BY 1, 2

@@ -4,6 +4,9 @@
 -- Outcomes from before `judged_from` of the type's rules are left out. `types` without versions.
 -- Slots are `slot_s` seconds long. Locks: the position, waited for.
 -- A job that is gone by now has no route any more and does not count.
+-- Of types with rules it notes how long what was acknowledged ran, by minute and by bucket as in
+-- jobs/domain/latency.py; and of the routes `tried` the last `touched` jobs whose attempts failed, and
+-- as many that were acknowledged.
 WITH place AS MATERIALIZED (
     SELECT stamp FROM ojs_version_reader WHERE id = 1 FOR UPDATE
 ), upto AS MATERIALIZED (
@@ -13,12 +16,12 @@ WITH place AS MATERIALIZED (
                             ORDER BY e.stamp, e.seq OFFSET %(batch)s::int - 1 LIMIT 1),
                           pg_snapshot_xmin(pg_current_snapshot()))) AS stamp
 ), seen AS MATERIALIZED (
-    SELECT e.job_id, e.kind, e.at, split_part(e.type, '@', 1) AS type
+    SELECT e.job_id, e.kind, e.at, e.took_ms, split_part(e.type, '@', 1) AS type
       FROM ojs_event AS e
      WHERE e.stamp >= (SELECT stamp FROM place) AND e.stamp < (SELECT stamp FROM upto)
        AND e.kind IN (3, 4, 5) AND split_part(e.type, '@', 1) = ANY (%(types)s::text[])
 ), routed AS MATERIALIZED (
-    SELECT k.route, s.kind, s.at, s.type,
+    SELECT k.route, s.job_id, s.kind, s.at, s.took_ms, s.type,
            to_timestamp(floor(extract(epoch FROM s.at) / %(slot_s)s::int) * %(slot_s)s::int) AS slot
       FROM seen AS s
      CROSS JOIN LATERAL (SELECT j.lane_id FROM ojs_job AS j WHERE j.id = s.job_id OFFSET 0) AS l
@@ -39,6 +42,27 @@ WITH place AS MATERIALIZED (
     INSERT INTO ojs_version_started AS t (route, jobs)
     SELECT route, count(*) FROM routed WHERE kind = 3 GROUP BY route ORDER BY route
     ON CONFLICT (route) DO UPDATE SET jobs = t.jobs + excluded.jobs
+), ran AS (
+    INSERT INTO ojs_version_run AS u (route, at, bucket, jobs)
+    SELECT r.route, date_trunc('minute', r.at), ceil(ln(greatest(r.took_ms, 1)) / ln(1.2::float8)),
+           count(*)
+      FROM routed AS r JOIN ojs_version_routing AS g ON g.type = r.type
+     WHERE r.kind = 4 AND r.took_ms IS NOT NULL AND r.at >= g.judged_from
+     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (route, at, bucket) DO UPDATE SET jobs = u.jobs + excluded.jobs
+), touched AS (
+    INSERT INTO ojs_version_touched AS h (route, job_id, at, has_failed)
+    SELECT l.route, l.job_id, l.at, l.kind = 5
+      FROM (SELECT d.*, row_number() OVER (PARTITION BY d.route, d.kind ORDER BY d.at DESC) AS n
+              FROM (SELECT DISTINCT ON (r.route, r.job_id) r.route, r.job_id, r.at, r.kind
+                      FROM routed AS r
+                     WHERE r.kind <> 3 AND r.route = ANY (%(tried)s::int[])
+                     ORDER BY r.route, r.job_id, r.at DESC) AS d) AS l
+     WHERE l.n <= %(touched)s::int
+     ORDER BY l.route, l.job_id
+    ON CONFLICT (route, job_id) DO UPDATE
+       SET at = greatest(h.at, excluded.at),
+           has_failed = CASE WHEN excluded.at >= h.at THEN excluded.has_failed ELSE h.has_failed END
 ), moved AS (
     UPDATE ojs_version_reader SET stamp = greatest(stamp, (SELECT stamp FROM upto)) WHERE id = 1
 )

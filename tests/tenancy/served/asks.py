@@ -63,6 +63,7 @@ GET /ojs/v1/admin/scheduling/config
 PUT /ojs/v1/admin/scheduling/config
 GET /ojs/v1/admin/scheduling/stats
 GET /ojs/v1/admin/versions/{type}
+GET /ojs/v1/admin/versions/{type}/touched
 GET /ojs/v1/admin/routing
 GET /ojs/v1/admin/routing/{type}
 PUT /ojs/v1/admin/routing/{type}

@@ -4,6 +4,7 @@ For plans made for these parameters and for plans made for any.
 """
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,16 @@ SELECT gen_random_uuid(), %(first)s + n %% %(lanes)s, 0, now()
 INSERT INTO ojs_worker (id, queues, last_heartbeat_at)
 SELECT 'x' || n, '["held"]', now() FROM generate_series(0, 999) AS n
 """
+NOTED = queries.Noted([1000, 1001], 1_000)
+DAY_MS = 86_400_000
+SINCE = datetime(2026, 1, 1, 15, tzinfo=UTC)
 OUTCOMES = """
+INSERT INTO ojs_version_run (route, at, bucket, jobs)
+SELECT 1000 + n % 100, timestamptz '2026-01-01' + n / 1000 * interval '1 minute', n / 100 % 10, 1
+  FROM generate_series(0, 999999) AS n;
+INSERT INTO ojs_version_touched (route, job_id, at, has_failed)
+SELECT 1000 + n % 100, gen_random_uuid(), now() - n * interval '1 ms', n % 200 < 100
+  FROM generate_series(0, 199999) AS n;
 INSERT INTO ojs_version_outcome (route, at, acked, failed)
 SELECT 1000 + n % 100, now() - n / 100 * interval '5 seconds', 1, 1
   FROM generate_series(0, 49999) AS n;
@@ -53,10 +63,23 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "undrawn": (lambda: queries.undrawn(FIRST, seq=0, limit=500), 1_500),
     "undrawn_later": (lambda: queries.undrawn_later(0, JOB, limit=500), 2_000),
     "begin_reading": (queries.begin_reading, 10),
-    "outcomes": (lambda: queries.outcomes(["volume.type"], slot_s=5, batch=1_000), 5_000),
+    "outcomes": (
+        lambda: queries.outcomes(["volume.type"], NOTED, slot_s=5, batch=1_000),
+        5_000,
+    ),
+    "forget_runs": (lambda: queries.forget_runs(3_600_000, batch=500), 2_500),
+    "forget_touched": (
+        lambda: queries.forget_touched(NOTED, age_ms=DAY_MS, batch=500),
+        25_000,  # what is kept
+    ),
+    "runs": (lambda: queries.runs([1000, 1001], SINCE), 2_500),
+    "touched": (
+        lambda: queries.touched([1000, 1001], failed=None, limit=20, offset=0),
+        2_500,
+    ),
     "forget_outcomes": (lambda: queries.forget_outcomes(3_600_000, batch=500), 2_500),
     "overdue": (lambda: queries.overdue({1000: 0, 1001: 0}, lanes=100), 2_500),
-    "declarations": (lambda: queries.declarations("held", 30_000), 2_500),
+    "declarations": (lambda: queries.declarations(["held"], 30_000), 2_500),
     "waiting": (lambda: queries.waiting([1000, 1001], most=1_000, lanes=100), 2_500),
     "active": (lambda: queries.active([1000, 1001]), 25_000),  # what runs, once
     "left": (lambda: queries.left([1000, 1001], most=1_000, looked=100), 25_000),
@@ -65,7 +88,13 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "sent": (lambda: queries.sent("volume.type", looked=100), 1_000),
 }
 SCANS = {"declarations": {"ojs_worker"}, "active": {"ojs_lease"}, "left": {"ojs_lease"}}
-OURS = {"ojs_version_route", "ojs_version_held", "ojs_version_outcome"}
+OURS = {
+    "ojs_version_route",
+    "ojs_version_held",
+    "ojs_version_outcome",
+    "ojs_version_run",
+    "ojs_version_touched",
+}
 
 
 @pytest.fixture(scope="module")

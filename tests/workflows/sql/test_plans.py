@@ -40,6 +40,9 @@ INSERT INTO ojs_workflow_step (workflow_id, index, name, type, callback, state, 
 SELECT w.id, s, 'step-' || s, 'volume.type', 0, 3, '{}', '{}', 0, 0,
        ('00000000-0000-7000-a000-' || right(md5(w.id::text || s), 12))::uuid
   FROM ojs_workflow AS w, generate_series(0, 2) AS s;
+UPDATE ojs_workflow_step SET state = 0, job_id = NULL,
+       request = CASE WHEN index = 1 THEN '{"type": "flow.step@2.0", "args": []}'::jsonb END
+ WHERE index > 0;
 INSERT INTO ojs_workflow_slot (workflow_id, target, slot, open)
 SELECT w.id, -1, s, 0 FROM ojs_workflow AS w, generate_series(0, 1) AS s
 """
@@ -125,6 +128,7 @@ CALLS: dict[str, Callable[[Flows], object]] = {
     "reopen": lambda f: queries.reopen(jobs_of(f.group)[0]),
     "retained": lambda f: queries.retained(jobs_of(f.group)),
     "root_of": lambda f: queries.root_of(jobs_of(f.group)[0]),
+    "sends": lambda _f: queries.sends("flow.step", looked=100),
     "started": lambda f: queries.started(f.nested),
     "steps": lambda f: queries.steps([f.group], 1000),
     "tally": lambda f: queries.tally(ended(f.group)),

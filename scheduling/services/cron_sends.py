@@ -1,0 +1,21 @@
+"""What schedules will send of a type, for who asks whether a version of it is still needed."""
+
+from collections import Counter
+
+from jobs.domain.version import version_said
+from jobs.extensions import Sends
+from scheduling import queries
+
+SOURCE = "schedules"
+
+
+def sends(job_type: str, *, looked: int) -> Sends:
+    """Count schedules by version; those that are disabled rest until somebody enables them."""
+    found = queries.sends(job_type, looked=looked)
+    enabled: Counter[str | int | None] = Counter()
+    disabled: Counter[str | int | None] = Counter()
+    for one in found:
+        version = version_said(one.type, one.version, one.option)
+        (enabled if one.is_enabled else disabled)[version] += one.schedules
+    is_cut = sum(one.schedules for one in found) >= looked
+    return Sends(SOURCE, tuple(enabled.items()), tuple(disabled.items()), is_cut)

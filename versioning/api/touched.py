@@ -1,0 +1,65 @@
+"""Endpoint /ojs/v1/admin/versions/{type}/touched: jobs that a version had attempts of."""
+
+from rest_framework.request import Request
+
+from jobs.api.admin.base import chosen, list_of, listed, plain
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.openapi import operation
+from jobs.api.paging import MAX_PER_PAGE, NUMBERED, Page, admin_page
+from jobs.api.schemas import TYPE
+from jobs.domain.errors import InvalidRequest
+from versioning.api import routing_codec as codec
+from versioning.api.schema_codec import SENT_VERSION
+from versioning.domain.version import Version, parse_version
+from versioning.services import touched, types
+
+ENDS = {ended: failed for failed, ended in codec.ENDS.items()}
+
+
+class TouchedJobs(OJSView):
+    """The last jobs of a version that was tried out."""
+
+    scopes = {"GET": "ojs:admin:read"}
+    is_global = True
+
+    @operation(
+        "listTouchedJobs",
+        {200: list_of(codec.TOUCHED)},
+        path={"type": TYPE},
+        query={
+            **NUMBERED,
+            "version": SENT_VERSION,
+            "ended": {"type": "string", "enum": [*ENDS, ""]},
+        },
+        refusals=(404,),
+    )
+    def get(self, request: Request, type: str) -> Answer:
+        """List the last jobs whose attempts by workers of a version ended, latest first.
+
+        `version` is the one that was taken back last where it is absent: without any the list is
+        empty. Only versions that rules try out are noted, up to 1,000 failed and as many
+        acknowledged jobs of each route, for 30 days. At most 100 at once.
+        """
+        asked = admin_page(request)
+        window = Page(min(asked.limit, MAX_PER_PAGE), asked.offset)
+        failed = ENDS.get(chosen(request, "ended", (*ENDS, "")))
+        known = codec.known_path(type)
+        version = _version(request) or types.taken_back(known)
+        if version is None:
+            return Answer(listed([], 0, window))
+        found = touched.touched(
+            known, version, failed=failed, limit=window.limit, offset=window.offset
+        )
+        total = touched.count(known, version, failed=failed)
+        return Answer(listed([codec.encode_touched(one) for one in found], total, window))
+
+
+def _version(request: Request) -> Version | None:
+    raw = plain(request, "version")
+    if not raw:
+        return None
+    try:
+        return parse_version(raw)
+    except ValueError as problem:
+        raise InvalidRequest.field("version", str(problem), raw) from None
