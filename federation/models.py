@@ -102,6 +102,8 @@ class RegionHealth(models.Model):
     breaker = models.TextField(default="closed")
     failures = models.IntegerField(default=0)  # in a row
     opened_at = models.DateTimeField(null=True)
+    # since when the breaker is not closed: it is opened anew after each probe; null: it is closed
+    tripped_at = models.DateTimeField(null=True)
     probe_until = models.DateTimeField(null=True)  # half-open: one call is in flight till then
     is_forced = models.BooleanField(default=False)  # an operator opened it
     last_error = models.TextField(null=True)  # of the last probe or call that failed

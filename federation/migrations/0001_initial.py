@@ -67,6 +67,7 @@ class Migration(migrations.Migration):
                 ('breaker', models.TextField(default='closed')),
                 ('failures', models.IntegerField(default=0)),
                 ('opened_at', models.DateTimeField(null=True)),
+                ('tripped_at', models.DateTimeField(null=True)),
                 ('probe_until', models.DateTimeField(null=True)),
                 ('is_forced', models.BooleanField(default=False)),
                 ('last_error', models.TextField(null=True)),

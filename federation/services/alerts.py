@@ -23,7 +23,7 @@ def alerts() -> Alerts:
         {
             OPEN: NotedRows(
                 known.exclude(breaker=State.CLOSED),
-                "region_id", "opened_at", facts={**error, "forced": "is_forced"},
+                "region_id", "tripped_at", facts={**error, "forced": "is_forced"},
             ),
             DOWN: NotedRows(ill, "region_id", "status_at", facts=error),
             LATE: NotedRows(late, "region", "late_since", facts={"lag_ms": "lag_ms"}),

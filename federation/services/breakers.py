@@ -137,6 +137,8 @@ def _store(row: RegionHealth, after: Breaker) -> None:
     row.breaker = after.state
     row.failures = after.failures
     row.opened_at = _time(after.opened_at)
+    is_closed = after.state is State.CLOSED
+    row.tripped_at = None if is_closed else (row.tripped_at or Now())
     row.probe_until = _time(after.probe_until)
     row.is_forced = after.is_forced
     row.save()

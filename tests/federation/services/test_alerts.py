@@ -20,7 +20,7 @@ from tenancy.models import Noise
 from tests.alerts import alerts_of
 from tests.federation.replication import rig
 from tests.federation.stub import Stub
-from tests.federation.wire import federate
+from tests.federation.wire import federate, pass_time
 from webhooks.models import Subscription
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -191,3 +191,21 @@ def test_ring_of_a_region_holds_an_hour(stubs: Stubs) -> None:
     assert (row.answers, row.failures) == (0, 1)
     hour = minutes.last_hour()["eu"]
     assert (len(hour.latencies_ms), hour.measured, hour.failures) == (60, [], 1)
+
+
+def test_breaker_is_told_since_it_opened_first_however_often_it_is_tried(stubs: Stubs) -> None:
+    (eu,) = stubs("eu")
+    federate(eu, circuit_breaker={"failure_threshold": 1})
+    eu.health = (503, {})
+    probe("eu")
+    (first,) = alerts_of("region_open")
+
+    pass_time("eu", 60)
+    probe("eu")  # the one call of a breaker that is half-open
+
+    (again,) = alerts_of("region_open")
+    assert again.since == first.since
+    eu.health = (200, {"status": "ok"})
+    pass_time("eu", 60)
+    probe("eu")
+    assert RegionHealth.objects.get(region="eu").tripped_at is None
