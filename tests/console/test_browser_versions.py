@@ -33,7 +33,7 @@ def test_rules_are_made_once_they_are_right(page: Page) -> None:
     assert not Routing.objects.exists()
 
     rules.fill("2.0 10\n1.0 90")
-    page.get_by_label("Reason, for the audit log").fill("first try")
+    page.get_by_role("textbox", name="Reason").fill("first try")  # not that of the dialog
     page.get_by_role("button", name="Store").click()
     expect(page.get_by_role("status")).to_contain_text("count for every new job")
     expect(page.locator(".chips [aria-current]")).to_contain_text("5 %")
