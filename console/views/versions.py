@@ -96,9 +96,7 @@ class VersionsOfType(OfType):
                 "title": job_type,
                 "loads": loads,
                 "rules": None if row is None else RulesCard(row),
-                "lines": []
-                if row is None or seen is None
-                else rule_lines(row, seen, loads.workers),
+                "lines": rule_lines(row, seen, loads) if row and seen else [],
                 "p_value": seen and seen.p_value,
                 "slower": slower(seen, row) if row and seen else None,
                 "touched": seen and seen.touched,

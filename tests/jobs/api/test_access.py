@@ -75,6 +75,7 @@ SCOPES = {
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
+        "listTouchedJobs",
         "listRegions", "getRegion", "getFederationConfig", "getReplication",
         "listFederationBackends", "getFederationStats",
         "listRouting", "getRouting",
