@@ -21,7 +21,7 @@ from versioning.domain.canary import Key, Rules
 from versioning.domain.declaration import ALL, handles
 from versioning.domain.removal import Jobs, Looked, Removal, Use, decide, parse_removal
 from versioning.queries import Declared, Left
-from versioning.services.acceptance import accepts_version, of_workers
+from versioning.services.acceptance import acceptance_unversioned, accepts_version, of_workers
 from versioning.services.held import MOST
 from versioning.services.routes import latest
 
@@ -107,8 +107,8 @@ def assess(
         )
         for version in versions
     )
-    everybody = sum(one.workers for one in workers), sum(one.unheard for one in workers)
-    bare = Use(BARE, without, dead[BARE], *everybody, sent.get(BARE))
+    takers = acceptance_unversioned(workers, job_type)
+    bare = Use(BARE, without, dead[BARE], takers.accepting, takers.unheard, sent.get(BARE))
     if removed is None:
         removed = [f"{major}.x" for major in sorted({v.major for v in versions})]
     return Assessment(

@@ -15,7 +15,7 @@ from versioning import queries
 from versioning.conf import conf
 from versioning.domain.canary import waits_for
 from versioning.models import Held
-from versioning.services.acceptance import acceptance, of_workers
+from versioning.services.acceptance import acceptance, is_bare, of_workers
 from versioning.services.routes import Routes, latest
 
 MOST = 10_000  # jobs that are counted in a lane
@@ -71,6 +71,11 @@ def alerts() -> list[Alert]:
 
 def _waits(row: Held, job_type: str, routes: Routes) -> str:
     version = waits_for(routes.by_id[row.route], routes.rules.get(job_type))
+    if version is None:
+        return (
+            f"{row.jobs} jobs of {job_type} without a version wait: every worker that runs "
+            "and fetches their queue refuses them."
+        )
     return f"{row.jobs} jobs of {job_type} {version} wait for a worker that accepts this version."
 
 
@@ -90,13 +95,17 @@ def _unaccepted(routes: Routes) -> list[queries.Waiting]:
     every = list(routes.by_id)
     rows = queries.waiting(every, most=1, lanes=LANES) if every else []
     workers = {queue: of_workers(queue) for queue in {row.queue for row in rows}}
-    return [
-        row
-        for row in rows
-        if not acceptance(
-            workers[row.queue], routes, row.route, routes.fallen_in([row.queue])
-        ).accepting
-    ]
+    return [row for row in rows if is_held(row, workers[row.queue], routes)]
+
+
+def is_held(row: queries.Waiting, workers: list[queries.Declared], routes: Routes) -> bool:
+    """Tell whether no worker that runs accepts what waits.
+
+    Jobs without a version count where workers run that refuse them: that nobody is there tells
+    nothing about versions.
+    """
+    found = acceptance(workers, routes, row.route, routes.fallen_in([row.queue]))
+    return not found.accepting and (found.running > 0 or not is_bare(routes, row.route))
 
 
 def _noted(route: int, row: Held | None, found: Backlog) -> Held:
@@ -117,5 +126,5 @@ def _told(routes: Routes, route: int, found: Backlog) -> Told:
         Kind.VERSION_HELD,
         queue=found.queue,
         type=key.type,
-        data={"version": str(version), "count": found.jobs},
+        data={"version": None if version is None else str(version), "count": found.jobs},
     )
