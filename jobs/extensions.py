@@ -205,6 +205,14 @@ class Extension:
         """
         return plan
 
+    def declines(self, jobs: Sequence[Job], request: FetchRequest) -> Collection[str]:
+        """Return the ids of claimed jobs that this worker must not get after all.
+
+        For what a plan cannot rule out. They are given back uncounted, and a claim that has nothing
+        else is planned anew: see to it that it does not meet them again.
+        """
+        return ()
+
     def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
         """Return what a worker says that it handles, as it is stored. Raises OJSError.
 

@@ -151,6 +151,7 @@ class JobHandler(Generic[P, R]):
     terms: dict[str, Any] = field(default_factory=dict)  # envelope members of every job
     idempotent: bool = False  # may run twice after a crash, so results may be acked in batches
     versions: str | None = None  # of jobs that it takes; None: any
+    accept_unversioned: bool = True  # it takes jobs without a version, too
 
     @property
     def range(self) -> Range:
@@ -204,15 +205,20 @@ def _terms(terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def job(
-    type: str, *, idempotent: bool = False, versions: str | None = None, **terms: Any
+    type: str,
+    *,
+    idempotent: bool = False,
+    versions: str | None = None,
+    accept_unversioned: bool = True,
+    **terms: Any,
 ) -> Callable[[Callable[P, R]], JobHandler[P, R]]:
     """Register a function as the handler of a job type.
 
     Terms are members of the envelope (queue, priority, retry, meta, tags, …), besides `timeout`
     and `delay` in seconds. With `versions` the worker asks for these versions of the type alone;
     several handlers may share a type where their ranges do not meet, and jobs without a version go
-    to the one of the latest. Raises ValueError when a job could have two handlers, or for a wrong
-    term.
+    to the one of the latest that takes them: not with `accept_unversioned` False. Raises ValueError
+    when a job could have two handlers, or for a wrong term.
     """
     taken = ANY if versions is None else parse_range(versions)
     if any(not other.range.meet(taken).is_empty for other in _registry.get(type, ())):
@@ -221,7 +227,7 @@ def job(
     parse_job({**chosen, "type": type, "args": []})  # wrong terms fail at import
 
     def register(function: Callable[P, R]) -> JobHandler[P, R]:
-        handler = JobHandler(function, type, chosen, idempotent, versions)
+        handler = JobHandler(function, type, chosen, idempotent, versions, accept_unversioned)
         update_wrapper(handler, function)
         found = [*_registry.get(type, ()), handler]
         _registry[type] = sorted(found, key=lambda one: one.range.low, reverse=True)
@@ -234,7 +240,7 @@ def handler_of(job: Job) -> JobHandler[Any, Any] | None:
     """Return the handler of a job's type and version, None when this project has none."""
     handlers = _registry.get(split_type(job.type)[0], [])
     if job.version is None:
-        return next(iter(handlers), None)
+        return next((one for one in handlers if one.accept_unversioned), None)
     version = parse_version(orjson.loads(job.version))
     return next((one for one in handlers if version in one.range), None)
 
@@ -242,10 +248,14 @@ def handler_of(job: Job) -> JobHandler[Any, Any] | None:
 def declaration() -> Declaration | None:
     """Return which versions the handlers take, as a worker declares them; None: any."""
     named = [
-        {"type": handler.type, "versions": handler.versions}
+        {
+            "type": handler.type,
+            "versions": handler.versions,
+            "accept_unversioned": handler.accept_unversioned,
+        }
         for handlers in _registry.values()
         for handler in handlers
-        if handler.versions is not None
+        if handler.versions is not None or not handler.accept_unversioned
     ]
     return extensions.declared(named, is_exclusive=False) if named else None
 

@@ -1,6 +1,6 @@
 """The app's part in enqueue, fetch and loops."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from prometheus_client import Metric
 
@@ -19,6 +19,7 @@ from versioning.services import (
     contract_verb,
     explain,
     held,
+    parting,
     redraw,
     routes,
     schema_cache,
@@ -55,7 +56,12 @@ class Versioning(Extension):
 
     def plan(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         """Hand a worker the versions alone that it accepts."""
+        parting.ensure(request.declaration)
         return routes.plan(plan, request)
+
+    def declines(self, jobs: Sequence[Job], request: FetchRequest) -> Collection[str]:
+        """Keep jobs without a version from a worker that refuses them, wherever they waited."""
+        return parting.declined(jobs, request)
 
     def forget(self) -> None:
         """Read the routes and the schemas anew."""
@@ -67,7 +73,7 @@ class Versioning(Extension):
         return explain.explain(job, viewer)
 
     def tables(self) -> Sequence[str]:
-        """Name all tables but that of routes, which stay, as processes remember them."""
+        """Name all tables but those of routes, which stay, as processes remember them."""
         return (
             "ojs_version_held", "ojs_schema", "ojs_version_routing", "ojs_version_rollback",
             "ojs_version_redrawing", "ojs_version_outcome", "ojs_version_started",
@@ -77,7 +83,10 @@ class Versioning(Extension):
 
     def configuration(self) -> Sequence[str]:
         """Name the tables that claims are planned by."""
-        return ("ojs_version_route", "ojs_version_routing", "ojs_version_fallback", "ojs_schema")
+        return (
+            "ojs_version_route", "ojs_version_apart", "ojs_version_routing",
+            "ojs_version_fallback", "ojs_schema",
+        )  # fmt: skip
 
     def alerts(self) -> Alerts:
         """Name versions that no worker accepts."""

@@ -17,13 +17,15 @@ def _choices(names: object) -> list[tuple[str, str]]:
 class Route(models.Model):
     """A version of a type that jobs came with, or were sent to by rules: their lanes' `route`.
 
+    A row without either is of jobs without a version of a type that is told apart: see Apart.
+
     Rows are added, never changed or removed: processes remember them. Each new one raises the
     version of the terms, so that every claim knows all routes that there are.
     """
 
     id = models.AutoField(primary_key=True)  # from 1: route 0 is that of jobs without a version
     type = NameField()
-    # the job's own version; null: it has none, and the row has a target
+    # the job's own version; null: it has none
     major = models.IntegerField(null=True)
     minor = models.IntegerField(null=True)
     # the version that the routing rules drew; null: none
@@ -41,7 +43,7 @@ class Route(models.Model):
             models.CheckConstraint(
                 name="ojs_version_route_of",
                 condition=Q(major__isnull=False, minor__isnull=False)
-                | Q(major__isnull=True, minor__isnull=True, to_major__isnull=False),
+                | Q(major__isnull=True, minor__isnull=True),
             ),
             models.CheckConstraint(
                 name="ojs_version_route_to",
@@ -198,6 +200,32 @@ class Redrawing(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type}: {self.stage}"
+
+
+class Apart(models.Model):
+    """A type whose jobs without a version have a route of their own, since somebody refuses them.
+
+    Rows are added and never removed. Those that wait in route 0 are moved by `services/parting.py`;
+    until that `is_done` no worker that refuses them takes anything from there.
+    """
+
+    type = NameField(primary_key=True)
+    route = models.IntegerField()
+    is_done = models.BooleanField(default=False, db_default=False)
+    turn = models.BigIntegerField(default=0, db_default=0)  # it began anew so often
+    waits_for = models.JSONField(null=True)  # transactions; null: they were not looked for yet
+    is_later = models.BooleanField(default=False, db_default=False)  # it is at jobs of later
+    has_missed = models.BooleanField(default=False, db_default=False)  # jobs that others held
+    after_lane = models.BigIntegerField(default=0, db_default=0)
+    after_seq = models.BigIntegerField(default=0, db_default=0)
+    after_id = models.UUIDField(null=True)
+    starts_at = models.DateTimeField(db_default=Now())  # not before
+
+    class Meta:
+        db_table = "ojs_version_apart"
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.route}"
 
 
 class Outcome(models.Model):

@@ -81,6 +81,11 @@ def undrawn_later(kind: int, job_id: str, *, limit: int) -> list[Waiter]:
     return [Waiter(row[0], row[2], row[1], None, *row[3:]) for row in rows]
 
 
+def writers(among: Sequence[str] | None) -> list[str]:
+    """Return open transactions of others that may store jobs by older terms; None: all of now."""
+    return [row[0] for row in _rows("writers", {"among": among})]
+
+
 class Ended(NamedTuple):
     """How attempts of a route ended."""
 

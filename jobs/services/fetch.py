@@ -11,6 +11,7 @@ from jobs.services import bindings
 from jobs.services.address import addressed
 from jobs.services.crowd import crowd_out
 from jobs.services.hints import LowWater, Waters
+from jobs.services.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs a FETCH moves by itself when the loops have not yet
 TRIES = 10  # how often a claim begins anew because what it went by had changed
@@ -62,7 +63,7 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
         plan = planned(wanted, count)
         if not plan.queues or plan.limit <= 0:
             return queries.Claimed([], [])
-        claimed = _try_out(plan, wanted)
+        claimed = _taken(plan, wanted)
         if claimed.is_stale:
             extensions.forget()
         elif claimed.is_taken:
@@ -80,6 +81,19 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
             bindings.learn(request.worker_id, claimed.bound)
             wanted = bindings.known(_declared(request))
     raise Conflict("the pools keep changing, try again")
+
+
+def _taken(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
+    """Claim, and give back what extensions keep from this worker; stale if that was all."""
+    claimed = _try_out(plan, request)
+    declined: set[str] = set()
+    for hook in extensions.having("declines") if claimed.jobs else ():
+        declined.update(hook(claimed.jobs, request))
+    if declined:
+        nack([Nack(job_id, None, requeue=True) for job_id in sorted(declined)])
+        claimed.jobs[:] = [job for job in claimed.jobs if job.id not in declined]
+        claimed.is_stale = not claimed.jobs
+    return claimed
 
 
 def _nobodys(request: FetchRequest) -> FetchRequest:

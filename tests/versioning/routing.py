@@ -4,10 +4,12 @@ from typing import Any
 
 from django.db.models import Sum
 
+from jobs.services import terms
+from jobs.services.reset import forget
 from tests.concurrency import until, wait_until_settled
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, fetched
-from versioning.models import Outcome
+from versioning.models import Apart, Outcome, Route
 from versioning.services import canaries, redraw
 
 SPLIT = [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}]
@@ -80,3 +82,11 @@ def looked(ended: int) -> int:
 
     until(has_counted)
     return changed
+
+
+def join() -> None:
+    """Have no type whose jobs without a version are told apart, which stays for good otherwise."""
+    Apart.objects.all().delete()
+    Route.objects.filter(major=None).delete()
+    terms.change()
+    forget()

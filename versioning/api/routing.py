@@ -1,5 +1,7 @@
 """Endpoints under /ojs/v1/admin/routing. Spec: job-versioning 10, 11.3; contract 22 §3, §4."""
 
+from functools import partial
+
 from rest_framework.request import Request
 
 from jobs.api.admin.base import list_of, listed
@@ -92,17 +94,20 @@ class RoutingAction(OJSView):
         return codec.decode_act(self.optional_body())
 
 
+_acts = partial(
+    operation,
+    answers={200: codec.RULES},
+    body=codec.ACT,
+    needs_body=False,
+    path=PATH,
+    refusals=(404, 409),
+)
+
+
 class RoutingPromotion(RoutingAction):
     """More for the newest version."""
 
-    @operation(
-        "promoteRouting",
-        {200: codec.RULES},
-        body=codec.ACT,
-        needs_body=False,
-        path=PATH,
-        refusals=(404, 409),
-    )
+    @_acts("promoteRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Do the next step of the plan; without one the newest version gets all jobs."""
         return Answer(_detail(routing.promote(_known(type), self.caller, revision=self.revision())))
@@ -111,14 +116,7 @@ class RoutingPromotion(RoutingAction):
 class RoutingPause(RoutingAction):
     """A plan that stands still."""
 
-    @operation(
-        "pauseRouting",
-        {200: codec.RULES},
-        body=codec.ACT,
-        needs_body=False,
-        path=PATH,
-        refusals=(404, 409),
-    )
+    @_acts("pauseRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Let no step of the plan follow by itself; a version that fails is still taken back."""
         row = routing.pause(_known(type), self.caller, is_paused=True, revision=self.revision())
@@ -128,14 +126,7 @@ class RoutingPause(RoutingAction):
 class RoutingResumption(RoutingAction):
     """A plan that goes on."""
 
-    @operation(
-        "resumeRouting",
-        {200: codec.RULES},
-        body=codec.ACT,
-        needs_body=False,
-        path=PATH,
-        refusals=(404, 409),
-    )
+    @_acts("resumeRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Let the plan go on; the bake time of its present step begins anew."""
         row = routing.pause(_known(type), self.caller, is_paused=False, revision=self.revision())
@@ -145,14 +136,7 @@ class RoutingResumption(RoutingAction):
 class RoutingRollback(RoutingAction):
     """A version that is taken back."""
 
-    @operation(
-        "rollBackRouting",
-        {200: codec.RULES},
-        body=codec.ACT,
-        needs_body=False,
-        path=PATH,
-        refusals=(404, 409),
-    )
+    @_acts("rollBackRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Send all jobs to the next lower version than the newest, at once; a plan is halted."""
         row = routing.roll_back(_known(type), self.caller, revision=self.revision())

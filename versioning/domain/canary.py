@@ -127,6 +127,8 @@ def chosen(shares: Sequence[Share], place: float) -> Version:
 
 def admits(worker: Handles, key: Key, rules: Rules | None, *, has_fallen_back: bool) -> bool:
     """Tell whether a worker is handed the jobs of a route. Spec: contract 22 §4."""
+    if key.version is None and not worker.accepts_unversioned(key.type):
+        return False  # whatever rules say
     is_plain = key.version is None or worker.accepts(key.type, key.version)
     target = None if rules is None else rules.resolved(key.version, key.target)
     if rules is None or target is None:

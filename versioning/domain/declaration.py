@@ -22,10 +22,25 @@ UNVERSIONED: Final = 0  # the route of jobs without a version
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """What a worker accepts; types that it does not name it accepts, unless `is_exclusive`."""
+    """What a worker accepts; types that it does not name it accepts, unless `is_exclusive`.
+
+    `versioned_only` are the types of which it takes no jobs without a version.
+    """
 
     ranges: Mapping[str, tuple[Range, ...]] = field(default_factory=dict)
     is_exclusive: bool = False
+    versioned_only: frozenset[str] = frozenset()
+
+    @property
+    def apart(self) -> frozenset[str]:
+        """Types whose jobs without a version it has to tell from those of other types."""
+        return frozenset(self.ranges) if self.is_exclusive else self.versioned_only
+
+    def accepts_unversioned(self, job_type: str) -> bool:
+        """Tell whether a job without a version may go to it. Spec: D-VER-6, contract 22 §3."""
+        if job_type not in self.ranges:
+            return not self.is_exclusive
+        return job_type not in self.versioned_only
 
     def accepts(self, job_type: str, version: Version) -> bool:
         """Tell whether a versioned job may go to it. Spec: job-versioning 8.2, 7.2."""
@@ -71,19 +86,17 @@ def _entry(n: int, raw: object) -> dict[str, Any]:
         raise Unprocessable.field(
             f"{name}.type", "must be dot-separated lower-case words", job_type
         )
-    if raw.get("accept_unversioned") not in (None, True):
-        raise Unprocessable.field(
-            f"{name}.accept_unversioned",
-            "must be true: jobs without a version go to any worker of the type",
-            raw["accept_unversioned"],
-        )
+    accepts = raw.get("accept_unversioned")
+    if accepts is not None and not isinstance(accepts, bool):
+        raise Unprocessable.field(f"{name}.accept_unversioned", "must be true or false", accepts)
     if versions is None:
         versions = "*"
     try:
         parse_range(versions)
     except ValueError as problem:
         raise InvalidVersionRange.field(f"{name}.versions", str(problem), versions) from None
-    return {"type": job_type, "versions": versions}
+    entry = {"type": job_type, "versions": versions}
+    return {**entry, "accept_unversioned": False} if accepts is False else entry
 
 
 @lru_cache(maxsize=1_000)
@@ -93,7 +106,10 @@ def handles(declaration: Declaration) -> Handles:
         return ALL
     read = jsonio.loads(declaration.text.encode())
     found: dict[str, tuple[Range, ...]] = {}
+    bare: set[str] = set()  # of which one entry takes jobs without a version
     for entry in read["handlers"]:
         one = parse_range(entry["versions"])
         found[entry["type"]] = (*found.get(entry["type"], ()), one)
-    return Handles(found, read["exclusive"])
+        if entry.get("accept_unversioned", True):
+            bare.add(entry["type"])
+    return Handles(found, read["exclusive"], frozenset(found.keys() - bare))

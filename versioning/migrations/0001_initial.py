@@ -14,6 +14,25 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='Apart',
+            fields=[
+                ('type', jobs.models.NameField(db_collation='C', primary_key=True, serialize=False)),
+                ('route', models.IntegerField()),
+                ('is_done', models.BooleanField(db_default=False, default=False)),
+                ('turn', models.BigIntegerField(db_default=0, default=0)),
+                ('waits_for', models.JSONField(null=True)),
+                ('is_later', models.BooleanField(db_default=False, default=False)),
+                ('has_missed', models.BooleanField(db_default=False, default=False)),
+                ('after_lane', models.BigIntegerField(db_default=0, default=0)),
+                ('after_seq', models.BigIntegerField(db_default=0, default=0)),
+                ('after_id', models.UUIDField(null=True)),
+                ('starts_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                'db_table': 'ojs_version_apart',
+            },
+        ),
+        migrations.CreateModel(
             name='Fallback',
             fields=[
                 ('pk', models.CompositePrimaryKey('route', 'queue', blank=True, editable=False, primary_key=True, serialize=False)),
@@ -129,7 +148,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'ojs_version_route',
-                'constraints': [models.UniqueConstraint(fields=('type', 'major', 'minor', 'to_major', 'to_minor'), name='ojs_version_route_key', nulls_distinct=False), models.CheckConstraint(condition=models.Q(models.Q(('major__isnull', False), ('minor__isnull', False)), models.Q(('major__isnull', True), ('minor__isnull', True), ('to_major__isnull', False)), _connector='OR'), name='ojs_version_route_of'), models.CheckConstraint(condition=models.Q(models.Q(('to_major__isnull', False), ('to_minor__isnull', False)), models.Q(('to_major__isnull', True), ('to_minor__isnull', True)), _connector='OR'), name='ojs_version_route_to')],
+                'constraints': [models.UniqueConstraint(fields=('type', 'major', 'minor', 'to_major', 'to_minor'), name='ojs_version_route_key', nulls_distinct=False), models.CheckConstraint(condition=models.Q(models.Q(('major__isnull', False), ('minor__isnull', False)), models.Q(('major__isnull', True), ('minor__isnull', True)), _connector='OR'), name='ojs_version_route_of'), models.CheckConstraint(condition=models.Q(models.Q(('to_major__isnull', False), ('to_minor__isnull', False)), models.Q(('to_major__isnull', True), ('to_minor__isnull', True)), _connector='OR'), name='ojs_version_route_to')],
             },
         ),
         migrations.CreateModel(

@@ -8,6 +8,7 @@ from jobs.domain.claim import Declaration
 from jobs.domain.version import Version
 from versioning import queries
 from versioning.conf import conf
+from versioning.domain.canary import waits_for
 from versioning.domain.declaration import ALL, handles
 from versioning.queries import Declared
 from versioning.services.routes import Fallen, Routes
@@ -27,8 +28,14 @@ def accepts(
 ) -> bool:
     """Tell whether a worker that declared this is handed jobs of a route; see Routes.fallen_in."""
     if handles(declaration) is ALL and conf().require_declaration:
-        return False
+        return is_bare(routes, route)
     return routes.admits(declaration, route, fallen)
+
+
+def is_bare(routes: Routes, route: int) -> bool:
+    """Tell whether a route is of jobs without a version that no rule sent to one."""
+    key = routes.by_id[route]
+    return waits_for(key, routes.rules.get(key.type)) is None
 
 
 def of_workers(queue: str | None = None) -> list[Declared]:
@@ -56,10 +63,22 @@ def accepting(workers: Sequence[Declared], job_type: str, version: Version) -> i
 
 
 def acceptance(
-    workers: list[Declared], routes: Routes, route: int, fallen: Fallen = frozenset()
+    workers: Sequence[Declared], routes: Routes, route: int, fallen: Fallen = frozenset()
 ) -> Acceptance:
     """Count the workers that accept the jobs of a route."""
-    fitting = [one for one in workers if accepts(one.declaration, routes, route, fallen)]
+    return _counted(
+        workers, [one for one in workers if accepts(one.declaration, routes, route, fallen)]
+    )
+
+
+def acceptance_unversioned(workers: Sequence[Declared], job_type: str) -> Acceptance:
+    """Count the workers that accept jobs without a version of a type, in whatever route."""
+    return _counted(
+        workers, [one for one in workers if handles(one.declaration).accepts_unversioned(job_type)]
+    )
+
+
+def _counted(workers: Sequence[Declared], fitting: Sequence[Declared]) -> Acceptance:
     return Acceptance(
         sum(one.workers for one in workers),
         sum(one.workers for one in fitting),

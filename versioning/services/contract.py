@@ -30,7 +30,7 @@ from versioning.domain.removal import (
     parse_removal,
 )
 from versioning.queries import Declared, Left
-from versioning.services.acceptance import accepts_version, of_workers
+from versioning.services.acceptance import acceptance_unversioned, accepts_version, of_workers
 from versioning.services.held import MOST
 from versioning.services.routes import latest
 
@@ -121,10 +121,11 @@ def assess(
         )
         for version in versions
     )
-    everybody = sum(one.workers for one in workers), sum(one.unheard for one in workers)
+    takers = acceptance_unversioned(workers, job_type)
     bare = Use(
-        BARE, without, dead[BARE], *everybody, sent.get(BARE), coming=tuple(coming.get(BARE, ()))
-    )
+        BARE, without, dead[BARE], takers.accepting, takers.unheard, sent.get(BARE),
+        coming=tuple(coming.get(BARE, ())),
+    )  # fmt: skip
     if removed is None:
         removed = [f"{major}.x" for major in sorted({v.major for v in versions})]
     return Assessment(

@@ -17,7 +17,7 @@ from versioning import queries
 from versioning.conf import conf
 from versioning.domain.canary import Key, waits_for
 from versioning.models import Held
-from versioning.services.acceptance import acceptance, by_queue
+from versioning.services.acceptance import acceptance, by_queue, is_bare
 from versioning.services.routes import Routes, latest
 
 MOST = 10_000  # jobs that are counted in a lane
@@ -76,6 +76,11 @@ def _alerts(rows: Sequence[Noted]) -> list[Alert]:
 
 def _waits(jobs: int, key: Key, routes: Routes) -> str:
     version = waits_for(key, routes.rules.get(key.type))
+    if version is None:
+        return (
+            f"{jobs} jobs of {key.type} without a version wait: every worker that runs "
+            "and fetches their queue refuses them."
+        )
     return f"{jobs} jobs of {key.type} {version} wait for a worker that accepts this version."
 
 
@@ -95,13 +100,17 @@ def _unaccepted(routes: Routes) -> list[queries.Waiting]:
     every = list(routes.by_id)
     rows = queries.waiting(every, most=1, lanes=LANES) if every else []
     workers = by_queue({row.queue for row in rows}) if rows else {}
-    return [
-        row
-        for row in rows
-        if not acceptance(
-            workers[row.queue], routes, row.route, routes.fallen_in([row.queue])
-        ).accepting
-    ]
+    return [row for row in rows if is_held(row, workers[row.queue], routes)]
+
+
+def is_held(row: queries.Waiting, workers: Sequence[queries.Declared], routes: Routes) -> bool:
+    """Tell whether no worker that runs accepts what waits.
+
+    Jobs without a version count where workers run that refuse them: that nobody is there tells
+    nothing about versions.
+    """
+    found = acceptance(workers, routes, row.route, routes.fallen_in([row.queue]))
+    return not found.accepting and (found.running > 0 or not is_bare(routes, row.route))
 
 
 def _noted(route: int, row: Held | None, found: Backlog) -> Held:
@@ -122,5 +131,5 @@ def _told(routes: Routes, route: int, found: Backlog) -> Told:
         Kind.VERSION_HELD,
         queue=found.queue,
         type=key.type,
-        data={"version": str(version), "count": found.jobs},
+        data={"version": None if version is None else str(version), "count": found.jobs},
     )

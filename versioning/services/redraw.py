@@ -22,7 +22,7 @@ from versioning.domain.canary import Rules
 from versioning.domain.declaration import UNVERSIONED
 from versioning.domain.errors import TooManyVersions
 from versioning.models import Redrawing
-from versioning.services import canaries, routes
+from versioning.services import canaries, parting, routes
 from versioning.services.routing import UNROUTED
 
 BATCH: Final = 500  # jobs at a time: their rows are locked meanwhile
@@ -33,6 +33,11 @@ AGAIN_S: Final = 30  # until the second turn
 
 
 def redraw() -> int:
+    """Take one step for rules, or else one of what is told apart; returns how much it looked at."""
+    return _redraw() or parting.part()
+
+
+def _redraw() -> int:
     """Take one step; returns how much it looked at, 0: nothing is left to do for now.
 
     1. Find a type whose jobs are to be drawn, and its rules; those that have changed since began

@@ -22,6 +22,7 @@ from versioning.domain.declaration import ALL, UNVERSIONED, handles
 from versioning.domain.errors import TooManyVersions
 from versioning.models import Fallback, Route
 from versioning.services import rule_cache
+from versioning.services.rule_cache import Parted
 
 TARGETS = 10  # times as many routes as versions: each may be sent to several others
 
@@ -36,18 +37,30 @@ class Routes:
     by_id: Mapping[int, Key]
     rules: Mapping[str, Rules] = field(default_factory=dict)
     fallen: Mapping[str, Fallen] = field(default_factory=dict)  # by queue
+    apart: Mapping[str, Parted] = field(default_factory=dict)
     chosen: dict[tuple[Declaration, Fallen], tuple[int, ...]] = field(default_factory=dict)
 
     def accepted(self, declaration: Declaration, queues: Collection[str] = ()) -> tuple[int, ...]:
-        """Return the routes that a declared worker takes, ascending; 0 is always among them."""
+        """Return the routes that a declared worker takes, ascending."""
         fallen = self.fallen_in(queues)
         found = self.chosen.get((declaration, fallen))
         if found is None:
             found = self.chosen[declaration, fallen] = (
-                UNVERSIONED,
+                *((UNVERSIONED,) if self.takes_rest(declaration) else ()),
                 *(route for route in self.by_id if self.admits(declaration, route, fallen)),
             )
         return found
+
+    def takes_rest(self, declaration: Declaration) -> bool:
+        """Tell whether a worker takes route 0: jobs without a version of all types not told apart.
+
+        Not before those that it refuses are all out of there, and never if it takes only types that
+        it names: these have routes of their own.
+        """
+        worker = handles(declaration)
+        if worker.is_exclusive:
+            return False
+        return all(one in self.apart and self.apart[one].is_done for one in worker.versioned_only)
 
     def admits(self, declaration: Declaration, route: int, fallen: Fallen = frozenset()) -> bool:
         """Tell whether a worker that declared this is handed the jobs of a route."""
@@ -88,7 +101,9 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
 
 
 def _undeclared(claim: ClaimPlan) -> ClaimPlan:
-    return _narrowed(claim, known(), (UNVERSIONED,))
+    routes = known()
+    bare = sorted(one.route for one in routes.apart.values())
+    return _narrowed(claim, routes, (UNVERSIONED, *bare))
 
 
 def _narrowed(claim: ClaimPlan, routes: Routes, accepted: tuple[int, ...]) -> ClaimPlan:
@@ -105,9 +120,9 @@ def known() -> Routes:
         version = terms.version()
         rows = Route.objects.order_by("id")
         by_id = {row.id: key_of(row) for row in rows}
-        rules = rule_cache.of(version)
+        _, rules, apart = rule_cache.known(version)
         fallen = _fallen() if rules else {}
-        found = _Memory.latest = Routes(version, by_id, rules, fallen)
+        found = _Memory.latest = Routes(version, by_id, rules, fallen, apart)
     return found
 
 
@@ -158,12 +173,14 @@ def route_of(job_type: str, version: Version | None, target: Version | None = No
 
 
 def assign(drafts: Sequence[JobDraft], version: int) -> None:
-    """Send jobs of types with rules where these draw them, as of a version of the terms.
+    """Send jobs where rules of their types draw them, as of a version of the terms.
+
+    Those without a version go to the route of their type where it is told apart.
 
     No statement but for what this process meets for the first time. Spec: contract 22 §4.
     """
-    rules = rule_cache.of(version)
-    if not rules:
+    _, rules, apart = rule_cache.known(version)
+    if not rules and not apart:
         return
     for draft in drafts:
         base, _ = split_type(draft.type)
@@ -171,6 +188,8 @@ def assign(drafts: Sequence[JobDraft], version: int) -> None:
         if found is not None:
             own = None if draft.version is None else parse_version(draft.version)
             draft.route = route_of(base, own, found.assigned(draft.id, own))
+        elif draft.version is None and base in apart:
+            draft.route = apart[base].route
 
 
 def _columns(key: Key) -> dict[str, int | str | None]:

@@ -15,16 +15,24 @@ from jobs.conf import read_anew
 from versioning.domain.canary import Mode, OnNoWorker, Rules
 from versioning.domain.canary_request import shares_of
 from versioning.domain.version import Version, parse_version
-from versioning.models import Routing, Schema
+from versioning.models import Apart, Routing, Schema
 
 Compatible = dict[Version, frozenset[Version]]
 
 
+class Parted(NamedTuple):
+    """The route of a type's jobs without a version; `is_done`: none is left in route 0."""
+
+    route: int
+    is_done: bool
+
+
 class Known(NamedTuple):
-    """Rules by type, as of one version of the terms."""
+    """Rules by type and what is told apart, as of one version of the terms."""
 
     version: int
     by_type: Mapping[str, Rules]
+    apart: Mapping[str, Parted] = {}
 
 
 class _Memory:
@@ -40,16 +48,22 @@ class _Memory:
 
 def of(version: int) -> Mapping[str, Rules]:
     """Return the rules as of `version` of the terms or a later one; no SQL if they are known."""
+    return known(version).by_type
+
+
+def known(version: int) -> Known:
+    """Return the rules and what is told apart as of `version` of the terms or a later one."""
     found = _Memory.latest
     if found.version >= version:
-        return found.by_type
-    read_now = Known(version, read())
+        return found
+    rows = Apart.objects.values_list("type", "route", "is_done")
+    read_now = Known(version, read(), {row[0]: Parted(row[1], row[2]) for row in rows})
     if connection.in_atomic_block:
         # those of a transaction that rolls back were never there
         transaction.on_commit(partial(_learn, read_now), robust=True)
     else:
         _learn(read_now)
-    return read_now.by_type
+    return read_now
 
 
 def _learn(found: Known) -> None:

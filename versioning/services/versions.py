@@ -7,7 +7,7 @@ from jobs.domain.version import Version
 from versioning import queries
 from versioning.queries import Declared
 from versioning.services.acceptance import acceptance, by_queue
-from versioning.services.held import LANES, MOST
+from versioning.services.held import LANES, MOST, is_held
 from versioning.services.routes import latest
 
 
@@ -29,11 +29,12 @@ class TypeVersions:
     type: str
     versions: tuple[VersionLoad, ...]
     workers: tuple[Declared, ...]  # that run, by what they declared
+    held_unversioned: int = 0  # the same of jobs without a version
 
     @property
     def held(self) -> int:
         """Available jobs that no worker accepts."""
-        return sum(one.held for one in self.versions)
+        return sum(one.held for one in self.versions) + self.held_unversioned
 
 
 def versions(job_type: str) -> TypeVersions:
@@ -43,18 +44,23 @@ def versions(job_type: str) -> TypeVersions:
     """
     routes = latest()
     own = {n: k.version for n, k in routes.by_id.items() if k.type == job_type and k.version}
-    waiting = queries.waiting(sorted(own), most=MOST, lanes=LANES) if own else []
+    parted = routes.apart.get(job_type)
+    counted = sorted([*own, parted.route] if parted else own)
+    waiting = queries.waiting(counted, most=MOST, lanes=LANES) if counted else []
     active: Counter[Version] = Counter()
     for route, jobs in (queries.active(sorted(own)) if own else {}).items():
         active[own[route]] += jobs
     by_name = by_queue([None, *{row.queue for row in waiting}])
     available: Counter[Version] = Counter()
     held: Counter[Version] = Counter()
+    bare = 0
     for row in waiting:
+        jobs = row.jobs if is_held(row, by_name[row.queue], routes) else 0
+        if row.route not in own:
+            bare += jobs
+            continue
         available[own[row.route]] += row.jobs
-        fallen = routes.fallen_in([row.queue])
-        if not acceptance(by_name[row.queue], routes, row.route, fallen).accepting:
-            held[own[row.route]] += row.jobs
+        held[own[row.route]] += jobs
     workers = by_name[None]
     plain = {own[n]: n for n, k in routes.by_id.items() if n in own and k.target is None}
     return TypeVersions(
@@ -70,4 +76,5 @@ def versions(job_type: str) -> TypeVersions:
             for version in sorted(plain)
         ),
         tuple(workers),
+        bare,
     )

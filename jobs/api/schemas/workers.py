@@ -41,7 +41,9 @@ HANDLER = obj(
                 "description": "Versions of the type: `*`, `2.0`, `>=1.0 <3.0`; else any",
             }
         ),
-        "accept_unversioned": maybe({"const": True}),
+        "accept_unversioned": maybe(
+            {**BOOLEAN, "description": "false: no jobs of the type that have no version"}
+        ),
     },
     additionalProperties=False,
 )
@@ -53,7 +55,7 @@ HANDLERS = {
     },
     "handlers_exclusive": {
         **BOOLEAN,
-        "description": "Versioned jobs of types that are not in `handlers` go elsewhere, too",
+        "description": "Jobs of types that are not in `handlers` go elsewhere, too",
     },
 }
 FETCH = obj(

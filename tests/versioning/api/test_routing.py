@@ -195,7 +195,7 @@ def test_ver_15_2_a_none_of_this_needs_a_registry() -> None:
         ([{"type": f"{TYPE}@2.0"}], "handlers[0].type", "invalid_request"),
         ([{"versions": "*"}], "handlers[0].type", "invalid_request"),
         ([{"type": TYPE, "version": "*"}], "handlers[0].version", "invalid_request"),
-        ([{"type": TYPE, "accept_unversioned": False}], "handlers[0].accept_unversioned",
+        ([{"type": TYPE, "accept_unversioned": 0}], "handlers[0].accept_unversioned",
          "invalid_request"),
         ([7], "handlers[0]", "invalid_request"),
         ([[]], "handlers[0]", "invalid_request"),

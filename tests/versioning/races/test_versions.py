@@ -4,6 +4,7 @@ from collections import Counter
 from functools import partial
 
 import pytest
+from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.version import parse_version
@@ -11,8 +12,9 @@ from jobs.services.enqueue import enqueue
 from jobs.services.fetch import fetch
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
+from tests.versioning.routing import redrawn
 from versioning.domain.declaration import declared, handles
-from versioning.models import Route
+from versioning.models import Apart, Route
 from versioning.services.routes import route_of
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -54,6 +56,9 @@ def test_ver_8_2_a_mixed_versions_never_cross_while_new_ones_appear() -> None:
             taken[job_id] += 1
             if version is not None:
                 assert worker.accepts(job_type, parse_version(version.strip('"'))), versions
+    redrawn()  # those without a version that came before the first of these workers
+    Apart.objects.update(starts_at=Now())
+    redrawn()
     for job_id, _ in _work(job_type, "*"):
         taken[job_id] += 1
     assert set(taken.values()) == {1}

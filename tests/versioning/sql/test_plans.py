@@ -12,6 +12,7 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.services import terms
 from jobs.services.fetch import fetch, planned
 from jobs.services.reset import reset
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
@@ -20,7 +21,7 @@ from tests.versioning.wire import TYPE, push
 from versioning import queries
 from versioning.domain.canary_request import parse_wanted
 from versioning.domain.declaration import declared
-from versioning.services import routing
+from versioning.services import routes, routing
 
 pytestmark = pytest.mark.xdist_group("plans of versions")
 
@@ -62,6 +63,8 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "undrawn_lanes of none": (lambda: queries.undrawn_lanes([0], lane=0, limit=1), 25_000),
     "undrawn": (lambda: queries.undrawn(FIRST, seq=0, limit=500), 1_500),
     "undrawn_later": (lambda: queries.undrawn_later(0, JOB, limit=500), 2_000),
+    "writers": (lambda: queries.writers(None), 100),
+    "writers of some": (lambda: queries.writers(["1/1"]), 100),
     "begin_reading": (queries.begin_reading, 10),
     "outcomes": (
         lambda: queries.outcomes(["volume.type"], NOTED, slot_s=5, batch=1_000),
@@ -121,6 +124,7 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         yield
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM ojs_version_route WHERE id >= 1000")
+            cursor.execute("DELETE FROM ojs_version_apart")
         connection.close()  # with the mode and the plans
         reset()
 
@@ -194,6 +198,41 @@ def test_contract_22_4_nor_does_one_that_rules_sent_to_a_version_nobody_accepts(
     analyze()
     push("1.0", queue="held")  # the rules do not fit it
     wanted = _request()
+    planned(wanted, 1)
+
+    found: list[object] = []
+    read = touched_by(lambda: found.extend(fetch(wanted).jobs))
+
+    assert len(found) == 1
+    assert not read.scanned.keys() & GROWING, read.scanned
+    assert read.entries.get("ojs_ready_order", 0) <= 10, read.entries
+    assert max(read.entries.values(), default=0) <= 2 * HELD_LANES, read.entries
+
+
+BARE = """
+UPDATE ojs_version_route SET major = NULL, minor = NULL, to_major = NULL, to_minor = NULL
+ WHERE id = 1000;
+DELETE FROM ojs_version_apart;
+INSERT INTO ojs_version_apart (type, route, is_done) VALUES (%(type)s, 1000, true);
+UPDATE ojs_lane_key SET route = 1000 WHERE route >= 1000;
+UPDATE ojs_lane SET route = 1000 WHERE route >= 1000
+"""
+
+
+@pytest.mark.usefixtures("full")
+@pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
+def test_d_ver_6_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in BARE.split(";"):
+            cursor.execute(statement, {"type": TYPE})
+        cursor.execute("DELETE FROM ojs_version_routing")
+    terms.change()
+    routes.forget()
+    analyze()
+    set_mode(mode)
+    push("1.0", queue="held")
+    entry = {"type": TYPE, "versions": "<9.0", "accept_unversioned": False}
+    wanted = FetchRequest(("held",), declaration=declared([entry], is_exclusive=False))
     planned(wanted, 1)
 
     found: list[object] = []

@@ -1,0 +1,166 @@
+"""Tell jobs without a version of a type apart from those of other types. See docs/adr/0015.
+
+Somebody refuses them (`accept_unversioned`) or takes only what it names: so they get a route of
+their own. From the commit that makes it new ones are stored there. Those that wait in route 0 are
+moved by the loop `redraw`, and until none is left a worker that refuses them takes nothing from
+route 0. What comes back there later, retried by hand or after an attempt that ran meanwhile, is
+found when a claim of such a worker hits it: it does not get the job, and the move begins anew.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from jobs.domain.claim import Declaration, FetchRequest
+from jobs.domain.job import Job
+from jobs.services import clock, terms
+from jobs.services.reroute import Reroute, reroute
+from versioning import queries
+from versioning.domain.declaration import UNVERSIONED, handles
+from versioning.domain.errors import TooManyVersions
+from versioning.models import Apart, Route
+from versioning.services import routes
+
+BATCH: Final = 500  # jobs at a time: their rows are locked meanwhile
+FIRST_ID: Final = str(UUID(int=0))
+AGAIN: Final = timedelta(seconds=1)  # until the next look at what others held
+
+
+def ensure(declaration: Declaration | None) -> None:
+    """Tell apart what a worker has to; no statement where that was done before."""
+    wanted = frozenset() if declaration is None else handles(declaration).apart
+    if wanted and not wanted <= routes.known().apart.keys():
+        _make(sorted(wanted - routes.latest().apart.keys()))
+
+
+def _make(types: Sequence[str]) -> None:
+    with transaction.atomic():
+        terms.change()  # first: whoever makes routes waits for us
+        there = set(Apart.objects.filter(type__in=types).values_list("type", flat=True))
+        new = [one for one in types if one not in there]
+        made = Route.objects.bulk_create([Route(type=one) for one in new])
+        Apart.objects.bulk_create([Apart(type=one.type, route=one.id) for one in made])
+    routes.forget()
+
+
+def declined(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
+    """Return those of claimed jobs that the worker refuses; their types are moved anew then.
+
+    Raises the version of the terms, so that its next claim leaves route 0 out.
+    """
+    refused = (
+        frozenset() if request.declaration is None else handles(request.declaration).versioned_only
+    )
+    found = {job.id: job.type for job in jobs if job.version is None and job.type in refused}
+    if found:
+        with transaction.atomic():
+            terms.change()
+            Apart.objects.filter(type__in=set(found.values())).update(
+                is_done=False, turn=F("turn") + 1, waits_for=None, is_later=False, has_missed=False,
+                after_lane=0, after_seq=0, after_id=None, starts_at=Now(),
+            )  # fmt: skip
+        routes.forget()
+    return set(found)
+
+
+def part() -> int:
+    """Take one step of a move; returns how much it looked at, 0: nothing is left to do for now.
+
+    1. Wait until the transactions have ended that may store jobs by what was known before: of
+       hosts, however long they last.
+    2. Move the next available jobs, then those that wait for a time or an activation.
+    3. Note where that stands. At the end nothing is left but what others held meanwhile, which is
+       looked for in another round; without that route 0 is open to all from the next claim on.
+    """
+    now = clock.now()
+    due = Apart.objects.filter(is_done=False, starts_at__lte=now)
+    row = due.order_by("starts_at", "type").first()
+    if row is None:
+        return 0
+    if row.waits_for is None:
+        row.waits_for = queries.writers(None)
+    elif row.waits_for:
+        row.waits_for = queries.writers(row.waits_for)
+    looked = 0
+    if row.waits_for:
+        row.starts_at = now + AGAIN
+    else:
+        looked = _later(row) if row.is_later else _available(row)
+        if not looked:
+            _next(row)
+    _note(row)
+    return max(looked, 1)
+
+
+def _available(row: Apart) -> int:
+    """Look at the next jobs of the first lane of route 0 that has some; lanes by id."""
+    lanes = queries.undrawn_lanes([UNVERSIONED], lane=row.after_lane, limit=1)
+    if not lanes:
+        return 0
+    if lanes[0] != row.after_lane:
+        row.after_lane, row.after_seq = lanes[0], 0
+    found = queries.undrawn(lanes[0], seq=row.after_seq, limit=BATCH)
+    if not found:
+        row.after_lane, row.after_seq = lanes[0] + 1, 0
+        return 1
+    row.after_seq = found[-1].at
+    _move(row, found)
+    return len(found)
+
+
+def _later(row: Apart) -> int:
+    found = queries.undrawn_later(row.after_lane, str(row.after_id or FIRST_ID), limit=BATCH)
+    if found:
+        row.after_lane, row.after_id = found[-1].at, UUID(found[-1].id)
+        _move(row, found)
+    return len(found)
+
+
+def _move(row: Apart, found: Sequence[queries.Waiter]) -> None:
+    wanted = {
+        one.id: Reroute(one.lane_id, route)
+        for one in found
+        if one.route == UNVERSIONED and one.version is None and one.type == row.type
+        for route in [_route(row, one.id)]
+    }
+    if wanted and len(reroute(wanted)) < len(wanted):
+        row.has_missed = True
+
+
+def _route(row: Apart, job_id: str) -> int:
+    """Return where a job goes: rules of its type, if there are any by now, count for it, too."""
+    rules = routes.known().rules.get(row.type)
+    target = None if rules is None else rules.assigned(job_id, None)
+    try:
+        return row.route if target is None else routes.route_of(row.type, None, target)
+    except TooManyVersions:
+        return row.route
+
+
+def _next(row: Apart) -> None:
+    row.after_lane, row.after_seq, row.after_id = 0, 0, None
+    if not row.is_later:
+        row.is_later = True
+    elif row.has_missed:
+        row.is_later, row.has_missed, row.starts_at = False, False, clock.now() + AGAIN
+    else:
+        row.is_done = True
+
+
+def _note(row: Apart) -> None:
+    """Store where it stands, unless it began anew meanwhile."""
+    with transaction.atomic():
+        if row.is_done:
+            terms.change()  # claims that left route 0 out are planned anew
+        Apart.objects.filter(type=row.type, turn=row.turn).update(
+            is_done=row.is_done, waits_for=row.waits_for, is_later=row.is_later,
+            has_missed=row.has_missed, after_lane=row.after_lane, after_seq=row.after_seq,
+            after_id=row.after_id, starts_at=row.starts_at,
+        )  # fmt: skip
+    if row.is_done:
+        routes.forget()
