@@ -14,6 +14,7 @@ from console.models import Operation
 from console.roles import Role
 from federation.models import FederatedJob
 from federation.services.configure import delete_region
+from jobs.domain.caller import Caller
 from jobs.models import Audit
 from jobs.models import Job as Row
 from tests.federation.replication.lost import federate, lost, set_status
@@ -142,7 +143,7 @@ def test_region_that_returns_meanwhile_ends_the_operation_which_may_go_on_later(
     assert (made.state, made.done) == ("failed", 0)
     assert "run twice" in (made.problem or "")
     set_status(EU, "unhealthy")
-    operations.resume(made.pk, region_operations.Caller("root"))
+    operations.resume(made.pk, Caller("root"))
     made.refresh_from_db()
     assert go(made).done == 1
 

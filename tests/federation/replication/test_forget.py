@@ -34,7 +34,7 @@ from tests.jobs.api.conftest import new_key, with_keys
 __all__ = ["new_key", "with_keys"]
 pytestmark = pytest.mark.usefixtures("store")
 
-Key = Callable[..., dict[str, str]]
+Key = Callable[..., dict[str, Any]]
 
 
 def known(region: str) -> int:

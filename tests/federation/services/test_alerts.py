@@ -10,9 +10,12 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from federation.domain.breaker import Outcome, Permit, State
+from federation.domain.health import Status
 from federation.models import FederatedJob, Region, RegionHealth, RegionMinute, ReplicationPeer
 from federation.services import breakers, lag, minutes, regions, route
 from federation.services.regions import registry
+from jobs.domain.caller import Caller
 from jobs.queries import ago, now, tick
 from jobs.services.heartbeat import Report, heartbeat
 from scheduling.models import QueueWatch
@@ -73,7 +76,7 @@ def test_breaker_that_is_open_is_told_instead(stubs: Stubs) -> None:
 
 def test_breaker_that_was_opened_by_hand_is_told_as_such(stubs: Stubs) -> None:
     federate(*stubs("eu"))
-    breakers.force("eu", breakers.State.OPEN, breakers.Caller("ada"))
+    breakers.force("eu", State.OPEN, Caller("ada"))
 
     (alert,) = alerts_of(*KINDS)
 
@@ -100,10 +103,10 @@ def test_clock_of_a_region_is_compared_with_the_one_here(stubs: Stubs) -> None:
     assert abs(row.skew_s) <= 60
     assert row.skewed_at is None
 
-    with_permit = breakers.Permit()
+    with_permit = Permit()
     off = breakers.Verdict(
-        breakers.Outcome.SUCCESS, None, breakers.Status.HEALTHY, 5.0,
-        row.checked_at - timedelta(seconds=300),
+        Outcome.SUCCESS, None, Status.HEALTHY, 5.0,
+        now() - timedelta(seconds=300),
     )  # fmt: skip
     breakers.settle("eu", with_permit, off, registry().configured.breaker_rules)
 
