@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from federation.domain.config import MAX_BATCH
 from federation.domain.doubts import MAX_CLAIMS, Claim, Outcome
 from federation.domain.doubts import decode as decode_claim
-from federation.domain.region import ID_PATTERN, MAX_ID
+from federation.domain.errors import FederationConfigError
+from federation.domain.region import ID_PATTERN, ID_RULE, MAX_ID, check_id
 from federation.domain.replica import (
     BOUNDS,
     MAX_ATTEMPT,
@@ -217,9 +218,10 @@ def decode_claims(body: Mapping[str, Any]) -> tuple[str, list[Claim]]:
     for name in body:
         if name not in {"region", "jobs"}:
             raise InvalidRequest.field(name, "is not a member of a question")
-    region = body.get("region")
-    if not isinstance(region, str):
-        raise InvalidRequest.field("region", "must be the id of a region", region)
+    try:
+        region = check_id("region", body.get("region"))
+    except FederationConfigError:
+        raise InvalidRequest.field("region", ID_RULE, body.get("region")) from None
     claims = list_of(body, "jobs", MAX_CLAIMS)
     return region, [_at(index, partial(decode_claim, item)) for index, item in enumerate(claims)]
 

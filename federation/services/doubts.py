@@ -112,8 +112,13 @@ class Settler(Attendant):
             answer = outbound.send(region, call)
 
             def store() -> None:
+                results = _results(answer, len(rows))
                 self._heard(region.id, permit, answer, config)
-                settle(region.id, rows, _results(answer, len(rows)))
+                if not results and isinstance(answer, Reply):  # else the breaker counts it
+                    is_refusal = answer.report.fate is Fate.ANSWERED
+                    pause_s = PAUSE_S if is_refusal else SOON_S
+                    self._not_before[region.id] = monotonic() + pause_s
+                settle(region.id, rows, results)
 
             return store
 
@@ -126,9 +131,6 @@ class Settler(Attendant):
         if not (isinstance(answer, Failure) and answer.is_own):
             failed = None if report.fate is Fate.ANSWERED else report.reason
             breakers.settle(region, permit, Verdict(report.outcome, failed), config.breaker_rules)
-        if report.status is not None and report.status != OK:  # else the breaker counts it
-            is_refusal = report.fate is Fate.ANSWERED
-            self._not_before[region] = monotonic() + (PAUSE_S if is_refusal else SOON_S)
 
 
 def _claims(rows: Sequence[Doubt], local: str) -> list[Claim]:

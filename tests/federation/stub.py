@@ -120,7 +120,7 @@ class Stub:
             self.sent.append((path, {k.lower(): v for k, v in handler.headers.items()}, body))
         self.is_held.wait(60)
         if path.endswith("/give-up"):
-            _send(handler, *self.given_up.pop(0))
+            _send(handler, *(self.given_up.pop(0) if self.given_up else (503, {})))
         elif handler.command == "POST":
             self._take(handler, path, body)
         elif path == "/ojs/v1/health" and self.drips:
