@@ -1,6 +1,6 @@
 -- dead: the latest jobs of the dead letter, `looked` at most, with what groups them; null wants any
--- queue, tenant and type (a LIKE pattern), and any fingerprint. The end is in seconds since 1970, which
--- thousands of rows are reckoned with sooner than with times.
+-- queue, tenant and type (a LIKE pattern), and any fingerprint. The end is in seconds since 1970: there
+-- are thousands of rows, and numbers are sooner read than times.
 WITH looked AS MATERIALIZED (
     SELECT e.id, e.queue, e.finished_at
       FROM ojs_ends(%(queue)s::text, ARRAY[9]::smallint[], NULL, NULL, NULL, NULL, false,
@@ -16,7 +16,8 @@ WITH looked AS MATERIALIZED (
      WHERE (%(tenant)s::text IS NULL OR j.tenant = %(tenant)s::text)
        AND (%(type)s::text IS NULL OR j.type LIKE %(type)s::text)
 )
-SELECT k.id::text, extract(epoch FROM k.finished_at)::float8, k.queue, k.type, k.tenant, k.version, k.error_type, k.fingerprint,
+SELECT k.id::text, extract(epoch FROM k.finished_at)::float8, k.queue, k.type, k.tenant, k.version,
+       k.error_type, k.fingerprint,
        (SELECT count(*) FROM looked)::int AS looked, (SELECT min(finished_at) FROM looked) AS back_to
   FROM known AS k
  WHERE %(fingerprint)s::text IS NULL OR k.fingerprint = %(fingerprint)s::text
