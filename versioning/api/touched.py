@@ -2,7 +2,7 @@
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import chosen, list_of, listed, plain
+from jobs.api.admin.base import chosen, list_of, listed
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -56,8 +56,8 @@ class TouchedJobs(OJSView):
 
 
 def _version(request: Request) -> Version | None:
-    raw = plain(request, "version")
-    if not raw:
+    raw = request.query_params.get("version")  # an empty one is wrong, too
+    if raw is None:
         return None
     try:
         return parse_version(raw)

@@ -8,6 +8,7 @@ from hypothesis import strategies as some
 
 from versioning.domain.removal import (
     FORCES,
+    Coming,
     Jobs,
     Looked,
     Removal,
@@ -153,3 +154,45 @@ def test_a_removal_is_a_major_or_a_range(
 def test_another_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_removal(text)
+
+
+@pytest.mark.parametrize(
+    ("going", "bare", "cut", "why", "safe"),
+    [
+        ((Coming("schedules", 2),), (), (), [Why.WILL_BE_SENT], Safe.NO),
+        ((Coming("schedules", 0, 2),), (), (), [Why.RESTING], Safe.YES),
+        ((Coming("schedules", 1, 1), Coming("steps", 1)), (), (),
+         [Why.WILL_BE_SENT, Why.RESTING], Safe.NO),
+        ((), (Coming("schedules", 1),), (), [Why.UNVERSIONED_WILL_BE_SENT], Safe.NO),
+        ((), (), ("schedules",), [Why.COMING_NOT_COUNTED], Safe.UNKNOWN),
+        ((Coming("schedules", 1),), (), ("schedules",), [Why.WILL_BE_SENT], Safe.NO),
+        ((), (Coming("steps", 1),), ("steps",), [Why.UNVERSIONED_WILL_BE_SENT], Safe.NO),
+    ],
+)  # fmt: skip
+def test_what_will_be_sent_counts_as_what_was(
+    going: tuple[Coming, ...],
+    bare: tuple[Coming, ...],
+    cut: tuple[str, ...],
+    why: list[Why],
+    safe: Safe,
+) -> None:
+    use = Use(Version(1), coming=going)
+
+    found = decide("1.x", [use], Use(None, coming=bare), Looked(NOW, None, QUIET, cut))
+
+    assert ([reason.why for reason in found.reasons], found.safe) == (why, safe)
+
+
+def test_a_version_that_stays_and_will_be_sent_needs_a_worker() -> None:
+    uses = [Use(Version(1)), Use(Version(2), coming=(Coming("schedules", 1),))]
+
+    assert [one.why for one in decide("1.x", uses, NONE, WHOLE).reasons] == [Why.NOT_EXPANDED]
+
+
+def test_all_senders_are_said_in_one_sentence() -> None:
+    use = Use(Version(1), coming=(Coming("schedules", 2), Coming("steps of workflows", 1, 4)))
+
+    first, second = decide("1.0", [use], NONE, WHOLE).reasons
+
+    assert first.message == "2 schedules and 1 steps of workflows will send 1.0"
+    assert second.message == "4 steps of workflows that rest would send 1.0"

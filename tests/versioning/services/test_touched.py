@@ -139,7 +139,13 @@ def test_no_more_than_the_last_ones_are_kept(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("query", "field"), [("?version=x", "version"), ("?ended=x", "ended"), ("?page=x", "page")]
+    ("query", "field"),
+    [
+        ("?version=x", "version"),
+        ("?version=", "version"),
+        ("?ended=x", "ended"),
+        ("?page=x", "page"),
+    ],
 )
 def test_a_wrong_query_is_named(query: str, field: str) -> None:
     found = answer(send("GET", f"admin/versions/{TYPE}/touched{query}"), 400)
