@@ -17,10 +17,10 @@ __all__ = ["new_folder", "start"]  # fixtures of those who start it
 # one module, one process, as those of quickstart
 pytestmark = pytest.mark.xdist_group("quickstart")
 
-# what no link of a page leads to in a demo
+# what a demo leads to by chance or not at all
 WITHOUT_A_LINK = {
     "operation", "operation_file", "simulated", "delivery", "schema", "versions_of_type", "pool",
-    "pool_edit", "cron_edit",
+    "pool_edit", "cron_edit", "job_retry",
 }  # fmt: skip
 # those of a drawing have an href of their own kind
 LINKS = "links => [...new Set(links.map(one => one.getAttribute('href').split('#')[0]))]"
