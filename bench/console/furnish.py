@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import APIRequestContext, Page
 
 QUEUE, TYPE = "invoices", "invoice.render"
-JOBS, CLAIMED, FAILED_EACH = 80, 50, 16
+JOBS = 80
 RULES = {
     "rules": [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}],
     "plan": {"steps": [10, 50, 100], "bake_time": "PT30M"},
@@ -34,20 +34,11 @@ def furnish(page: Page, root: str) -> None:
 
 
 def _versions(send: Any) -> None:
-    """Let versions of a type run and fail, and leave some waiting."""
+    """Let jobs of a version wait that no worker accepts."""
     send("PUT", f"admin/routing/{TYPE}", RULES)
     for number in range(JOBS):
         send("POST", "jobs", {"type": TYPE, "version": "1.0", "args": [{"amount": number}],
                               "options": {"queue": QUEUE}})  # fmt: skip
-    worker = {"worker_id": "invoices-1", "handlers": [{"type": TYPE, "versions": ">=1.0"}]}
-    send("POST", "workers/heartbeat", {**worker, "queues": [QUEUE]})
-    asked = {"worker_id": "invoices-1", "queues": [QUEUE], "count": CLAIMED}
-    for number, job in enumerate(send("POST", "workers/fetch", asked).get("jobs", ())):
-        if number % FAILED_EACH:
-            send("POST", "workers/ack", {"job_id": job["id"]})
-        else:
-            error = {"code": "broken", "message": "the template has no total"}
-            send("POST", "workers/nack", {"job_id": job["id"], "error": error})
 
 
 def _by_hand(page: Page) -> None:

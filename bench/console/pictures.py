@@ -80,7 +80,7 @@ PRIVATE = """([pattern, host]) => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const node = walk.currentNode;
-    const shown = node.data.replaceAll(private, "/srv/ojs/").replaceAll(host, "host-1");
+    const shown = node.data.replaceAll(private, "…/").replaceAll(host, "host-1");
     if (shown !== node.data) node.data = shown;
   }
 }"""

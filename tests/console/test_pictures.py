@@ -1,0 +1,22 @@
+"""The pictures of the manual: every page, in every form, and small."""
+
+from django.urls import URLPattern
+
+from bench.console.pictures import FOLDER, FORMS, MOST_BYTES, PAGES
+from console.urls import urlpatterns
+from tests.console.test_accessibility import UNSEEN
+
+VIEWS = {"error_group"}  # pages that are another one with a query
+
+
+def test_every_page_has_its_pictures() -> None:
+    pages = {one.name for one in urlpatterns if isinstance(one, URLPattern) and one.name}
+
+    assert set(PAGES) - VIEWS == pages - UNSEEN - {"login"}
+    assert {file.name for file in FOLDER.iterdir()} == {
+        f"{name}-{form}.webp" for name in PAGES for form in FORMS
+    }
+
+
+def test_the_pictures_are_small() -> None:
+    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < MOST_BYTES
