@@ -31,6 +31,15 @@ class RouteAdmin(ReadOnly):
     ordering = ("type", "major", "minor")
 
 
+@admin.register(models.Apart)
+class ApartAdmin(ReadOnly):
+    """Types whose jobs without a version some worker refuses, and how far these are moved."""
+
+    list_display = ("type", "route", "is_done", "starts_at")
+    search_fields = ("type",)
+    ordering = ("type",)
+
+
 @admin.register(models.Held)
 class HeldAdmin(ReadOnly):
     """Jobs that no live worker accepts."""

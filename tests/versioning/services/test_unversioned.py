@@ -58,7 +58,7 @@ def test_d_ver_6_a_worker_that_refuses_gets_no_job_without_a_version(declares: s
     push("1.0")
     more: dict[str, Any] = {}
     if declares == "fetch":
-        more: dict[str, Any] = {"handlers": of()}
+        more = {"handlers": of()}
     elif declares == "heartbeat":
         beat("w1", of())
     else:
