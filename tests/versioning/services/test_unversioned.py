@@ -16,6 +16,7 @@ from jobs.models import Event, LaneKey, Later, Ready
 from jobs.services.fetch import planned
 from jobs.services.reset import forget
 from jobs.testing import run_available
+from tests.alerts import alerts_of
 from tests.tenancy.wire import answer, send
 from tests.versioning.routing import fail, join, put, redrawn
 from tests.versioning.wire import TYPE, beat, fetched, push, versions_of
@@ -255,7 +256,7 @@ def test_d_ver_6_jobs_that_every_worker_refuses_are_told_counted_and_warned_of()
     (event,) = Event.objects.filter(kind=Kind.VERSION_HELD)
     assert (event.type, event.queue) == (TYPE, "default")
     assert event.data == {"version": None, "count": 2}
-    (alert,) = held.alerts()
+    (alert,) = alerts_of("version_held")
     assert f"2 jobs of {TYPE} without a version wait" in alert.text
     found = answer(send("GET", f"admin/versions/{TYPE}"))
     assert (found["held"], found["unversioned"]["workers"]) == (2, 0)
