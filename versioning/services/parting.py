@@ -53,9 +53,9 @@ def declined(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
 
     Raises the version of the terms, so that its next claim leaves route 0 out.
     """
-    refused = (
-        frozenset() if request.declaration is None else handles(request.declaration).versioned_only
-    )
+    if request.declaration is None:
+        return set()
+    refused = handles(request.declaration).versioned_only
     found = {job.id: job.type for job in jobs if job.version is None and job.type in refused}
     if found:
         with transaction.atomic():
