@@ -14,6 +14,7 @@ from console import cron
 from console.models import SavedView
 from console.roles import Role
 from federation.domain.breaker import State as Breaker
+from federation.models import ReplicationPeer
 from federation.services.breakers import force
 from federation.services.configure import set_drain
 from jobs.domain.caller import Caller
@@ -25,6 +26,7 @@ from tests.console import test_audited as made
 from tests.console.test_operations import begin
 from tests.console.test_tenants import throttle
 from tests.factories import JobFactory
+from tests.federation.replication import lost
 from tests.federation.wire import LOCAL, federate
 from tests.versioning.routing import act as route_act
 from tests.versioning.routing import put as put_rules
@@ -161,6 +163,20 @@ def _region(change: Callable[[], object] = lambda: None) -> Callable[[], str]:
     return make
 
 
+def _waiting_in_eu() -> str:
+    """Have a region that is down, with a job that is known here."""
+    lost.federate(mode="full")
+    lost.lost()
+    return f"/console/regions/{lost.EU}/adopt/"
+
+
+def _gone() -> str:
+    """Have a copy of a region that is registered no more."""
+    federate()
+    ReplicationPeer.objects.create(region="mars")
+    return "/console/regions/mars/forget/"
+
+
 def _restricted() -> str:
     """Bind whoever is logged in to two tenants."""
     user = User.objects.get(username="operator")
@@ -238,6 +254,7 @@ ACTS: dict[str, Press] = {
     "routing-pause": Press(_rules, "Pause"),
     "routing-resume": Press(lambda: _rules(is_paused=True), "Resume"),
     "routing-rollback": Press(_rules, "Roll back"),
+    "routing-delete": Press(_rules, "Remove rules"),
     "webhook-create": Press(
         lambda: "/console/webhooks/", "Subscribe", _filled(url="https://example.org/h"), asks=False
     ),
@@ -279,5 +296,11 @@ FORMS: dict[str, Press] = {
     ),
     "pool_edit": Press(_pool("/edit"), "Store", _reasoned, asks=False),
     "tenant_new": Press(lambda: "/console/new-tenant/", "Store", _filled(tenant_id="blue"), False),
+    "region_adopt": Press(_waiting_in_eu, "Adopt waiting jobs", _reasoned, asks=False),
+    "region_forget": Press(_gone, "Remove copies", _reasoned, asks=False),
+    "rules_new": Press(
+        lambda: "/console/new-rules/", "Store", _filled(type=TYPE, rules="2.0 1\n1.0 9"), asks=False
+    ),
+    "rules_edit": Press(lambda: f"{_rules()}rules/", "Store", _reasoned, asks=False),
     "tenant_edit": Press(_at(made.tenant, f"{TENANT}/edit"), "Store", _reasoned, asks=False),
 }  # fmt: skip

@@ -167,6 +167,7 @@ def test_31_5_keys_made_rotated_and_revoked_in_the_admin_are_recorded(user: User
     ]
     assert Audit.objects.order_by("id")[0].data == {
         "name": "ci", "scopes": ["ojs:data:enqueue"], "tenant": None, "pool": None,
+        "region": None,
     }  # fmt: skip
     ApiKey.objects.all().delete()
 

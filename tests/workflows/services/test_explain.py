@@ -56,4 +56,4 @@ def test_explanation_of_a_member_takes_one_statement_more() -> None:
             explain(found, None)
         costs.append(len(captured))
 
-    assert costs == [3, 4]  # one each for the pools and the tenant
+    assert costs == [4, 5]  # one each for the pools, the tenant and the versions
