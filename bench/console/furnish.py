@@ -1,5 +1,6 @@
 """What a demo lacks for a picture of every page: pools, rules of versions, schemas, a webhook,
-a limit, an operation, a simulation. Repeatable.
+a limit, an operation, a simulation, a classified job, and a federation whose other region is down.
+What is there from before stays, but for jobs: they are enqueued once.
 """
 
 from typing import Any
@@ -8,6 +9,7 @@ from playwright.sync_api import APIRequestContext, Page
 
 QUEUE, TYPE = "invoices", "invoice.render"
 JOBS = 80
+NOBODY = "http://127.0.0.1:9"
 RULES = {
     "rules": [{"version": "2.0", "weight": 10}, {"version": "1.0", "weight": 90}],
     "plan": {"steps": [10, 50, 100], "bake_time": "PT30M"},
@@ -26,19 +28,33 @@ def furnish(page: Page, root: str) -> None:
 
     send("PUT", "admin/pools/mailers", {"queues": {"mail": 3, "reports": 1}, "concurrency": 40,
                                         "strategy": "weighted"})  # fmt: skip
-    _versions(send)
+    send("PUT", f"admin/routing/{TYPE}", RULES)
+    page.goto(f"jobs/?queue={QUEUE}")
+    if not page.locator("#live tbody th a").count():
+        _jobs(send)
+    _federation(send, root)
     for version, invoice in SCHEMAS.items():
         body = {"args_schema": {"type": "array", "prefixItems": [invoice]}}
         send("PUT", f"admin/schemas/{TYPE}/{version}", body)
     _by_hand(page)
 
 
-def _versions(send: Any) -> None:
-    """Let jobs of a version wait that no worker accepts."""
-    send("PUT", f"admin/routing/{TYPE}", RULES)
+def _jobs(send: Any) -> None:
+    """Let jobs of a version wait that no worker accepts, and one that is not for everybody."""
     for number in range(JOBS):
         send("POST", "jobs", {"type": TYPE, "version": "1.0", "args": [{"amount": number}],
                               "options": {"queue": QUEUE}})  # fmt: skip
+    send("POST", "jobs", {"type": "salary.transfer", "args": [{"account": "DE00 1234"}],
+                          "meta": {"data_classification": "confidential"},
+                          "options": {"queue": "payroll"}})  # fmt: skip
+
+
+def _federation(send: Any, root: str) -> None:
+    """Have a region that nobody answers for."""
+    for region, url in (("us", root), ("eu", NOBODY)):
+        send("PUT", f"admin/federation/regions/{region}", {"url": url, "allow_insecure": True})
+    replication = {"enabled": True, "mode": "full"}
+    send("PUT", "admin/federation/config", {"local_region": "us", "replication": replication})
 
 
 def _by_hand(page: Page) -> None:

@@ -33,6 +33,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "job": ("jobs/?state=discarded", "#live tbody th a"),
     "job_retry": ("jobs/?state=discarded", "#live tbody th a"),
     "job_clone": ("jobs/?state=completed", "#live tbody th a"),
+    "job_arguments": ("jobs/?queue=payroll", "#live tbody th a"),
     "operations": "operations/",
     "operation_new": "operations/new/?verb=retry&dead=1",
     "operation": ("operations/", "tbody th a"),
@@ -49,6 +50,8 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "system": "system/",
     "regions": "regions/",
     "region_jobs": "regions/jobs/",
+    "region_adopt": "regions/eu/adopt/",
+    "region_forget": "regions/eu/forget/",
     "simulate": "simulate/",
     "simulated": ("simulate/", "main .rows a"),
     "crons": "cron/",
@@ -65,6 +68,10 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "tenant_edit": ("tenants/", "tbody th a"),
     "versions": "versions/",
     "versions_of_type": ("versions/", "tbody th a"),
+    "version_removal": ("versions/", "tbody th a"),
+    "version_touched": ("versions/", "tbody th a"),
+    "rules_edit": ("versions/", "tbody th a"),
+    "rules_new": "new-rules/",
     "schemas": "schemas/",
     "schema": ("schemas/", "tbody th a"),
     "webhooks": "webhooks/",
@@ -73,8 +80,10 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "workflow": ("workflows/", "tbody th a"),
 }
 # what a page is reached by from the one its link leads to
-BEHIND = {"job_retry": "retry/", "job_clone": "clone/", "cron_edit": "edit/", "pool_edit": "edit/",
-          "tenant_edit": "edit/"}  # fmt: skip
+BEHIND = {"job_retry": "retry/", "job_clone": "clone/", "job_arguments": "arguments/",
+          "cron_edit": "edit/", "pool_edit": "edit/", "tenant_edit": "edit/",
+          "version_removal": "removal/", "version_touched": "touched/",
+          "rules_edit": "rules/"}  # fmt: skip
 PRIVATE = """([pattern, host]) => {
   const private = new RegExp(pattern, "g");
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
