@@ -4,38 +4,29 @@ from typing import Any
 
 import orjson
 from django.apps import apps
-from django.http import Http404
 
-from console.pages import Page
+from console.one_job import OfOneJob
 from console.story import attempts, steps
 from jobs.api.codec import encode_job
 from jobs.domain.bulk import REVIVED
 from jobs.domain.classified import classification
-from jobs.domain.errors import NotFound
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.services.audit import done_to
 from jobs.services.explain import explain
 from jobs.services.progress import progress_of
-from jobs.services.show import show
 
 ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this one
 
 
-class JobDetail(Page):
+class JobDetail(OfOneJob):
     """Everything known of one job."""
 
     template_name = "ojs/console/job.html"
-    section = "jobs"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the job and its events."""
-        try:
-            job = show(kwargs["job_id"])
-        except NotFound as problem:
-            raise Http404 from problem
-        if self.tenant not in {None, job.tenant}:
-            raise Http404
+        job = self.found()
         told, is_longer = steps(job)
         state = state_of(job.state)
         return super().get_context_data(

@@ -3,29 +3,25 @@
 from typing import Any
 
 import orjson
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from console import classified
-from console.pages import Page
+from console.one_job import OfOneJob
 from jobs.api.codec import encode_job
 from jobs.domain.classified import classification
-from jobs.domain.errors import NotFound
-from jobs.domain.job import Job
-from jobs.services.show import show
 
 
-class JobArguments(Page):
+class JobArguments(OfOneJob):
     """Arguments, result and envelope of a job whose own page hides them."""
 
     template_name = "ojs/console/job_arguments.html"
-    section = "jobs"
     title = "Arguments"
     permission_required = ("ojs_jobs.view_job", classified.PERMISSION)
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show and record it; a job that hides nothing shows all on its own page."""
-        job = self._found()
+        job = self.found()
         word = classification(job)
         if word is None:
             return HttpResponseRedirect(reverse("ojs_console:job", args=[job.id]))
@@ -34,12 +30,3 @@ class JobArguments(Page):
         return self.render_to_response(
             self.get_context_data(job=job, word=word, envelope=envelope, **kwargs)
         )
-
-    def _found(self) -> Job:
-        try:
-            job = show(self.kwargs["job_id"])
-        except NotFound as problem:
-            raise Http404 from problem
-        if self.tenant not in {None, job.tenant}:
-            raise Http404
-        return job

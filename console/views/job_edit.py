@@ -4,25 +4,24 @@ from typing import Any, Final
 
 import orjson
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from console import classified
 from console.access import denied
 from console.callers import caller_of
-from console.pages import Page
+from console.one_job import OfOneJob
 from jobs.api.codec import decode_job, encode_job
 from jobs.api.override import decode_override
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
 from jobs.domain import jsonio
 from jobs.domain.bulk import REVIVED
-from jobs.domain.errors import InvalidRequest, NotFound, OJSError
+from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
 from jobs.services import operate
 from jobs.services.audit import audited
 from jobs.services.enqueue import enqueue
-from jobs.services.show import show
 
 EDITED: Final = ("args", "meta", "queue", "priority")
 # of an envelope, what belongs to this very job: another one gets its own
@@ -37,10 +36,9 @@ OWN: Final = {
 }
 
 
-class JobForm(Page):
+class JobForm(OfOneJob):
     """A form about a job that is there; `fields` is what it was sent with."""
 
-    section = "jobs"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -72,16 +70,6 @@ class JobForm(Page):
             return self.render_to_response(shown, status=400)
         messages.success(request, text)
         return HttpResponseRedirect(reverse("ojs_console:job", args=[following]))
-
-    def found(self) -> Job:
-        """Return the job."""
-        try:
-            job = show(self.kwargs["job_id"])
-        except NotFound as problem:
-            raise Http404 from problem
-        if self.tenant not in {None, job.tenant}:
-            raise Http404
-        return job
 
     def filled(self, job: Job) -> dict[str, str]:
         """Return the fields as the job has them."""
