@@ -1,0 +1,24 @@
+"""What pages about one job share: the job, where whoever looks may see it."""
+
+from django.http import Http404
+
+from console.pages import Page
+from jobs.domain.errors import NotFound
+from jobs.domain.job import Job
+from jobs.services.show import show
+
+
+class OfOneJob(Page):
+    """A page about the job that its path names."""
+
+    section = "jobs"
+
+    def found(self) -> Job:
+        """Return the job; one statement. Raises Http404, also for a job of another tenant."""
+        try:
+            job = show(self.kwargs["job_id"])
+        except NotFound as problem:
+            raise Http404 from problem
+        if self.tenant not in {None, job.tenant}:
+            raise Http404
+        return job
