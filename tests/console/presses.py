@@ -27,6 +27,7 @@ from tests.console.test_operations import begin
 from tests.console.test_tenants import throttle
 from tests.factories import JobFactory
 from tests.federation.replication import lost
+from tests.federation.replication.rig import EU
 from tests.federation.wire import LOCAL, federate
 from tests.versioning.routing import act as route_act
 from tests.versioning.routing import put as put_rules
@@ -167,7 +168,7 @@ def _waiting_in_eu() -> str:
     """Have a region that is down, with a job that is known here."""
     lost.federate(mode="full")
     lost.lost()
-    return f"/console/regions/{lost.EU}/adopt/"
+    return f"/console/regions/{EU}/adopt/"
 
 
 def _gone() -> str:
