@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-from console import operations, tasks
+from console import operations, tasks, walk
 from console.access import may
 from console.callers import caller_of
 from console.filters import JobFilter
@@ -17,7 +17,7 @@ PERMISSIONS: Final = {
     Verb.CANCEL: "ojs_jobs.change_job",
     Verb.RETRY: "ojs_jobs.change_job",
     Verb.DELETE: "ojs_jobs.delete_job",
-    operations.EXPORT: "ojs_console.add_operation",
+    walk.EXPORT: "ojs_console.add_operation",
     operations.ADOPT: "ojs_federation.change_region",
     operations.FORGET: "ojs_federation.delete_region",
 }
@@ -38,10 +38,10 @@ def for_all(
     verbs = [
         (label, KINDS[verb], urlencode({"verb": verb, **query}))
         for verb, label in LABELS.items()
-        if has_state and operations.sources(verb, wanted) and may(request, PERMISSIONS[verb])
+        if has_state and walk.sources(verb, wanted) and may(request, PERMISSIONS[verb])
     ]  # fmt: skip
-    may_export = may(request, PERMISSIONS[operations.EXPORT])
-    export = urlencode({"verb": operations.EXPORT, **query, **(more or {})}) if may_export else ""
+    may_export = may(request, PERMISSIONS[walk.EXPORT])
+    export = urlencode({"verb": walk.EXPORT, **query, **(more or {})}) if may_export else ""
     is_shown = bool(verbs or export)
     return {
         "verbs": verbs,

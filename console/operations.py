@@ -10,7 +10,7 @@ killed, `tend` picks up a minute later. See docs/console.md.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from time import monotonic
 from typing import Any, Final
 
@@ -24,25 +24,20 @@ from console import exports, queries
 from console.columns import USUAL, Column, chosen
 from console.filters import JobFilter
 from console.models import ExportPart, Operation
-from console.search import TookTooLong, Total, in_time, total_of
-from jobs.domain.bulk import ALLOWED, DEFAULTS, DONE, Verb
+from console.search import TookTooLong
+from console.walk import EXPORT, pick, preview, sources
+from jobs.domain.bulk import DONE, Verb
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.states import State
-from jobs.models import Job as Row
 from jobs.services import bulk
 from jobs.services.audit import audited, record
-from jobs.services.find import Found, Place, Wanted, find
 from jobs.services.show import show_many
 
 logger = logging.getLogger("ojs.console")
-EXPORT: Final = "export"
 ADOPT, FORGET = "adopt", "forget"  # on what is known of a region: console/region_operations.py
 OF_REGIONS: Final = {ADOPT: "adopted", FORGET: "forgotten"}
 VERBS: Final = (*Verb, EXPORT)
-SLICE = 500  # jobs of one transaction
-LOOKED, LOOKED_FOR_TEXT = 5_000, 1_000  # rows that one slice reads at most
-PREVIEWED = 5_000  # rows that are read to tell what would be done
 TASK_S = 5.0  # how long a task goes on; far below the timeout of the cluster
 STALE_S = 60  # without a slice: nobody drives it
 TRIES = 5  # of a slice that the database refused, one task each
@@ -50,7 +45,6 @@ KEPT_DAYS, EXPORT_KEPT_HOURS = 90, 24
 MOST_EXPORTED = 250_000
 LOCK: Final = 20266620  # advisory, with the id of the operation: who goes a slice; tried
 TEND: Final = "console operations"
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,49 +56,6 @@ class Request:
     reason: str | None = None
     format: exports.Format = exports.Format.CSV
     columns: Sequence[Column] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What an operation would meet: the first ids that it would take, by state, and how many."""
-
-    total: Total
-    by_state: dict[str, Total]
-    ids: list[str]
-    is_late: bool = False  # it was not told in time
-
-
-def sources(verb: str, asked: JobFilter) -> list[State | None]:
-    """Return the states that an operation walks, one after another; None is any."""
-    state = State.DISCARDED if asked.dead else State(asked.state) if asked.state else None
-    if verb == EXPORT:
-        return [state]
-    if state is not None:
-        return [state] if state in ALLOWED[Verb(verb)] else []
-    return list(DEFAULTS[Verb(verb)])
-
-
-def preview(verb: str, asked: JobFilter) -> Preview:
-    """Look at what an operation would do; reads PREVIEWED rows of each state at most.
-
-    Where every row matches and counts tell how many there are, those of one slice are enough.
-    """
-    wanted = asked.wanted(timezone.now())
-    by_state: dict[str, Total] = {}
-    ids: list[str] = []
-    try:
-        for state in sources(verb, asked):
-            one = _of(wanted, state)
-            looked = PREVIEWED if one.is_narrowed or not one.is_counted else SLICE
-            with in_time(one):
-                found = find(one, size=SLICE, looked=looked)
-            by_state[state.value if state else "any state"] = total_of(one, found, looked)
-            ids += found.ids
-    except TookTooLong:
-        return Preview(Total(0, is_exact=False), {}, [], is_late=True)
-    totals = by_state.values()
-    whole = Total(sum(t.jobs for t in totals), is_exact=all(t.is_exact for t in totals))
-    return Preview(whole, by_state, ids)
 
 
 def start(request: Request, who: Caller) -> Operation:
@@ -300,58 +251,6 @@ def _export(operation: Operation) -> Taken:
     is_cut = operation.matched + len(found.ids) > MOST_EXPORTED
     written = exports.keep(operation, content)
     return Taken(len(listed), len(listed), None if is_cut else following, written, is_cut)
-
-
-def pick(
-    asked: JobFilter, states: Sequence[State | None], place: bulk.Place
-) -> tuple[Found, bulk.Place | None]:
-    """Find the next jobs and the place behind them.
-
-    Jobs that were made after the operation began are above the first place, and so are ends: what
-    is retried and dies again is not taken twice.
-    """
-    asof = datetime.fromisoformat(place.asof)
-    wanted = _of(asked.wanted(asof), states[place.source])
-    after = _read(place)
-    if not wanted.is_ended:
-        wanted = replace(wanted, until=min(asof, wanted.until or asof))
-    elif after is None:
-        after = Place(LAST_ID, asof)
-    looked = LOOKED_FOR_TEXT if wanted.is_text else LOOKED if wanted.is_narrowed else SLICE
-    with in_time(wanted, 20_000):
-        found = find(wanted, after=after, size=SLICE, looked=looked)
-    if len(found.ids) == SLICE:
-        behind = _behind(found.ids) if wanted.is_ended else {"id": found.ids[-1], "at": None}
-        return found, bulk.Place(place.asof, place.source, behind or place.rest)
-    if found.rest is not None:
-        at = found.rest_at and found.rest_at.isoformat()
-        return found, bulk.Place(place.asof, place.source, {"id": found.rest, "at": at})
-    is_last = place.source + 1 >= len(states)
-    return found, None if is_last else bulk.Place(place.asof, place.source + 1)
-
-
-def _of(wanted: Wanted, state: State | None) -> Wanted:
-    """Return what is wanted of one state."""
-    return wanted if wanted.is_dead else replace(wanted, state=state)
-
-
-def _behind(ids: Sequence[str]) -> dict[str, Any] | None:
-    """Return the earliest end of these jobs that is still there, None when all are gone.
-
-    Retention and other operators may have been here since they were found.
-    """
-    ended = Row.objects.filter(pk__in=ids, finished_at__isnull=False)
-    last = ended.order_by("finished_at", "pk").only("pk", "finished_at").first()
-    if last is None or last.finished_at is None:
-        return None
-    return {"id": str(last.pk), "at": last.finished_at.isoformat()}
-
-
-def _read(place: bulk.Place) -> Place | None:
-    if place.rest is None:
-        return None
-    at = place.rest["at"]
-    return Place(place.rest["id"], at and datetime.fromisoformat(at))
 
 
 def _is_ours(operation_id: int) -> bool:

@@ -6,7 +6,7 @@ from uuid import uuid4
 from django.utils import timezone
 from django_q.models import Task
 
-from console import operations, simulations
+from console import operations, simulations, walk
 from console.filters import JobFilter
 from console.views.simulate import EXAMPLE_SCENARIO
 from federation.models import Region, RegionHealth, RegionMinute, ReplicationPeer
@@ -57,7 +57,7 @@ def _simulate() -> None:
 
 def _export() -> None:
     asked = JobFilter(state="active", queue="queue-1")
-    made = operations.start(operations.Request(operations.EXPORT, asked), SYSTEM)
+    made = operations.start(operations.Request(walk.EXPORT, asked), SYSTEM)
     while made.state == "running":
         operations.go_on(made.pk, made.slices)
         made.refresh_from_db()

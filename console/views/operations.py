@@ -13,7 +13,7 @@ from django.http import (
 from django.urls import reverse
 from django.utils import timezone
 
-from console import columns, exports, operations, queries, tasks
+from console import columns, exports, operations, queries, tasks, walk
 from console.access import may
 from console.bulk import PERMISSIONS
 from console.callers import caller_of
@@ -25,7 +25,7 @@ from jobs.services.show import show_many
 
 SIZE, SAMPLES, NAMED = 50, 10, 8
 TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs",
-          operations.EXPORT: "Export jobs", operations.ADOPT: "Adopt waiting jobs",
+          walk.EXPORT: "Export jobs", operations.ADOPT: "Adopt waiting jobs",
           operations.FORGET: "Remove copies"}  # fmt: skip
 LONGEST = 500  # characters of a reason
 UNKNOWN = PERMISSIONS["cancel"]  # what it takes to be told that there is no such verb or operation
@@ -57,9 +57,9 @@ class OperationNew(Page):
         """Look at what would be taken: how many, of what, and some of them."""
         verb, asked = self._verb(), self._asked()
         problems = asked.problems
-        states = operations.sources(verb, asked)
-        seen = None if problems or not states else operations.preview(verb, asked)
-        ids = seen.ids[: operations.SLICE] if seen else []
+        states = walk.sources(verb, asked)
+        seen = None if problems or not states else walk.preview(verb, asked)
+        ids = seen.ids[: walk.SLICE] if seen else []
         shares: dict[str, list[queries.Share]] = {"queue": [], "type": [], "tenant": []}
         for share in queries.spread(ids) if ids else []:
             shares[share.dimension].append(share)
@@ -192,7 +192,7 @@ def _chosen(operation: Operation) -> Mapping[str, str]:
 class OperationFile(Page):
     """What an export wrote."""
 
-    permission_required = PERMISSIONS[operations.EXPORT]
+    permission_required = PERMISSIONS[walk.EXPORT]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Answer with the file; 404 when it is not whole, or removed."""

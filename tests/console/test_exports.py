@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from console import operations
+from console import operations, walk
 from console.models import ExportPart, Operation
 from jobs.models import Audit
 from tests.console.test_operations import run_tasks
@@ -37,7 +37,7 @@ def content(console: Client, operation: Operation) -> str:
 def test_csv_has_the_chosen_columns_of_what_matches(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "SLICE", 3)
+    monkeypatch.setattr(walk, "SLICE", 3)
     ids = stored_ids(8, queue="mail", args=["a, b", {"n": 1}])
     stored_ids(2, queue="other")
 
@@ -82,7 +82,7 @@ def test_a_spreadsheet_computes_nothing(console: Client, text: str) -> None:
 def test_an_export_takes_no_more_than_it_may(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "SLICE", 4)
+    monkeypatch.setattr(walk, "SLICE", 4)
     monkeypatch.setattr(operations, "MOST_EXPORTED", 6)
     ids = stored_ids(9)
     operation = export(console, columns=["state"])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from console import operations, search
+from console import search, walk
 from console.filters import JobFilter
 from console.search import Total
 from console.views import queues as queues_page
@@ -155,15 +155,15 @@ def test_a_full_page_of_a_queue_looks_no_further(monkeypatch: pytest.MonkeyPatch
 def test_a_preview_of_all_looks_at_one_slice_and_is_exact(
     monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(operations, "SLICE", 10)
+    monkeypatch.setattr(walk, "SLICE", 10)
     ids = stored_ids(number)
     for job_id in stored_ids(30):
         cancel(job_id)
     fold(100_000)
 
-    seen = operations.preview("cancel", JobFilter())
-    narrowed = operations.preview("cancel", JobFilter(type="none"))
-    ended = operations.preview("retry", JobFilter(state="cancelled"))
+    seen = walk.preview("cancel", JobFilter())
+    narrowed = walk.preview("cancel", JobFilter(type="none"))
+    ended = walk.preview("retry", JobFilter(state="cancelled"))
 
     assert seen.total == Total(number, is_exact=True)
     assert seen.by_state[State.AVAILABLE.value] == seen.total

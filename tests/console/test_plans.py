@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
 
-from console import operations, queries, tenants
+from console import operations, queries, tenants, walk
 from console.filters import JobFilter
 from console.groups import groups
 from console.pools import PoolLine, detail
@@ -87,14 +87,14 @@ CALLS: dict[str, Callable[[], object]] = {
         f"slice of {verb} {name}": lambda verb=verb, asked=asked: one_slice(verb, asked)  # type: ignore[misc]  # the default binds
         for verb in operations.VERBS
         for name, asked in SLICED.items()
-        if operations.sources(verb, asked)
+        if walk.sources(verb, asked)
     },
     **{
-        f"preview of {verb}": lambda verb=verb: operations.preview(verb, JobFilter(dead="1"))  # type: ignore[misc]  # the default binds
+        f"preview of {verb}": lambda verb=verb: walk.preview(verb, JobFilter(dead="1"))  # type: ignore[misc]  # the default binds
         for verb in ("retry", "delete", "export")
     },
     **{
-        f"preview of {verb} of all": lambda verb=verb: operations.preview(verb, JobFilter())  # type: ignore[misc]  # the default binds
+        f"preview of {verb} of all": lambda verb=verb: walk.preview(verb, JobFilter())  # type: ignore[misc]  # the default binds
         for verb in operations.VERBS
     },
     "operations": lambda: operations.latest(None, 50),
@@ -137,10 +137,10 @@ MAY_SCAN = {name: {"ojs_lease"} for name in CALLS if name.startswith("tenant")}
 
 def one_slice(verb: str, asked: JobFilter) -> None:
     """Find what the first and the second slice of an operation would take."""
-    states, place = operations.sources(verb, asked), bulk.begin()
-    _, following = operations.pick(asked, states, place)
+    states, place = walk.sources(verb, asked), bulk.begin()
+    _, following = walk.pick(asked, states, place)
     if following is not None:
-        operations.pick(asked, states, following)
+        walk.pick(asked, states, following)
 
 
 @pytest.fixture(scope="module", params=["1 lane", "10,000 lanes"])
@@ -171,7 +171,7 @@ def plans(
     monkeypatch.setattr("console.search.LOOKED_NARROW", LOOKED)
     for name in ("LOOKED", "LOOKED_FOR_TEXT", "PREVIEWED"):
         monkeypatch.setattr(operations, name, LOOKED)
-    monkeypatch.setattr(operations, "SLICE", 50)
+    monkeypatch.setattr(walk, "SLICE", 50)
     monkeypatch.setattr("console.groups.LOOKED", LOOKED)
     connection.close()
     with connection.cursor() as cursor:
