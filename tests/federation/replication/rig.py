@@ -43,10 +43,12 @@ def federated(federation_id: str | None = None, **members: Any) -> Job:
 def capture() -> int:
     """Note all that happened; returns how many events were read."""
     total = 0
-    wait_until_settled()
-    while read := capture_once(required()):
+    while True:
+        wait_until_settled()  # each time: noting a conflict tells of it
+        read = capture_once(required())
+        if not read:
+            return total
         total += read
-    return total
 
 
 def row(job: Job) -> FederatedJob:
