@@ -59,6 +59,8 @@ def _options() -> argparse.Namespace:
 
 @contextmanager
 def _folder(parent: Path | None) -> Iterator[Path]:
+    if parent is not None:
+        parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="ojs-console-", dir=parent))
     folder.chmod(0o711)  # PostgreSQL may run under another account
     try:
