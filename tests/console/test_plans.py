@@ -170,7 +170,7 @@ def plans(
     monkeypatch.setattr("console.search.LOOKED_WIDE", LOOKED)
     monkeypatch.setattr("console.search.LOOKED_NARROW", LOOKED)
     for name in ("LOOKED", "LOOKED_FOR_TEXT", "PREVIEWED"):
-        monkeypatch.setattr(operations, name, LOOKED)
+        monkeypatch.setattr(walk, name, LOOKED)
     monkeypatch.setattr(walk, "SLICE", 50)
     monkeypatch.setattr("console.groups.LOOKED", LOOKED)
     connection.close()
