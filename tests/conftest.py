@@ -14,8 +14,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
+from jobs import queries
 from jobs.extensions import tables
-from jobs.services.reset import forget, reset
+from jobs.services.reset import DEADLOCK, TRIES, forget
 from tests.processes import kill_family, until
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
@@ -88,32 +89,48 @@ def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 
 def empty() -> None:
-    """Empty the store, by deleting where nobody else is connected.
+    """Empty the store, by deleting: truncating makes a hundred new files, thirty times the work.
 
-    Truncating waits for whoever writes meanwhile, but makes sixty new files: thirty times the work.
+    Whoever else is connected is kept from writing meanwhile, so that nothing appears behind it.
     """
-    from django.db import connection
+    from django.db import OperationalError, connection
 
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND backend_type = 'client backend'"
-            " AND pid <> pg_backend_pid()"
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid())"
         )
-        if cursor.fetchone()[0]:
-            reset()
-            return
+        is_shared = cursor.fetchone()[0]
+    for attempt in range(TRIES):
+        try:
+            _delete(is_shared)
+            break
+        except OperationalError as problem:  # statements lock their tables in another order
+            if getattr(problem.__cause__, "sqlstate", None) != DEADLOCK or attempt == TRIES - 1:
+                raise
+    forget()
+
+
+def _delete(is_shared: bool) -> None:
+    """Delete the rows of all tables that have any, in one transaction."""
+    from django.db import connection, transaction
+
+    names = (*_TABLES, *tables())
+    with transaction.atomic(), connection.cursor() as cursor:
+        if is_shared:
+            cursor.execute(f"LOCK TABLE {', '.join(names)} IN EXCLUSIVE MODE")
         cursor.execute(
             " UNION ALL ".join(
                 f"SELECT '{name}' WHERE EXISTS (SELECT FROM {name})"  # noqa: S608
-                for name in (*_TABLES, *tables())
+                for name in names
             )
         )
         if filled := [name for (name,) in cursor]:
-            # one transaction, in which the trigger of the audit log lets entries go
+            # the trigger of the audit log lets entries go
             allowed = "SELECT set_config('ojs.audit_removal', 'on', true)"
             cursor.execute("; ".join([allowed, *map("DELETE FROM {}".format, filled)]))
-    forget()
+        if is_shared:
+            queries.raise_terms()  # other processes remember queues
 
 
 @pytest.fixture(scope="session")
