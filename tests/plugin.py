@@ -8,6 +8,7 @@ import atexit
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -29,6 +30,10 @@ FOR_TESTS = {
     "full_page_writes": "off",
     "idle_in_transaction_session_timeout": "0",
 }
+
+# the run starts hundreds of processes, which need not compile everything anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 os.environ.setdefault("OJS_SECRET_KEY", "for-tests-" + "x" * 50)
 os.environ.setdefault("OJS_AUTH", "off")

@@ -10,13 +10,22 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django_q.models import OrmQ
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    ViewportSize,
+    sync_playwright,
+)
 
 from console.models import Operation
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
 CHROMIUM = "/usr/bin/chromium"
 WAIT_MS = 20_000  # on a busy machine
+SIZE: ViewportSize = {"width": 1280, "height": 720}
 
 # Playwright's loop runs in this thread; the ORM is called between its steps, not within them
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -89,17 +98,57 @@ def log_in(context: BrowserContext, server: str, user: User) -> None:
     context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": server}])
 
 
-@pytest.fixture
-def page(browser: Browser, server: str, operator: User) -> Iterator[Page]:
-    """Return a tab on the overview, logged in; it fails the test when a page complains."""
-    context = browser.new_context(base_url=server)
+@pytest.fixture(scope="session")
+def tab(browser: Browser, server: str) -> Iterator[Page]:
+    """Return the one tab that tests use one after another: a new one takes longer than most."""
+    context = browser.new_context(base_url=server, viewport=SIZE)
     context.set_default_timeout(WAIT_MS)
-    log_in(context, server, operator)
-    tab = context.new_page()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def page(tab: Page, server: str, operator: User) -> Iterator[Page]:
+    """Return a tab on the overview, logged in; it fails the test when a page complains."""
     complaints: list[str] = []
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("console", lambda said: complaints.append(said.text) if is_complaint(said) else None)
+
+    def complain(error: Exception) -> None:
+        complaints.append(str(error))
+
+    def listen(said: ConsoleMessage) -> None:
+        if is_complaint(said):
+            complaints.append(said.text)
+
+    log_in(tab.context, server, operator)
+    tab.on("pageerror", complain)
+    tab.on("console", listen)
     tab.goto("/console/")
     yield tab
-    context.close()
+    _leave(tab)
+    tab.remove_listener("pageerror", complain)
+    tab.remove_listener("console", listen)
+    _make_new(tab, server)
     assert not complaints
+
+
+def _leave(tab: Page, tries: int = 5) -> None:
+    """Show nothing, so that no page asks for anything any more."""
+    try:
+        tab.goto("about:blank")
+    except Error:  # a page that was on its way came in between
+        if not tries:
+            raise
+        _leave(tab, tries - 1)
+
+
+def _make_new(tab: Page, server: str) -> None:
+    """Let the next test come as a new visitor."""
+    for other in tab.context.pages:
+        if other is not tab:
+            other.close()
+    tab.context.clear_cookies()
+    kept = {"origin": server, "storageTypes": "local_storage"}
+    tab.context.new_cdp_session(tab).send("Storage.clearDataForOrigin", kept)
+    tab.set_viewport_size(SIZE)
+    tab.emulate_media(color_scheme="null")
+    tab.unroute_all()
