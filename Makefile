@@ -4,7 +4,8 @@ VENV ?= .venv
 LOCK ?= requirements.lock
 DEV_LOCK ?= requirements-dev.lock
 BIN := $(VENV)/bin
-JOBS ?= 4
+# processes of tests: they wait, too, for servers and browsers
+JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 2 )))
 ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
