@@ -19,7 +19,10 @@ def classification(job: Job) -> str | None:
 
 
 def word_of(meta: dict[str, Any]) -> str | None:
-    """Return the same by a job's meta. Letter case does not count: `Restricted` is meant, too."""
+    """Return the same by a job's meta, as `ojs_matches` does in SQL.
+
+    Letter case does not count: `Restricted` is meant, too.
+    """
     said = meta.get(MEMBER)
     word = said.strip().lower() if isinstance(said, str) else None
     return word if word in CLOSED else None

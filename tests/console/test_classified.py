@@ -106,6 +106,16 @@ def test_31_4_lists_and_files_leave_them_out(console: Client) -> None:
     assert not {"args", "result"} & json.loads(line).keys()
 
 
+@pytest.mark.parametrize("state", [State.AVAILABLE, State.SCHEDULED, State.DISCARDED])
+def test_31_4_a_search_does_not_tell_what_they_are(console: Client, state: State) -> None:
+    classified("\tRestricted\n", state=state)
+    plain = JobFactory.create(args=[SECRET], meta={"data_classification": "internal"}, state=state)
+
+    found = console.get(reverse("ojs_console:jobs"), {"args": SECRET, "state": state.value})
+
+    assert [job.id for job in found.context["page"].jobs] == [plain.id]
+
+
 def test_31_4_django_s_admin_leaves_them_out(console: Client) -> None:
     def shown(job: Any) -> str:
         return console.get(reverse("admin:ojs_jobs_job_change", args=[job.id])).content.decode()
