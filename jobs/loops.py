@@ -22,6 +22,8 @@ from jobs.services.fold import BATCH, fold
 from jobs.services.heal import heal
 from jobs.services.health import forget_loops_except
 from jobs.services.idempotency import forget_answers
+from jobs.services.log import BATCH as LINES
+from jobs.services.log import log
 from jobs.services.promote import due_in_ms, promote
 from jobs.services.queue_removal import drain
 from jobs.services.reap import reap, reap_dead_workers
@@ -47,6 +49,7 @@ CORE = (
     # while anybody holds a snapshot, and the next folds walk over all of them. So a fold is not
     # followed by one of what came meanwhile, and one that takes long by a long pause.
     Loop("fold", fold, 500, full=BATCH // 2, longest_ms=2000),
+    Loop("log", log, 500, full=LINES),
     Loop("heal", heal, 1000),
     Loop("reconcile", reconcile_in_turn, 300_000),
     Loop("drain", drain, 1000),
