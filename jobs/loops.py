@@ -8,12 +8,13 @@ connection gives the lock up with it, and another copy takes over at its next tr
 import logging
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from time import monotonic
 from zlib import crc32
 
 from django.db import Error, close_old_connections, connections
 
-from jobs import extensions, queries
+from jobs import extensions, queries, spans
 from jobs.extensions import Loop
 from jobs.metrics import observe_tick
 from jobs.services.backpressure import watch_pressure
@@ -88,7 +89,7 @@ class LoopRunner:
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(loop,), name=f"ojs-{loop.name}", daemon=True)
-            for loop in (all_loops() if loops is None else loops)
+            for loop in map(_traced, all_loops() if loops is None else loops)
         ]
 
     def start(self) -> None:
@@ -149,6 +150,10 @@ class LoopRunner:
             is_more = loop.run() >= loop.full
             yield monotonic()
             is_more = is_more and not self._stop.wait(loop.rest_ms / 1000)
+
+
+def _traced(loop: Loop) -> Loop:
+    return replace(loop, run=spans.turning(loop.name, loop.run))
 
 
 def _due_ms(loop: Loop) -> int:
