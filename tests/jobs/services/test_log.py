@@ -265,6 +265,20 @@ def test_obs_5_workers_start_drain_and_stop(lines: Lines) -> None:
     assert "ojs.state" not in found[0]
 
 
+def test_obs_5_a_worker_that_ends_with_jobs_in_hand_drains_until_they_are_done(
+    lines: Lines,
+) -> None:
+    heartbeat(Report("w1"))
+    for jobs in (2, 1, 0):
+        heartbeat(Report("w1", Standing.TERMINATE, active_jobs=jobs))
+
+    found = [line for line in lines() if line["severity"] != "DEBUG"]
+
+    assert [line["message"] for line in found] == [
+        "worker.started", "worker.quiet", "worker.stopped"
+    ]  # fmt: skip
+
+
 def test_obs_5_heartbeats_have_lines_at_debug_alone(
     lines: Lines, caplog: pytest.LogCaptureFixture
 ) -> None:
