@@ -47,6 +47,10 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     if conf().default_on_exhaustion not in {"discard", "dead_letter"}:
         wrong = f"OJS['DEFAULT_ON_EXHAUSTION'] is {conf().default_on_exhaustion!r}"
         found.append(Error(f"{wrong}: use discard or dead_letter", id="ojs.E023"))
+    sample: object = conf().log_sample
+    if not isinstance(sample, int | float) or not 0 <= sample <= 1:
+        wrong = f"OJS['LOG_SAMPLE'] is {sample!r}"
+        found.append(Error(f"{wrong}: use a number from 0 to 1", id="ojs.E025"))
     if conf().auth not in {"apikey", "off"}:
         found.append(Error(f"OJS['AUTH'] is {conf().auth!r}: use apikey or off", id="ojs.E002"))
     if conf().auth == "off" and not (settings.DEBUG or conf().allow_insecure):

@@ -8,12 +8,13 @@ connection gives the lock up with it, and another copy takes over at its next tr
 import logging
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from time import monotonic
 from zlib import crc32
 
 from django.db import Error, close_old_connections, connections
 
-from jobs import extensions, queries
+from jobs import extensions, queries, spans
 from jobs.extensions import Loop
 from jobs.metrics import observe_tick
 from jobs.services.backpressure import watch_pressure
@@ -22,6 +23,8 @@ from jobs.services.fold import BATCH, fold
 from jobs.services.heal import heal
 from jobs.services.health import forget_loops_except
 from jobs.services.idempotency import forget_answers
+from jobs.services.log import BATCH as LINES
+from jobs.services.log import log
 from jobs.services.promote import due_in_ms, promote
 from jobs.services.queue_removal import drain
 from jobs.services.reap import reap, reap_dead_workers
@@ -47,6 +50,7 @@ CORE = (
     # while anybody holds a snapshot, and the next folds walk over all of them. So a fold is not
     # followed by one of what came meanwhile, and one that takes long by a long pause.
     Loop("fold", fold, 500, full=BATCH // 2, longest_ms=2000),
+    Loop("log", log, 500, full=LINES),
     Loop("heal", heal, 1000),
     Loop("reconcile", reconcile_in_turn, 300_000),
     Loop("drain", drain, 1000),
@@ -85,7 +89,7 @@ class LoopRunner:
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(loop,), name=f"ojs-{loop.name}", daemon=True)
-            for loop in (all_loops() if loops is None else loops)
+            for loop in map(_traced, all_loops() if loops is None else loops)
         ]
 
     def start(self) -> None:
@@ -146,6 +150,10 @@ class LoopRunner:
             is_more = loop.run() >= loop.full
             yield monotonic()
             is_more = is_more and not self._stop.wait(loop.rest_ms / 1000)
+
+
+def _traced(loop: Loop) -> Loop:
+    return replace(loop, run=spans.turning(loop.name, loop.run))
 
 
 def _due_ms(loop: Loop) -> int:

@@ -46,7 +46,16 @@ def integer(name: str, default: int = 0) -> int:
         raise ImproperlyConfigured(f"{name} is {raw!r}: use a whole number") from None
 
 
-def decimal(name: str, default: float) -> float:
+def choice(name: str, known: tuple[str, ...]) -> str:
+    """Return one of `known`, the first one by default. Raises ImproperlyConfigured."""
+    raw = text(name) or known[0]
+    for one in known:
+        if raw.lower() == one.lower():
+            return one
+    raise ImproperlyConfigured(f"{name} is {raw!r}: use one of {', '.join(known)}")
+
+
+def decimal(name: str, default: float = 0.0) -> float:
     """Return a finite number. Raises ImproperlyConfigured."""
     raw = text(name)
     try:

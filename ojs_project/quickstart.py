@@ -169,6 +169,8 @@ def greeting(first: First, variables: Mapping[str, str], options: Mapping[str, A
     facts["for manage.py"] = " ".join(
         f"{name}={quote(variables[name])}" for name in shown if name in variables
     )
+    if options["demo"] and not env.is_set("OJS_LOG_LEVEL"):
+        facts["log lines of jobs"] = "start with OJS_LOG_LEVEL=INFO; the demo has many"
     lines = "".join(f"  {name:22} {text}\n" for name, text in facts.items())
     return (
         f"\n{lines}\n  curl {base}/ojs/v1/jobs \\\n"

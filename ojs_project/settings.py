@@ -175,16 +175,14 @@ Q_CLUSTER = {
     "label": "Operator tasks",
 }
 
-_READERS: dict[type, Callable[[str], Any]] = {bool: env.flag, int: env.integer}
+_READERS: dict[type, Callable[[str], Any]] = {
+    bool: env.flag, int: env.integer, float: env.decimal,
+}  # fmt: skip
 # the contract's names of some settings, whose values are durations
 _DURATIONS = {
     "SHUTDOWN_GRACE_MS": env.duration_ms("OJS_SHUTDOWN_GRACE_PERIOD"),
     "WORKER_SILENCE_MS": env.duration_ms("OJS_WORKER_STALE_AFTER"),
 }
-# what others may promise by these names: whoever sets one must not believe it
-_UNKNOWN = (
-    "OJS_LOG_SAMPLE",
-)  # fmt: skip
 _LISTS = {
     "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",
     "job_types",
@@ -203,8 +201,6 @@ def _ojs() -> dict[str, Any]:
         if ms is not None and key in chosen:
             raise ImproperlyConfigured(f"OJS_{key} is set twice, in ms and as a duration")
         chosen |= {} if ms is None else {key: ms}
-    if unknown := [name for name in _UNKNOWN if env.is_set(name)]:
-        raise ImproperlyConfigured(f"{unknown[0]} is not a setting of this server")
     return chosen
 
 
@@ -318,21 +314,27 @@ OJS_WEBHOOKS = {
 
 OJS_CONSOLE = {"READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY")}
 
-_LOG_STREAM = env.text("OJS_LOG_STREAM", "stdout")
+_LOG_STREAM = env.choice("OJS_LOG_STREAM", ("stdout", "stderr"))
+_IS_QUIET_DEMO = OJS_DEMO and not env.is_set("OJS_LOG_LEVEL")
+LEVELS = ("INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL", "FATAL")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "text": {"()": "ojs_project.logs.TextFormatter"},
         "json": {"()": "ojs_project.logs.JsonFormatter"},
     },
     "handlers": {
         "stream": {
             "class": "logging.StreamHandler",
             "stream": f"ext://sys.{_LOG_STREAM}",
-            "formatter": env.text("OJS_LOG_FORMAT", "text"),
+            "formatter": env.choice("OJS_LOG_FORMAT", ("text", "json")),
         }
     },
-    "root": {"handlers": ["stream"], "level": env.text("OJS_LOG_LEVEL", "INFO")},
-    "loggers": {"httpx": {"level": "WARNING"}},  # it would log the URLs of subscribers
+    "root": {"handlers": ["stream"], "level": env.choice("OJS_LOG_LEVEL", LEVELS)},
+    "loggers": {
+        "httpx": {"level": "WARNING"},  # it would log the URLs of subscribers
+        # the demo's stream of jobs would bury what the quickstart shows once, its password
+        **({"ojs.lifecycle": {"level": "CRITICAL"}} if _IS_QUIET_DEMO else {}),
+    },
 }

@@ -265,6 +265,13 @@ class FoldPositionAdmin(ReadOnly):
     list_display = ("id", "stamp")
 
 
+@admin.register(models.LogPosition)
+class LogPositionAdmin(ReadOnly):
+    """How far the log lines of jobs have followed the events."""
+
+    list_display = ("id", "stamp", "seq")
+
+
 @admin.register(models.Charge)
 class ChargeAdmin(ReadOnly):
     """What jobs of queues cost, where lanes share time."""

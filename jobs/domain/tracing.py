@@ -26,3 +26,11 @@ def trace_context(traceparent: str | None, tracestate: str | None) -> dict[str, 
 def _is_parent(text: str) -> bool:
     match = TRACEPARENT.fullmatch(text) if len(text) <= MAX_PARENT else None
     return match is not None and (match[1] != "00" or match[2] is None)
+
+
+def trace_ids(traceparent: object) -> tuple[str, str] | None:
+    """Return trace and span of a traceparent as a job's meta has it; None for anything else."""
+    if not isinstance(traceparent, str) or not _is_parent(traceparent):
+        return None
+    _, trace, span, *_ = traceparent.split("-")
+    return trace, span

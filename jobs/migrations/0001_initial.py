@@ -468,6 +468,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='LogPosition',
+            fields=[
+                ('id', models.SmallIntegerField(primary_key=True, serialize=False)),
+                ('stamp', jobs.models.Xid8Field()),
+                ('seq', models.BigIntegerField()),
+            ],
+            options={
+                'db_table': 'ojs_log_position',
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='ojs_log_one_row')],
+            },
+        ),
+        migrations.CreateModel(
             name='Lane',
             fields=[
                 ('id', models.BigIntegerField(primary_key=True, serialize=False)),

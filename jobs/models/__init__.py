@@ -24,6 +24,7 @@ from jobs.models.counts import (
 from jobs.models.events import (
     Event,
     FoldPosition,
+    LogPosition,
 )
 from jobs.models.fields import (
     DEFAULT_TENANT,
@@ -101,6 +102,7 @@ __all__ = [
     "Lease",
     "Limit",
     "LimitWait",
+    "LogPosition",
     "LoopTick",
     "Maintenance",
     "NameField",

@@ -63,3 +63,18 @@ class FoldPosition(models.Model):
 
     def __str__(self) -> str:
         return str(self.stamp)
+
+
+class LogPosition(models.Model):
+    """The event that the last log line was written of. One row; none while no line is asked for."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    stamp = Xid8Field()
+    seq = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_log_position"
+        constraints = [models.CheckConstraint(name="ojs_log_one_row", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return f"{self.stamp} {self.seq}"

@@ -5,10 +5,12 @@ from datetime import datetime
 from itertools import starmap
 from typing import Any, NamedTuple
 
+import orjson
 from django.db import connection
 
+from jobs.domain.loglines import Recorded
 from jobs.domain.place import FIRST, SEQ_MASK, Place
-from jobs.models import Event
+from jobs.models import Event, LogPosition
 from jobs.queries.base import as_json, run
 
 
@@ -100,6 +102,37 @@ def missed(stamp: int, told: Iterable[int], limit: int) -> dict[int, int]:
     """Return what is committed from a stamp on and was not told, newest first: stamps by seq."""
     rows = run("missed", {"stamp": str(stamp), "told": list(told), "limit": limit})
     return {seq: at for at, seq in rows}
+
+
+DATA = Recorded._fields.index("data")
+
+
+class Read(NamedTuple):
+    """A batch of the record: up to where, how many events, and those that were asked for."""
+
+    stamp: str
+    seq: int
+    looked_at: int
+    events: list[Recorded]
+
+
+def recorded(after: LogPosition, params: Mapping[str, Any], batch: int) -> Read | None:
+    """Read what log lines are made of behind a place; None: nothing has come."""
+    rows = run("log", {**params, "stamp": str(after.stamp), "seq": after.seq, "batch": batch})
+    if not rows:
+        return None
+    stamp, seq, looked_at = rows[0][:3]
+    return Read(stamp, seq, looked_at, [_recorded(row[3:]) for row in rows if row[3] is not None])
+
+
+def _recorded(row: Sequence[Any]) -> Recorded:
+    found = Recorded(*row)
+    return found._replace(data=orjson.loads(row[DATA]) if row[DATA] else {})
+
+
+def log_begin() -> None:
+    """Place the start of the log lines behind all that is complete, unless there is a place."""
+    run("log_begin", {})
 
 
 def horizon() -> int:

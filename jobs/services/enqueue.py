@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from jobs import extensions, queries
+from jobs import extensions, queries, spans
 from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import LaneKey
@@ -32,6 +32,7 @@ Step = Callable[[JobDraft], JobDraft | None]
 TRIES = 3  # how often a stale lane cache is refilled before the problem is passed on
 
 
+@spans.producing
 def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | None]:
     """Store `drafts`, all or none; returns them in request order, None where one was dropped.
 

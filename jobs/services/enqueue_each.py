@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
-from jobs import extensions
+from jobs import extensions, spans
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
@@ -14,6 +14,7 @@ from jobs.services.enqueue import id_taken, prepared_drafts, refusals, store
 from jobs.services.show import existing
 
 
+@spans.producing
 def enqueue_each(
     drafts: Sequence[JobDraft], caller: Caller = SYSTEM
 ) -> list[Job | OJSError | None]:

@@ -16,6 +16,7 @@ from jobs.domain.events import Kind
 from jobs.services import bindings
 from jobs.services.events import is_excluded
 from jobs.services.held import may_know
+from jobs.services.log import is_beat_logged
 
 
 class Standing(IntEnum):
@@ -83,8 +84,8 @@ def heartbeat(report: Report) -> Answer:
             "tenant": report.tenant,
             "stopped": is_stopped,
             "with_tests": conf().test_directives,
-            "tell_beats": not is_excluded(Kind.WORKER_HEARTBEAT),
-            "tell_leases": not is_excluded(Kind.HEARTBEAT),
+            "tell_beats": is_beat_logged() or not is_excluded(Kind.WORKER_HEARTBEAT),
+            "tell_leases": is_beat_logged() or not is_excluded(Kind.HEARTBEAT),
         }
     )
     if beat.conflict is not None:

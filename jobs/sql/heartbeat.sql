@@ -54,7 +54,7 @@ WITH before AS (
      CROSS JOIN LATERAL (VALUES
            (30, b.last_heartbeat_at IS NULL OR b.dead_at IS NOT NULL OR b.stopped_at IS NOT NULL,
             jsonb_build_object('queues', %(queues)s::jsonb, 'concurrency', %(concurrency)s::int)),
-           (31, %(reported)s::smallint = 1 AND coalesce(b.reported, 0) = 0,
+           (31, %(reported)s::smallint > 0 AND NOT %(stopped)s::boolean AND coalesce(b.reported, 0) = 0,
             jsonb_build_object('active_jobs', cardinality(%(ids)s::uuid[]))),
            (32, %(stopped)s::boolean AND b.stopped_at IS NULL,
             jsonb_build_object('reason', 'shutdown', 'uptime_ms',

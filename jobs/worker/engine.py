@@ -298,7 +298,7 @@ class Engine:
                 return
             entry.answered = True
         job = entry.context.job
-        logger.error("handler.stuck", extra={"job_id": job.id, "type": job.type})
+        logger.error("handler.stuck", extra={"job_id": job.id, "job_type": job.type})
         elapsed_ms = job.timeout_ms + round((now - entry.until) * 1000)
         error = retry.timeout_error(job.timeout_ms, elapsed_ms)
         self._acker.send(failed(entry.context, error), wait=False)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+from jobs import spans
 from jobs.conf import conf
 from jobs.domain import jsonio, retry
 from jobs.domain.errors import InvalidPayload, ResultTooLarge
@@ -53,6 +54,7 @@ class HandlerNotFound(Exception):
     code = "handler_not_found"
 
 
+@spans.consuming
 def execute(context: Context) -> Ack | Nack:
     """Run an attempt to its end and return what to answer."""
     job = context.job

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,7 @@ PROVEN = {
     "reap": f"{HERE}.test_9_3_every_lost_attempt_is_ended_once",
     "reap_dead_workers": f"{HERE}.test_9_4_the_jobs_of_dead_workers_come_back_once",
     "fold": f"{HERE}.test_12_3_every_event_is_counted_once",
+    "log": f"{HERE}.test_obs_5_every_event_is_logged_at_least_once",
     "heal": f"{HERE}.test_lanes_are_offered_again",
     "reconcile": f"{HERE}.test_12_3_every_drift_is_taken_out_once",
     "drain": f"{HERE}.test_10_2_a_draining_queue_goes_with_its_last_job",
@@ -142,13 +144,16 @@ def test_every_loop_has_a_test_that_kills_it() -> None:
 class Victim:
     """The process whose children die."""
 
-    def __init__(self, url: str) -> None:
-        """Start it on this database."""
+    def __init__(self, url: str, log: Path | None = None) -> None:
+        """Start it on this database; the log lines of jobs go into a file, or are not asked for."""
+        self._log = log.open("wb") if log else None
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.victim"],
             cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self._log,
             env={
-                **os.environ, "DATABASE_URL": url, "OJS_LOG_LEVEL": "CRITICAL",
+                **os.environ, "DATABASE_URL": url, "OJS_LOG_LEVEL": "INFO" if log else "CRITICAL",
+                "OJS_LOG_FORMAT": "json",
                 "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
                 "OJS_WEBHOOK_ALLOW_HTTP": "true", "OJS_WEBHOOK_ALLOW_PRIVATE": "true",
                 "OJS_TENANCY_AUTO_THROTTLE": "weight",
@@ -203,6 +208,8 @@ class Victim:
         self._process.stdin.close()
         self._process.wait(DEADLINE_S)
         self._process.stdout.close()
+        if self._log:
+            self._log.close()
 
 
 def wait_until_gone() -> None:
@@ -318,6 +325,25 @@ def test_12_3_every_event_is_counted_once(victim: Victim) -> None:
     spans = Period.objects.values("span_s").annotate(stored=Sum("enqueued"), ended=Sum("completed"))
     assert {(one["stored"], one["ended"]) for one in spans} == {(55, 30)}
     assert {one["span_s"] for one in spans} == {60, 3600, 86400}
+
+
+def test_obs_5_every_event_is_logged_at_least_once(database_url: str, tmp_path: Path) -> None:
+    victim = Victim(database_url, log := tmp_path / "lines")
+    try:
+        victim.lives("log")  # the first time it only places the start
+        ids = stored_ids(3)
+        wait_until_settled()
+        assert victim.killed_at_each_step("log", meanwhile=wait_until_settled) >= 3
+        later = stored_ids(2)
+        wait_until_settled()
+        victim.lives("log")
+    finally:
+        victim.end()
+
+    told = Counter(json.loads(line)["ojs.job_id"] for line in log.read_text().splitlines())
+    assert told.keys() == {*ids, *later}
+    assert max(told[job_id] for job_id in ids) > 1  # what was killed before it noted its place
+    assert {told[job_id] for job_id in later} == {1}
 
 
 def test_12_3_every_drift_is_taken_out_once(victim: Victim) -> None:

@@ -53,6 +53,8 @@ def test_the_defaults_are_right(check: Any) -> None:
             {"DEFAULT_ON_EXHAUSTION": "keep"},
             "ojs.E023: OJS['DEFAULT_ON_EXHAUSTION'] is 'keep': use discard or dead_letter",
         ),
+        ({"LOG_SAMPLE": 2}, "ojs.E025: OJS['LOG_SAMPLE'] is 2: use a number from 0 to 1"),
+        ({"LOG_SAMPLE": "0"}, "ojs.E025: OJS['LOG_SAMPLE'] is '0': use a number from 0 to 1"),
         ({"MAX_BATCH": 0}, "ojs.E006: OJS['MAX_BATCH'] is 0: use a positive number"),
         (
             {"WORKER_SILENCE_MS": "30"},

@@ -26,7 +26,7 @@ def documented() -> dict[str, tuple[bool, str]]:
 
 def read_by_code() -> set[str]:
     """Return every variable that the server's code asks for by name."""
-    readers = "text|flag|integer|decimal|names|is_set|duration_ms"
+    readers = "text|choice|flag|integer|decimal|names|is_set|duration_ms"
     asked = re.compile(rf"env\.(?:{readers})\(\s*\"([A-Z_]+)\"")
     return {
         name

@@ -134,3 +134,13 @@ def test_database_reads_urls(url: str, expected: dict[str, object]) -> None:
 def test_database_of_another_kind_is_refused(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="must start with postgresql://"):
         env.database(url)
+
+
+def test_a_choice_is_one_of_those_known_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert env.choice("OJS_NOWHERE", ("a", "B")) == "a"
+    monkeypatch.setenv("OJS_SOME", "b")
+    assert env.choice("OJS_SOME", ("a", "B")) == "B"
+
+    monkeypatch.setenv("OJS_SOME", "c")
+    with pytest.raises(ImproperlyConfigured, match="OJS_SOME is 'c': use one of a, B"):
+        env.choice("OJS_SOME", ("a", "B"))

@@ -75,7 +75,8 @@ def test_loggers_write_one_json_object_per_line() -> None:
     first, second = map(json.loads, done.stdout.splitlines())
     assert first["message"] == "jobs.promoted"
     assert (first["severity"], first["severity_number"]) == ("INFO", 9)
-    assert first["attributes"] == {"count": 3}
+    assert first["attributes"] == {"logger": "ojs.test", "count": 3}
+    assert first["component"] == "server"
     assert first["timestamp"].endswith("Z")
     assert (second["severity"], second["severity_number"]) == ("FATAL", 21)
 
@@ -162,11 +163,39 @@ def test_two_names_of_one_setting_are_refused(variable: str, key: str) -> None:
     assert f"OJS_{key} is set twice" in done.stderr
 
 
-def test_31_a_protection_that_is_not_there_is_refused_by_name() -> None:
-    done = run("manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_LOG_SAMPLE="0.5")
+@pytest.mark.parametrize(
+    ("variable", "value", "problem"),
+    [
+        ("OJS_LOG_SAMPLE", "1.5", "OJS['LOG_SAMPLE'] is 1.5: use a number from 0 to 1"),
+        ("OJS_LOG_SAMPLE", "-0.1", "OJS['LOG_SAMPLE'] is -0.1: use a number from 0 to 1"),
+        ("OJS_LOG_SAMPLE", "half", "OJS_LOG_SAMPLE is 'half': use a number"),
+        ("OJS_LOG_FORMAT", "xml", "OJS_LOG_FORMAT is 'xml': use one of text, json"),
+        ("OJS_LOG_STREAM", "file", "OJS_LOG_STREAM is 'file': use one of stdout, stderr"),
+        ("OJS_LOG_LEVEL", "LOUD", "OJS_LOG_LEVEL is 'LOUD': use one of INFO, DEBUG, WARNING"),
+    ],
+)
+def test_obs_5_a_wrong_setting_of_logs_stops_the_start(
+    variable: str, value: str, problem: str
+) -> None:
+    done = run(
+        "manage.py", "check", OJS_SECRET_KEY="x" * 50, DATABASE_URL=os.environ["DATABASE_URL"],
+        **{variable: value},
+    )  # fmt: skip
 
     assert done.returncode != 0
-    assert "OJS_LOG_SAMPLE is not a setting of this server" in done.stderr
+    assert problem in done.stderr
+
+
+def test_obs_5_a_demo_has_lines_of_jobs_where_a_level_is_named() -> None:
+    code = (
+        "import logging, django; django.setup();"
+        "print(logging.getLogger('ojs.lifecycle').getEffectiveLevel())"
+    )
+    demo = {"OJS_SECRET_KEY": "x" * 50, "DJANGO_SETTINGS_MODULE": "ojs_project.settings",
+            "OJS_DEMO": "true"}  # fmt: skip
+
+    assert run("-c", code, **demo).stdout.strip() == "50"
+    assert run("-c", code, **demo, OJS_LOG_LEVEL="debug").stdout.strip() == "10"
 
 
 def test_31_4_an_origin_that_is_none_is_refused() -> None:

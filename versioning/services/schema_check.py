@@ -50,7 +50,7 @@ def _refusal(draft: JobDraft, entries: Entries) -> OJSError | None:
     if mode is Mode.STRICT:
         return _refused(draft, entry, problems)
     draft.warnings = tuple(problems)
-    facts = {"type": _base(draft), "version": entry.version, "problems": len(problems)}
+    facts = {"job_type": _base(draft), "version": entry.version, "problems": len(problems)}
     logger.warning("schema.not_met", extra=facts)
     return None
 

@@ -252,6 +252,19 @@ def test_fed_1_1_c_dead_region_is_left_for_the_next_and_it_is_told(stubs: Stubs)
     assert RegionHealth.objects.get(region="eu").failures == 1
 
 
+def test_obs_5_a_failover_is_a_warning(stubs: Stubs, caplog: pytest.LogCaptureFixture) -> None:
+    eu, ap = stubs("eu", "ap")
+    federate(eu, ap, failover={"prefer_regions": ["eu", "ap"]})
+    down("us")
+    place()  # both were probed
+    eu.stop()
+
+    place()
+
+    (line,) = [one for one in caplog.records if one.getMessage() == "ojs.federation.failover"]
+    assert (line.levelname, line.name) == ("WARNING", "ojs.federation")
+
+
 def test_lost_answer_is_asked_for_again_and_makes_no_second_job(eu: Stub) -> None:
     federate(eu)
     eu.loses = ["answer"]

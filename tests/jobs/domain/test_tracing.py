@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.domain.tracing import trace_context
+from jobs.domain.tracing import trace_context, trace_ids
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -35,3 +35,13 @@ def test_what_is_no_trace_is_ignored_with_its_state(parent: str | None) -> None:
 @pytest.mark.parametrize("state", [None, "", "x" * 513, "a=\x01", "a=1\n"])
 def test_a_state_that_is_none_leaves_the_trace(state: str | None) -> None:
     assert trace_context(PARENT, state) == {"traceparent": PARENT}
+
+
+@pytest.mark.parametrize("parent", [PARENT, PARENT.replace("00-", "01-", 1) + "-more-yet"])
+def test_the_ids_of_a_trace_are_read_from_its_parent(parent: str) -> None:
+    assert trace_ids(parent) == (PARENT[3:35], PARENT[36:52])
+
+
+@pytest.mark.parametrize("parent", [None, "", 7, PARENT[:-1], PARENT + "-more", {"a": 1}])
+def test_what_is_no_parent_has_no_ids(parent: object) -> None:
+    assert trace_ids(parent) is None

@@ -23,9 +23,20 @@ from jobs.domain.errors import OJSError
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.domain.limits import LimitPolicy
+from jobs.domain.loglines import wanted_kinds
 from jobs.domain.place import Place
 from jobs.domain.states import CODES, State
-from jobs.models import Charge, Depth, FoldPosition, Job, Lease, LoopTick, Ready, Worker
+from jobs.models import (
+    Charge,
+    Depth,
+    FoldPosition,
+    Job,
+    Lease,
+    LogPosition,
+    LoopTick,
+    Ready,
+    Worker,
+)
 from jobs.queries import LimitKey
 from jobs.services import (
     backpressure,
@@ -342,6 +353,13 @@ DRIFTS = [
 ]
 
 
+def lines(sample: float) -> None:
+    """Read what log lines are made of, of all kinds of events, from the middle of the record."""
+    place = LogPosition(stamp=str(EARLIER.stamp), seq=0)
+    kinds = wanted_kinds(lambda _level: True)
+    queries.recorded(place, {"kinds": kinds, "thinned": kinds, "sample": sample}, BATCH)
+
+
 def prune_events(**given: object) -> None:
     """Remove a batch from the beginning of the record."""
     rest = {"age_ms": None, "most": None, "unread": None, "most_unread": 0, "batch": BATCH}
@@ -428,6 +446,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "lanes": lambda: queries.lanes([LaneKey(f"q{n}", 0, "made") for n in range(BATCH)], {}),
     "limit_states": lambda: limits.states(None, limit=BATCH, offset=0),
     "limits": lambda: limits.resolve({LimitKey(0, "t0", f"k{n}"): POLICY for n in range(BATCH)}),
+    "log": lambda: lines(1.0),
+    "log of none": lambda: lines(0.0),
+    "log_begin": queries.log_begin,
     "lock_lanes": lambda: queries.lock_lanes(exclusive=False),
     "lock_queue": lambda: queries.lock_queue("q0"),
     "minutes": lambda: queries.minutes("q0", 60),
@@ -643,6 +664,7 @@ def test_statement_planned_while_empty_is_right_after_one_look_at_the_sizes(name
         ("orphans", {"ojs_lease_worker"}),
         ("events of a job", {"ojs_event_job"}),
         ("events after", {"ojs_event_pkey"}),
+        ("log", {"ojs_event_pkey", "ojs_job_pkey"}),
         ("dead_letters", {"ojs_finished_pkey"}),
         ("hits", {"ojs_unique_hits"}),
         ("enqueue unique", {"ojs_unique_hits"}),

@@ -1,0 +1,139 @@
+"""Which event of the record is which log line. Spec: contract 32.5."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from logging import DEBUG, ERROR, INFO, WARNING
+from typing import Any, Final, NamedTuple
+
+from jobs.domain.events import NAMES, Kind
+from jobs.domain.gates import DEFAULT_TENANT
+from jobs.domain.states import state_of
+from jobs.domain.tracing import trace_ids
+
+LIFECYCLE, WORKER, PROBLEM = "lifecycle", "worker", "error"  # categories
+STALLED: Final = frozenset({"visibility_timeout", "worker_death"})  # codes of lost attempts
+TIMEOUT: Final = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How events of a kind are logged; `facts` are those members of their data that are told."""
+
+    level: int
+    category: str
+    facts: tuple[str, ...] = ()
+
+
+_ATTEMPT_FAILED = Shape(WARNING, PROBLEM, ("max_attempts", "next_retry_at"))
+SHAPES: Final[Mapping[int, Shape]] = {
+    Kind.ENQUEUED: Shape(INFO, LIFECYCLE, ("priority",)),
+    Kind.SCHEDULED: Shape(INFO, LIFECYCLE, ("scheduled_at",)),
+    Kind.STARTED: Shape(DEBUG, LIFECYCLE),
+    Kind.HEARTBEAT: Shape(DEBUG, LIFECYCLE, ("visible_until",)),
+    Kind.COMPLETED: Shape(INFO, LIFECYCLE),
+    Kind.CANCELLED: Shape(INFO, LIFECYCLE, ("cancelled_by", "reason")),
+    Kind.FAILED: Shape(ERROR, PROBLEM),  # of timeouts and stalled attempts alone
+    Kind.RETRYING: _ATTEMPT_FAILED,
+    Kind.MOVED: _ATTEMPT_FAILED,  # lost, and available at once
+    Kind.DISCARDED: Shape(ERROR, PROBLEM, ("max_attempts", "dead_letter")),
+    Kind.EXPIRED: Shape(ERROR, PROBLEM, ("ttl_ms",)),
+    Kind.PROGRESS_STALLED: Shape(ERROR, PROBLEM, ("progress_percent", "last_update_at")),
+    Kind.WORKER_STARTED: Shape(INFO, WORKER, ("queues", "concurrency")),
+    Kind.WORKER_QUIET: Shape(INFO, WORKER, ("active_jobs",)),
+    Kind.WORKER_STOPPED: Shape(INFO, WORKER, ("reason", "uptime_ms")),
+    Kind.WORKER_HEARTBEAT: Shape(DEBUG, WORKER, ("queues", "active_jobs")),
+}
+THINNED: Final = tuple(
+    int(kind) for kind, shape in SHAPES.items() if shape.category == LIFECYCLE
+)  # OJS_LOG_SAMPLE applies to these
+
+
+class Recorded(NamedTuple):
+    """An event as log lines need it, as in `sql/log.sql`; `data` has no result."""
+
+    at: datetime
+    kind: int
+    job_id: str | None
+    type: str | None
+    queue: str | None
+    tenant: str | None
+    attempt: int | None
+    to_state: int | None
+    worker_id: str | None
+    pool: str | None
+    took_ms: int | None
+    waited_ms: int | None
+    data: Mapping[str, Any]
+    request_id: str | None  # of the request that stored the job
+    traceparent: object  # as the job's meta has it
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line; `facts` are named as in Python, without those that are not known."""
+
+    at: datetime
+    level: int
+    name: str
+    facts: Mapping[str, Any]
+
+
+def wanted_kinds(is_enabled: Callable[[int], bool]) -> list[int]:
+    """Return the kinds of events whose lines are written, by their levels."""
+    return [int(kind) for kind, shape in SHAPES.items() if is_enabled(shape.level)]
+
+
+def line_of(event: Recorded) -> Line | None:
+    """Make the line of an event of `SHAPES`; None: the next event of the job tells it."""
+    name, shape = _name(event), SHAPES[event.kind]
+    if name is None:
+        return None
+    trace_id, span_id = trace_ids(event.traceparent) or (None, None)
+    facts = {
+        "category": shape.category,
+        "job_id": event.job_id,
+        "job_type": event.type,
+        "queue": event.queue,
+        "attempt": event.attempt,
+        "state": _state(event),
+        "worker_id": event.worker_id,
+        "tenant_id": event.tenant if event.tenant != DEFAULT_TENANT else None,
+        "pool": event.pool,
+        "request_id": event.request_id,
+        "trace_id": trace_id,
+        "span_id": span_id,
+        **_times(event),
+        **_error(event.data.get("error")),
+        **{fact: event.data.get(fact) for fact in shape.facts},
+    }
+    known = {fact: value for fact, value in facts.items() if value is not None}
+    return Line(event.at, shape.level, name, known)
+
+
+def _name(event: Recorded) -> str | None:
+    if event.kind == Kind.MOVED:
+        return NAMES[Kind.RETRYING]
+    if event.kind != Kind.FAILED:
+        return NAMES[Kind(event.kind)]
+    code = (event.data.get("error") or {}).get("code")
+    return "job.timeout" if code == TIMEOUT else "job.stalled" if code in STALLED else None
+
+
+def _state(event: Recorded) -> str | None:
+    if event.job_id is None:
+        return None
+    return "active" if event.to_state is None else str(state_of(event.to_state))
+
+
+def _times(event: Recorded) -> dict[str, int | None]:
+    if event.kind == Kind.STARTED:
+        return {"wait_ms": event.took_ms}
+    return {"duration_ms": event.took_ms, "wait_ms": event.waited_ms}
+
+
+def _error(error: object) -> dict[str, Any]:
+    """Tell what failed but not its message, which may quote an argument."""
+    if not isinstance(error, Mapping):
+        return {}
+    return {"error_type": error.get("type"), "error_code": error.get("code")}

@@ -1,0 +1,241 @@
+"""Spans of jobs and loops, with the SDK of OpenTelemetry. Spec: contract 32.2."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
+
+from jobs import spans
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import OJSError
+from jobs.extensions import Loop
+from jobs.handlers import Context
+from jobs.loops import LoopRunner
+from jobs.services.enqueue import enqueue
+from jobs.services.enqueue_each import enqueue_each
+from jobs.services.fetch import fetch
+from jobs.services.nack import Nack
+from jobs.services.show import show
+from jobs.worker.execution import execute
+from tests.conftest import ROOT
+from tests.factories import DraftFactory, JobFactory
+from tests.processes import until
+
+pytestmark = pytest.mark.usefixtures("store")
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+HIDDEN = "do-not-tell-this"
+Exported = InMemorySpanExporter
+
+
+@pytest.fixture
+def exported(monkeypatch: pytest.MonkeyPatch) -> Exported:
+    """Configure a provider, for this test alone, and return what it exports."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    return exporter
+
+
+def parent_of(span: ReadableSpan) -> str | None:
+    """Return the span above one, as a traceparent names it."""
+    found = span.parent
+    if found is None:
+        return None
+    return f"00-{format_trace_id(found.trace_id)}-{format_span_id(found.span_id)}-01"
+
+
+def traceparent(span: ReadableSpan) -> str:
+    """Name a span as a traceparent does."""
+    found = span.get_span_context()
+    assert found is not None
+    return f"00-{format_trace_id(found.trace_id)}-{format_span_id(found.span_id)}-01"
+
+
+def meta_of(job_id: str) -> dict[str, Any]:
+    """Return the meta of a stored job."""
+    return dict(orjson.loads(show(job_id).meta))
+
+
+def run_one(handler: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Claim the only job and run it by `handler`."""
+    (job,) = fetch(FetchRequest(("mail",), worker_id="w1")).jobs
+    monkeypatch.setattr("jobs.worker.execution.chain", lambda: handler)
+    return execute(Context(job, "w1"))
+
+
+def test_obs_2_an_enqueued_job_has_a_span_that_it_names(exported: Exported) -> None:
+    job = JobFactory.create(type="mail.send", queue="mail", args=[HIDDEN])
+
+    (span,) = exported.get_finished_spans()
+    assert (span.name, span.kind) == ("mail enqueue", SpanKind.PRODUCER)
+    assert span.attributes == {
+        "messaging.system": "ojs",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": "mail",
+        "ojs.job.type": "mail.send",
+        "ojs.job.id": job.id,
+        "ojs.job.attempt": 0,
+        "ojs.job.state": "available",
+    }
+    assert meta_of(job.id).keys() == {"traceparent"}
+    assert meta_of(job.id)["traceparent"][:-2] == traceparent(span)[:-2]  # but for the flags
+
+
+def test_obs_2_a_job_keeps_the_trace_that_it_brings(exported: Exported) -> None:
+    job = JobFactory.create(queue="mail", meta={"traceparent": PARENT, "tracestate": "a=1"})
+
+    (span,) = exported.get_finished_spans()
+    assert parent_of(span) == PARENT
+    assert meta_of(job.id) == {"traceparent": PARENT, "tracestate": "a=1"}
+
+
+def test_obs_2_the_trace_of_the_request_comes_before_that_of_the_span(exported: Exported) -> None:
+    caller = Caller("test", stamps={"traceparent": PARENT})
+    (job,) = enqueue([DraftFactory.create()], caller)
+
+    (span,) = exported.get_finished_spans()
+    assert parent_of(span) == PARENT
+    assert job is not None
+    assert meta_of(job.id)["traceparent"] == PARENT
+
+
+def test_obs_2_a_span_around_the_call_is_the_parent(exported: Exported) -> None:
+    tracer = trace.get_tracer_provider().get_tracer("host")
+    with tracer.start_as_current_span("request"):
+        JobFactory.create(meta={"traceparent": PARENT})
+
+    inner, outer = exported.get_finished_spans()
+    assert parent_of(inner) == traceparent(outer)
+
+
+def test_obs_2_nothing_is_added_to_jobs_where_that_is_switched_off(
+    exported: Exported, settings: Any
+) -> None:
+    settings.OJS = {**settings.OJS, "TRACE_INJECT": False}
+    job = JobFactory.create()
+
+    assert len(exported.get_finished_spans()) == 1
+    assert meta_of(job.id) == {}
+
+
+def test_obs_2_refused_jobs_have_spans_that_failed(exported: Exported) -> None:
+    taken = JobFactory.create()
+    drafts = [DraftFactory.create(id=taken.id, args=[HIDDEN]), DraftFactory.create()]
+    exported.clear()
+
+    with pytest.raises(OJSError):
+        enqueue(drafts)
+    refused = exported.get_finished_spans()
+    exported.clear()
+    enqueue_each(drafts, SYSTEM)
+
+    def codes(found: Sequence[ReadableSpan]) -> list[StatusCode]:
+        return [span.status.status_code for span in found]
+
+    assert codes(refused) == [StatusCode.ERROR, StatusCode.ERROR]
+    assert codes(exported.get_finished_spans()) == [StatusCode.ERROR, StatusCode.UNSET]
+    assert HIDDEN not in str([span.to_json() for span in refused])
+
+
+def test_obs_2_an_attempt_is_linked_to_its_producer_and_no_child(
+    exported: Exported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = JobFactory.create(type="mail.send", queue="mail", meta={"traceparent": PARENT})
+    exported.clear()
+    seen = []
+
+    def handler(_context: Context) -> None:
+        seen.append(trace.get_current_span().get_span_context().span_id)
+
+    run_one(handler, monkeypatch)
+
+    (span,) = exported.get_finished_spans()
+    assert (span.name, span.kind, span.parent) == ("mail process", SpanKind.CONSUMER, None)
+    (link,) = span.links
+    assert format_trace_id(link.context.trace_id) == PARENT[3:35]
+    assert format_span_id(link.context.span_id) == PARENT[36:52]
+    assert seen == [span.context.span_id]  # what the handler does is inside
+    assert span.attributes == {
+        "messaging.system": "ojs",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": "mail",
+        "ojs.job.type": "mail.send",
+        "ojs.job.id": job.id,
+        "ojs.job.attempt": 1,
+        "ojs.job.state": "completed",
+        "ojs.worker.id": "w1",
+    }
+
+
+def test_obs_2_a_failed_attempt_tells_what_failed_but_no_message(
+    exported: Exported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    JobFactory.create(queue="mail", meta={"traceparent": "none"})
+    exported.clear()
+
+    def handler(_context: Context) -> None:
+        raise ValueError(HIDDEN)
+
+    assert isinstance(run_one(handler, monkeypatch), Nack)
+
+    (span,) = exported.get_finished_spans()
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes is not None
+    assert span.attributes["error.type"] == "ValueError"
+    assert span.attributes["ojs.job.state"] == "active"
+    assert span.links == ()
+    assert HIDDEN not in span.to_json()
+
+
+def test_obs_2_turns_of_loops_that_did_something_have_spans(exported: Exported) -> None:
+    rows = iter([0, 3])
+
+    assert spans.turning("some", lambda: next(rows))() == 0
+    assert spans.turning("some", lambda: next(rows))() == 3
+    with pytest.raises(ZeroDivisionError):
+        spans.turning("other", lambda: 1 // 0)()
+
+    done, failed = exported.get_finished_spans()
+    assert (done.name, done.kind) == ("loop some", SpanKind.INTERNAL)
+    assert done.attributes == {"ojs.loop.name": "some", "ojs.loop.rows": 3}
+    assert failed.status.status_code is StatusCode.ERROR
+
+
+def test_obs_2_the_runner_of_loops_makes_them(exported: Exported) -> None:
+    runner = LoopRunner([Loop("spanned", lambda: 1, 10, full=2)])
+    runner.start()
+    until(lambda: len(exported.get_finished_spans()) > 0, "a span of the loop")
+    runner.stop()
+
+    assert exported.get_finished_spans()[0].name == "loop spanned"
+
+
+def test_obs_2_nothing_happens_where_nobody_configured_a_provider() -> None:
+    job = JobFactory.create()
+
+    assert meta_of(job.id) == {}
+
+
+def test_obs_2_without_the_package_functions_stay_as_they_are() -> None:
+    code = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "import django; django.setup()\n"
+        "from jobs import spans\n"
+        "def f(): pass\n"
+        "print(spans.producing(f) is f, spans.consuming(f) is f, spans.turning('l', f) is f)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "True True True\n"

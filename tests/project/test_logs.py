@@ -1,0 +1,112 @@
+"""How log lines look. Spec: contract 32.5."""
+
+import logging
+import sys
+from typing import Any
+
+import orjson
+import pytest
+from django.test import RequestFactory
+
+from ojs_project.logs import JsonFormatter, TextFormatter
+
+
+def record(
+    name: str = "ojs.test", level: int = logging.INFO, message: str = "it.was", **extra: Any
+) -> logging.LogRecord:
+    """Return a record as a logger makes it."""
+    return logging.getLogger(name).makeRecord(name, level, "", 0, message, (), None, extra=extra)
+
+
+def as_json(made: logging.LogRecord) -> dict[str, Any]:
+    """Format and read a record."""
+    line = JsonFormatter().format(made)
+    assert "\n" not in line
+    return dict(orjson.loads(line))
+
+
+def as_text(made: logging.LogRecord) -> str:
+    """Format a record, without its time."""
+    return TextFormatter().format(made).split(" ", 2)[2]
+
+
+@pytest.mark.parametrize(
+    ("level", "severity", "number"),
+    [
+        (logging.DEBUG, "DEBUG", 5),
+        (logging.INFO, "INFO", 9),
+        (logging.WARNING, "WARN", 13),
+        (logging.ERROR, "ERROR", 17),
+        (logging.CRITICAL, "FATAL", 21),
+    ],
+)
+def test_obs_5_severities_have_their_numbers(level: int, severity: str, number: int) -> None:
+    line = as_json(record(level=level))
+
+    assert (line["severity"], line["severity_number"]) == (severity, number)
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "component", "category"),
+    [
+        ("ojs.worker", logging.INFO, "worker", "worker"),
+        ("ojs.worker", logging.ERROR, "worker", "error"),
+        ("ojs.loops", logging.WARNING, "server", "error"),
+        ("ojs.audit", logging.INFO, "server", "security"),
+        ("ojs.federation", logging.WARNING, "server", "error"),
+        ("federation.client.sync", logging.WARNING, "client", "error"),
+        ("federation.clients", logging.INFO, "server", None),
+    ],
+)
+def test_obs_5_components_and_categories_follow_from_the_logger(
+    name: str, level: int, component: str, category: str | None
+) -> None:
+    line = as_json(record(name, level))
+
+    assert (line["component"], line.get("category")) == (component, category)
+
+
+def test_obs_5_a_category_that_is_named_counts() -> None:
+    assert as_json(record(category="performance"))["category"] == "performance"
+
+
+def test_obs_5_known_facts_are_members_and_others_attributes() -> None:
+    line = as_json(record(job_id="j", job_type="a.b", queue="q", trace_id="t", span_id="s", n=1))
+
+    assert line["attributes"] == {"logger": "ojs.test", "n": 1}
+    members = ("ojs.job_id", "ojs.job_type", "ojs.queue", "trace.trace_id", "trace.span_id")
+    assert [line[name] for name in members] == ["j", "a.b", "q", "t", "s"]
+
+
+def test_obs_5_text_lines_tell_the_same() -> None:
+    made = record(job_id="j", category="lifecycle", reason="two\nlines", queues=["a b"], n=1)
+
+    assert as_text(made) == (
+        r'INFO ojs.test it.was job_id=j reason="two\nlines" queues=["a b"] n=1'
+    )
+
+
+@pytest.mark.parametrize("text", ["", "a b", 'a"b', "a=b", "back\\slash", "tab\t", "\u2028"])
+def test_obs_5_a_value_cannot_pass_for_another(text: str) -> None:
+    assert as_text(record(worker_id=text)) == (
+        f"INFO ojs.test it.was worker_id={orjson.dumps(text).decode()}"
+    )
+
+
+def test_obs_5_the_query_of_a_request_is_in_no_line() -> None:
+    request = RequestFactory().get("/ojs/v1/events?access_token=ojs_secret")
+    made = record("django.request", status_code=500, request=request)
+
+    assert as_json(made)["attributes"] == {"logger": "django.request", "status_code": 500}
+    assert as_text(made) == "INFO django.request it.was status_code=500"
+
+
+def test_obs_5_a_traceback_follows_text_and_stays_in_json() -> None:
+    made = record(n=1)
+    try:
+        int("broken")
+    except ValueError:
+        made.exc_info = sys.exc_info()
+
+    assert as_json(made)["exception"].endswith("'broken'")
+    assert as_text(made).startswith("INFO ojs.test it.was n=1\nTraceback")
