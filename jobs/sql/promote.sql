@@ -1,7 +1,8 @@
 -- promote: scheduled and retryable jobs whose time has come become available, at most `batch`;
 -- none during maintenance.
 -- Locks: the promoted rows, SKIP LOCKED, so several loops share the work; then those of ojs_wake.
--- A bound on an index has to be stable: by clock_timestamp() every waiting row would be looked at.
+-- A bound on an index has to be stable: by clock_timestamp() every waiting row would be looked at. Its
+-- time is what jobs and events get, too: by that of a transaction begun before, a job would be early.
 WITH due AS MATERIALIZED (
     SELECT x.id FROM ojs_later AS x
      WHERE x.due_at <= statement_timestamp() AND ojs_fresh(x.expires_at, now())
@@ -12,11 +13,11 @@ WITH due AS MATERIALIZED (
     DELETE FROM ojs_later AS x WHERE x.id = ANY (ARRAY(SELECT id FROM due)) RETURNING x.*
 ), again AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
-    SELECT id, lane_id, attempt, now(), expires_at FROM gone ORDER BY due_at, id
+    SELECT id, lane_id, attempt, statement_timestamp(), expires_at FROM gone ORDER BY due_at, id
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
                            data)
-    SELECT now(), CASE WHEN g.kind = 1 THEN 1 ELSE 100 END, g.id, j.queue, j.type, j.tenant,
+    SELECT statement_timestamp(), CASE WHEN g.kind = 1 THEN 1 ELSE 100 END, g.id, j.queue, j.type, j.tenant,
            g.kind, 3, g.attempt,
            CASE WHEN j.priority <> 0 THEN jsonb_build_object('priority', j.priority) END
       FROM gone AS g JOIN ojs_job AS j ON j.id = g.id
