@@ -5,11 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import orjson
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from jobs import extensions, queries, spans
-from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
@@ -248,8 +246,7 @@ def _insert(
             _add_fingerprints(rows, drafts, keys)
         try:
             store = partial(
-                queries.enqueue, jsonio.dumps(rows), terms=known.version, checking=checking,
-                request=request,
+                queries.enqueue, rows, terms=known.version, checking=checking, request=request,
             )  # fmt: skip
             placed = _execute(store, set(by_key.values()))
         except IntegrityError as problem:
@@ -309,9 +306,9 @@ def _row(n: int, draft: JobDraft, text: Written, lane_id: int) -> dict[str, Any]
         "priority": draft.priority,
         "version": text.version,
         "watched": draft.watched,
-        "args": orjson.Fragment(text.args),
-        "meta": orjson.Fragment(text.meta),
-        "attributes": orjson.Fragment(text.attributes),
+        "args": text.args,
+        "meta": text.meta,
+        "attributes": text.attributes,
         "bytes": text.size,
         "max_attempts": draft.retry.max_attempts,
         "timeout_ms": text.timeout_ms,
