@@ -22,6 +22,7 @@ from django.core.handlers.base import reset_urlconf
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, reset_queries
 from django.http import HttpResponse
+from django.urls import get_resolver
 
 from ojs_project import memory
 from ojs_project.handler import Handler
@@ -46,8 +47,10 @@ if not settings.DEBUG:
     request_finished.disconnect(close_caches)
     request_finished.disconnect(reset_urlconf)  # no request has another
 import_module("ojs_project.streaming").install()  # it needs the applications loaded
+get_resolver().url_patterns  # noqa: B018 - loads the views, which stay, too
 memory.share_heaps()
 gc.freeze()  # what is loaded by now stays: collections need not walk through it
+memory.use_large_pages()
 gc.set_threshold(YOUNG, 10, 10)  # requests leave few cycles: look for them less often
 
 
