@@ -198,7 +198,9 @@ def _store_by(
     _refuse(_refusals(drafts, caller, known.version), len(drafts))
     for assign in extensions.having("assign"):
         assign(drafts, known.version)
-    gates = [one for one in extensions.installed() if one.gates(drafts, caller, known.version)]
+    gates = [
+        hook.__self__ for hook in extensions.having("gates") if hook(drafts, caller, known.version)
+    ]
     is_held = gates or backpressure.is_bounded(known, drafts)
     admit = partial(_admit, gates, known, caller) if is_held else None
     insert = partial(_insert, known, caller.request_id)
