@@ -30,6 +30,7 @@ class Statements:
         """Read nothing yet."""
         self._folder = folder
         self.text = cache(self._read)
+        self._whole = cache(self._filled)
 
     def _read(self, name: str) -> str:
         lines = (self._folder / f"{name}.sql").read_text().splitlines()
@@ -50,17 +51,26 @@ class Statements:
         text = self.text(name) + suffix
         for mark, part in (parts or {}).items():
             text = text.replace(f"/* {mark} */", part)
-        cursor = _cursor()
-        cursor.execute(text, params)
-        return cursor.fetchall() if cursor.cursor.pgresult.nfields else []
+        return _fetched(_cursor(), text, params)
 
-    def hot_rows(self, name: str, params: Mapping[str, Any]) -> list[Any]:
+    def hot_rows(
+        self, name: str, params: Mapping[str, Any], parts: tuple[tuple[str, str], ...] = ()
+    ) -> list[Any]:
         """Do the same for a statement of the hot path, which casts each of its parameters.
 
-        Outside of transactions it goes to libpq directly.
+        `parts` are the marks in it and the files in `parts` that stand for them. Outside of
+        transactions it goes to libpq directly.
         """
-        direct = _direct(_cursor())
-        return direct.rows(self.text(name), params) if direct else self.rows(name, params)
+        text = self._whole(name, parts)
+        kept = _cursor()
+        direct = _direct(kept)
+        return direct.rows(text, params) if direct else _fetched(kept, text, params)
+
+    def _filled(self, name: str, parts: tuple[tuple[str, str], ...]) -> str:
+        text = self.text(name)
+        for mark, part in parts:
+            text = text.replace(f"/* {mark} */", self.text(f"parts/{part}"))
+        return text
 
 
 def _cursor() -> CursorWrapper:
@@ -79,6 +89,11 @@ def _cursor() -> CursorWrapper:
         kept = _made()
         setattr(raw, KEPT, kept)  # and ends with it
     return kept
+
+
+def _fetched(cursor: CursorWrapper, text: str, params: Mapping[str, Any]) -> list[Any]:
+    cursor.execute(text, params)
+    return cursor.fetchall() if cursor.cursor.pgresult.nfields else []
 
 
 def _direct(kept: CursorWrapper) -> "_Direct | None":

@@ -1,9 +1,15 @@
-"""How the C library keeps memory for the threads of a process."""
+"""How the C library and the kernel keep the memory of a process."""
 
 import ctypes
+import re
+from pathlib import Path
+from typing import Final
 
-ARENAS = 2
-M_ARENA_MAX = -8  # of glibc's malloc.h
+ARENAS: Final = 2
+M_ARENA_MAX: Final = -8  # of glibc's malloc.h
+LARGE: Final = 2 * 1024 * 1024  # bytes of a large page of x86 and ARM
+MADV_COLLAPSE: Final = 25  # of Linux 6.1's mman.h
+HEAP: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0 *(\[heap\])?")  # no file
 
 
 def share_heaps() -> None:
@@ -17,3 +23,21 @@ def share_heaps() -> None:
     except (OSError, AttributeError):  # another C library
         return
     mallopt(M_ARENA_MAX, ARENAS)
+
+
+def use_large_pages() -> None:
+    """Put what is loaded by now into large pages, where the kernel is one that can.
+
+    A request goes all over the heap, and finding the addresses of small pages, anew after each
+    wait for the database, was a tenth of its time. Where it does not work nothing changes.
+    """
+    try:
+        madvise = ctypes.CDLL(None).madvise
+        mapped = Path("/proc/self/maps").read_text().splitlines()
+    except (OSError, AttributeError):  # another system
+        return
+    madvise.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
+    for found in filter(None, map(HEAP.fullmatch, mapped)):
+        start, end = -(-int(found[1], 16) // LARGE) * LARGE, int(found[2], 16) // LARGE * LARGE
+        if start < end:
+            madvise(start, end - start, MADV_COLLAPSE)

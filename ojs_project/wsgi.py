@@ -15,20 +15,24 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
+import django
 from django.conf import settings
 from django.core.cache import close_caches
+from django.core.handlers.base import reset_urlconf
 from django.core.signals import request_finished, request_started
-from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, reset_queries
 from django.http import HttpResponse
+from django.urls import get_resolver
 
 from ojs_project import memory
+from ojs_project.handler import Handler
 
 REST = 2 * 1024 * 1024  # bytes of a refused request that are read though nobody wants them
 YOUNG = 10_000  # objects; Python's own 700 made collecting 3 % of the API's time
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ojs_project.settings")
-_django = get_wsgi_application()
+django.setup(set_prefix=False)
+_django = Handler()
 if multiprocessing.parent_process() and threading.current_thread() is threading.main_thread():
     # granian sets its own handlers later; a byte in the pipe tells us, whoever handles the signal
     from ojs_project.shutdown import follow_signals
@@ -41,9 +45,12 @@ if not settings.DEBUG:
     request_started.disconnect(close_old_connections)
     request_started.disconnect(reset_queries)
     request_finished.disconnect(close_caches)
+    request_finished.disconnect(reset_urlconf)  # no request has another
 import_module("ojs_project.streaming").install()  # it needs the applications loaded
+get_resolver().url_patterns  # noqa: B018 - loads the views, which stay, too
 memory.share_heaps()
 gc.freeze()  # what is loaded by now stays: collections need not walk through it
+memory.use_large_pages()
 gc.set_threshold(YOUNG, 10, 10)  # requests leave few cycles: look for them less often
 
 

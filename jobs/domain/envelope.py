@@ -56,6 +56,11 @@ KNOWN: Final = frozenset(
     }
 )  # fmt: skip
 
+# What most jobs come with; the members beside it are not even looked for then
+PLAIN: Final = frozenset(
+    {"specversion", "id", "type", "version", "queue", "args", "meta", "priority"}
+)
+
 # Read by extensions, so known however strict a server is. Spec: contract 22
 EXTENDED: Final = frozenset({"version"})
 
@@ -209,14 +214,9 @@ class _Reader:
         return self._merged.get(name)
 
     def draft(self) -> Callable[[RetryPolicy], JobDraft]:
+        is_plain = PLAIN.issuperset(self._merged)
         self.specversion()
-        timeout_ms, timeout_in_seconds = self.duration("timeout", low_ms=0)
-        visibility_ms, visibility_in_seconds = self.duration("visibility_timeout", low_ms=1000)
-        scheduled_at, scheduled_in_ms = self.schedule()
-        expires_at, expires_in_ms = self.time("expires_at")
-        # one of each kind cannot be compared without a clock: services/settle.py
-        if _is_later(scheduled_at, expires_at) or _is_later(scheduled_in_ms, expires_in_ms):
-            self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
+        times = {} if is_plain else self.times()
         members: dict[str, Any] = {
             "id": self.id(),
             **self.versioned(),
@@ -224,27 +224,39 @@ class _Reader:
             "args": self.args(),
             "meta": self.meta(),
             "priority": self.priority(),
-            "tags": self.tags(),
-            "pending": self.pending(),
-            "unique": read_policy(self.get("unique"), self.refuse),
-            "schema": self.schema(),
-            "result_ttl": self.whole(
-                "result_ttl", self.get("result_ttl"), KEEP_RESULT, MAX_MS // 1000
-            ),
-            "extra": self.extra(),
         }
-        return lambda retry: JobDraft(
-            **members,
-            retry=retry,
-            timeout_ms=timeout_ms or None,
-            timeout_in_seconds=timeout_in_seconds and bool(timeout_ms),
-            visibility_ms=visibility_ms,
-            visibility_in_seconds=visibility_in_seconds,
-            scheduled_at=scheduled_at,
-            scheduled_in_ms=scheduled_in_ms,
-            expires_at=expires_at,
-            expires_in_ms=expires_in_ms,
-        )
+        if not is_plain:
+            members |= times
+            members |= {
+                "tags": self.tags(),
+                "pending": self.pending(),
+                "unique": read_policy(self.get("unique"), self.refuse),
+                "schema": self.schema(),
+                "result_ttl": self.whole(
+                    "result_ttl", self.get("result_ttl"), KEEP_RESULT, MAX_MS // 1000
+                ),
+                "extra": self.extra(),
+            }
+        return lambda retry: JobDraft(**members, retry=retry)
+
+    def times(self) -> dict[str, Any]:
+        timeout_ms, timeout_in_seconds = self.duration("timeout", low_ms=0)
+        visibility_ms, visibility_in_seconds = self.duration("visibility_timeout", low_ms=1000)
+        scheduled_at, scheduled_in_ms = self.schedule()
+        expires_at, expires_in_ms = self.time("expires_at")
+        # one of each kind cannot be compared without a clock: services/settle.py
+        if _is_later(scheduled_at, expires_at) or _is_later(scheduled_in_ms, expires_in_ms):
+            self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
+        return {
+            "timeout_ms": timeout_ms or None,
+            "timeout_in_seconds": timeout_in_seconds and bool(timeout_ms),
+            "visibility_ms": visibility_ms,
+            "visibility_in_seconds": visibility_in_seconds,
+            "scheduled_at": scheduled_at,
+            "scheduled_in_ms": scheduled_in_ms,
+            "expires_at": expires_at,
+            "expires_in_ms": expires_in_ms,
+        }
 
     def specversion(self) -> None:
         value = self.raw.get("specversion")

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import IntEnum
 from itertools import starmap
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 from jobs.domain.duplicates import Known
 from jobs.domain.states import CODES
@@ -32,23 +34,32 @@ class Checking(IntEnum):
     NONE, HERE, DONE = 0, 1, 2
 
 
+ONE = (("drafts", "draft"), ("woken", "draft_woken"))
+MANY = (("drafts", "drafts"), ("woken", "drafts_woken"))
+
+
 def enqueue(
-    drafts: bytes,
+    drafts: Sequence[dict[str, Any]],
     *,
     terms: int,
     wake: bool,
     checking: Checking = Checking.NONE,
     request: str | None = None,
 ) -> list[Placed]:
-    """Store drafts, one JSON array as `sql/enqueue.sql` reads it; answers in request order.
+    """Store drafts, rows as `sql/enqueue.sql` reads them, JSON as bytes; answers in request order.
 
     Stores and returns nothing when `terms` is not the latest version.
     """
-    params = {
-        "drafts": drafts.decode(), "terms": terms, "wake": wake, "checking": int(checking),
-        "request": request,
+    params: dict[str, Any] = {
+        "terms": terms, "wake": wake, "checking": int(checking), "request": request,
     }  # fmt: skip
-    return list(starmap(Placed, run_hot("enqueue", params)))
+    if len(drafts) == 1 and checking is Checking.NONE:
+        params |= {k: v.decode() if type(v) is bytes else v for k, v in drafts[0].items()}
+        parts = ONE
+    else:
+        params["drafts"] = orjson.dumps(drafts, default=orjson.Fragment).decode()
+        parts = MANY
+    return list(starmap(Placed, run_hot("enqueue", params, parts)))
 
 
 def hits(

@@ -5,11 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import orjson
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from jobs import extensions, queries, spans
-from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
@@ -200,7 +198,9 @@ def _store_by(
     _refuse(_refusals(drafts, caller, known.version), len(drafts))
     for assign in extensions.having("assign"):
         assign(drafts, known.version)
-    gates = [one for one in extensions.installed() if one.gates(drafts, caller, known.version)]
+    gates = [
+        hook.__self__ for hook in extensions.having("gates") if hook(drafts, caller, known.version)
+    ]
     is_held = gates or backpressure.is_bounded(known, drafts)
     admit = partial(_admit, gates, known, caller) if is_held else None
     insert = partial(_insert, known, caller.request_id)
@@ -248,8 +248,7 @@ def _insert(
             _add_fingerprints(rows, drafts, keys)
         try:
             store = partial(
-                queries.enqueue, jsonio.dumps(rows), terms=known.version, checking=checking,
-                request=request,
+                queries.enqueue, rows, terms=known.version, checking=checking, request=request,
             )  # fmt: skip
             placed = _execute(store, set(by_key.values()))
         except IntegrityError as problem:
@@ -309,9 +308,9 @@ def _row(n: int, draft: JobDraft, text: Written, lane_id: int) -> dict[str, Any]
         "priority": draft.priority,
         "version": text.version,
         "watched": draft.watched,
-        "args": orjson.Fragment(text.args),
-        "meta": orjson.Fragment(text.meta),
-        "attributes": orjson.Fragment(text.attributes),
+        "args": text.args,
+        "meta": text.meta,
+        "attributes": text.attributes,
         "bytes": text.size,
         "max_attempts": draft.retry.max_attempts,
         "timeout_ms": text.timeout_ms,

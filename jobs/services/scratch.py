@@ -130,7 +130,7 @@ class Scratch:
         if missing:
             self._lanes |= lanes.make(missing)
         rows = [_row(n, job, self._lanes[job.lane]) for n, job in enumerate(jobs)]
-        queries.enqueue(jsonio.dumps(rows), terms=self.version, wake=True)
+        queries.enqueue(rows, terms=self.version, wake=True)
 
     def claim(self, request: FetchRequest) -> tuple[list[int], int | None]:
         """Hand out jobs; returns their numbers in turn order.
@@ -166,8 +166,10 @@ def _row(n: int, job: ScratchJob, lane_id: int) -> dict[str, Any]:
     return {
         "n": n, "id": _id(job.number), "type": TYPE, "queue": job.lane.queue,
         "tenant": job.lane.tenant, "lane_id": lane_id, "priority": job.lane.priority,
-        "watched": False, "args": [], "meta": {}, "attributes": {}, "bytes": 0,
-        "max_attempts": 1, "timeout_ms": LONG_MS, "pending": False,
+        "version": None, "watched": False, "args": b"[]", "meta": b"{}", "attributes": b"{}",
+        "bytes": 0, "max_attempts": 1, "timeout_ms": LONG_MS, "visibility_ms": None,
+        "pending": False, "scheduled_at": None, "scheduled_in_ms": None, "expires_at": None,
+        "expires_in_ms": None,
     }  # fmt: skip
 
 

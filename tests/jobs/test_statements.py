@@ -100,6 +100,16 @@ def test_a_hot_statement_is_prepared_once_and_read_alike(statements: Statements)
     assert prepared() == ["ojs_1"]
 
 
+def test_a_hot_statement_is_filled_with_its_parts(statements: Statements, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "low.sql").write_text("-- low: a comment\n%(id)s::int AS low\n")
+    (tmp_path / "filled.sql").write_text("SELECT /* bound */")
+
+    assert statements.hot_rows("filled", {"id": 7}, (("bound", "low"),)) == [(7,)]
+    with transaction.atomic():
+        assert statements.hot_rows("filled", {"id": 8}, (("bound", "low"),)) == [(8,)]
+
+
 def test_a_hot_statement_without_a_value_gets_null(statements: Statements) -> None:
     assert statements.hot_rows("typed", {"id": None})[0][0] is None
 

@@ -10,17 +10,12 @@ LANGUAGE plpgsql STRICT AS $$
 DECLARE
     known int;
     awake int;
-    is_active boolean;
     lane record;
 BEGIN
-    IF cardinality(p_lanes) = 1 THEN
-        -- Most calls: nothing to sort, and a plan that is kept; the one below, for an array of
-        -- unknown length, is made anew each time. A lane that is asleep or gone goes on below.
-        PERFORM pg_advisory_xact_lock_shared(20266603, (p_lanes[1] % 128)::int);
-        SELECT l.active INTO is_active FROM ojs_lane AS l WHERE l.id = p_lanes[1];
-        IF is_active THEN
-            RETURN 0;
-        END IF;
+    -- Most calls: nothing to sort, and a plan that is kept; the one below, for an array of unknown
+    -- length, is made anew each time. A lane that is asleep or gone goes on below.
+    IF cardinality(p_lanes) = 1 AND ojs_awake(p_lanes[1]) THEN
+        RETURN 0;
     END IF;
     PERFORM pg_advisory_xact_lock_shared(20266603, s.stripe)
        FROM (SELECT DISTINCT (l % 128)::int AS stripe FROM unnest(p_lanes) AS l ORDER BY 1) AS s;

@@ -408,6 +408,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "discard": expire,
     "drop": lambda: queries.drop(numbers.take(READY), "rate_limited", "reached", 76),
     "enqueue": lambda: enqueue([DraftFactory.create(queue="q0") for _ in range(BATCH)]),
+    "enqueue one": lambda: enqueue([DraftFactory.create(queue="q0")]),
     "enqueue unique": lambda: enqueue_unique(BATCH),
     "enqueue unique hits": lambda: enqueue_unique(1, 1),
     "enqueue later": lambda: enqueue([DraftFactory.create(queue="q0", scheduled_at="+PT1H")]),

@@ -1,0 +1,63 @@
+"""Django's request handler with a shorter way for all that is no page.
+
+Looking up the same route again, signals that nobody hears, and what belongs to templates,
+coroutines and URLs below a prefix were a tenth of what a process does for an enqueue.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.http import HttpRequest
+from django.urls import ResolverMatch, get_resolver
+from django.utils.log import log_response
+
+KEPT = 256  # routes by path; those of single jobs make room for one another
+FIRST_ERROR = 400  # of HTTP statuses
+
+Start = Callable[[str, list[tuple[str, str]]], Any]
+_django: Any = WSGIHandler  # what it is made of has no types
+
+
+@lru_cache(KEPT)
+def _route(path: str) -> ResolverMatch:
+    return get_resolver().resolve(path)
+
+
+class Handler(_django):  # type: ignore[misc]  # its base is Any
+    """Answers as Django's does, by the same middleware and views."""
+
+    def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+        """Answer a request."""
+        if environ["PATH_INFO"].startswith(settings.PAGE_PREFIXES):
+            page: Iterable[bytes] = super().__call__(environ, start_response)
+            return page
+        request = WSGIRequest(environ)
+        response = self._middleware_chain(request)
+        response._handler_class = type(self)
+        if response.status_code >= FIRST_ERROR:
+            log_response(
+                "%s: %s", response.reason_phrase, request.path, response=response, request=request
+            )
+        headers = list(response.items())
+        if response.cookies:
+            headers += [("Set-Cookie", one.output(header="")) for one in response.cookies.values()]
+        start_response(f"{response.status_code} {response.reason_phrase}", headers)
+        answer: Iterable[bytes] = response
+        return answer
+
+    def _get_response(self, request: HttpRequest) -> Any:
+        if request.path_info.startswith(settings.PAGE_PREFIXES):
+            return super()._get_response(request)
+        view, args, kwargs = request.resolver_match = _route(request.path_info)
+        for hook in self._view_middleware:
+            if answer := hook(request, view, args, kwargs):
+                return answer
+        try:
+            return view(request, *args, **kwargs)
+        except Exception as problem:
+            if answer := self.process_exception_by_middleware(problem, request):
+                return answer
+            raise

@@ -1,0 +1,81 @@
+"""The shorter way through Django's handler answers as Django's own."""
+
+import ctypes
+from typing import Any
+
+import pytest
+from django.core.handlers.wsgi import WSGIHandler
+from django.test import RequestFactory
+
+from ojs_project import memory
+from ojs_project.handler import KEPT, Handler, _route
+
+pytestmark = pytest.mark.usefixtures("store")
+
+ASKED = [
+    ("GET", "/"),
+    ("GET", "/livez"),
+    ("HEAD", "/livez"),
+    ("GET", "/ojs/manifest"),
+    ("GET", "/ojs/v1/jobs"),
+    ("POST", "/ojs/v1/jobs"),
+    ("PUT", "/ojs/v1/jobs"),
+    ("OPTIONS", "/ojs/v1/jobs"),
+    ("GET", "/ojs/v1/jobs/0190a5b0-0000-7000-8000-000000000000"),
+    ("GET", "/ojs/v1/no-such-path"),
+    ("GET", "/console/"),
+    ("GET", "/console/login/"),
+    ("GET", "/static/ojs/no-such-file"),
+]
+
+
+def answered(handler: Any, method: str, path: str) -> tuple[str, dict[str, str], int]:
+    """Return status, headers and the size of the body, as no body has the same token twice."""
+    environ = RequestFactory().generic(method, path, headers={"X-Request-Id": "one"}).environ
+    said: list[Any] = []
+    response = handler(environ, lambda status, headers: said.extend((status, dict(headers))))
+    for changing in ("Set-Cookie", "X-RateLimit-Reset"):  # a token, the time
+        said[1].pop(changing, None)
+    return said[0], said[1], len(b"".join(response))
+
+
+@pytest.mark.parametrize(("method", "path"), ASKED)
+def test_answers_are_those_of_djangos_handler(method: str, path: str) -> None:
+    expected = answered(WSGIHandler(), method, path)
+
+    first, again = (answered(Handler(), method, path) for _ in range(2))
+
+    assert first == again == expected
+
+
+def test_routes_are_remembered_up_to_a_bound() -> None:
+    _route.cache_clear()
+    for n in range(KEPT + 10):
+        answered(Handler(), "GET", f"/ojs/v1/jobs/{n}")
+
+    assert _route.cache_info().currsize == KEPT
+    assert _route("/ojs/v1/jobs/7").kwargs == {"job_id": "7"}
+
+
+def test_heap_stays_as_it_is_in_large_pages() -> None:
+    kept = [ctypes.create_string_buffer(bytes([n % 256]) * 4096) for n in range(2048)]
+
+    memory.use_large_pages()
+
+    assert all(block.raw[:4096] == bytes([n % 256]) * 4096 for n, block in enumerate(kept))
+
+
+@pytest.mark.parametrize(
+    ("line", "is_heap"),
+    [
+        ("55d0-55e0 rw-p 00000000 00:00 0                          [heap]", True),
+        ("7f00-7f10 rw-p 00000000 00:00 0 ", True),
+        ("7f00-7f10 rw-p 00000000 00:00 0", True),
+        ("7f00-7f10 rw-p 00000000 00:00 0                          [stack]", False),
+        ("7f00-7f10 ---p 00000000 00:00 0 ", False),
+        ("7f00-7f10 rw-s 00000000 00:01 77                         /dev/zero (deleted)", False),
+        ("7f00-7f10 rw-p 0001f000 08:01 131                        /usr/lib/libc.so.6", False),
+    ],
+)
+def test_large_pages_are_for_memory_without_a_file(line: str, *, is_heap: bool) -> None:
+    assert (memory.HEAP.fullmatch(line) is not None) is is_heap
