@@ -17,8 +17,8 @@ WITH due AS MATERIALIZED (
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
                            data)
-    SELECT statement_timestamp(), CASE WHEN g.kind = 1 THEN 1 ELSE 100 END, g.id, j.queue, j.type, j.tenant,
-           g.kind, 3, g.attempt,
+    SELECT statement_timestamp(), CASE WHEN g.kind = 1 THEN 1 ELSE 100 END, g.id, j.queue, j.type,
+           j.tenant, g.kind, 3, g.attempt,
            CASE WHEN j.priority <> 0 THEN jsonb_build_object('priority', j.priority) END
       FROM gone AS g JOIN ojs_job AS j ON j.id = g.id
 )
