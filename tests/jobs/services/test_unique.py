@@ -329,6 +329,7 @@ class Bound(Extension):
 def bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bound]:
     found = Bound()
     monkeypatch.setattr(extensions, "installed", lambda: (found,))
+    extensions.having.cache_clear()
     yield found
     monkeypatch.undo()
     extensions.having.cache_clear()
