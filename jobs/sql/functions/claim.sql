@@ -126,6 +126,7 @@ DECLARE
     v_home text;  -- where they are: see models.Lane
     v_homes text[] := p_queues;
     v_near bigint[];  -- lanes at the head's priority, by vt
+    v_head bigint;  -- the first of them: what lies before it in the index is dead
     v_barren bigint[] := '{}';  -- lanes whose jobs were all expired or in the hands of others
     v_full bigint[];  -- limits that are reached
     v_full_until timestamptz;  -- when the last of them opens by itself
@@ -455,7 +456,7 @@ BEGIN
                                    AND l.id <> ALL (v_barren)
                                    AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
                                    AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                                 ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+                                 ORDER BY l.queue, l.rank, l.vt, l.id LIMIT 2) AS z;
                     ELSE
                         SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id),
                                (count(*) > 1 OR v_held) AND bool_or(z.ordered)
@@ -490,12 +491,14 @@ BEGIN
                     END IF;
 
                     v_alone := v_lanes = 1;
+                    v_head := v_near[1];
                     IF v_scope IS NOT NULL AND p_tenant IS NULL AND NOT v_ordered
                        AND (v_lanes > 1 OR v_held)
                     THEN
                         v_held := true;
                         v_vt := coalesce(ojs_settle(v_scope, q, v_rank, v_vt, v_quota, v_barren, v_shut,
                                                     p_routes), v_vt);
+                        v_head := 0;  -- another one may be first now
                     END IF;
                     v_locked := false;
                     v_rest := NULL;
@@ -575,7 +578,7 @@ BEGIN
                                            l.weight, l.low, l.ctid AS place
                                       FROM ojs_lane AS l
                                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
-                                       AND l.rank = v_rank AND l.vt >= v_vt
+                                       AND l.rank = v_rank AND (l.vt, l.id) >= (v_vt, v_head)
                                        AND l.vt <= v_vt + v_quota + 1
                                        AND l.vt <= v_vt + (v_quota + 1) / l.weight
                                        AND l.id <> ALL (v_barren)
@@ -592,7 +595,7 @@ BEGIN
                             SELECT array_agg(c.id), max(c.vt) INTO v_rest, v_level
                               FROM (SELECT l.id, l.vt FROM ojs_lane AS l
                                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
-                                       AND l.rank = v_rank AND l.vt >= v_vt
+                                       AND l.rank = v_rank AND (l.vt, l.id) >= (v_vt, v_head)
                                        AND l.id <> ALL (v_barren)
                                        AND (v_ids IS NULL OR l.id <> ALL (v_ids))
                                        AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
