@@ -84,24 +84,36 @@ class LowWater:
         One without a bound sets all anew. One with a bound says nothing of what a fuller look has
         found below it since.
         """
-        known: set[str] = set()
-        for queue, lane, seq, rank, vt in heads:
+        for queue, (rank, vt, lanes) in _latest(heads).items():
             low = self._by_queue.get(queue)
-            is_full = queue not in above and queue not in known
-            if low is None or low.terms != terms or is_full:
+            if low is None or low.terms != terms or queue not in above:
                 low = self._by_queue[queue] = _Low(rank, vt, monotonic(), terms)
-                known.add(queue)
-            elif queue in above and (low.rank, low.vt) < above[queue]:
+            elif (low.rank, low.vt) < above[queue]:
                 continue
             low.rank, low.vt = rank, vt
-            low.lanes[lane] = max(seq, low.lanes.get(lane, 0))
-            low.lanes.move_to_end(lane)
-            if len(low.lanes) > LANES:
-                low.lanes.popitem(last=False)
+            for lane, seq in reversed(lanes.items()):
+                low.lanes[lane] = max(seq, low.lanes.get(lane, 0))
+                low.lanes.move_to_end(lane)
+                if len(low.lanes) > LANES:
+                    low.lanes.popitem(last=False)
 
     def forget(self) -> None:
         """Drop all bounds."""
         self._by_queue.clear()
+
+
+def _latest(
+    heads: Sequence[tuple[str, int, int, int, float]],
+) -> dict[str, tuple[int, float, dict[int, int]]]:
+    """Return the last rank and virtual time of each queue, and its last LANES, the last first."""
+    found: dict[str, tuple[int, float, dict[int, int]]] = {}
+    for queue, lane, seq, rank, vt in reversed(heads):
+        known = found.get(queue)
+        if known is None:
+            found[queue] = rank, vt, {lane: seq}
+        elif len(known[2]) < LANES:
+            known[2].setdefault(lane, seq)
+    return found
 
 
 class Waters:

@@ -425,10 +425,8 @@ BEGIN
                                  FROM ojs_ready AS z
                                 WHERE z.lane_id = a.id
                                   AND z.seq >= CASE WHEN p_low_ranks[x.i] IS NULL THEN 0 ELSE
-                                               greatest(a.low, (SELECT lo.seq
-                                                   FROM unnest(p_low_lanes, p_low_seqs)
-                                                        AS lo (lane, seq)
-                                                  WHERE lo.lane = a.id LIMIT 1)) - 128 END
+                                               greatest(a.low, p_low_seqs[array_position(
+                                                   p_low_lanes, a.id)]) - 128 END
                                   AND ojs_fresh(z.expires_at, v_now)
                                 ORDER BY z.lane_id, z.seq LIMIT x.want
                                   FOR UPDATE SKIP LOCKED) AS h
@@ -791,10 +789,8 @@ BEGIN
                              FROM (SELECT 1 FROM ojs_ready AS z
                                     WHERE z.lane_id = u.lane
                                       AND z.seq >= CASE WHEN v_hinted THEN
-                                                   greatest(u.low, (SELECT lo.seq
-                                                       FROM unnest(p_low_lanes, p_low_seqs)
-                                                            AS lo (lane, seq)
-                                                      WHERE lo.lane = u.lane LIMIT 1)) - 128
+                                                   greatest(u.low, p_low_seqs[array_position(
+                                                       p_low_lanes, u.lane)]) - 128
                                                    ELSE 0 END
                                       AND ojs_fresh(z.expires_at, v_now)
                                     ORDER BY z.lane_id, z.seq LIMIT u.n
@@ -816,8 +812,6 @@ BEGIN
                                                 / w.weight END AS tag, w.position
                           FROM unnest(v_ids, v_takes, v_tenants, v_limited, v_vts, v_weights, v_lows)
                                WITH ORDINALITY AS u (lane, n, tenant, limited, vt, weight, low, position)
-                          LEFT JOIN unnest(p_low_lanes, p_low_seqs) AS lo (lane, seq)
-                                 ON v_hinted AND NOT v_ordered AND lo.lane = u.lane
                          CROSS JOIN LATERAL (SELECT u.lane, u.tenant, u.vt, u.weight, u.position,
                                                     CASE WHEN u.limited THEN
                                                         (SELECT l.limits || v_queue_limits
@@ -831,9 +825,11 @@ BEGIN
                                SELECT locked.place, locked.seq
                                  FROM (SELECT z.ctid AS place, z.seq FROM ojs_ready AS z
                                         WHERE v_jobs IS NULL AND z.lane_id = u.lane
-                                          AND z.seq >= CASE WHEN v_hinted
-                                                            THEN greatest(u.low, lo.seq) - 128
-                                                            ELSE 0 END
+                                          AND z.seq >= CASE WHEN NOT v_hinted THEN 0
+                                                            WHEN v_ordered THEN u.low - 128
+                                                            ELSE greatest(u.low,
+                                                                 p_low_seqs[array_position(
+                                                                 p_low_lanes, u.lane)]) - 128 END
                                           AND ojs_fresh(z.expires_at, v_now)
                                         ORDER BY z.lane_id, z.seq LIMIT u.n
                                           FOR UPDATE SKIP LOCKED) AS locked) AS hh
@@ -898,7 +894,10 @@ BEGIN
                            SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
                                paid = CASE WHEN v_scope IS NULL THEN l.paid
                                            ELSE l.paid + n.jobs / l.weight END,
-                               low = greatest(l.low, n.low)
+                               low = greatest(l.low, n.low),
+                               -- of what `rank` is generated from: where none is set, PostgreSQL
+                               -- reads the definition of `rank` anew for each row (5 percent of a claim)
+                               boost = l.boost
                           FROM (SELECT count(d.seq) AS jobs, max(d.seq) AS low,
                                        v_places[d.position] AS place, v_vts[d.position] AS vt
                                   FROM d WHERE v_locked GROUP BY d.position
