@@ -25,9 +25,7 @@ def above(queues: Sequence[str], hints: Hints) -> Mapping[str, tuple[int, float]
     if hints.ranks is None or hints.vts is None:
         return NONE
     bounds = zip(queues, hints.ranks, hints.vts, strict=True)
-    return {
-        queue: (rank, vt) for queue, rank, vt in bounds if rank is not None and vt is not None
-    }
+    return {queue: (rank, vt) for queue, rank, vt in bounds if rank is not None and vt is not None}
 
 
 @dataclass(slots=True)
