@@ -59,7 +59,9 @@ def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
 def _encode(acks: Sequence[Ack]) -> bytes:
     rows: list[dict[str, Any]] = []
     for item in acks:
-        row = {"id": item.job_id, "worker_id": item.worker_id, "attempt": item.attempt}
+        row: dict[str, Any] = {
+            "id": item.job_id, "worker_id": item.worker_id, "attempt": item.attempt,
+        }  # fmt: skip
         if item.result is not None:
             row |= {"has_result": True, "result": orjson.Fragment(item.result)}
         rows.append(row)
