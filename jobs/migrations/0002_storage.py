@@ -10,6 +10,10 @@ ALTER TABLE ojs_lane SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02
                           autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE ojs_lane DROP CONSTRAINT ojs_lane_pkey;
 CREATE INDEX ojs_lane_id ON ojs_lane (id);
+-- for loops that look for few lanes: none of those that claims move, whose dead rows pile up, is in them
+CREATE INDEX ojs_lane_asleep ON ojs_lane (id) WHERE NOT active;
+CREATE INDEX ojs_lane_apart ON ojs_lane (queue) WHERE strpos(queue, ':') > 0 AND active
+    AND blocked_by IS NULL AND NOT paused;
 ALTER TABLE ojs_ready SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE ojs_lease SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE ojs_later SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);

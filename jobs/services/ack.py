@@ -57,14 +57,12 @@ def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
 
 
 def _encode(acks: Sequence[Ack]) -> bytes:
-    rows: list[dict[str, Any]] = [
-        {
-            "id": item.job_id,
-            "worker_id": item.worker_id,
-            "attempt": item.attempt,
-            "has_result": item.result is not None,
-            "result": None if item.result is None else orjson.Fragment(item.result),
-        }
-        for item in acks
-    ]
+    rows: list[dict[str, Any]] = []
+    for item in acks:
+        row: dict[str, Any] = {
+            "id": item.job_id, "worker_id": item.worker_id, "attempt": item.attempt,
+        }  # fmt: skip
+        if item.result is not None:
+            row |= {"has_result": True, "result": orjson.Fragment(item.result)}
+        rows.append(row)
     return jsonio.dumps(rows)

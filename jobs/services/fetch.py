@@ -10,7 +10,7 @@ from jobs.domain.errors import Conflict, PoolConflict
 from jobs.services import bindings
 from jobs.services.address import addressed
 from jobs.services.crowd import crowd_out
-from jobs.services.hints import LowWater, Waters
+from jobs.services.hints import LowWater, Waters, above
 from jobs.services.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs a FETCH moves by itself when the loops have not yet
@@ -149,7 +149,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:
-        water.learn(claimed.heads, plan.terms)
+        water.learn(claimed.heads, plan.terms, above(plan.queues, bounds))
     return claimed
 
 

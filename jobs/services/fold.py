@@ -3,7 +3,7 @@
 from jobs import extensions, queries
 from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
 
-BATCH = 20_000
+BATCH = 50_000
 
 
 def fold(batch: int = BATCH) -> int:

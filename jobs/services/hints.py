@@ -2,19 +2,30 @@
 
 A held snapshot keeps dead entries at the heads of the lane and ready indexes, and every claim walks
 over them; a lower bound steps past. A bound may hide a row that was written late or came back,
-so once a second one claim goes without. See docs/adr/0003-low-water-hints.md.
+so once a second one claim goes without, and no other meanwhile: it walks over all that is dead.
+See docs/adr/0003-low-water-hints.md.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
+from types import MappingProxyType
 
 from jobs.queries import Hints
 
 FRESH_S = 1.0
 CHOICES = 64  # of routes that are remembered
 LANES = 16  # remembered per queue; with many lanes each has few dead entries
+NONE: Mapping[str, tuple[int, float]] = MappingProxyType({})
+
+
+def above(queues: Sequence[str], hints: Hints) -> Mapping[str, tuple[int, float]]:
+    """Return the rank and virtual time that a claim looked at first, of queues with a bound."""
+    if hints.ranks is None or hints.vts is None:
+        return NONE
+    bounds = zip(queues, hints.ranks, hints.vts, strict=True)
+    return {queue: (rank, vt) for queue, rank, vt in bounds if rank is not None and vt is not None}
 
 
 @dataclass(slots=True)
@@ -44,8 +55,12 @@ class LowWater:
         lanes: dict[int, int] = {}
         for queue in queues:
             low = self._by_queue.get(queue)
-            if low is None or now - low.looked_at >= FRESH_S or low.terms != terms:
+            if low is None or low.terms != terms:
                 self._by_queue.pop(queue, None)
+                ranks.append(None)
+                vts.append(None)
+            elif now - low.looked_at >= FRESH_S:
+                low.looked_at = now  # the others keep the bounds meanwhile
                 ranks.append(None)
                 vts.append(None)
             else:
@@ -57,22 +72,46 @@ class LowWater:
         return Hints(ranks, vts, list(lanes), list(lanes.values()))
 
     def learn(
-        self, heads: Sequence[tuple[str, int, int, int, float]], terms: int | None = None
+        self,
+        heads: Sequence[tuple[str, int, int, int, float]],
+        terms: int | None = None,
+        above: Mapping[str, tuple[int, float]] = NONE,
     ) -> None:
-        """Remember the heads that a claim of these `terms` found."""
-        for queue, lane, seq, rank, vt in heads:
+        """Remember the heads that a claim of these `terms` found, which went by the bounds `above`.
+
+        One without a bound sets all anew. One with a bound says nothing of what a fuller look has
+        found below it since.
+        """
+        for queue, (rank, vt, lanes) in _latest(heads).items():
             low = self._by_queue.get(queue)
-            if low is None or low.terms != terms:
+            if low is None or low.terms != terms or queue not in above:
                 low = self._by_queue[queue] = _Low(rank, vt, monotonic(), terms)
+            elif (low.rank, low.vt) < above[queue]:
+                continue
             low.rank, low.vt = rank, vt
-            low.lanes[lane] = max(seq, low.lanes.get(lane, 0))
-            low.lanes.move_to_end(lane)
-            if len(low.lanes) > LANES:
-                low.lanes.popitem(last=False)
+            for lane, seq in reversed(lanes.items()):
+                low.lanes[lane] = max(seq, low.lanes.get(lane, 0))
+                low.lanes.move_to_end(lane)
+                if len(low.lanes) > LANES:
+                    low.lanes.popitem(last=False)
 
     def forget(self) -> None:
         """Drop all bounds."""
         self._by_queue.clear()
+
+
+def _latest(
+    heads: Sequence[tuple[str, int, int, int, float]],
+) -> dict[str, tuple[int, float, dict[int, int]]]:
+    """Return the last rank and virtual time of each queue, and its last LANES, the last first."""
+    found: dict[str, tuple[int, float, dict[int, int]]] = {}
+    for queue, lane, seq, rank, vt in reversed(heads):
+        known = found.get(queue)
+        if known is None:
+            found[queue] = rank, vt, {lane: seq}
+        elif len(known[2]) < LANES:
+            known[2].setdefault(lane, seq)
+    return found
 
 
 class Waters:

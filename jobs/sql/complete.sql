@@ -1,5 +1,6 @@
 -- complete: active -> completed for the jobs of a batch; answers only those that were active.
--- `acks` is one JSON array. A worker_id or attempt that is given must be the holder's.
+-- `acks` is one JSON array. A worker_id or attempt that is given must be the holder's. Without
+-- has_result there is none.
 -- `result_ttl` of the job: 0, its result is not stored; above, expire_results.sql drops it in time.
 -- `watched` false leaves jobs alone that an extension follows and answers them without a queue: the
 -- caller ends those in a transaction with the extension's own work.

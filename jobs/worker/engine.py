@@ -273,7 +273,7 @@ class Engine:
             self._held.pop(job_id, None)
             self._ended += 1
             is_low = self._is_low()
-        if is_low:
+        if is_low and not self._wake.is_set():  # whoever clears it looks afterwards
             self._wake.set()
 
     # --- timeouts

@@ -126,6 +126,7 @@ DECLARE
     v_home text;  -- where they are: see models.Lane
     v_homes text[] := p_queues;
     v_near bigint[];  -- lanes at the head's priority, by vt
+    v_head bigint;  -- the first of them: what lies before it in the index is dead
     v_barren bigint[] := '{}';  -- lanes whose jobs were all expired or in the hands of others
     v_full bigint[];  -- limits that are reached
     v_full_until timestamptz;  -- when the last of them opens by itself
@@ -424,10 +425,8 @@ BEGIN
                                  FROM ojs_ready AS z
                                 WHERE z.lane_id = a.id
                                   AND z.seq >= CASE WHEN p_low_ranks[x.i] IS NULL THEN 0 ELSE
-                                               greatest(a.low, (SELECT lo.seq
-                                                   FROM unnest(p_low_lanes, p_low_seqs)
-                                                        AS lo (lane, seq)
-                                                  WHERE lo.lane = a.id LIMIT 1)) - 128 END
+                                               greatest(a.low, p_low_seqs[array_position(
+                                                   p_low_lanes, a.id)]) - 128 END
                                   AND ojs_fresh(z.expires_at, v_now)
                                 ORDER BY z.lane_id, z.seq LIMIT x.want
                                   FOR UPDATE SKIP LOCKED) AS h
@@ -455,7 +454,7 @@ BEGIN
                                    AND l.id <> ALL (v_barren)
                                    AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
                                    AND (p_routes IS NULL OR l.route = ANY (p_routes))
-                                 ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z;
+                                 ORDER BY l.queue, l.rank, l.vt, l.id LIMIT 2) AS z;
                     ELSE
                         SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id),
                                (count(*) > 1 OR v_held) AND bool_or(z.ordered)
@@ -490,12 +489,14 @@ BEGIN
                     END IF;
 
                     v_alone := v_lanes = 1;
+                    v_head := v_near[1];
                     IF v_scope IS NOT NULL AND p_tenant IS NULL AND NOT v_ordered
                        AND (v_lanes > 1 OR v_held)
                     THEN
                         v_held := true;
                         v_vt := coalesce(ojs_settle(v_scope, q, v_rank, v_vt, v_quota, v_barren, v_shut,
                                                     p_routes), v_vt);
+                        v_head := 0;  -- another one may be first now
                     END IF;
                     v_locked := false;
                     v_rest := NULL;
@@ -575,7 +576,7 @@ BEGIN
                                            l.weight, l.low, l.ctid AS place
                                       FROM ojs_lane AS l
                                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
-                                       AND l.rank = v_rank AND l.vt >= v_vt
+                                       AND l.rank = v_rank AND (l.vt, l.id) >= (v_vt, v_head)
                                        AND l.vt <= v_vt + v_quota + 1
                                        AND l.vt <= v_vt + (v_quota + 1) / l.weight
                                        AND l.id <> ALL (v_barren)
@@ -592,7 +593,7 @@ BEGIN
                             SELECT array_agg(c.id), max(c.vt) INTO v_rest, v_level
                               FROM (SELECT l.id, l.vt FROM ojs_lane AS l
                                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
-                                       AND l.rank = v_rank AND l.vt >= v_vt
+                                       AND l.rank = v_rank AND (l.vt, l.id) >= (v_vt, v_head)
                                        AND l.id <> ALL (v_barren)
                                        AND (v_ids IS NULL OR l.id <> ALL (v_ids))
                                        AND (v_shut IS NULL OR l.limits IS NULL OR NOT l.limits && v_shut)
@@ -788,10 +789,8 @@ BEGIN
                              FROM (SELECT 1 FROM ojs_ready AS z
                                     WHERE z.lane_id = u.lane
                                       AND z.seq >= CASE WHEN v_hinted THEN
-                                                   greatest(u.low, (SELECT lo.seq
-                                                       FROM unnest(p_low_lanes, p_low_seqs)
-                                                            AS lo (lane, seq)
-                                                      WHERE lo.lane = u.lane LIMIT 1)) - 128
+                                                   greatest(u.low, p_low_seqs[array_position(
+                                                       p_low_lanes, u.lane)]) - 128
                                                    ELSE 0 END
                                       AND ojs_fresh(z.expires_at, v_now)
                                     ORDER BY z.lane_id, z.seq LIMIT u.n
@@ -813,8 +812,6 @@ BEGIN
                                                 / w.weight END AS tag, w.position
                           FROM unnest(v_ids, v_takes, v_tenants, v_limited, v_vts, v_weights, v_lows)
                                WITH ORDINALITY AS u (lane, n, tenant, limited, vt, weight, low, position)
-                          LEFT JOIN unnest(p_low_lanes, p_low_seqs) AS lo (lane, seq)
-                                 ON v_hinted AND NOT v_ordered AND lo.lane = u.lane
                          CROSS JOIN LATERAL (SELECT u.lane, u.tenant, u.vt, u.weight, u.position,
                                                     CASE WHEN u.limited THEN
                                                         (SELECT l.limits || v_queue_limits
@@ -828,9 +825,11 @@ BEGIN
                                SELECT locked.place, locked.seq
                                  FROM (SELECT z.ctid AS place, z.seq FROM ojs_ready AS z
                                         WHERE v_jobs IS NULL AND z.lane_id = u.lane
-                                          AND z.seq >= CASE WHEN v_hinted
-                                                            THEN greatest(u.low, lo.seq) - 128
-                                                            ELSE 0 END
+                                          AND z.seq >= CASE WHEN NOT v_hinted THEN 0
+                                                            WHEN v_ordered THEN u.low - 128
+                                                            ELSE greatest(u.low,
+                                                                 p_low_seqs[array_position(
+                                                                 p_low_lanes, u.lane)]) - 128 END
                                           AND ojs_fresh(z.expires_at, v_now)
                                         ORDER BY z.lane_id, z.seq LIMIT u.n
                                           FOR UPDATE SKIP LOCKED) AS locked) AS hh
@@ -895,7 +894,10 @@ BEGIN
                            SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
                                paid = CASE WHEN v_scope IS NULL THEN l.paid
                                            ELSE l.paid + n.jobs / l.weight END,
-                               low = greatest(l.low, n.low)
+                               low = greatest(l.low, n.low),
+                               -- of what `rank` is generated from: where none is set, PostgreSQL
+                               -- reads the definition of `rank` anew for each row (5 percent of a claim)
+                               boost = l.boost
                           FROM (SELECT count(d.seq) AS jobs, max(d.seq) AS low,
                                        v_places[d.position] AS place, v_vts[d.position] AS vt
                                   FROM d WHERE v_locked GROUP BY d.position
