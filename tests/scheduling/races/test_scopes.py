@@ -118,8 +118,8 @@ def done(wish: FetchRequest) -> list[str]:
 
 def sum_of_jobs() -> float:
     """Return how many jobs tenants have got, by what is charged."""
-    weights = dict(Lane.objects.values_list("tenant", "weight"))
     found = {row.tenant: row.cost for row in Served.objects.all()}
+    weights = dict(Lane.objects.values_list("tenant", "weight"))  # read later: there are no fewer
     return round(sum(cost * weights[tenant] for tenant, cost in found.items()), 6)
 
 
