@@ -8,6 +8,9 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
 
+from jobs.api.base import plain_error
+from ojs_project.hosts import refusal
+
 Handler = Callable[[HttpRequest], HttpResponse]
 # Everything from the server itself; the API documentation page is outside the console
 CSP = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
@@ -35,7 +38,8 @@ class PagesOnly:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer by the chain that the path asks for."""
         if not _is_page(request):
-            return self._api(request)
+            problem = refusal(request)
+            return plain_error(problem, request) if problem else self._api(request)
         response = self._pages(request)
         if request.path_info.startswith("/console/"):
             response.headers["Content-Security-Policy"] = CSP

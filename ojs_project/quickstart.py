@@ -70,6 +70,8 @@ def environment(url: str | None, options: Mapping[str, Any]) -> dict[str, str]:
         chosen["OJS_SECRET_KEY_FILE"] = str(_secret(options["folder"]))
     if options["auth"] == "off":
         chosen |= {"OJS_AUTH": "off", "OJS_ALLOW_INSECURE": "true"}
+        names = {"localhost", "127.0.0.1", "[::1]", _bracketed(options["host"])}
+        chosen.setdefault("OJS_ALLOWED_HOSTS", ",".join(sorted(names)))
     else:
         chosen["OJS_AUTH"] = "apikey"
         chosen.setdefault("OJS_ALLOWED_HOSTS", "*")
@@ -144,7 +146,12 @@ def children(variables: dict[str, str], options: Mapping[str, Any]) -> list[Chil
 def base_url(options: Mapping[str, Any]) -> str:
     """Return where this machine reaches the server."""
     host = WILDCARDS.get(options["host"], options["host"])
-    return f"http://{f'[{host}]' if ':' in host else host}:{options['port']}"
+    return f"http://{_bracketed(host)}:{options['port']}"
+
+
+def _bracketed(host: str) -> str:
+    """Spell an address as it stands in URLs."""
+    return f"[{host}]" if ":" in host else host
 
 
 def greeting(first: First, variables: Mapping[str, str], options: Mapping[str, Any]) -> str:

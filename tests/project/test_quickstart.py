@@ -87,6 +87,11 @@ def test_nothing_warns(running: Quickstart) -> None:
     assert "warning" not in running.output.lower()
 
 
+def test_only_its_own_names_are_answered(running: Quickstart) -> None:
+    assert get(f"{running.url}/ojs/v1/jobs", Host="evil.example").status_code == 400
+    assert get(f"{running.url}/ojs/v1/jobs", Host="localhost:1").status_code == 200
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
 def test_postgresql_of_root_runs_under_another_account(running: Quickstart) -> None:
     postgres = running.child("bin/postgres")
