@@ -16,7 +16,6 @@ from jobs.domain.errors import InvalidRequest
 
 PROBED: Final = HEALTH | {"/metrics"}  # probes and scrapers go by address
 KEPT: Final = 64  # names that are remembered
-SHOWN: Final = 100  # characters
 
 
 def refusal(request: HttpRequest) -> InvalidRequest | None:
@@ -24,11 +23,7 @@ def refusal(request: HttpRequest) -> InvalidRequest | None:
     name = request.META.get("HTTP_HOST") or request.META.get("SERVER_NAME", "")
     if _is_served(name, tuple(settings.ALLOWED_HOSTS)) or request.path_info in PROBED:
         return None
-    expected = "must be one of OJS_ALLOWED_HOSTS"
-    return InvalidRequest(
-        f"Host {expected}",
-        details={"field": "Host", "expected": expected, "received": name[:SHOWN]},
-    )
+    return InvalidRequest.field("Host", "must be one of OJS_ALLOWED_HOSTS", name)
 
 
 @lru_cache(KEPT)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -16,7 +17,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
 from jobs.extensions import tables
-from jobs.services.reset import DEADLOCK, TRIES, forget
+from jobs.services.reset import forget, persist
 from tests.processes import kill_family, until
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
@@ -93,7 +94,7 @@ def empty() -> None:
 
     Whoever else is connected is kept from writing meanwhile, so that nothing appears behind it.
     """
-    from django.db import OperationalError, connection
+    from django.db import connection
 
     with connection.cursor() as cursor:
         cursor.execute(
@@ -101,17 +102,11 @@ def empty() -> None:
             " AND backend_type = 'client backend' AND pid <> pg_backend_pid())"
         )
         is_shared = cursor.fetchone()[0]
-    for attempt in range(TRIES):
-        try:
-            _delete(is_shared)
-            break
-        except OperationalError as problem:  # statements lock their tables in another order
-            if getattr(problem.__cause__, "sqlstate", None) != DEADLOCK or attempt == TRIES - 1:
-                raise
+    persist(partial(_delete, is_shared=is_shared))
     forget()
 
 
-def _delete(is_shared: bool) -> None:
+def _delete(*, is_shared: bool) -> None:
     """Delete the rows of all tables that have any, in one transaction."""
     from django.db import connection, transaction
 

@@ -1,5 +1,7 @@
 """Forget everything, for conformance runs. Spec: contract 3.2, `/admin/reset`."""
 
+from collections.abc import Callable
+
 from django.db import OperationalError
 
 from jobs import extensions, queries
@@ -12,20 +14,29 @@ TRIES = 50
 
 
 def reset() -> None:
-    """Delete all jobs, queues, workers, events and counts; API keys stay.
+    """Delete all jobs, queues, workers, events and counts; API keys stay."""
+    persist(_truncate)
+    forget()
 
-    Truncating locks the tables in one order, running statements in others: on a deadlock the
-    reset is repeated, as whoever else was chosen repeats its work.
+
+def persist(empty: Callable[[], None]) -> None:
+    """Empty tables, however often another one is in the way.
+
+    All of them are locked in one order, by running statements in others: on a deadlock the work is
+    repeated, as whoever else was chosen repeats its own.
     """
     for attempt in range(TRIES):
         try:
-            queries.reset(extensions.tables())
-            queries.raise_terms()  # other processes remember queues
+            empty()
             break
         except OperationalError as problem:
             if getattr(problem.__cause__, "sqlstate", None) != DEADLOCK or attempt == TRIES - 1:
                 raise
-    forget()
+
+
+def _truncate() -> None:
+    queries.reset(extensions.tables())
+    queries.raise_terms()  # other processes remember queues
 
 
 def forget() -> None:
