@@ -10,6 +10,8 @@ from typing import Any
 
 from prometheus_client import Counter, Histogram
 
+from jobs.tally import later
+
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 _requests = Histogram(
@@ -43,19 +45,19 @@ _names: dict[str, set[str]] = {}
 
 @cache
 def _request_child(method: str, route: str, status: int) -> Any:
-    return _requests.labels(method, route, str(status))
+    return _requests.labels(method, route, str(status)).observe
 
 
 def observe_request(method: str, route: str, status: int, seconds: float) -> None:
     """Count one answer; `route` is a URL name, never a path."""
-    _request_child(method, route, status).observe(seconds)
+    later(_request_child(method, route, status), seconds)
 
 
 def observe_fetch(seconds: float, jobs: int) -> None:
     """Count one FETCH."""
-    _fetch.observe(seconds)
+    later(_fetch.observe, seconds)
     if not jobs:
-        _fetch_empty.inc()
+        later(_fetch_empty.inc, 1)
 
 
 def observe_enqueue(queue: str, seconds: float) -> None:
@@ -63,10 +65,10 @@ def observe_enqueue(queue: str, seconds: float) -> None:
     child = _queues.get(queue)
     if child is None:
         name = queue if len(_queues) < MOST_QUEUES else "_other"
-        child = _enqueue.labels(name)
+        child = _enqueue.labels(name).observe
         if name == queue:
             _queues[queue] = child
-    child.observe(seconds)
+    later(child, seconds)
 
 
 def observe_progress(queue: str, job_type: str, checkpoint_bytes: int | None) -> None:

@@ -6,7 +6,7 @@ call asks for one and goes on. Nothing here exports: that is the SDK's, which wh
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
-from time import time_ns
+from time import monotonic, time_ns
 from typing import Any, TypeVar, cast
 
 from jobs.conf import conf
@@ -120,6 +120,12 @@ def turning(name: str, run: Callable[[], int]) -> Callable[[], int]:
 
 def _tracer() -> "Tracer | None":
     """Return what makes spans, None where nobody configured it."""
+    return _tracer_at(int(monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _tracer_at(second: int) -> "Tracer | None":
+    """Ask once a second: while there is none, the answer is looked for in the environment."""
     provider = trace.get_tracer_provider()
     return None if isinstance(provider, trace.ProxyTracerProvider) else _tracer_of(provider)
 

@@ -7,7 +7,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from psycopg import Error, OperationalError, adapters, errors
 from psycopg.abc import Buffer
@@ -20,6 +21,7 @@ KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
 # the statement is not prepared any more, or its plan has lost its shape: nothing was done yet
 OUTDATED = {"26000", "0A000"}
+DONE = frozenset(map(int, (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)))
 TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
 
 
@@ -51,18 +53,22 @@ class Statements:
         text = self.text(name) + suffix
         for mark, part in (parts or {}).items():
             text = text.replace(f"/* {mark} */", part)
-        return _fetched(_cursor(), text, params)
+        return _fetched(_cursor(connections[DEFAULT_DB_ALIAS]), text, params)
 
     def hot_rows(
-        self, name: str, params: Mapping[str, Any], parts: tuple[tuple[str, str], ...] = ()
+        self,
+        name: str,
+        params: Mapping[str, Any],
+        parts: tuple[tuple[str, str], ...] = (),
+        on: BaseDatabaseWrapper | None = None,
     ) -> list[Any]:
         """Do the same for a statement of the hot path, which casts each of its parameters.
 
-        `parts` are the marks in it and the files in `parts` that stand for them. Outside of
-        transactions it goes to libpq directly.
+        `parts` are the marks in it and the files in `parts` that stand for them; `on` is a
+        connection other than this thread's. Outside of transactions it goes to libpq directly.
         """
         text = self._whole(name, parts)
-        kept = _cursor()
+        kept = _cursor(on or connections[DEFAULT_DB_ALIAS])
         direct = _direct(kept)
         return direct.rows(text, params) if direct else _fetched(kept, text, params)
 
@@ -73,20 +79,19 @@ class Statements:
         return text
 
 
-def _cursor() -> CursorWrapper:
-    """Return the cursor kept with this thread's connection; a new one where statements are logged.
+def _cursor(mine: BaseDatabaseWrapper) -> CursorWrapper:
+    """Return the cursor kept with a connection; a new one where statements are logged.
 
     Making one took a tenth of the time that an enqueue spends in Python.
     """
-    mine = connections[DEFAULT_DB_ALIAS]  # looked up once: it is a detour for each attribute
     mine.close_if_health_check_failed()
     mine.ensure_connection()
     if mine.queries_logged:
-        return _made()
+        return _made(mine)
     raw = mine.connection
     kept: CursorWrapper | None = getattr(raw, KEPT, None)
     if kept is None:
-        kept = _made()
+        kept = _made(mine)
         setattr(raw, KEPT, kept)  # and ends with it
     return kept
 
@@ -171,15 +176,15 @@ class _Direct:
         return self._prepared[text]
 
     def _checked(self, result: PGresult) -> PGresult:
-        if result.status in {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK}:
+        if result.status in DONE:
             return result
         if result.error_field(DiagnosticField.SQLSTATE) is None:  # libpq's own: no connection
             raise OperationalError(result.get_error_message())
         raise errors.error_from_result(result)
 
 
-def _made() -> CursorWrapper:
-    cursor = connection.cursor()
+def _made(mine: BaseDatabaseWrapper) -> CursorWrapper:
+    cursor = mine.cursor()
     # for this cursor only: a job has up to seven times, and ids are handed on as text
     cursor.cursor.adapters.register_loader(TIMESTAMPTZ, _TimeLoader)
     cursor.cursor.adapters.register_loader(UUID, TextLoader)

@@ -29,9 +29,14 @@ def _route(path: str) -> ResolverMatch:
 class Handler(_django):  # type: ignore[misc]  # its base is Any
     """Answers as Django's does, by the same middleware and views."""
 
+    def __init__(self) -> None:
+        """Load the middleware."""
+        super().__init__()
+        self._pages = settings.PAGE_PREFIXES  # looked up once: settings take a detour
+
     def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         """Answer a request."""
-        if environ["PATH_INFO"].startswith(settings.PAGE_PREFIXES):
+        if environ["PATH_INFO"].startswith(self._pages):
             page: Iterable[bytes] = super().__call__(environ, start_response)
             return page
         request = WSGIRequest(environ)
@@ -49,7 +54,7 @@ class Handler(_django):  # type: ignore[misc]  # its base is Any
         return answer
 
     def _get_response(self, request: HttpRequest) -> Any:
-        if request.path_info.startswith(settings.PAGE_PREFIXES):
+        if request.path_info.startswith(self._pages):
             return super()._get_response(request)
         view, args, kwargs = request.resolver_match = _route(request.path_info)
         for hook in self._view_middleware:

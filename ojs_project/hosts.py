@@ -4,7 +4,7 @@ A page of anybody's can have its own name lead to this machine, and then talk to
 it were its own. Where no key is asked for, the name is all that gives it away.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from django.conf import settings
@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 
 from jobs.api.transport import HEALTH
+from jobs.conf import read_anew
 from jobs.domain.errors import InvalidRequest
 
 PROBED: Final = HEALTH | {"/metrics"}  # probes and scrapers go by address
@@ -21,9 +22,17 @@ KEPT: Final = 64  # names that are remembered
 def refusal(request: HttpRequest) -> InvalidRequest | None:
     """Say why a request of the API is not answered under the name that it came to; None: it is."""
     name = request.META.get("HTTP_HOST") or request.META.get("SERVER_NAME", "")
-    if _is_served(name, tuple(settings.ALLOWED_HOSTS)) or request.path_info in PROBED:
+    if _is_served(name, _allowed()) or request.path_info in PROBED:
         return None
     return InvalidRequest.field("Host", "must be one of OJS_ALLOWED_HOSTS", name)
+
+
+@cache
+def _allowed() -> tuple[str, ...]:
+    return tuple(settings.ALLOWED_HOSTS)
+
+
+read_anew(_allowed, setting="ALLOWED_HOSTS")
 
 
 @lru_cache(KEPT)

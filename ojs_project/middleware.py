@@ -28,6 +28,7 @@ class PagesOnly:
         self._api: Handler = get_response
         self._pages: Handler = get_response
         self._members: list[Any] = []  # outermost first
+        self._prefixes = settings.PAGE_PREFIXES  # looked up once: settings take a detour
         for path in reversed(settings.PAGE_MIDDLEWARE):
             try:
                 self._pages = import_string(path)(self._pages)
@@ -37,7 +38,7 @@ class PagesOnly:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer by the chain that the path asks for."""
-        if not _is_page(request):
+        if not self._is_page(request):
             problem = refusal(request)
             return plain_error(problem, request) if problem else self._api(request)
         response = self._pages(request)
@@ -58,7 +59,7 @@ class PagesOnly:
     def _first(
         self, hook: str, request: HttpRequest, *facts: Any, reverse: bool = False
     ) -> HttpResponse | None:
-        if not _is_page(request):
+        if not self._is_page(request):
             return None
         for member in reversed(self._members) if reverse else self._members:
             answer: HttpResponse | None = None
@@ -68,6 +69,5 @@ class PagesOnly:
                 return answer
         return None
 
-
-def _is_page(request: HttpRequest) -> bool:
-    return request.path_info.startswith(settings.PAGE_PREFIXES)
+    def _is_page(self, request: HttpRequest) -> bool:
+        return request.path_info.startswith(self._prefixes)

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
-from django.utils import timezone
 
 from jobs.api.session import staff
 from jobs.conf import conf
@@ -145,13 +144,13 @@ def _certified(request: HttpRequest) -> Principal | None:
     known = cache.of_subject(subject)
     if known is None:
         raise Unauthenticated("the certificate belongs to no API key", headers=CHALLENGE)
-    return _still(known, timezone.now())
+    return _still(known, datetime.now(UTC))
 
 
 def _known(text: str) -> Principal:
     parts = keys.split(text)
     known = cache.get(parts[0]) if parts else None
-    now = timezone.now()
+    now = datetime.now(UTC)
     if parts is None or known is None or not known.is_opened_by(parts[1], now):
         raise Unauthenticated("the API key is not valid", headers=CHALLENGE)
     return _still(known, now)

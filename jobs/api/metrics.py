@@ -14,6 +14,7 @@ from jobs.domain.errors import InvalidRequest
 from jobs.services.exposition import exposition
 from jobs.services.health import uptime_seconds
 from jobs.services.summary import summary
+from jobs.tally import write_now
 
 TEXT, PLAIN_TEXT = "text/plain; version=0.0.4; charset=utf-8", "text/plain"
 COUNTS = (
@@ -48,6 +49,7 @@ class Metrics(OJSView):
 
 def prometheus_text(request: Request) -> Answer:
     """Return everything in the text format, as exactly `text/plain` when only that is accepted."""
+    write_now()
     text = exposition() + bytes(ExportToDjangoView(request).content)
     is_plain = request.META.get("HTTP_ACCEPT", "").strip() == PLAIN_TEXT
     return Answer(text, media=PLAIN_TEXT if is_plain else TEXT)

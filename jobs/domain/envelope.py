@@ -89,6 +89,7 @@ class JobDraft:
     queue: str
     args: list[Any]
     meta: dict[str, Any]
+    id_given: bool = False  # the producer chose the id
     priority: int = 0
     tags: list[str] = field(default_factory=list)
     retry: RetryPolicy = DEFAULT_POLICY
@@ -219,6 +220,7 @@ class _Reader:
         times = {} if is_plain else self.times()
         members: dict[str, Any] = {
             "id": self.id(),
+            "id_given": self.raw.get("id") is not None,
             **self.versioned(),
             "queue": self.queue(),
             "args": self.args(),

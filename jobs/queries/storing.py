@@ -7,6 +7,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 import orjson
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobs.domain.duplicates import Known
 from jobs.domain.states import CODES
@@ -44,22 +45,20 @@ def enqueue(
     terms: int,
     wake: bool,
     checking: Checking = Checking.NONE,
-    request: str | None = None,
+    on: BaseDatabaseWrapper | None = None,
 ) -> list[Placed]:
     """Store drafts, rows as `sql/enqueue.sql` reads them, JSON as bytes; answers in request order.
 
     Stores and returns nothing when `terms` is not the latest version.
     """
-    params: dict[str, Any] = {
-        "terms": terms, "wake": wake, "checking": int(checking), "request": request,
-    }  # fmt: skip
+    params: dict[str, Any] = {"terms": terms, "wake": wake, "checking": int(checking)}
     if len(drafts) == 1 and checking is Checking.NONE:
         params |= {k: v.decode() if type(v) is bytes else v for k, v in drafts[0].items()}
         parts = ONE
     else:
         params["drafts"] = orjson.dumps(drafts, default=orjson.Fragment).decode()
         parts = MANY
-    return list(starmap(Placed, run_hot("enqueue", params, parts)))
+    return list(starmap(Placed, run_hot("enqueue", params, parts, on)))
 
 
 def hits(

@@ -5,9 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 
 from jobs import extensions, queries, spans
+from jobs.conf import conf
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
@@ -22,8 +23,10 @@ from jobs.extensions import Extension
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.queries import Checking
 from jobs.services import backpressure, lanes, limits, repeats, terms, unique
+from jobs.services.gather import Gathering
 from jobs.services.queue_config import configure
 from jobs.services.settle import settle
+from jobs.spare import borrowed
 
 AVAILABLE = CODES[State.AVAILABLE]
 Step = Callable[[JobDraft], JobDraft | None]
@@ -241,16 +244,17 @@ def _insert(
         lane_keys = [_key(draft, limited.get(draft.id), known.types) for draft in drafts]
         by_key = lanes.resolve(lane_keys)
         rows = [
-            _row(n, draft, text, by_key[key])
+            _row(n, draft, text, by_key[key], request)
             for n, (draft, text, key) in enumerate(zip(drafts, texts, lane_keys, strict=True))
         ]
         if keys is not None:
             _add_fingerprints(rows, drafts, keys)
         try:
-            store = partial(
-                queries.enqueue, rows, terms=known.version, checking=checking, request=request,
-            )  # fmt: skip
-            placed = _execute(store, set(by_key.values()))
+            if len(rows) == 1 and checking is Checking.NONE and _may_gather(drafts[0]):
+                placed = _gathering.ask((known.version, rows[0]))
+            else:
+                store = partial(queries.enqueue, rows, terms=known.version, checking=checking)
+                placed = _execute(store, set(by_key.values()))
         except IntegrityError as problem:
             raise _duplicate(drafts, problem) from problem
         except DatabaseError as problem:
@@ -297,7 +301,9 @@ def _key(draft: JobDraft, own: int | None, of_types: Mapping[str, int]) -> LaneK
     return LaneKey(draft.queue, draft.priority, draft.tenant, draft.route, limited)
 
 
-def _row(n: int, draft: JobDraft, text: Written, lane_id: int) -> dict[str, Any]:
+def _row(
+    n: int, draft: JobDraft, text: Written, lane_id: int, request: str | None
+) -> dict[str, Any]:
     return {
         "n": n,
         "id": draft.id,
@@ -320,7 +326,34 @@ def _row(n: int, draft: JobDraft, text: Written, lane_id: int) -> dict[str, Any]
         "scheduled_in_ms": draft.scheduled_in_ms,
         "expires_at": draft.expires_at and format_time(draft.expires_at),
         "expires_in_ms": draft.expires_in_ms,
+        "request_id": request,
     }
+
+
+def _may_gather(draft: JobDraft) -> bool:
+    """Tell whether a draft may be stored beside those of others.
+
+    Not with an id that its producer chose: a transaction under way may have it, and all would wait.
+    """
+    return conf().gather_enqueues and not draft.id_given and not connection.in_atomic_block
+
+
+def _store_gathered(
+    asked: Sequence[tuple[int, dict[str, Any]]],
+) -> list[list[queries.Placed]]:
+    """Store rows, each with the version of its terms; those of an older one are placed nowhere."""
+    with borrowed() as lent:
+        if len(asked) == 1:
+            version, row = asked[0]
+            return [queries.enqueue([row], terms=version, wake=True, on=lent)]
+        latest = max(version for version, _ in asked)
+        rows = [row | {"n": n} for n, (version, row) in enumerate(asked) if version == latest]
+        stored = queries.enqueue(rows, terms=latest, wake=True, on=lent)
+    placed = {one.n: [one._replace(n=0)] for one in stored}
+    return [placed.get(n, []) for n in range(len(asked))]
+
+
+_gathering = Gathering(_store_gathered, OperationalError)
 
 
 def _job(draft: JobDraft, text: Written, place: queries.Placed) -> Job:

@@ -169,7 +169,7 @@ def _row(n: int, job: ScratchJob, lane_id: int) -> dict[str, Any]:
         "version": None, "watched": False, "args": b"[]", "meta": b"{}", "attributes": b"{}",
         "bytes": 0, "max_attempts": 1, "timeout_ms": LONG_MS, "visibility_ms": None,
         "pending": False, "scheduled_at": None, "scheduled_in_ms": None, "expires_at": None,
-        "expires_in_ms": None,
+        "expires_in_ms": None, "request_id": None,
     }  # fmt: skip
 
 

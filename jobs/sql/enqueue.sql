@@ -24,7 +24,7 @@ WITH placed AS MATERIALIZED (
                          scheduled_at, expires_at, attempt, enqueued_at, request_id)
     SELECT id, type, queue, tenant, lane_id, priority, version, watched, args, meta, attributes,
            bytes, max_attempts, timeout_ms, visibility_ms, now(), run_at, dies_at, 0,
-           CASE WHEN state = 3 THEN now() END, %(request)s::text
+           CASE WHEN state = 3 THEN now() END, request_id
       FROM placed WHERE state <> 0
 ), available AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)

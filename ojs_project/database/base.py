@@ -12,6 +12,8 @@ from django.db.backends.postgresql import base
 from django_prometheus.db import errors_total, execute_total, query_duration_seconds
 from django_prometheus.db.common import DatabaseWrapperMixin, ExportingCursorWrapper
 
+from jobs.tally import later
+
 T = TypeVar("T")
 
 
@@ -21,6 +23,10 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
     executed = execute_total.labels(alias, vendor)
     took = query_duration_seconds.labels(alias, vendor)
 
+    def record(seconds: float) -> None:
+        executed.inc()
+        took.observe(seconds)
+
     class CountingCursor(exporting):  # type: ignore[misc]  # its base is known at run time only
         def execute(self, *args: Any, **kwargs: Any) -> Any:
             return self.counted(lambda: cursor.execute(self, *args, **kwargs))
@@ -29,14 +35,13 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
         def counted(run: Callable[[], T]) -> T:
             """Run one statement, also one that takes no cursor: see jobs/statements.py."""
             began = perf_counter()
-            executed.inc()
             try:
                 return run()
             except Exception as problem:
                 errors_total.labels(alias, vendor, type(problem).__name__).inc()
                 raise
             finally:
-                took.observe(perf_counter() - began)
+                later(record, perf_counter() - began)
 
     return CountingCursor
 

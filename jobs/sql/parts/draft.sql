@@ -9,4 +9,4 @@
         %(scheduled_at)s::timestamptz AS scheduled_at,
         %(scheduled_in_ms)s::bigint AS scheduled_in_ms,
         %(expires_at)s::timestamptz AS expires_at, %(expires_in_ms)s::bigint AS expires_in_ms,
-        NULL::uuid AS hit, NULL::int AS hit_state) AS d
+        %(request_id)s::text AS request_id, NULL::uuid AS hit, NULL::int AS hit_state) AS d

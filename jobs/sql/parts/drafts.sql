@@ -10,5 +10,5 @@
         version text, watched boolean, args jsonb, meta jsonb, attributes jsonb, bytes int,
         max_attempts int, timeout_ms bigint, visibility_ms bigint, pending boolean,
         scheduled_at timestamptz, scheduled_in_ms bigint, expires_at timestamptz,
-        expires_in_ms bigint, hit uuid, hit_state int)
+        expires_in_ms bigint, request_id text, hit uuid, hit_state int)
   ORDER BY n) AS d

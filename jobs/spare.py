@@ -1,0 +1,38 @@
+"""Connections that belong to no thread.
+
+Threads that take turns at one statement take the connection that was used last: its backend has
+the plan in its caches, and there are as many as statements at once, not as many as threads.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+_idle: list[BaseDatabaseWrapper] = []  # the one used last is the last
+
+
+@contextmanager
+def borrowed() -> Iterator[BaseDatabaseWrapper]:
+    """Lend a connection to this thread, in autocommit; it ends as Django's own would."""
+    try:
+        lent = _idle.pop()
+    except IndexError:
+        lent = connections.create_connection(DEFAULT_DB_ALIAS)
+        lent.inc_thread_sharing()
+    try:
+        yield lent
+    finally:
+        lent.close_if_unusable_or_obsolete()
+        _idle.append(lent)
+
+
+def close_spare() -> None:
+    """Close those that nobody has."""
+    while _idle:
+        _idle.pop().close()
+
+
+os.register_at_fork(after_in_child=_idle.clear)  # they are its parent's
