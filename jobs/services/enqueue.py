@@ -304,7 +304,7 @@ def _key(draft: JobDraft, own: int | None, of_types: Mapping[str, int]) -> LaneK
 def _row(
     n: int, draft: JobDraft, text: Written, lane_id: int, request: str | None
 ) -> dict[str, Any]:
-    return {
+    row = {
         "n": n,
         "id": draft.id,
         "type": draft.type,
@@ -312,7 +312,6 @@ def _row(
         "tenant": draft.tenant,
         "lane_id": lane_id,
         "priority": draft.priority,
-        "version": text.version,
         "watched": draft.watched,
         "args": text.args,
         "meta": text.meta,
@@ -320,14 +319,20 @@ def _row(
         "bytes": text.size,
         "max_attempts": draft.retry.max_attempts,
         "timeout_ms": text.timeout_ms,
-        "visibility_ms": draft.visibility_ms,
-        "pending": draft.pending,
-        "scheduled_at": draft.scheduled_at and format_time(draft.scheduled_at),
-        "scheduled_in_ms": draft.scheduled_in_ms,
-        "expires_at": draft.expires_at and format_time(draft.expires_at),
-        "expires_in_ms": draft.expires_in_ms,
-        "request_id": request,
     }
+    for name, value in (
+        ("version", text.version),
+        ("visibility_ms", draft.visibility_ms),
+        ("pending", draft.pending or None),
+        ("scheduled_at", draft.scheduled_at and format_time(draft.scheduled_at)),
+        ("scheduled_in_ms", draft.scheduled_in_ms),
+        ("expires_at", draft.expires_at and format_time(draft.expires_at)),
+        ("expires_in_ms", draft.expires_in_ms),
+        ("request_id", request),
+    ):
+        if value is not None:
+            row[name] = value
+    return row
 
 
 def _may_gather(draft: JobDraft) -> bool:

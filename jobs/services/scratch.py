@@ -166,10 +166,8 @@ def _row(n: int, job: ScratchJob, lane_id: int) -> dict[str, Any]:
     return {
         "n": n, "id": _id(job.number), "type": TYPE, "queue": job.lane.queue,
         "tenant": job.lane.tenant, "lane_id": lane_id, "priority": job.lane.priority,
-        "version": None, "watched": False, "args": b"[]", "meta": b"{}", "attributes": b"{}",
-        "bytes": 0, "max_attempts": 1, "timeout_ms": LONG_MS, "visibility_ms": None,
-        "pending": False, "scheduled_at": None, "scheduled_in_ms": None, "expires_at": None,
-        "expires_in_ms": None, "request_id": None,
+        "watched": False, "args": b"[]", "meta": b"{}", "attributes": b"{}", "bytes": 0,
+        "max_attempts": 1, "timeout_ms": LONG_MS,
     }  # fmt: skip
 
 
