@@ -56,7 +56,7 @@ class Conf:
     meta_reject_newlines: bool = False
     trace_inject: bool = True  # the request's trace context goes into the meta of its jobs
     stamp_request_id: bool = False  # and its id, as `request_id`
-    gather_enqueues: bool = False  # of threads at the same time: one statement, a connection apart
+    gather_enqueues: bool = True  # of threads at the same time, where connections are kept
     log_sample: float = 1.0  # of the jobs whose ordinary log lines are written, from 0 to 1
     default_on_exhaustion: str = "discard"  # or "dead_letter", where a policy does not say
     # ISO 8601 durations here, as queues have them; "0" and 0: for ever, any number

@@ -214,7 +214,6 @@ BUILT_IN = (
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",
 )
-OJS.setdefault("GATHER_ENQUEUES", True)
 OJS["EXTENSIONS"] = tuple(dict.fromkeys((*BUILT_IN, *OJS.get("EXTENSIONS", ()))))
 if DIRECT_DATABASE_URL:
     OJS["DIRECT_DATABASE"] = "direct"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
@@ -55,7 +56,12 @@ def django_db_setup(
     django_db_modify_db_settings: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
-    """Make this worker's database always, not only when a test carries pytest-django's mark."""
+    """Make this worker's database always, not only when a test carries pytest-django's mark.
+
+    Tests look at what their own connection is asked, so its process gathers nothing unless a test
+    wants it (tests/jobs/services/test_gather.py); the servers that tests start do.
+    """
+    settings.OJS["GATHER_ENQUEUES"] = False
     with django_db_blocker.unblock():
         made = setup_databases(verbosity=0, interactive=False)
     yield

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
+from django.utils import timezone
 
 from jobs.api.session import staff
 from jobs.conf import conf
@@ -144,13 +145,13 @@ def _certified(request: HttpRequest) -> Principal | None:
     known = cache.of_subject(subject)
     if known is None:
         raise Unauthenticated("the certificate belongs to no API key", headers=CHALLENGE)
-    return _still(known, datetime.now(UTC))
+    return _still(known, timezone.now())
 
 
 def _known(text: str) -> Principal:
     parts = keys.split(text)
     known = cache.get(parts[0]) if parts else None
-    now = datetime.now(UTC)
+    now = timezone.now()
     if parts is None or known is None or not known.is_opened_by(parts[1], now):
         raise Unauthenticated("the API key is not valid", headers=CHALLENGE)
     return _still(known, now)

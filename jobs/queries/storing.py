@@ -42,6 +42,7 @@ ABSENT = {
 }  # fmt: skip
 ONE = (("drafts", "draft"), ("woken", "draft_woken"))
 MANY = (("drafts", "drafts"), ("woken", "drafts_woken"))
+UNIQUE = (("drafts", "drafts_unique"), ("woken", "drafts_woken"))
 
 
 def enqueue(
@@ -64,7 +65,7 @@ def enqueue(
         parts = ONE
     else:
         params["drafts"] = orjson.dumps(drafts, default=orjson.Fragment).decode()
-        parts = MANY
+        parts = MANY if checking is Checking.NONE else UNIQUE
     return list(starmap(Placed, run_hot("enqueue", params, parts, on)))
 
 

@@ -5,7 +5,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    IntegrityError,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 
 from jobs import extensions, queries, spans
 from jobs.conf import conf
@@ -339,8 +347,12 @@ def _may_gather(draft: JobDraft) -> bool:
     """Tell whether a draft may be stored beside those of others.
 
     Not with an id that its producer chose: a transaction under way may have it, and all would wait.
+    Nor where connections end with each request: one apart from the thread's would be made anew.
     """
-    return conf().gather_enqueues and not draft.id_given and not connection.in_atomic_block
+    if draft.id_given or not conf().gather_enqueues:
+        return False
+    mine = connections[DEFAULT_DB_ALIAS]
+    return mine.settings_dict["CONN_MAX_AGE"] is None and not mine.in_atomic_block
 
 
 def _store_gathered(
@@ -352,10 +364,13 @@ def _store_gathered(
             version, row = asked[0]
             return [queries.enqueue([row], terms=version, wake=True, on=lent)]
         latest = max(version for version, _ in asked)
-        rows = [row | {"n": n} for n, (version, row) in enumerate(asked) if version == latest]
+        places = [place for place, (version, _) in enumerate(asked) if version == latest]
+        rows = [asked[place][1] | {"n": n} for n, place in enumerate(places)]
         stored = queries.enqueue(rows, terms=latest, wake=True, on=lent)
-    placed = {one.n: [one._replace(n=0)] for one in stored}
-    return [placed.get(n, []) for n in range(len(asked))]
+    placed: list[list[queries.Placed]] = [[] for _ in asked]
+    for one in stored:
+        placed[places[one.n]] = [one._replace(n=0)]
+    return placed
 
 
 _gathering = Gathering(_store_gathered, OperationalError)

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -38,12 +38,14 @@ Exported = InMemorySpanExporter
 
 
 @pytest.fixture
-def exported(monkeypatch: pytest.MonkeyPatch) -> Exported:
+def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
     """Configure a provider, for this test alone, and return what it exports."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    return exporter
+    spans._tracer_at.cache_clear()
+    yield exporter
+    spans._tracer_at.cache_clear()
 
 
 def parent_of(span: ReadableSpan) -> str | None:

@@ -4,11 +4,14 @@ import pytest
 from django.db import ProgrammingError, connection
 from prometheus_client import REGISTRY
 
+from jobs.tally import write_now
+
 pytestmark = pytest.mark.usefixtures("store")
 
 
 def value(name: str, **more: str) -> float:
     """Return a sample of the default connection."""
+    write_now()
     labels = {"alias": "default", "vendor": "postgresql", **more}
     return REGISTRY.get_sample_value(name, labels) or 0
 

@@ -1,14 +1,9 @@
--- drafts: those of a request, from one JSON array; whoever reads them meets them in its order.
--- `checking` says whether they have fingerprints: 0 none has, 1 some have and are checked here, 2 they
--- were checked.
-(SELECT * FROM json_to_recordset(
-        CASE WHEN %(checking)s::int = 0 THEN %(drafts)s::json
-             WHEN (SELECT v.version FROM ojs_terms AS v WHERE v.id = 1) = %(terms)s::bigint
-             THEN ojs_unique_pass(%(drafts)s::json, %(checking)s::int = 2)
-        END) AS r (
+-- drafts: several without fingerprints, from one JSON array; whoever reads them meets them in order.
+(SELECT r.*, NULL::uuid AS hit, NULL::int AS hit_state
+   FROM json_to_recordset(%(drafts)s::json) AS r (
         n int, id uuid, type text, queue text, tenant text, lane_id bigint, priority smallint,
         version text, watched boolean, args jsonb, meta jsonb, attributes jsonb, bytes int,
         max_attempts int, timeout_ms bigint, visibility_ms bigint, pending boolean,
         scheduled_at timestamptz, scheduled_in_ms bigint, expires_at timestamptz,
-        expires_in_ms bigint, request_id text, hit uuid, hit_state int)
+        expires_in_ms bigint, request_id text)
   ORDER BY n) AS d
