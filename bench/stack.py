@@ -19,7 +19,7 @@ from bench.names import ENGINE, ONE_BY_ONE
 from jobs.worker.tether import tied
 from ojs_project.quickstart import MANAGE, ROOT, children
 
-HTTP_PROCESSES = 2  # as the quickstart has it
+HTTP_PROCESSES, HTTP_THREADS = 2, 4  # as the quickstart has it
 START_S = 60.0
 END_S = 45.0
 
@@ -138,7 +138,10 @@ class Stack:
 
 
 def _granian(port: int) -> Sequence[str]:
-    options = {"host": "127.0.0.1", "port": port, "http_workers": HTTP_PROCESSES, "workers": 0}
+    options = {
+        "host": "127.0.0.1", "port": port, "workers": 0,
+        "http_workers": HTTP_PROCESSES, "http_threads": HTTP_THREADS,
+    }  # fmt: skip
     return children({}, options)[0].command
 
 

@@ -129,7 +129,8 @@ def children(variables: dict[str, str], options: Mapping[str, Any]) -> list[Chil
     http = [
         sys.executable, "-m", "granian", "--interface", "wsgi",
         "--host", options["host"], "--port", str(options["port"]),
-        "--workers", str(options["http_workers"]), "--blocking-threads", "4",
+        "--workers", str(options["http_workers"]),
+        "--blocking-threads", str(options["http_threads"]),
         "--respawn-failed-workers", "--respawn-interval", "0.5",
         "--log-level", "warning", "--workers-kill-timeout", "30",
         "ojs_project.wsgi:application",

@@ -40,6 +40,7 @@ class Command(BaseCommand):
         parser.add_argument("--demo", action=BooleanOptionalAction, default=False)
         parser.add_argument("--auth", choices=["on", "off"], help="default: OJS_AUTH, else off")
         parser.add_argument("--http-workers", type=_number, default=2)
+        parser.add_argument("--http-threads", type=_number, default=4)
         parser.add_argument("--workers", type=_number, default=1)
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
