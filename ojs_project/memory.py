@@ -5,15 +5,14 @@ import re
 from pathlib import Path
 from typing import Final
 
-ARENAS: Final = 2
 M_ARENA_MAX: Final = -8  # of glibc's malloc.h
 LARGE: Final = 2 * 1024 * 1024  # bytes of a large page of x86 and ARM
 MADV_COLLAPSE: Final = 25  # of Linux 6.1's mman.h
 HEAP: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0 *(\[heap\])?")  # no file
 
 
-def share_heaps() -> None:
-    """Let all threads share two heaps, where the C library is glibc.
+def share_heap() -> None:
+    """Let all threads share one heap, where the C library is glibc.
 
     Each thread would have one of its own and keep what its largest request needed: a process of
     eight threads then holds a fifth more than it uses.
@@ -22,7 +21,7 @@ def share_heaps() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):  # another C library
         return
-    mallopt(M_ARENA_MAX, ARENAS)
+    mallopt(M_ARENA_MAX, 1)
 
 
 def use_large_pages() -> None:

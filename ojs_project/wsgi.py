@@ -57,7 +57,7 @@ if not settings.DEBUG:
     request_finished.connect(_look_after_connection)
 import_module("ojs_project.streaming").install()  # it needs the applications loaded
 get_resolver().url_patterns  # noqa: B018 - loads the views, which stay, too
-memory.share_heaps()
+memory.share_heap()
 gc.freeze()  # what is loaded by now stays: collections need not walk through it
 memory.use_large_pages()
 gc.set_threshold(YOUNG, 10, 10)  # requests leave few cycles: look for them less often
