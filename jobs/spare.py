@@ -5,6 +5,7 @@ the plan in its caches, and there are as many as statements at once, not as many
 """
 
 import os
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,11 +23,26 @@ def borrowed() -> Iterator[BaseDatabaseWrapper]:
     except IndexError:
         lent = connections.create_connection(DEFAULT_DB_ALIAS)
         lent.inc_thread_sharing()
+    if _was_left(lent):
+        lent.close()
     try:
         yield lent
     finally:
         lent.close_if_unusable_or_obsolete()
         _idle.append(lent)
+
+
+def _was_left(lent: BaseDatabaseWrapper) -> bool:
+    """Tell whether the server has ended a connection meanwhile, without asking it.
+
+    It says so, or hangs up; nobody told it anything that it would answer otherwise.
+    """
+    raw = lent.connection
+    if raw is None or raw.closed:
+        return raw is not None
+    looked = select.poll()
+    looked.register(raw.fileno(), select.POLLIN)
+    return bool(looked.poll(0))
 
 
 def close_spare() -> None:
