@@ -86,7 +86,8 @@ def make_due() -> int:
 
 def _claim(queues: tuple[str, ...]) -> Job | None:
     waters.forget()  # what is remembered may stand in a transaction that was rolled back
-    queries.heal()  # jobs of the test's transaction are offered at its commit, which never comes
+    # jobs of the test's transaction are offered at its commit, which never comes
+    queries.wake([lane for lane, _ in queries.asleep()])
     claimed = fetch(FetchRequest(queues, worker_id=WORKER, declaration=declaration())).jobs
     return claimed[0] if claimed else None
 

@@ -124,10 +124,10 @@ from jobs.queries.limits import (
 )
 from jobs.queries.queues import (
     Load,
+    asleep,
     configure,
     depths,
     full_pools,
-    heal,
     last_starts,
     loads,
     make_queues,
@@ -141,6 +141,7 @@ from jobs.queries.queues import (
     pressure,
     priorities,
     tenant_depths,
+    unblock,
 )
 from jobs.queries.retention import (
     Prunable,
@@ -234,6 +235,7 @@ __all__ = [
     "alone",
     "amend",
     "analyze",
+    "asleep",
     "bury",
     "cancel",
     "charge",
@@ -264,7 +266,6 @@ __all__ = [
     "full_pools",
     "hasten",
     "heads",
-    "heal",
     "heartbeat",
     "history",
     "hits",
@@ -350,6 +351,7 @@ __all__ = [
     "tenant_depths",
     "terms",
     "tick",
+    "unblock",
     "unique_jobs",
     "unread",
     "vitals",

@@ -62,9 +62,14 @@ def name_queues() -> list[str]:
     return [row[0] for row in run("name_queues", {})]
 
 
-def heal() -> int:
-    """Repair lanes that are not offered though they should be; returns how many (0 is healthy)."""
-    return (run("heal", {})[0][0] or 0) + (run("unblock", {})[0][0] or 0)
+def asleep() -> list[tuple[int, int]]:
+    """Return the lanes that hold jobs but are not offered, and the numbers of their first jobs."""
+    return [(lane, seq) for lane, seq in run("asleep", {})]
+
+
+def unblock() -> int:
+    """Open lanes that are blocked although their limit has room; returns how many."""
+    return run("unblock", {})[0][0] or 0
 
 
 def open_queues(queues: Sequence[str]) -> dict[str, OpenQueue]:

@@ -190,9 +190,9 @@ class Victim:
             meanwhile()
         raise AssertionError
 
-    def killed_while_blocked(self, loop: str) -> None:
-        """Kill a loop whose statement waits for a lock that the caller holds."""
-        child = self._say((loop,), None)
+    def killed_while_blocked(self, *loops: str) -> None:
+        """Kill loops whose statement waits for a lock that the caller holds."""
+        child = self._say(loops, None)
         try:
             wait_until_blocked()
         finally:
@@ -373,8 +373,8 @@ def test_lanes_are_offered_again(victim: Victim) -> None:
 
     with transaction.atomic():
         list(Lane.objects.select_for_update().filter(queue="c"))
-        victim.killed_while_blocked("heal")
-    victim.killed_at_each_step("heal")
+        victim.killed_while_blocked("heal", "heal")
+    victim.killed_at_each_step("heal", "heal")
 
     assert not Lane.objects.filter(active=False).exists()
     assert len(fetch(FetchRequest(("a", "b", "c"), count=10)).jobs) == 6

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -57,11 +58,15 @@ def _connect() -> None:
 
 
 def _work(loops: list[str]) -> None:
-    """Run the loops as a leader does, until they find nothing and no attempt is under way."""
+    """Run the loops as a leader does, until they find nothing and no attempt is under way.
+
+    A loop that is named twice does so twice, since some act on what they found before.
+    """
     from jobs.loops import run_once  # noqa: PLC0415
     from webhooks.extension import sender  # noqa: PLC0415
 
-    run_once(loops)
+    for _ in range(max(Counter(loops).values())):
+        run_once(loops)
     while sender._busy:
         while sender._done.empty():
             threading.Event().wait(0.002)

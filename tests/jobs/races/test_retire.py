@@ -59,7 +59,7 @@ def test_a_job_that_is_committed_while_its_lane_is_about_to_leave_is_offered() -
             cursor.execute("SELECT pg_advisory_unlock(%s)", [GATE])
         got = claimed.result()
 
-    assert heal() == 0
+    assert [heal(), heal()] == [0, 0]
     got += [job.id for job in fetch(FetchRequest(("q",), 10)).jobs]
     assert got == [first, second]
     assert_store_is_sound()

@@ -502,7 +502,7 @@ class Lifecycle(RuleBasedStateMachine):
     def the_store_agrees_with_itself(self) -> None:
         """Rows, counts and events; and no lane has to be healed."""
         assert_store_is_sound()
-        assert heal() == 0
+        assert [heal(), heal()] == [0, 0]
 
 
 @pytest.fixture

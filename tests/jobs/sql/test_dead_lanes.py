@@ -67,7 +67,7 @@ def moved(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 
 LOOKS: dict[str, Callable[[], object]] = {
-    "heal": heal,
+    "asleep": heal,
     "name_queues": queries.name_queues,
     "namespaces": lambda: dispatches.namespaces("", 1000),
 }

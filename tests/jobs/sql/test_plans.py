@@ -134,6 +134,7 @@ MAY_READ: dict[str, int] = {
     "dispatches": SOME,  # a minute of seconds, an hour of minutes, a day of hours; events as above
     "full_pools": SOME,  # workers
     "last_starts": SOME,  # events since the last fold
+    "loads": SOME,  # events since the last fold
     "pool_loads": 20_000,  # active jobs of the pool
     "events": SOME,  # of a queue: what others did between
     "feed": SOME,  # of a job: what others did between
@@ -144,7 +145,7 @@ MAY_READ: dict[str, int] = {
     "size_drifts": 40_000,  # all waiting jobs and their sizes; lanes, counts, events as above
     "size_drifts of too many": SOME,  # up to its bound; counts
     "configure": 20_000,  # the same
-    "heal": 20_000,  # lanes
+    "asleep": 20_000,  # lanes
     "minutes": SOME,  # an hour of types
     "orphans": SOME,  # workers
     "overdue": SOME,  # what is due, a batch
@@ -433,7 +434,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "forget": lambda: queries.forget(86_400_000, 1000),
     "fold_from_start": lambda: queries.base.run("fold_from_start", {}),
     "heads": lambda: queries.heads(1, BATCH),
-    "heal": heal,
+    "asleep": heal,
     "heartbeat": lambda: heartbeat(Report("w1", active_ids=tuple(numbers.take(LEASE)))),
     "reserve_answer": lambda: once(
         Ticket("op", None, new_id(), b"", is_atomic=True), lambda: Reply(200, b"")
