@@ -42,7 +42,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	OJS_BUILD=true $(BIN)/mypy .
 
-bench: $(VENV)/.dev
+bench: setup
 	$(BIN)/python -m bench $(ARGS)
 
 # what each page of the console takes with ten million jobs
@@ -54,7 +54,7 @@ screenshots: $(VENV)/.dev
 	$(BIN)/python -m bench.console.pictures $(ARGS)
 
 # what fair scheduling promises, against a real server
-fairness: $(VENV)/.dev
+fairness: setup
 	$(BIN)/python -m bench.fairness $(ARGS)
 
 # needs uv; keeps what is pinned and still fits; uv writes no index address unless told to

@@ -10,12 +10,20 @@ LANGUAGE plpgsql STRICT AS $$
 DECLARE
     known int;
     awake int;
+    one bigint;
     lane record;
 BEGIN
-    -- Most calls: nothing to sort, and a plan that is kept; the one below, for an array of unknown
-    -- length, is made anew each time. A lane that is asleep or gone goes on below.
-    IF cardinality(p_lanes) = 1 AND ojs_awake(p_lanes[1]) THEN
-        RETURN 0;
+    -- Most calls: a few lanes that are awake, looked at by a plan that is kept; the one below, for an
+    -- array of unknown length, is made anew each time. A lane that is asleep or gone goes on below.
+    IF cardinality(p_lanes) <= 4 THEN
+        awake := 0;
+        FOREACH one IN ARRAY p_lanes LOOP
+            EXIT WHEN ojs_awake(one) IS NOT TRUE;
+            awake := awake + 1;
+        END LOOP;
+        IF awake = cardinality(p_lanes) THEN
+            RETURN 0;
+        END IF;
     END IF;
     PERFORM pg_advisory_xact_lock_shared(20266603, s.stripe)
        FROM (SELECT DISTINCT (l % 128)::int AS stripe FROM unnest(p_lanes) AS l ORDER BY 1) AS s;

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from jobs import queries
 from jobs.domain.claim import LaneKey
@@ -53,6 +53,29 @@ def test_resolve_in_a_transaction_that_rolls_back_keeps_nothing() -> None:
         transaction.set_rollback(True)
 
     assert_true_to_table(lanes.resolve([FIRST]))
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 5, 40])  # up to four are looked at one by one
+@pytest.mark.parametrize("asleep", [0, 1, -1])  # how many of them, -1: all but one
+def test_lanes_that_sleep_are_offered_beside_those_that_do_not(number: int, asleep: int) -> None:
+    found = [*lanes.resolve(LaneKey("q", n, "_default") for n in range(number)).values()]
+    sleeping = found[::-1][:asleep]
+    Lane.objects.exclude(id__in=sleeping).update(active=True)
+
+    lanes.wake(found[::-1])
+
+    assert Lane.objects.filter(active=True).count() == number
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_nothing_is_offered_where_a_lane_is_gone(number: int) -> None:
+    found = [*lanes.resolve(LaneKey("q", n, "_default") for n in range(number)).values()]
+
+    with pytest.raises(DatabaseError) as problem:
+        queries.wake([*found, max(found) + 1])
+
+    assert lanes.is_gone(problem.value)
+    assert not Lane.objects.filter(active=True).exists()
 
 
 @pytest.mark.parametrize("fields", [{}, {"scheduled_in_ms": 60_000}, {"pending": True}])
