@@ -59,7 +59,8 @@ def wait_until_old_rows_are_dead() -> None:
     """Return when no transaction of the cluster is older than what was written until now.
 
     Index entries of replaced rows are skipped from then on. What is still running in another
-    database delays that, because sessions look anew only when their snapshots move on.
+    database delays that, because sessions look anew only when their snapshots move on. And in this
+    database nobody, such as who gathers its statistics, may look at it as it was before.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id()::text")
@@ -67,7 +68,13 @@ def wait_until_old_rows_are_dead() -> None:
 
     def is_oldest() -> bool:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) > %s::text::xid8", [now])
+            cursor.execute(
+                "SELECT pg_snapshot_xmin(pg_current_snapshot()) > %(now)s::text::xid8"
+                " AND NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a"
+                " WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()"
+                " AND age(a.backend_xmin) >= age(%(now)s::text::xid8::xid))",
+                {"now": now},
+            )
             return bool(cursor.fetchone()[0])
 
     until(is_oldest)

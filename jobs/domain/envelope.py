@@ -273,23 +273,22 @@ class _Reader:
             self.refuse("id", "must be a UUIDv7 in lower case", value)
         return str(value)
 
-    def type(self) -> str:
+    def type(self) -> tuple[str, str | None]:
+        """Read the type and what stands behind it as its version."""
         value = self.raw.get("type")
+        if isinstance(value, str):
+            base, behind = version.split_type(value)
+            if len(base) <= MAX_TYPE and TYPE_PATTERN.fullmatch(base):
+                return base, behind
         if value is None:
             self.refuse("type", "is required")
-        elif (
-            not isinstance(value, str)
-            or len(base := version.split_type(value)[0]) > MAX_TYPE
-            or not TYPE_PATTERN.fullmatch(base)
-        ):
+        else:
             self.refuse("type", "must be dot-separated lower-case words", value)
-            return ""
-        return str(value)
+        return "", None
 
     def versioned(self) -> dict[str, Any]:
         """Read the type and the version, which may stand behind it. Spec: job-versioning 5.3."""
-        given = self.type()
-        base, behind = version.split_type(given)
+        base, behind = self.type()
         chosen = self.version("type", behind)
         for name, raw in (("options.version", self.options), ("version", self.raw)):
             found = self.version(name, raw.get("version"))
@@ -297,7 +296,7 @@ class _Reader:
         return {
             "type": base,
             "version": chosen,
-            "type_given": None if behind is None else given,
+            "type_given": None if behind is None else self.raw["type"],
         }
 
     def version(self, name: str, value: Any) -> str | int | None:

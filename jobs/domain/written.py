@@ -1,13 +1,12 @@
 """A draft as it is stored."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobs.domain import jsonio
 from jobs.domain.envelope import JobDraft, attributes
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """A draft's JSON members, serialized once for the database and the answer."""
 
     args: bytes

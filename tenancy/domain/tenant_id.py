@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
@@ -25,8 +25,7 @@ PARAMETERS: Final = {
 RULE: Final = "must be 1 to 255 letters, digits, '.', '_', ':' and '-', a letter or digit first"
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What the settings say about naming tenants."""
 
     default: str = NOBODY

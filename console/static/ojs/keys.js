@@ -122,7 +122,7 @@
       if (!palette.open) open();
       return;
     }
-    const isTyping = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+    const isTyping = event.target.closest("input:not([type=checkbox]), textarea, select, dialog[open]");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
     event.preventDefault();
     keys[event.key]();
