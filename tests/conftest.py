@@ -13,7 +13,7 @@ import httpx
 import pytest
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.test.utils import setup_databases, teardown_databases
+from django.test.utils import override_settings, setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
@@ -61,14 +61,15 @@ def django_db_setup(
     Tests look at what their own connection is asked, so its process gathers nothing unless a test
     wants it (tests/jobs/services/test_gather.py); the servers that tests start do.
     """
-    settings.OJS["GATHER_ENQUEUES"] = False
-    with django_db_blocker.unblock():
-        made = setup_databases(verbosity=0, interactive=False)
-    yield
-    with django_db_blocker.unblock():
-        for connection, _, _ in made:
-            end_sessions(connection)
-        teardown_databases(made, verbosity=0)
+    # not in place: a test without a database may have come first, and have had the settings read
+    with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": False}):
+        with django_db_blocker.unblock():
+            made = setup_databases(verbosity=0, interactive=False)
+        yield
+        with django_db_blocker.unblock():
+            for connection, _, _ in made:
+                end_sessions(connection)
+            teardown_databases(made, verbosity=0)
 
 
 def end_sessions(connection: BaseDatabaseWrapper) -> None:
