@@ -1,10 +1,12 @@
 """The app's part in enqueue, lanes and loops."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from prometheus_client import Metric
 
+from jobs.conf import read_anew
 from jobs.domain.caller import Caller
 from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
@@ -38,13 +40,8 @@ class Tenancy(Extension):
 
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
         """Give the job its tenant."""
-        known = conf()
-        if not known.enabled:
-            return draft
-        rules = Rules(
-            known.default, "meta" in known.sources, known.missing == "reject", known.stamp_default
-        )
-        return identified(draft, caller, rules)
+        rules = _rules()
+        return draft if rules is None else identified(draft, caller, rules)
 
     def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
         """Tell whether tenants are new, suspended or counted."""
@@ -148,3 +145,17 @@ class Tenancy(Extension):
             tier="experimental",
             capabilities={"multi_tenancy": True},
         )
+
+
+@cache
+def _rules() -> Rules | None:
+    """Return what the settings say of naming tenants; None: requests name none."""
+    known = conf()
+    if not known.enabled:
+        return None
+    return Rules(
+        known.default, "meta" in known.sources, known.missing == "reject", known.stamp_default
+    )
+
+
+read_anew(_rules, setting="OJS_TENANCY")

@@ -21,7 +21,7 @@ from jobs.domain.errors import (
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.retry import normalise_error
-from jobs.domain.states import CODES, State, state_of
+from jobs.domain.states import CODES, NAMES, State
 from jobs.domain.times import format_time, parse_time
 from jobs.services.ack import Ack
 from jobs.services.envelopes import limits
@@ -355,18 +355,18 @@ def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
         "args": orjson.Fragment(job.args),
         "meta": orjson.Fragment(job.meta),
         "priority": job.priority,
-        "state": state_of(job.state).value,
+        "state": NAMES[job.state],
         "attempt": job.attempt,
         "max_attempts": job.max_attempts,
         "created_at": job.created_at,
     }
     _add_times(shown, job)
-    if job.retry_delay_ms is not None:
-        shown["retry_delay_ms"] = job.retry_delay_ms
-    for name in ("error", "errors", "result"):
-        text = getattr(job, name)
-        if text is not None:
-            shown[name] = orjson.Fragment(text)
+    if job.error is not None:
+        shown["error"] = orjson.Fragment(job.error)
+    if job.errors is not None:
+        shown["errors"] = orjson.Fragment(job.errors)
+    if job.result is not None:
+        shown["result"] = orjson.Fragment(job.result)
     if job.worker_id is not None and job.state == ACTIVE:
         shown["worker_id"] = job.worker_id
     if job.dead_letter is not None:
@@ -379,6 +379,10 @@ def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
 
 
 def _add_told(shown: dict[str, Any], job: Job) -> None:
+    if job.retry_delay_ms is not None:
+        shown["retry_delay_ms"] = job.retry_delay_ms
+    if job.state == RETRYABLE and job.due_at is not None:
+        shown["next_attempt_at"] = job.due_at
     if job.warnings:
         shown["warnings"] = list(job.warnings)
     if job.progress is not None:
@@ -386,19 +390,27 @@ def _add_told(shown: dict[str, Any], job: Job) -> None:
 
 
 def _add_times(shown: dict[str, Any], job: Job) -> None:
-    for name in ("enqueued_at", "started_at", "scheduled_at", "expires_at", "activated_at"):
-        at = getattr(job, name)
-        if at is not None:
-            shown[name] = at
-    if job.state == RETRYABLE and job.due_at is not None:
-        shown["next_attempt_at"] = job.due_at
+    if job.enqueued_at is not None:
+        shown["enqueued_at"] = job.enqueued_at
+    if job.started_at is not None:
+        shown["started_at"] = job.started_at
+    if job.scheduled_at is not None:
+        shown["scheduled_at"] = job.scheduled_at
+    if job.expires_at is not None:
+        shown["expires_at"] = job.expires_at
+    if job.activated_at is not None:
+        shown["activated_at"] = job.activated_at
     if job.finished_at is not None:
-        if job.state == COMPLETED or job.ran:
-            shown["completed_at"] = job.finished_at
-        if job.state == CANCELLED:
-            shown["cancelled_at"] = job.finished_at
-        if job.state == DISCARDED:
-            shown["discarded_at"] = job.finished_at
+        _add_ends(shown, job)
+
+
+def _add_ends(shown: dict[str, Any], job: Job) -> None:
+    if job.state == COMPLETED or job.ran:
+        shown["completed_at"] = job.finished_at
+    if job.state == CANCELLED:
+        shown["cancelled_at"] = job.finished_at
+    if job.state == DISCARDED:
+        shown["discarded_at"] = job.finished_at
 
 
 def _splice(head: bytes, attributes: str | bytes) -> bytes:
@@ -429,7 +441,7 @@ def encode_nack(row: queries.Failed | queries.Requeued) -> dict[str, Any]:
     }
     if isinstance(row, queries.Requeued):
         return shown
-    shown["state"] = state_of(row.state).value
+    shown["state"] = NAMES[row.state]
     if row.due_at is not None:
         shown |= {"next_attempt_at": format_time(row.due_at), "retry_delay_ms": row.delay_ms}
     if row.finished_at is not None:

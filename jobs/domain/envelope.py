@@ -149,14 +149,12 @@ def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
     """
     reader = _Reader(raw)
     _check_sizes(raw, limits)
-    draft = reader.draft()
+    job = reader.draft()
     if reader.problems:
         raise InvalidRequest.of_problems(reader.problems)
-    given = reader.get("retry"), reader.options.get("max_attempts")
-    policy = parse_policy(given[0], limits.retry, max_attempts=given[1])
-    job = draft(policy)
+    job.retry_given = reader.get("retry"), reader.options.get("max_attempts")
+    job.retry = parse_policy(job.retry_given[0], limits.retry, max_attempts=job.retry_given[1])
     _check_settings(job, limits)
-    job.retry_given = given
     if reader.get("rate_limit") is not None:
         job.rate_limit = parse_rate_limit(reader.get("rate_limit"))
     return job
@@ -199,66 +197,66 @@ class _Reader:
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.problems: list[Problem] = []
-        options = raw.get("options")
-        if options is not None and not isinstance(options, Mapping):
-            self.refuse("options", "must be an object", options)
-            options = None
         self.raw: Mapping[str, Any] = raw
-        self.options: Mapping[str, Any] = options or {}
-        given = {name: value for name, value in self.options.items() if value is not None}
-        self._merged: Mapping[str, Any] = {**raw, **given} if given else raw
+        self.options: Mapping[str, Any] = {}
+        merged = raw
+        options = raw.get("options")
+        if isinstance(options, Mapping):
+            self.options = options
+            merged = {**raw, **{k: value for k, value in options.items() if value is not None}}
+        elif options is not None:
+            self.refuse("options", "must be an object", options)
+        self.get: Callable[[str], Any] = merged.get
+        self.is_plain = PLAIN.issuperset(merged)
 
     def refuse(self, name: str, problem: str, received: object = None) -> None:
         self.problems.append(Problem(name, problem, received))
 
-    def get(self, name: str) -> Any:
-        return self._merged.get(name)
-
-    def draft(self) -> Callable[[RetryPolicy], JobDraft]:
-        is_plain = PLAIN.issuperset(self._merged)
+    def draft(self) -> JobDraft:
+        """Read all but the policies, whose problems are errors of their own."""
         self.specversion()
-        times = {} if is_plain else self.times()
-        members: dict[str, Any] = {
-            "id": self.id(),
-            "id_given": self.raw.get("id") is not None,
-            **self.versioned(),
-            "queue": self.queue(),
-            "args": self.args(),
-            "meta": self.meta(),
-            "priority": self.priority(),
-        }
-        if not is_plain:
-            members |= times
-            members |= {
-                "tags": self.tags(),
-                "pending": self.pending(),
-                "unique": read_policy(self.get("unique"), self.refuse),
-                "schema": self.schema(),
-                "result_ttl": self.whole(
-                    "result_ttl", self.get("result_ttl"), KEEP_RESULT, MAX_MS // 1000
-                ),
-                "extra": self.extra(),
-            }
-        return lambda retry: JobDraft(**members, retry=retry)
+        job_id = self.id()
+        job_type, behind = self.type()
+        job = JobDraft(
+            job_id,
+            job_type,
+            version=self.version(behind),
+            queue=self.queue(),
+            args=self.args(),
+            meta=self.meta(),
+            priority=self.priority(),
+        )
+        job.id_given = self.raw.get("id") is not None
+        if behind is not None:
+            job.type_given = self.raw["type"]
+        if not self.is_plain:
+            self.read_times(job)
+            self.read_rest(job)
+        return job
 
-    def times(self) -> dict[str, Any]:
-        timeout_ms, timeout_in_seconds = self.duration("timeout", low_ms=0)
-        visibility_ms, visibility_in_seconds = self.duration("visibility_timeout", low_ms=1000)
-        scheduled_at, scheduled_in_ms = self.schedule()
-        expires_at, expires_in_ms = self.time("expires_at")
+    def read_times(self, job: JobDraft) -> None:
+        timeout_ms, in_seconds = self.duration("timeout", low_ms=0)
+        job.timeout_ms, job.timeout_in_seconds = timeout_ms or None, in_seconds and bool(timeout_ms)
+        job.visibility_ms, job.visibility_in_seconds = self.duration(
+            "visibility_timeout", low_ms=1000
+        )
+        job.scheduled_at, job.scheduled_in_ms = self.schedule()
+        job.expires_at, job.expires_in_ms = self.time("expires_at")
         # one of each kind cannot be compared without a clock: services/settle.py
-        if _is_later(scheduled_at, expires_at) or _is_later(scheduled_in_ms, expires_in_ms):
+        if _is_later(job.scheduled_at, job.expires_at) or _is_later(
+            job.scheduled_in_ms, job.expires_in_ms
+        ):
             self.refuse("expires_at", "must be later than scheduled_at", self.get("expires_at"))
-        return {
-            "timeout_ms": timeout_ms or None,
-            "timeout_in_seconds": timeout_in_seconds and bool(timeout_ms),
-            "visibility_ms": visibility_ms,
-            "visibility_in_seconds": visibility_in_seconds,
-            "scheduled_at": scheduled_at,
-            "scheduled_in_ms": scheduled_in_ms,
-            "expires_at": expires_at,
-            "expires_in_ms": expires_in_ms,
-        }
+
+    def read_rest(self, job: JobDraft) -> None:
+        job.tags = self.tags()
+        job.pending = self.pending()
+        job.unique = read_policy(self.get("unique"), self.refuse)
+        job.schema = self.schema()
+        job.result_ttl = self.whole(
+            "result_ttl", self.get("result_ttl"), KEEP_RESULT, MAX_MS // 1000
+        )
+        job.extra = self.extra()
 
     def specversion(self) -> None:
         value = self.raw.get("specversion")
@@ -286,29 +284,26 @@ class _Reader:
             self.refuse("type", "must be dot-separated lower-case words", value)
         return "", None
 
-    def versioned(self) -> dict[str, Any]:
-        """Read the type and the version, which may stand behind it. Spec: job-versioning 5.3."""
-        base, behind = self.type()
-        chosen = self.version("type", behind)
-        for name, raw in (("options.version", self.options), ("version", self.raw)):
-            found = self.version(name, raw.get("version"))
-            chosen = chosen if found is None else found
-        return {
-            "type": base,
-            "version": chosen,
-            "type_given": None if behind is None else self.raw["type"],
-        }
+    def version(self, behind: str | None) -> str | int | None:
+        """Read the version, which may stand behind the type. Spec: job-versioning 5.3."""
+        chosen = None
+        for name, given in (
+            ("type", behind),
+            ("options.version", self.options.get("version")),
+            ("version", self.raw.get("version")),
+        ):
+            if given is not None and self.is_version(name, given):
+                chosen = given  # text or an integer, as sent
+        return chosen
 
-    def version(self, name: str, value: Any) -> str | int | None:
-        if value is None:
-            return None
+    def is_version(self, name: str, value: object) -> bool:
         try:
             version.parse_version(value)
         except ValueError as problem:
             said = f"has a version behind '@' that {problem}" if name == "type" else str(problem)
             self.refuse(name, said, value)
-            return None
-        return value  # type: ignore[no-any-return]  # text or an integer, as sent
+            return False
+        return True
 
     def queue(self) -> str:
         value = self.get("queue")

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from jobs.domain import jsonio
 from jobs.domain.durations import format_duration, parse_duration
@@ -22,9 +22,11 @@ MAX_DETAILS: Final = 32 * 1024
 MAX_NAME: Final = 255
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """The effective policy of a job; intervals in milliseconds."""
+class RetryPolicy(NamedTuple):
+    """The effective policy of a job; intervals in milliseconds.
+
+    A tuple, as its hash is looked up for each job, and that of a dataclass is made in Python.
+    """
 
     max_attempts: int = 3
     initial_interval_ms: int = 1000
@@ -103,8 +105,7 @@ class _Reader:
             self.refuse("max_interval", "must not be below initial_interval")
         if initial and not longest and initial > self.base.max_interval_ms:
             longest = initial
-        policy = replace(
-            self.base,
+        policy = self.base._replace(
             max_attempts=self.max_attempts(),
             initial_interval_ms=initial or self.base.initial_interval_ms,
             backoff_coefficient=self.coefficient(),

@@ -328,19 +328,27 @@ def _row(
         "max_attempts": draft.retry.max_attempts,
         "timeout_ms": text.timeout_ms,
     }
-    for name, value in (
-        ("version", text.version),
-        ("visibility_ms", draft.visibility_ms),
-        ("pending", draft.pending or None),
-        ("scheduled_at", draft.scheduled_at and format_time(draft.scheduled_at)),
-        ("scheduled_in_ms", draft.scheduled_in_ms),
-        ("expires_at", draft.expires_at and format_time(draft.expires_at)),
-        ("expires_in_ms", draft.expires_in_ms),
-        ("request_id", request),
-    ):
-        if value is not None:
-            row[name] = value
+    if text.version is not None:
+        row["version"] = text.version
+    if request is not None:
+        row["request_id"] = request
+    _add_rare(row, draft)
     return row
+
+
+def _add_rare(row: dict[str, Any], draft: JobDraft) -> None:
+    if draft.visibility_ms is not None:
+        row["visibility_ms"] = draft.visibility_ms
+    if draft.pending:
+        row["pending"] = True
+    if draft.scheduled_at is not None:
+        row["scheduled_at"] = format_time(draft.scheduled_at)
+    if draft.scheduled_in_ms is not None:
+        row["scheduled_in_ms"] = draft.scheduled_in_ms
+    if draft.expires_at is not None:
+        row["expires_at"] = format_time(draft.expires_at)
+    if draft.expires_in_ms is not None:
+        row["expires_in_ms"] = draft.expires_in_ms
 
 
 def _may_gather(draft: JobDraft) -> bool:

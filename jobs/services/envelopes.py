@@ -1,6 +1,5 @@
 """What the settings say of envelopes. Spec: contract 1.6, 28.1, 31.3."""
 
-from dataclasses import replace
 from functools import cache
 
 from jobs.conf import conf, read_anew
@@ -17,7 +16,7 @@ def limits() -> Limits:
         types=conf().job_types,
         takes_unknown=not conf().strict_attributes,
         takes_newlines=not conf().meta_reject_newlines,
-        retry=replace(DEFAULT_POLICY, on_exhaustion=conf().default_on_exhaustion),
+        retry=DEFAULT_POLICY._replace(on_exhaustion=conf().default_on_exhaustion),
     )
 
 
