@@ -1,5 +1,7 @@
 """Job ids. Spec: contract 1.1, D3; 10.1: a batch keeps its order."""
 
+import os
+
 import pytest
 
 from jobs.domain.ids import is_id, new_id, request_id
@@ -41,6 +43,35 @@ def test_new_ids_ascend() -> None:
 
     assert all(map(is_id, ids))
     assert ids == sorted(set(ids))
+
+
+def test_second_halves_of_ids_are_random_but_for_the_variant() -> None:
+    halves = [new_id()[19:] for _ in range(10_000)]
+
+    assert len(set(halves)) == len(halves)
+    assert {half[0] for half in halves} == set("89ab")
+    assert all(
+        {half[place] for half in halves} == set("0123456789abcdef")
+        for place in (*range(1, 4), *range(5, 17))
+    )
+
+
+def test_a_forked_process_makes_second_halves_of_its_own() -> None:
+    new_id()  # what is kept for the next ones is there when the child begins
+    reading, writing = os.pipe()
+
+    child = os.fork()
+    if not child:
+        os.write(writing, "".join(new_id() for _ in range(10)).encode())
+        os._exit(0)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    told = os.read(reading, 4096).decode()
+    of_child = {told[n + 19 : n + 36] for n in range(0, len(told), 36)}
+    os.close(reading)
+    os.close(writing)
+    assert len(of_child) == 10
+    assert of_child.isdisjoint(new_id()[19:] for _ in range(1000))
 
 
 def test_new_ids_of_many_threads_ascend_in_each_and_never_meet() -> None:
