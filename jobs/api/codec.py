@@ -19,9 +19,9 @@ from jobs.domain.errors import (
     Unprocessable,
 )
 from jobs.domain.ids import is_id
-from jobs.domain.job import Job
+from jobs.domain.job import Job, ends_of
 from jobs.domain.retry import normalise_error
-from jobs.domain.states import CODES, NAMES, State
+from jobs.domain.states import CODES, State, state_of
 from jobs.domain.times import format_time, parse_time
 from jobs.services.ack import Ack
 from jobs.services.envelopes import limits
@@ -45,12 +45,7 @@ STANDINGS = {
     "terminate": Standing.TERMINATE,
 }
 DRAINING = frozenset({"drain", "draining", "shutting_down"})
-ACTIVE, RETRYABLE, COMPLETED, CANCELLED, DISCARDED = (
-    CODES[state]
-    for state in (
-        State.ACTIVE, State.RETRYABLE, State.COMPLETED, State.CANCELLED, State.DISCARDED,
-    )
-)  # fmt: skip
+ACTIVE, RETRYABLE = CODES[State.ACTIVE], CODES[State.RETRYABLE]
 
 
 def decode_job(body: Mapping[str, Any]) -> JobDraft:
@@ -355,12 +350,13 @@ def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
         "args": orjson.Fragment(job.args),
         "meta": orjson.Fragment(job.meta),
         "priority": job.priority,
-        "state": NAMES[job.state],
+        "state": state_of(job.state),
         "attempt": job.attempt,
         "max_attempts": job.max_attempts,
         "created_at": job.created_at,
     }
     _add_times(shown, job)
+    _add_retry(shown, job)
     if job.error is not None:
         shown["error"] = orjson.Fragment(job.error)
     if job.errors is not None:
@@ -379,10 +375,6 @@ def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
 
 
 def _add_told(shown: dict[str, Any], job: Job) -> None:
-    if job.retry_delay_ms is not None:
-        shown["retry_delay_ms"] = job.retry_delay_ms
-    if job.state == RETRYABLE and job.due_at is not None:
-        shown["next_attempt_at"] = job.due_at
     if job.warnings:
         shown["warnings"] = list(job.warnings)
     if job.progress is not None:
@@ -401,16 +393,14 @@ def _add_times(shown: dict[str, Any], job: Job) -> None:
     if job.activated_at is not None:
         shown["activated_at"] = job.activated_at
     if job.finished_at is not None:
-        _add_ends(shown, job)
+        shown.update(ends_of(job))
 
 
-def _add_ends(shown: dict[str, Any], job: Job) -> None:
-    if job.state == COMPLETED or job.ran:
-        shown["completed_at"] = job.finished_at
-    if job.state == CANCELLED:
-        shown["cancelled_at"] = job.finished_at
-    if job.state == DISCARDED:
-        shown["discarded_at"] = job.finished_at
+def _add_retry(shown: dict[str, Any], job: Job) -> None:
+    if job.retry_delay_ms is not None:
+        shown["retry_delay_ms"] = job.retry_delay_ms
+    if job.state == RETRYABLE and job.due_at is not None:
+        shown["next_attempt_at"] = job.due_at
 
 
 def _splice(head: bytes, attributes: str | bytes) -> bytes:
@@ -441,7 +431,7 @@ def encode_nack(row: queries.Failed | queries.Requeued) -> dict[str, Any]:
     }
     if isinstance(row, queries.Requeued):
         return shown
-    shown["state"] = NAMES[row.state]
+    shown["state"] = state_of(row.state).value
     if row.due_at is not None:
         shown |= {"next_attempt_at": format_time(row.due_at), "retry_delay_ms": row.delay_ms}
     if row.finished_at is not None:

@@ -152,8 +152,9 @@ def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
     job = reader.draft()
     if reader.problems:
         raise InvalidRequest.of_problems(reader.problems)
-    job.retry_given = reader.get("retry"), reader.options.get("max_attempts")
-    job.retry = parse_policy(job.retry_given[0], limits.retry, max_attempts=job.retry_given[1])
+    retry, max_attempts = reader.get("retry"), reader.options.get("max_attempts")
+    job.retry_given = retry, max_attempts
+    job.retry = parse_policy(retry, limits.retry, max_attempts=max_attempts)
     _check_settings(job, limits)
     if reader.get("rate_limit") is not None:
         job.rate_limit = parse_rate_limit(reader.get("rate_limit"))
@@ -203,10 +204,13 @@ class _Reader:
         options = raw.get("options")
         if isinstance(options, Mapping):
             self.options = options
-            merged = {**raw, **{k: value for k, value in options.items() if value is not None}}
+            merged = {
+                **raw,
+                **{name: value for name, value in options.items() if value is not None},
+            }
         elif options is not None:
             self.refuse("options", "must be an object", options)
-        self.get: Callable[[str], Any] = merged.get
+        self.get: Callable[[str], Any] = merged.get  # asked for each member: no way around
         self.is_plain = PLAIN.issuperset(merged)
 
     def refuse(self, name: str, problem: str, received: object = None) -> None:
@@ -218,17 +222,16 @@ class _Reader:
         job_id = self.id()
         job_type, behind = self.type()
         job = JobDraft(
-            job_id,
-            job_type,
+            id=job_id,
+            id_given=self.raw.get("id") is not None,
+            type=job_type,
+            type_given=None if behind is None else self.raw["type"],
             version=self.version(behind),
             queue=self.queue(),
             args=self.args(),
             meta=self.meta(),
             priority=self.priority(),
         )
-        job.id_given = self.raw.get("id") is not None
-        if behind is not None:
-            job.type_given = self.raw["type"]
         if not self.is_plain:
             self.read_times(job)
             self.read_rest(job)

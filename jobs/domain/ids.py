@@ -19,7 +19,8 @@ class _Source:
 
     The package uuid6 adds a whole millisecond to an id that would not rise otherwise, so its ids
     run ahead of the clock, for hours after a big import; ticks would take 4 million ids a second.
-    Random bits are asked for, and written, in bulk: one by one that took longer than all else.
+    Random bits are asked for and written in bulk: asking the system for those of each id took as
+    long as the rest of it.
     """
 
     def __init__(self) -> None:

@@ -4,6 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from jobs.domain.states import CODES, State
+
+COMPLETED, CANCELLED, DISCARDED = (
+    CODES[state] for state in (State.COMPLETED, State.CANCELLED, State.DISCARDED)
+)
+
 
 @dataclass(slots=True)
 class Job:
@@ -50,3 +56,20 @@ class Job:
     warnings: Sequence[str] = ()  # what extensions told when it was enqueued
     request_id: str | None = None  # of the request that stored it
     progress: str | None = None  # JSON object of envelope members: what the attempt reported
+
+
+def ends_of(job: Job) -> dict[str, datetime]:
+    """Return when a job ended, by the members that say so; one that still may run has none.
+
+    An attempt that failed for good was completed, too. Spec: contract 2.2.
+    """
+    if job.finished_at is None:
+        return {}
+    found = {}
+    if job.ran or job.state == COMPLETED:
+        found["completed_at"] = job.finished_at
+    if job.state == CANCELLED:
+        found["cancelled_at"] = job.finished_at
+    if job.state == DISCARDED:
+        found["discarded_at"] = job.finished_at
+    return found

@@ -19,7 +19,6 @@ class State(StrEnum):
 
 CODES: Final[dict[State, int]] = {state: code for code, state in enumerate(State, start=1)}
 _STATES: Final = dict(zip(CODES.values(), CODES, strict=True))
-NAMES: Final[dict[int, str]] = {code: state.value for code, state in _STATES.items()}
 
 TERMINAL: Final = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
 WAITING: Final = frozenset(

@@ -337,6 +337,7 @@ def _row(
 
 
 def _add_rare(row: dict[str, Any], draft: JobDraft) -> None:
+    """Add what a row may leave out: see `ABSENT` in queries/storing.py."""
     if draft.visibility_ms is not None:
         row["visibility_ms"] = draft.visibility_ms
     if draft.pending:

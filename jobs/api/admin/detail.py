@@ -7,8 +7,8 @@ import orjson
 from jobs.api import codec
 from jobs.api.schemas import ANY, OBJECT, TIME, Schema, array, component, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_ERROR, JOB_MEMBERS, RETRY
-from jobs.domain.job import Job
-from jobs.domain.states import CODES, State, state_of
+from jobs.domain.job import Job, ends_of
+from jobs.domain.states import state_of
 from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT, Replay
 from jobs.services.dead_letter import replays_of
@@ -111,15 +111,13 @@ def replay_facts(job: Job, replay: Replay | None) -> dict[str, Any]:
 
 
 def _moments(job: Job) -> dict[str, Any]:
-    ended = job.finished_at
-    found = {
+    found: dict[str, Any] = {
+        **dict.fromkeys(MOMENTS),
         "created_at": job.created_at,
         "enqueued_at": job.enqueued_at,
         "started_at": job.started_at,
         "scheduled_at": job.scheduled_at,
-        "completed_at": ended if job.ran or job.state == CODES[State.COMPLETED] else None,
-        "cancelled_at": ended if job.state == CODES[State.CANCELLED] else None,
-        "discarded_at": ended if job.state == CODES[State.DISCARDED] else None,
+        **ends_of(job),
     }
     return {name: at and format_time(at) for name, at in found.items()}
 
