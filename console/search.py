@@ -64,10 +64,8 @@ def page(asked: JobFilter) -> JobPage:
     total = None if after else total_of(wanted, found, looked)
     rest = Place(found.rest, found.rest_at) if found.rest else None
     if len(found.ids) > SIZE:
-        listed = show_many(found.ids[:SIZE])
-        last = listed[-1] if listed else None
-        following = Place(last.id, last.finished_at) if last else rest
-        return JobPage(listed, following, looked=looked, total=total)
+        following = Place(*found.place(SIZE))
+        return JobPage(show_many(found.ids[:SIZE]), following, looked=looked, total=total)
     is_partial = rest is not None and looked > SIZE + 1
     return JobPage(
         show_many(found.ids),
@@ -99,7 +97,7 @@ def _found(wanted: Wanted, after: Place | None, looked: int) -> tuple[Found, int
         if found.rest is None or is_full or read >= looked:
             break
         after = Place(found.rest)
-    return Found(ids[: SIZE + 1], matched, found.rest, None), read
+    return Found(ids[: SIZE + 1], matched, found.rest, None, []), read
 
 
 def bound(wanted: Wanted) -> int:

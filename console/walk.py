@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django.utils import timezone
 
@@ -11,7 +11,6 @@ from console.filters import JobFilter
 from console.search import TookTooLong, Total, in_time, total_of
 from jobs.domain.bulk import ALLOWED, DEFAULTS, Verb
 from jobs.domain.states import State
-from jobs.models import Job as Row
 from jobs.services import bulk
 from jobs.services.find import Found, Place, Wanted, find
 
@@ -84,11 +83,9 @@ def pick(
     with in_time(wanted, 20_000):
         found = find(wanted, after=after, size=SLICE, looked=looked)
     if len(found.ids) == SLICE:
-        behind = _behind(found.ids) if wanted.is_ended else {"id": found.ids[-1], "at": None}
-        return found, bulk.Place(place.asof, place.source, behind or place.rest)
+        return found, _going_on(place, *found.place(SLICE))
     if found.rest is not None:
-        at = found.rest_at and found.rest_at.isoformat()
-        return found, bulk.Place(place.asof, place.source, {"id": found.rest, "at": at})
+        return found, _going_on(place, found.rest, found.rest_at)
     is_last = place.source + 1 >= len(states)
     return found, None if is_last else bulk.Place(place.asof, place.source + 1)
 
@@ -98,16 +95,8 @@ def _of(wanted: Wanted, state: State | None) -> Wanted:
     return wanted if wanted.is_dead else replace(wanted, state=state)
 
 
-def _behind(ids: Sequence[str]) -> dict[str, Any] | None:
-    """Return the earliest end of these jobs that is still there, None when all are gone.
-
-    Retention and other operators may have been here since they were found.
-    """
-    ended = Row.objects.filter(pk__in=ids, finished_at__isnull=False)
-    last = ended.order_by("finished_at", "pk").only("pk", "finished_at").first()
-    if last is None or last.finished_at is None:
-        return None
-    return {"id": str(last.pk), "at": last.finished_at.isoformat()}
+def _going_on(place: bulk.Place, job_id: str, at: datetime | None) -> bulk.Place:
+    return bulk.Place(place.asof, place.source, {"id": job_id, "at": at and at.isoformat()})
 
 
 def _read(place: bulk.Place) -> Place | None:

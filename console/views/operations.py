@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import (
     Http404,
@@ -20,6 +21,7 @@ from console.callers import caller_of
 from console.filters import JobFilter
 from console.models import Operation
 from console.pages import Page
+from jobs.domain.bulk import Verb
 from jobs.domain.errors import NotFound, OJSError
 from jobs.services.show import show_many
 
@@ -133,6 +135,7 @@ class OperationPage(Page):
         rate = operation.matched / ran if ran > 1 else None
         left = max(0, operation.estimate - operation.matched)
         is_running = operation.state == "running"
+        still = None if is_running else _still(operation)
         return super().get_context_data(
             operation=operation,
             chosen=_chosen(operation),
@@ -148,6 +151,9 @@ class OperationPage(Page):
             is_silent=is_running
             and (now - operation.moved_at).total_seconds() > operations.STALE_S,
             may_act=may(self.request, PERMISSIONS[operation.verb]),
+            still=still and still.total,
+            is_late=bool(still and still.is_late),
+            again=_again(operation) if still else None,
             has_file=bool(operation.bytes) and operation.exportpart_set.exists(),
             kept_hours=operations.EXPORT_KEPT_HOURS,
             title=TITLES[operation.verb],
@@ -179,6 +185,19 @@ class OperationPage(Page):
             return operations.get(self.kwargs["pk"], self.tenant)
         except NotFound as problem:
             raise Http404 from problem
+
+
+def _still(operation: Operation) -> walk.Preview | None:
+    """Look at what the operation would take now; None for one that leaves its jobs as they are."""
+    if operation.verb not in list(Verb):
+        return None
+    return walk.preview(operation.verb, JobFilter.read(operation.wanted))
+
+
+def _again(operation: Operation) -> str:
+    """Return the link to the preview of the same operation."""
+    asked = urlencode({"verb": operation.verb, **_chosen(operation)})
+    return f"{reverse('ojs_console:operation_new')}?{asked}"
 
 
 def _chosen(operation: Operation) -> Mapping[str, str]:

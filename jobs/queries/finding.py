@@ -52,13 +52,18 @@ def dead_letters(params: Mapping[str, Any]) -> tuple[list[str], int]:
 class Found(NamedTuple):
     """A search: ids in order, how many matched in what was read, and where to look on (id, end).
 
-    `rest` None: everything was read.
+    `rest` None: everything was read. `ends` are the ends of the ids, of ended jobs only.
     """
 
     ids: list[str]
     matched: int
     rest: str | None
     rest_at: datetime | None
+    ends: list[datetime]
+
+    def place(self, number: int) -> tuple[str, datetime | None]:
+        """Return the id and the end of the `number`-th id, behind which the list goes on."""
+        return self.ids[number - 1], self.ends[number - 1] if self.ends else None
 
 
 def find_any(params: Mapping[str, Any]) -> Found:
@@ -77,8 +82,8 @@ def find_ended(params: Mapping[str, Any]) -> Found:
 
 
 def _found(rows: list[Any]) -> Found:
-    ids, matched, rest, rest_at = rows[0]
-    return Found([str(job_id) for job_id in ids], int(matched), rest and str(rest), rest_at)
+    ids, matched, rest, rest_at, ends = rows[0]
+    return Found([str(one) for one in ids], int(matched), rest and str(rest), rest_at, ends or [])
 
 
 class DeadGroup(NamedTuple):

@@ -1,8 +1,10 @@
 """Find jobs by filter, a page at a time, by index and never beyond a bound. Spec: contract 24.1.
 
-Jobs are found in the order they are stored in: live ones and all together by id, which is the time
-of PUSH, ended ones by their end. A filter or an order that no index follows is applied to the first
-rows in that order, LOOKED_NARROW or LOOKED_WIDE of them; the answer says when there were more.
+A list of live jobs, or of jobs in any state, goes by id, which is the time of PUSH. A list of ended
+jobs goes by their end, then by id. Pages, exports and operations continue behind a place in that
+order, so ids come in it unless `sort` names another. A filter or a `sort` that no index follows is
+applied to the first rows in that order, LOOKED_NARROW or LOOKED_WIDE of them; the answer says when
+there were more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -145,7 +147,7 @@ def find(
 ) -> Found:
     """Return the ids of jobs, reading `looked` rows at most; one statement."""
     if wanted.is_bound_by_end and not wanted.is_ended:
-        return Found([], 0, None, None)  # live jobs have no end
+        return Found([], 0, None, None, [])  # live jobs have no end
     params = {
         "queue": wanted.queue,
         "tenant": wanted.tenant,

@@ -33,4 +33,4 @@ SELECT array(SELECT k.id FROM kept AS k ORDER BY k.n
             (SELECT k.id FROM looked AS k
               ORDER BY CASE WHEN %(ascending)s::boolean THEN k.id END DESC,
                        CASE WHEN NOT %(ascending)s::boolean THEN k.id END LIMIT 1) END AS rest,
-       NULL::timestamptz AS rest_at
+       NULL::timestamptz AS rest_at, NULL::timestamptz[] AS ends

@@ -1,13 +1,14 @@
 -- find_ended: ids of ended jobs by kind (terminal codes, 9 for the dead letter), latest end first or
--- last. At most `looked` are looked at, in that order: see ojs_ends; `rest` as in find_any.sql, with
--- the time of the end.
+-- last, and their ends. At most `looked` are looked at, in that order: see ojs_ends. A list goes on
+-- behind the end and id of its last job, so the ids must follow that order unless `sort` names
+-- another. `rest` is as in find_any.sql, with the time of the end.
 WITH looked AS MATERIALIZED (
     SELECT e.id, e.finished_at
       FROM ojs_ends(%(queue)s::text, %(kinds)s::smallint[], %(ended_since)s::timestamptz,
                     %(ended_until)s::timestamptz, %(at)s::timestamptz, %(after)s::uuid,
                     %(ascending)s::boolean, %(looked)s::int) AS e
 ), kept AS MATERIALIZED (
-    SELECT k.id, row_number() OVER (
+    SELECT k.id, k.finished_at, row_number() OVER (
                ORDER BY CASE WHEN %(ascending)s::boolean THEN 1 ELSE -1 END
                         * CASE %(sort)s::text
                                WHEN 'priority' THEN (SELECT j.priority::float8 FROM ojs_job AS j
@@ -15,8 +16,13 @@ WITH looked AS MATERIALIZED (
                                WHEN 'scheduled_at' THEN
                                     (SELECT extract(epoch FROM j.scheduled_at) FROM ojs_job AS j
                                       WHERE j.id = k.id)
-                               WHEN 'completed_at' THEN extract(epoch FROM k.finished_at)
                                END NULLS LAST,
+                        CASE WHEN %(ascending)s::boolean
+                              AND %(sort)s::text IS DISTINCT FROM 'created_at'
+                             THEN k.finished_at END,
+                        CASE WHEN NOT %(ascending)s::boolean
+                              AND %(sort)s::text IS DISTINCT FROM 'created_at'
+                             THEN k.finished_at END DESC,
                         CASE WHEN %(ascending)s::boolean THEN k.id END,
                         CASE WHEN NOT %(ascending)s::boolean THEN k.id END DESC) AS n
       FROM looked AS k
@@ -41,4 +47,6 @@ WITH looked AS MATERIALIZED (
 SELECT array(SELECT k.id FROM kept AS k ORDER BY k.n
              OFFSET %(offset)s::int LIMIT %(size)s::int) AS ids,
        (SELECT count(*) FROM kept)::int AS matched,
-       (SELECT id FROM last) AS rest, (SELECT finished_at FROM last) AS rest_at
+       (SELECT id FROM last) AS rest, (SELECT finished_at FROM last) AS rest_at,
+       array(SELECT k.finished_at FROM kept AS k ORDER BY k.n
+             OFFSET %(offset)s::int LIMIT %(size)s::int) AS ends

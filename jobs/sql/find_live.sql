@@ -1,9 +1,10 @@
 -- find_live: ids of live jobs by filter, in one state or in any (null), newest id first or last.
--- At most `looked` narrow rows of a state are read; `rest` as in find_any.sql. The order is by the
+-- At most `looked` narrow rows of a state are read, and the first `looked` of all states are kept:
+-- behind the last of these nothing is known of any state. `rest` as in find_any.sql. The order is by the
 -- index, so each branch stands alone; those of ojs_later name no kind as equal to a number, or the
 -- planner may walk over the other kinds by the ids alone. Lanes are looked up one by one, since a join
 -- is planned for as few rows as the planner expects of an unknown bound.
-WITH looked AS MATERIALIZED (
+WITH read AS MATERIALIZED (
     (SELECT r.id, r.lane_id, NULL::timestamptz AS due_at FROM ojs_ready AS r
       WHERE (%(state)s::int IS NULL OR %(state)s::int = 3)
         AND NOT %(ascending)s::boolean AND r.id > %(low)s::uuid AND r.id < %(high)s::uuid
@@ -59,6 +60,11 @@ WITH looked AS MATERIALIZED (
         AND (w.kind, w.id) > (5::smallint, %(low)s::uuid)
         AND (w.kind, w.id) < (5::smallint, %(high)s::uuid)
       ORDER BY w.kind, w.id LIMIT %(looked)s::int)
+), looked AS MATERIALIZED (
+    SELECT r.id, r.lane_id, r.due_at FROM read AS r
+     ORDER BY CASE WHEN %(ascending)s::boolean THEN r.id END,
+              CASE WHEN NOT %(ascending)s::boolean THEN r.id END DESC
+     LIMIT %(looked)s::int
 ), kept AS MATERIALIZED (
     SELECT k.id, row_number() OVER (
                ORDER BY CASE WHEN %(ascending)s::boolean THEN 1 ELSE -1 END
@@ -88,4 +94,4 @@ SELECT array(SELECT k.id FROM kept AS k ORDER BY k.n
             (SELECT k.id FROM looked AS k
               ORDER BY CASE WHEN %(ascending)s::boolean THEN k.id END DESC,
                        CASE WHEN NOT %(ascending)s::boolean THEN k.id END LIMIT 1) END AS rest,
-       NULL::timestamptz AS rest_at
+       NULL::timestamptz AS rest_at, NULL::timestamptz[] AS ends

@@ -1,6 +1,7 @@
--- page: workflows that are not nested, newest first, with their total up to `most`.
--- Each state is walked by its index from the newest end.
-WITH found AS MATERIALIZED (
+-- page: workflows that are not nested, newest first, with the total of the list up to `most`.
+-- Each state is walked by its index from the newest end: once to count, and once behind `before` for
+-- the page, which therefore also exists beyond what is counted.
+WITH counted AS MATERIALIZED (
     SELECT f.id
       FROM unnest(%(states)s::smallint[]) AS s (state)
      CROSS JOIN LATERAL (
@@ -15,15 +16,31 @@ WITH found AS MATERIALIZED (
            SELECT w.id FROM ojs_workflow AS w
             WHERE w.parent_id IS NULL AND w.state = s.state AND w.tenant = %(tenant)s::text
             ORDER BY w.id DESC LIMIT %(most)s::int) AS f
+), behind AS (
+    SELECT coalesce(%(before)s::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff') AS id
 ), chosen AS (
-    SELECT f.id FROM found AS f
-     WHERE %(before)s::uuid IS NULL OR f.id < %(before)s::uuid
+    SELECT f.id
+      FROM (SELECT f.id
+              FROM unnest(%(states)s::smallint[]) AS s (state)
+             CROSS JOIN LATERAL (
+                   SELECT w.id FROM ojs_workflow AS w
+                    WHERE w.parent_id IS NULL AND w.state = s.state
+                      AND w.id < (SELECT b.id FROM behind AS b) AND %(tenant)s::text IS NULL
+                    ORDER BY w.id DESC LIMIT %(offset)s::int + %(limit)s::int) AS f
+             UNION ALL
+            SELECT f.id
+              FROM unnest(%(states)s::smallint[]) AS s (state)
+             CROSS JOIN LATERAL (
+                   SELECT w.id FROM ojs_workflow AS w
+                    WHERE w.parent_id IS NULL AND w.state = s.state
+                      AND w.id < (SELECT b.id FROM behind AS b) AND w.tenant = %(tenant)s::text
+                    ORDER BY w.id DESC LIMIT %(offset)s::int + %(limit)s::int) AS f) AS f
      ORDER BY f.id DESC OFFSET %(offset)s::int LIMIT %(limit)s::int
 )
 SELECT t.total, w.id, w.root_id, w.parent_id, w.parent_step, w.kind, w.state, w.name, w.tenant,
        w.members, w.completed + coalesce(c.completed, 0) AS completed,
        w.failed + coalesce(c.failed, 0) AS failed, w.created_at, w.started_at, w.finished_at
-  FROM (SELECT least(count(*), %(most)s::int)::int AS total FROM found) AS t
+  FROM (SELECT least(count(*), %(most)s::int)::int AS total FROM counted) AS t
   LEFT JOIN chosen AS h ON true
   LEFT JOIN ojs_workflow AS w ON w.id = h.id
   LEFT JOIN LATERAL (

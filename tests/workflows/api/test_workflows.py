@@ -28,6 +28,7 @@ from tests.workflows.flows import (
     run,
 )
 from workflows.models import Workflow
+from workflows.services import show
 
 URL = "/ojs/v1/workflows"
 ANSWER = validator({"allOf": [{"$ref": "#/components/schemas/Workflow"}]})
@@ -201,6 +202,26 @@ def test_3_1_the_list_is_paged_by_page_offset_and_cursor(api: Client) -> None:
     last = api.get(URL, {"limit": 3, "cursor": second["pagination"]["next_cursor"]}).json()
     assert [item["name"] for item in last["items"]] == ["w0"]
     assert (last["pagination"]["has_more"], "next_cursor" in last["pagination"]) == (False, False)
+
+
+def test_3_1_pages_go_on_beyond_what_is_counted(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show, "MOST", 3)
+    for number in range(8):
+        created(chain(job(), name=f"w{number}"))
+
+    names: list[str] = []
+    query: dict[str, Any] = {"limit": 2}
+    for _ in range(8):
+        answer = api.get(URL, query).json()
+        names += [item["name"] for item in answer["items"]]
+        cursor = answer["pagination"].get("next_cursor")
+        if not cursor:
+            break
+        query["cursor"] = cursor
+
+    assert names == [f"w{number}" for number in reversed(range(8))]
 
 
 @pytest.mark.parametrize(
