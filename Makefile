@@ -10,7 +10,7 @@ ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types bench bench-console screenshots fairness lock clean
+.PHONY: setup run demo-federation test lint types licences bench bench-console screenshots fairness lock clean
 
 setup: $(VENV)/.installed
 
@@ -31,7 +31,9 @@ run: setup
 demo-federation: setup
 	$(BIN)/python manage.py demofederation $(ARGS)
 
+# finds or gets a browser first; without one it leaves the browser tests out and says so
 test: $(VENV)/.dev
+	@browser="$$($(BIN)/python -m tests.browser)" && export OJS_TEST_BROWSER="$$browser" && set -x && \
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 lint: $(VENV)/.dev
@@ -41,6 +43,10 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	OJS_BUILD=true $(BIN)/mypy .
+
+# of every package that is installed here
+licences: $(VENV)/.dev
+	$(BIN)/pip-licenses --summary
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)

@@ -15,6 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from bench.console.furnish import furnish
+from tests.browser import find
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 MOST_BYTES = 3_000_000  # of all pictures
@@ -118,7 +119,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("url", help="of the server, such as http://127.0.0.1:8080")
     parser.add_argument("login", help="name and password as the first start told them: admin/…")
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--chromium", default=find())
     parser.add_argument("--only", default="", help="pages, parted by commas")
     parser.add_argument("--scale", type=float, default=None, help="of a pixel, to look closely")
     parser.add_argument("--width", type=int, default=None, help="of the screen")

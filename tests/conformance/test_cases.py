@@ -1,21 +1,14 @@
 """The published conformance cases against a real server and its loops."""
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-FOLDER = Path(__file__).resolve().parent
-_spec = importlib.util.spec_from_file_location("ojs_conformance", FOLDER / "run.py")
-assert _spec is not None
-assert _spec.loader is not None
-runner = importlib.util.module_from_spec(_spec)
-sys.modules["ojs_conformance"] = runner  # dataclasses look their module up
-_spec.loader.exec_module(runner)
-CASES: list[dict[str, Any]] = runner.load(FOLDER / "cases")
+from tests.conformance.cases import NOT_SERVED, load
+from tests.conformance.runner import Case
+
+CASES = load()
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["test_id"] for case in CASES])
@@ -23,6 +16,12 @@ def test_case_against_running_server_passes(case: dict[str, Any], server: str) -
     with httpx.Client(base_url=server, timeout=30) as client:
         client.post("/ojs/v1/admin/reset").raise_for_status()
 
-        failures = runner.Case(case, client).run()
+        failures = Case(case, client).run()
 
     assert failures == []
+
+
+def test_no_case_of_a_served_extension_is_left_out(server: str) -> None:
+    served = httpx.get(f"{server}/ojs/manifest", timeout=30).json()["extensions"]
+
+    assert not NOT_SERVED & {f"ext-{name}" for name in served}

@@ -21,9 +21,9 @@ from playwright.sync_api import (
 )
 
 from console.models import Operation
+from tests.browser import VARIABLE
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
-CHROMIUM = "/usr/bin/chromium"
 WAIT_MS = 20_000  # on a busy machine
 SIZE: ViewportSize = {"width": 1280, "height": 720}
 
@@ -67,10 +67,10 @@ def console(operator: User) -> Client:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Return a Chromium for the run."""
+    """Return the browser of the run: tests/plugin.py has found it."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM,
+            executable_path=os.environ[VARIABLE],
             args=["--no-sandbox", "--disable-background-networking"],
         )
         yield chromium

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,61 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
     ]
 
     assert found == []
+
+
+def test_no_tracked_link_leaves_the_repository() -> None:
+    done = subprocess.run(
+        ["git", "ls-files", "-s", "-z"],  # noqa: S607 - whichever git there is
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    links = [ROOT / line.split("\t")[1] for line in done.stdout.split("\0") if line[:6] == "120000"]
+
+    leaving = [
+        str(link.relative_to(ROOT))
+        for link in links
+        if link.readlink().is_absolute()
+        or not link.resolve().is_relative_to(ROOT)
+        or not link.exists()
+    ]
+
+    assert leaving == []
+
+
+# --- files of others ------------------------------------------------------------------------------
+
+VENDOR = ROOT / "console" / "static" / "ojs" / "vendor"
+VENDORED = re.compile(
+    r"^\| `([^`]+)` \| \S+ \| [\d.]+ \| \w.+ \| `([0-9a-f]{64})` \|$", re.MULTILINE
+)
+
+
+def test_each_script_of_others_is_what_its_table_says() -> None:
+    found = {
+        path.name: sha256(path.read_bytes()).hexdigest()
+        for path in VENDOR.iterdir()
+        if path.name != "README.md"
+    }
+
+    assert dict(VENDORED.findall((VENDOR / "README.md").read_text())) == found
+
+
+def test_no_script_of_others_stands_elsewhere() -> None:
+    minified = [
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path.suffix in {".js", ".css"}
+        and path.parent != VENDOR
+        and any(len(line) > 500 for line in path.read_text(errors="replace").splitlines())
+    ]
+
+    assert minified == []
+
+
+def test_no_published_case_is_in_the_repository() -> None:
+    cases = [
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path.suffix == ".json" and '"test_id"' in path.read_text(errors="replace")
+    ]
+
+    assert cases == []

@@ -1,0 +1,83 @@
+"""Tests that need what not every machine has: they are left out there, and the run says which.
+
+A browser: see tests/browser.py. The published conformance cases: see tests/conformance/cases.py.
+A test is never skipped for another reason.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests import browser
+from tests.conformance import cases
+
+LEFT: Counter[str] = Counter()  # browser tests that were left out, by file
+NO_BROWSER = f"browser tests are left out, as no browser was found; {browser.HOW}"
+
+
+def pytest_configure() -> None:
+    """Look for a browser once: the processes of a run inherit what was found."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        try:
+            os.environ[browser.VARIABLE] = browser.find() or browser.NONE
+        except browser.NoBrowser as problem:
+            raise pytest.UsageError(str(problem)) from None
+
+
+def has_browser() -> bool:
+    """Tell whether browser tests can run."""
+    return os.environ[browser.VARIABLE] != browser.NONE
+
+
+def pytest_report_header() -> list[str]:
+    """Say at the start what will be left out."""
+    return _lines()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the browser tests where there is no browser."""
+    if has_browser():
+        return
+    left = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+    LEFT.update(str(item.path.relative_to(config.rootpath)) for item in left)
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what was left out to the process that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = dict(LEFT)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take it over: all processes collect the same tests."""
+    LEFT.update({name: n for name, n in _told(node).items() if name not in LEFT})
+
+
+def _told(node: Any) -> dict[str, int]:
+    told: dict[str, int] = getattr(node, "workeroutput", {}).get("left_out", {})
+    return told
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say at the end what was left out."""
+    for line in _lines():
+        terminalreporter.write_line(line, yellow=True)
+    if LEFT:
+        terminalreporter.write_line(_counted(sorted(LEFT.items())), yellow=True)
+
+
+def _counted(left: Sequence[tuple[str, int]]) -> str:
+    files = ", ".join(f"{name} ({number})" for name, number in left)
+    return f"{sum(number for _, number in left)} browser tests were left out: {files}"
+
+
+def _lines() -> list[str]:
+    missing = [] if has_browser() else [NO_BROWSER]
+    return [*missing, cases.NONE if cases.FOLDER is None else cases.LEFT]
