@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
 
-from django.db import DatabaseError, InterfaceError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError, InterfaceError
 
 from jobs import queries
 from jobs.conf import conf
 from jobs.models import LoopTick
+from jobs.services import schema
 
 STARTED = monotonic()
 SLOW_MS = 1000
@@ -64,16 +64,23 @@ def forget_loops_except(names: Iterable[str]) -> None:
 
 
 @cache
-def _no_migration_is_missing() -> bool:
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise LookupError  # not cached: it may change
+def _nothing_is_lacking() -> bool:
+    if lacking := schema.lacking():
+        raise LookupError(", ".join(lacking))  # not cached: it may change
     return True
 
 
 def is_migrated() -> bool:
-    """Tell whether the database has this release's tables; asks until it has."""
+    """Tell whether the database has this release's tables and functions; asks until it has."""
+    return not lacking()
+
+
+def lacking() -> str:
+    """Return what the database lacks of this release; empty: nothing. Asks until that is so."""
     try:
-        return _no_migration_is_missing()
-    except (LookupError, DatabaseError, InterfaceError):
-        return False
+        _nothing_is_lacking()
+    except LookupError as problem:
+        return str(problem)
+    except (DatabaseError, InterfaceError) as problem:
+        return type(problem).__name__
+    return ""
