@@ -56,7 +56,12 @@ def send(method: str, path: str, body: Any = None, **headers: str) -> dict[str, 
 def push(kind: str, queue: str, **options: Any) -> str:
     """Enqueue a job; returns its id."""
     top = {name: options.pop(name) for name in ("meta", "version") if name in options}
-    sent = {"type": kind, "args": [1], "options": {"queue": queue, "retry": RETRY, **options}, **top}
+    sent = {
+        "type": kind,
+        "args": [1],
+        "options": {"queue": queue, "retry": RETRY, **options},
+        **top,
+    }
     return str(send("POST", "jobs", sent)["job"]["id"])
 
 
@@ -87,7 +92,11 @@ def configure() -> None:
                                         "strategy": "weighted"})  # fmt: skip
     send("PUT", "admin/scheduling/config", {"default_strategy": "weighted"})
     send("PUT", "admin/tenants/acme", {"name": "Acme", "limits": {"max_concurrency": 5}})
-    send("PUT", "admin/tenants/slow", {"name": "Slow", "limits": {"max_enqueue_rate": {"limit": 1000, "period": "PT1M"}}})
+    send(
+        "PUT",
+        "admin/tenants/slow",
+        {"name": "Slow", "limits": {"max_enqueue_rate": {"limit": 1000, "period": "PT1M"}}},
+    )
     send("PUT", "admin/routing/invoice.render", {
         "rules": [{"version": "2.0", "weight": 50}, {"version": "1.0", "weight": 50}],
         "plan": {"steps": [10, 50, 100], "bake_time": "PT30M"},
@@ -95,14 +104,22 @@ def configure() -> None:
     })  # fmt: skip
     schema = {"args_schema": {"type": "array"}}
     send("PUT", "admin/schemas/mail.send/1.0", schema)
-    send("PUT", "admin/queues/limited/config", {"concurrency": 2, "rate_limit": {"limit": 60, "period": "PT1M"}})
+    send(
+        "PUT",
+        "admin/queues/limited/config",
+        {"concurrency": 2, "rate_limit": {"limit": 60, "period": "PT1M"}},
+    )
     send("PUT", "admin/queues/bounded/config",
          {"backpressure": {"max_size": 100, "strategy": "reject"}})  # fmt: skip
     send("PUT", "admin/queues/held/config", {})
     send("POST", "queues/held/pause", {})
-    send("POST", "webhooks/subscriptions", {"url": "https://hooks.example.org/jobs", "events": ["job.*"]})
-    send("PUT", "admin/dead-letter/rules", {"rules": [{
-        "name": "smtp", "filter": {"error_type": "SmtpTimeout"}, "delay": "PT1H", "max_replays": 2}]})  # fmt: skip
+    send(
+        "POST",
+        "webhooks/subscriptions",
+        {"url": "https://hooks.example.org/jobs", "events": ["job.*"]},
+    )
+    rule = {"name": "smtp", "filter": {"error_type": "SmtpTimeout"}, "delay": "PT1H"}
+    send("PUT", "admin/dead-letter/rules", {"rules": [{**rule, "max_replays": 2}]})
     for name, overlap in (("nightly", "skip"), ("one-by-one", "enqueue")):
         send("POST", "cron", {
             "name": name, "expression": "0 3 * * *", "timezone": "Europe/Berlin",
@@ -128,7 +145,11 @@ def work() -> str:
     push("plain.once", "waiting", unique={"keys": ["type", "args"], "period": "PT1H"})
     push("plain.later", "later", scheduled_at="+P30D")
     push("plain.soon", "later", scheduled_at="+P31D")
-    send("POST", "jobs", {"type": "plain.pending", "args": [], "options": {"queue": "later", "pending": True}})
+    send(
+        "POST",
+        "jobs",
+        {"type": "plain.pending", "args": [], "options": {"queue": "later", "pending": True}},
+    )
     send("POST", "jobs/bulk", {"jobs": [{"type": "plain.bulk", "args": [1]}]},
          **{"Idempotency-Key": "one"})  # fmt: skip
     send("POST", "workers/register", {
