@@ -155,10 +155,11 @@ def work() -> str:
     send("POST", "workers/register", {
         "worker_id": "w-invoices", "queues": ["invoices"],
         "handlers": [{"type": "invoice.render", "versions": ">=1.0 <3.0"}]})  # fmt: skip
-    first, second, third, *_ = fetch(["mail", "reports"], 6, pool="mailers")
+    first, second, third, fourth, *_ = fetch(["mail", "reports"], 6, pool="mailers")
     ack(first, result={"sent": True})
     nack(second, retryable=True)
     nack(third, retryable=False)
+    nack(fourth, retryable=False)
     for job in fetch(["limited"], 2):
         send("POST", "workers/progress", {**job, "percentage": 50})
     for job in fetch(["invoices"], 2):
