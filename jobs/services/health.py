@@ -1,5 +1,6 @@
 """Is the server well: facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from jobs.conf import conf
 from jobs.models import LoopTick
 from jobs.services import schema
 
+logger = logging.getLogger("ojs.health")
 STARTED = monotonic()
 SLOW_MS = 1000
 STALE_LOOP_MS = 15_000
@@ -65,9 +67,15 @@ def forget_loops_except(names: Iterable[str]) -> None:
 
 @cache
 def _nothing_is_lacking() -> bool:
-    if lacking := schema.lacking():
-        raise LookupError(", ".join(lacking))  # not cached: it may change
+    if parts := ", ".join(schema.lacking()):
+        _tell(parts)
+        raise LookupError(parts)  # not cached: it may change
     return True
+
+
+@cache  # once for each answer: probes ask every second
+def _tell(parts: str) -> None:
+    logger.warning("schema.lacking", extra={"parts": parts})
 
 
 def is_migrated() -> bool:

@@ -37,7 +37,7 @@ COUNTED = """
 SELECT coalesce((SELECT max(stamp) FROM ojs_event) < (SELECT stamp FROM ojs_fold_position), false)
    AND EXISTS (SELECT FROM ojs_depth) AND EXISTS (SELECT FROM ojs_webhook_attempt)
 """
-RETRY = {"max_attempts": 2, "initial_interval": "PT1H"}
+RETRY = {"max_attempts": 2, "initial_interval": "PT1H", "on_exhaustion": "dead_letter"}
 client = Client(headers={"Host": "localhost"})
 
 
@@ -55,7 +55,9 @@ def send(method: str, path: str, body: Any = None, **headers: str) -> dict[str, 
 
 def push(kind: str, queue: str, **options: Any) -> str:
     """Enqueue a job; returns its id."""
-    top = {name: options.pop(name) for name in ("meta", "version") if name in options}
+    top: dict[str, Any] = {
+        name: options.pop(name) for name in ("meta", "version") if name in options
+    }
     sent = {
         "type": kind,
         "args": [1],

@@ -6,12 +6,12 @@ import httpx
 import pytest
 
 from jobs import VERSION
-from tests.conftest import free_port, wait_until_healthy
+from tests.conftest import ROOT, free_port, wait_until_healthy
 from tests.crash.conftest import Store
 from tests.crash.load import Load
 from tests.processes import until
 from tests.upgrade import release
-from tests.upgrade.conftest import ROOT, Make, Run, firststart
+from tests.upgrade.conftest import Make, Run, firststart
 
 pytestmark = pytest.mark.xdist_group("crash")
 

@@ -63,6 +63,13 @@ def test_the_stored_database_is_of_the_release_before_and_has_a_row_in_every_tab
     assert [table for table, rows in release.tables().items() if not rows] == []
 
 
+def test_a_database_before_its_upgrade_is_not_ready(restored: str, entered: Enter) -> None:
+    with entered(restored):
+        lacking = schema.lacking()
+
+    assert "migration ojs_jobs.0004_functions" in lacking
+
+
 def test_every_row_is_still_there(restored: str, upgraded: str) -> None:
     before, after = counts(restored), counts(upgraded)
 

@@ -162,3 +162,16 @@ def test_what_is_lacking_is_looked_for_again(monkeypatch: pytest.MonkeyPatch) ->
 
     assert [is_migrated() for _ in range(4)] == [False, False, True, True]
     assert answers == []
+
+
+def test_what_is_lacking_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module._nothing_is_lacking.cache_clear()
+    module._tell.cache_clear()
+    monkeypatch.setattr(schema, "lacking", lambda: ["table ojs_job", "function ojs_claim"])
+
+    assert [module.lacking() for _ in range(3)] == ["table ojs_job, function ojs_claim"] * 3
+
+    told = [vars(record)["parts"] for record in caplog.records if record.msg == "schema.lacking"]
+    assert told == ["table ojs_job, function ojs_claim"]

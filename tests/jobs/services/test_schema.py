@@ -4,11 +4,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, connections
+from django.core.management.commands.migrate import Command as Plain
+from django.db import OperationalError, connection, connections
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from jobs import SERVES, VERSION, queries
 from jobs.conf import conf
-from jobs.management.commands import migrate
 from jobs.services import schema
 
 pytestmark = pytest.mark.django_db
@@ -153,13 +154,13 @@ def test_migrate_gives_the_bounds_of_the_session_back() -> None:
 
 
 def test_migrate_tries_again_while_a_table_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcomes = [migrate.DeadlockDetected(), migrate.LockNotAvailable(), None]
+    outcomes = [DeadlockDetected(), LockNotAvailable(), None]
 
     def attempt(*_arguments: object, **_options: object) -> None:
         if problem := outcomes.pop(0):
-            raise migrate.OperationalError from problem
+            raise OperationalError from problem
 
-    monkeypatch.setattr(migrate.migrate.Command, "handle", attempt)
+    monkeypatch.setattr(Plain, "handle", attempt)
 
     call_command("migrate", verbosity=0)
 
@@ -168,9 +169,9 @@ def test_migrate_tries_again_while_a_table_is_in_use(monkeypatch: pytest.MonkeyP
 
 def test_migrate_gives_up_on_a_table_that_stays_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     def attempt(*_arguments: object, **_options: object) -> None:
-        raise migrate.OperationalError from migrate.LockNotAvailable()
+        raise OperationalError from LockNotAvailable()
 
-    monkeypatch.setattr(migrate.migrate.Command, "handle", attempt)
+    monkeypatch.setattr(Plain, "handle", attempt)
 
     with pytest.raises(CommandError, match="in use by long transactions"):
         call_command("migrate", "--wait", "0", verbosity=0)
