@@ -14,7 +14,7 @@ from jobs.api.schemas import TIME, WORKER_ID, Schema, component, integer, maybe,
 from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
 from jobs.services.draining import is_draining
-from jobs.services.health import Health, health, is_migrated, uptime_seconds
+from jobs.services.health import Health, health, is_migrated, lacking, uptime_seconds
 from jobs.services.held import may_know
 from jobs.services.workers import worker_health
 
@@ -136,6 +136,7 @@ class Ready(OJSView):
     """Whether to send requests here."""
 
     scopes = {"GET": None}
+    optional_scope = "ojs:admin:read"
 
     @operation("isReady", {200: READY, 503: READY}, aliases={"/readyz": "isReadyZ"})
     def get(self, request: Request) -> Answer:
@@ -147,11 +148,17 @@ class Ready(OJSView):
         is_current = not found.error and is_migrated() and not is_draining()
         checks = {
             "database": found.error or "ok",
-            "migrations": "ok" if not found.error and is_migrated() else "missing",
+            "migrations": "ok" if not found.error and is_migrated() else self._missing(),
             "loops": "ok" if found.is_ticking else "stale",
         }
         shown = {"status": "ready" if is_current else "not_ready", "checks": checks}
         return Answer(shown, status=200 if is_current else 503)
+
+    def _missing(self) -> str:
+        """Name what the database lacks to who may know; the route itself is public."""
+        if is_allowed(self.http, self.optional_scope, of_all=True) and (parts := lacking()):
+            return f"missing: {parts}"
+        return "missing"
 
 
 class WorkerHealth(OJSView):

@@ -1,34 +1,174 @@
-"""Installs the stored functions from their source files; one version is alive at a time."""
+"""Installs the stored functions by content: the database keeps the hash of each source.
 
+`manage.py migrate` calls `install_changed` after every run, so no migration has to name functions.
+A migration whose tables the present functions cannot use names the functions that it needs with
+`InstallFunctions`: they come in its own transaction.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
+from django.db.migrations.operations.base import Operation, OperationCategory
+from django.db.utils import ProgrammingError
+from psycopg.errors import InvalidFunctionDefinition
+
 FOLDER = Path(__file__).resolve().parent.parent / "sql" / "functions"
-ORDER = (
-    "time", "fingerprint", "matches", "queue_of", "offered", "fresh", "in_force", "make_queues",
-    "loads", "present", "joined", "served", "present_shared", "raised", "rejoin", "known", "awake",
-    "wake", "release", "usage", "room", "unique_hits", "unique_pass", "open", "turns", "turn_now",
-    "turn_keys", "turn_keep", "in_order", "settle", "spend", "claim", "explain", "outlook",
-    "tenant_labels", "reduced", "audit_kept", "ends",
-)  # fmt: skip
+FIRST = ("ojs_audit_kept",)  # a trigger of 0003_access uses it
+
+# bodies are not checked when a function is made: they may name tables of later migrations, and
+# functions that come after them in the order of names
+UNCHECKED = "SET LOCAL check_function_bodies = off"
+OURS = """
+SELECT p.proname, p.oid::regprocedure::text FROM pg_proc AS p
+ WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+   AND starts_with(p.proname, 'ojs_')
+   AND NOT EXISTS (SELECT FROM pg_depend AS d
+                    WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+ ORDER BY 1, 2
+"""
+KEPT = "SELECT name, hash FROM ojs_function"
+KEEP = """
+INSERT INTO ojs_function (name, hash) VALUES (%s, %s)
+ON CONFLICT (name) DO UPDATE SET hash = excluded.hash
+"""
+FORGET = "DELETE FROM ojs_function WHERE NOT name = ANY (%s)"
 
 
-def install(_apps: Any, schema_editor: Any) -> None:
-    """Create or replace every function. Changed signatures are dropped first by name."""
-    with schema_editor.connection.cursor() as cursor:
-        for name in ("claim", "open", "turns", "unique_hits"):
-            cursor.execute(f"DROP FUNCTION IF EXISTS ojs_{name}")
-        create(cursor)
+@cache
+def sources() -> dict[str, str]:
+    """Return the sources of all functions by name."""
+    return {f"ojs_{path.stem}": path.read_text() for path in sorted(FOLDER.glob("*.sql"))}
+
+
+@cache
+def hashes() -> dict[str, str]:
+    """Return the hashes of all sources by the function's name."""
+    return {name: sha256(text.encode()).hexdigest() for name, text in sources().items()}
 
 
 def create(cursor: Any) -> None:
     """Make every function in the schema that the session's search path begins with."""
-    for name in ORDER:
-        cursor.execute((FOLDER / f"{name}.sql").read_text())
+    cursor.execute("SET check_function_bodies = off")
+    for text in sources().values():
+        cursor.execute(text)
+
+
+def install_changed(connection: Any) -> list[str]:
+    """Make the functions that differ from their sources and drop those without a source.
+
+    Returns the names, with `-` before dropped ones. One transaction. Only functions of the schema
+    that the search path begins with count.
+    """
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        made = _make_changed(cursor, sources())
+        dropped = [name for name, _ in _signatures(cursor) if name not in sources()]
+        for name in set(dropped):
+            _drop(cursor, _named(cursor, name))
+        cursor.execute(FORGET, [list(sources())])
+    return [*made, *(f"-{name}" for name in dropped)]
+
+
+class InstallFunctions(Operation):
+    """Make the named functions in the migration's transaction, as their sources are today.
+
+    A name that a later release has dropped is passed over.
+    """
+
+    reduces_to_sql = False
+    reversible = True
+    category = OperationCategory.PYTHON
+
+    def __init__(self, *names: str) -> None:
+        """Name functions, such as `ojs_claim`."""
+        self.names = names
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        """Change no model."""
+
+    def database_forwards(
+        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        """Make those that differ."""
+        connection = schema_editor.connection
+        with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+            _make_changed(cursor, [name for name in self.names if name in sources()])
+
+    def database_backwards(
+        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        """Leave them: the sources of an earlier release are not here."""
+
+    def describe(self) -> str:
+        """Say what it does."""
+        return f"Install the functions {', '.join(self.names)}"
+
+
+def install(_apps: Any, schema_editor: Any) -> None:
+    """Make the functions that the next migrations of release 0.1.0 use. Called by 0002_storage."""
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute(UNCHECKED)
+        for name in FIRST:
+            cursor.execute(sources()[name])
 
 
 def remove(_apps: Any, schema_editor: Any) -> None:
-    """Drop every function, the callers first."""
+    """Drop every function."""
     with schema_editor.connection.cursor() as cursor:
-        for name in reversed(ORDER):
-            cursor.execute(f"DROP FUNCTION IF EXISTS ojs_{name}")
+        _drop(cursor, [signature for _, signature in _signatures(cursor)])
+
+
+def _make_changed(cursor: Any, names: Iterable[str]) -> list[str]:
+    cursor.execute(UNCHECKED)
+    cursor.execute(KEPT)
+    kept = dict(cursor.fetchall())
+    present = [name for name, _ in _signatures(cursor)]
+    changed = [
+        name for name in names if kept.get(name) != hashes()[name] or present.count(name) != 1
+    ]
+    for name in changed:
+        _make(cursor, name)
+        cursor.execute(KEEP, [name, hashes()[name]])
+    return changed
+
+
+def _make(cursor: Any, name: str) -> None:
+    """Make one function and leave no other of its name, whatever the arguments."""
+    before = _named(cursor, name)
+    if len(before) > 1 or not _is_made(cursor, name):
+        _drop(cursor, before)
+        cursor.execute(sources()[name])
+        return
+    after = _named(cursor, name)
+    if len(after) > 1:
+        _drop(cursor, before)
+
+
+def _is_made(cursor: Any, name: str) -> bool:
+    """Create or replace a function; False where its result or names of arguments have changed."""
+    try:
+        with transaction.atomic(using=cursor.db.alias):
+            cursor.execute(sources()[name])
+    except ProgrammingError as problem:
+        if isinstance(problem.__cause__, InvalidFunctionDefinition):
+            return False
+        raise
+    return True
+
+
+def _signatures(cursor: Any) -> list[tuple[str, str]]:
+    cursor.execute(OURS)
+    found: list[tuple[str, str]] = cursor.fetchall()
+    return found
+
+
+def _named(cursor: Any, name: str) -> list[str]:
+    return [signature for known, signature in _signatures(cursor) if known == name]
+
+
+def _drop(cursor: Any, signatures: Iterable[str]) -> None:
+    for signature in signatures:
+        cursor.execute(f"DROP ROUTINE {signature}")

@@ -1,17 +1,19 @@
 """Is the server well: facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
 
-from django.db import DatabaseError, InterfaceError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError, InterfaceError
 
 from jobs import queries
 from jobs.conf import conf
 from jobs.models import LoopTick
+from jobs.services import schema
 
+logger = logging.getLogger("ojs.health")
 STARTED = monotonic()
 SLOW_MS = 1000
 STALE_LOOP_MS = 15_000
@@ -64,16 +66,29 @@ def forget_loops_except(names: Iterable[str]) -> None:
 
 
 @cache
-def _no_migration_is_missing() -> bool:
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise LookupError  # not cached: it may change
+def _nothing_is_lacking() -> bool:
+    if parts := ", ".join(schema.lacking()):
+        _tell(parts)
+        raise LookupError(parts)  # not cached: it may change
     return True
 
 
+@cache  # once for each answer: probes ask every second
+def _tell(parts: str) -> None:
+    logger.warning("schema.lacking", extra={"parts": parts})
+
+
 def is_migrated() -> bool:
-    """Tell whether the database has this release's tables; asks until it has."""
+    """Tell whether the database has this release's tables and functions; asks until it has."""
+    return not lacking()
+
+
+def lacking() -> str:
+    """Return what the database lacks of this release; empty: nothing. Asks until that is so."""
     try:
-        return _no_migration_is_missing()
-    except (LookupError, DatabaseError, InterfaceError):
-        return False
+        _nothing_is_lacking()
+    except LookupError as problem:
+        return str(problem)
+    except (DatabaseError, InterfaceError) as problem:
+        return type(problem).__name__
+    return ""

@@ -11,7 +11,6 @@ import pytest
 from django.urls import get_resolver
 
 from jobs.domain.errors import OJSError
-from jobs.migrations import _functions
 from tests.conftest import ROOT
 
 APPS = sorted(path.parent for name in ("queries.py", "queries") for path in ROOT.glob(f"*/{name}"))
@@ -58,10 +57,6 @@ def test_5_every_statement_has_exactly_one_function(app: Path) -> None:
     files = {path.stem for path in (app / "sql").glob("*.sql")}
 
     assert statements_used(app) == dict.fromkeys(files, 1)
-
-
-def test_every_stored_function_is_installed_and_no_other() -> None:
-    assert sorted(_functions.ORDER) == [path.stem for path in FUNCTIONS]
 
 
 @pytest.mark.parametrize("path", FUNCTIONS, ids=named(FUNCTIONS))

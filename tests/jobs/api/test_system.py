@@ -1,6 +1,6 @@
 """Manifest, readiness and reset. Spec: contract 3.2, 3.9, 32.1."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -16,6 +16,7 @@ from jobs.models import Job, LoopTick
 from tests.factories import stored
 
 OJS = "application/openjobspec+json"
+Keys = Callable[..., dict[str, str]]
 READY = pytest.mark.parametrize("path", ["/ready", "/readyz"])
 
 
@@ -82,6 +83,27 @@ def test_ready_with_missing_tables_is_not(
         "status": "not_ready",
         "checks": {"database": "ok", "migrations": "missing", "loops": "ok"},
     }
+
+
+@pytest.mark.parametrize(
+    ("role", "told"),
+    [
+        (None, "missing"),
+        ("producer", "missing"),
+        ("admin", "missing: table ojs_x, function ojs_claim"),
+    ],
+)
+@pytest.mark.usefixtures("ticking")
+def test_ready_names_what_is_missing_to_those_alone_who_may_read_it(
+    api: Client, new_key: Keys, monkeypatch: pytest.MonkeyPatch, role: str | None, told: str
+) -> None:
+    monkeypatch.setattr(health, "is_migrated", lambda: False)
+    monkeypatch.setattr(health, "lacking", lambda: "table ojs_x, function ojs_claim")
+
+    answer = api.get("/ready", headers=new_key(role) if role else {})
+
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["migrations"] == told
 
 
 @pytest.mark.parametrize("path", ["/livez", "/healthz"])

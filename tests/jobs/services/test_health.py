@@ -13,6 +13,7 @@ from jobs.extensions import Loop
 from jobs.loops import LoopRunner, all_loops
 from jobs.models import LoopTick, Worker
 from jobs.services import health as module
+from jobs.services import schema
 from jobs.services.fetch import fetch
 from jobs.services.health import health, is_migrated
 from jobs.services.heartbeat import Report, Standing, heartbeat
@@ -142,28 +143,35 @@ def test_a_loop_that_no_longer_exists_is_forgotten_by_the_next_leader() -> None:
 
 
 def test_tables_of_this_release_are_noticed() -> None:
-    module._no_migration_is_missing.cache_clear()
+    module._nothing_is_lacking.cache_clear()
 
     assert is_migrated()
 
 
-def test_missing_tables_are_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    module._no_migration_is_missing.cache_clear()
-    answers = [OperationalError, LookupError, None]
+def test_what_is_lacking_is_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    module._nothing_is_lacking.cache_clear()
+    answers: list[type[Exception] | list[str]] = [OperationalError, ["table ojs_job"], []]
 
-    class Executor:
-        def __init__(self, _connection: object) -> None:
-            self.loader = self.graph = self
+    def lacks() -> list[str]:
+        answer = answers.pop(0)
+        if isinstance(answer, list):
+            return answer
+        raise answer
 
-        def leaf_nodes(self) -> list[str]:
-            return []
-
-        def migration_plan(self, _leaves: list[str]) -> list[str]:
-            if (problem := answers.pop(0)) is OperationalError:
-                raise problem
-            return ["missing"] if problem else []
-
-    monkeypatch.setattr(module, "MigrationExecutor", Executor)
+    monkeypatch.setattr(schema, "lacking", lacks)
 
     assert [is_migrated() for _ in range(4)] == [False, False, True, True]
     assert answers == []
+
+
+def test_what_is_lacking_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module._nothing_is_lacking.cache_clear()
+    module._tell.cache_clear()
+    monkeypatch.setattr(schema, "lacking", lambda: ["table ojs_job", "function ojs_claim"])
+
+    assert [module.lacking() for _ in range(3)] == ["table ojs_job, function ojs_claim"] * 3
+
+    told = [vars(record)["parts"] for record in caplog.records if record.msg == "schema.lacking"]
+    assert told == ["table ojs_job, function ojs_claim"]

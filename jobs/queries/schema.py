@@ -1,0 +1,82 @@
+"""What the database has of tables and functions; see services/schema.py."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobs.migrations import _functions
+from jobs.queries.base import run, run_hot
+
+TABLES_OF_RELEASES = ["ojs_release", "ojs_function"]
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    table: str
+    name: str
+    type: str  # without length
+    is_required: bool  # an INSERT has to name it
+
+
+class Release(NamedTuple):
+    """Of which release the tables are."""
+
+    version: str
+    serves: str  # the oldest release whose processes may run on them
+
+
+def columns(tables: Iterable[str]) -> list[Column]:
+    """Return the columns of those tables that exist."""
+    return [Column(*row) for row in run("schema_columns", {"tables": list(tables)})]
+
+
+def schema_names(tables: Iterable[str]) -> set[str]:
+    """Return the names of indexes, constraints and triggers of tables."""
+    return {name for (name,) in run("schema_names", {"tables": list(tables)})}
+
+
+def spelled(types: Iterable[str]) -> dict[str, str | None]:
+    """Return how PostgreSQL spells types, without length; None: it does not know the type."""
+    return dict(run("schema_types", {"names": list(types)}))
+
+
+def release() -> Release | None:
+    """Return the release of the tables; None: of 0.1.0, or there are none."""
+    if len({column.table for column in columns(TABLES_OF_RELEASES)}) < len(TABLES_OF_RELEASES):
+        return None
+    rows = run("schema_release", {})
+    return Release(*rows[0]) if rows else None
+
+
+def keep_release(found: Release) -> None:
+    """Note the release of the tables. They have to have the table for it."""
+    run("schema_keep_release", found._asdict())
+
+
+def outdated_functions() -> list[str]:
+    """Return the stored functions that are missing or have another source, by name."""
+    present = dict(run("schema_functions", {}))
+    return [name for name, known in _functions.hashes().items() if present.get(name) != known]
+
+
+def install_functions(connection: BaseDatabaseWrapper) -> list[str]:
+    """Bring the stored functions up to date; returns what was changed. One transaction."""
+    return _functions.install_changed(connection)
+
+
+def lock_schema(own: BaseDatabaseWrapper) -> int | None:
+    """Take the lock of migrations until the session ends; returns who holds it."""
+    [(is_mine, holder)] = run_hot("schema_lock", {}, on=own)
+    return None if is_mine else int(holder or 0)
+
+
+def bound_session(on: BaseDatabaseWrapper, lock_ms: int) -> None:
+    """Bound the waits of a session for locks, 0: not; its statements may run any time."""
+    run_hot("schema_bound", {"lock_ms": lock_ms}, on=on)
+
+
+def unbound_session(on: BaseDatabaseWrapper) -> None:
+    """Give a session the bounds back that it began with."""
+    run_hot("schema_unbound", {}, on=on)

@@ -1,0 +1,198 @@
+"""Whether the database's tables and functions are those of this release. See docs/upgrading.md."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import Event
+from time import monotonic
+from typing import Final
+
+from django.apps import apps
+from django.apps.registry import Apps
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import Model
+
+from jobs import SERVES, VERSION, queries
+from jobs.conf import conf
+
+FIRST: Final = "0.1.0"  # the first release
+PREFIX: Final = "ojs_"  # of the labels of our apps
+ASK_S: Final = 0.5
+SHOWN: Final = 3  # differences in a refusal
+# what the migrations of release 0.1.0 made beside models
+BESIDE_MODELS: Final = {
+    ("ojs_jobs", "0002_storage"): ("ojs_lane_id", "ojs_lane_asleep", "ojs_lane_apart"),
+    ("ojs_jobs", "0003_access"): ("ojs_audit_kept",),
+}
+
+
+class SchemaRefused(Exception):
+    """Why this release cannot upgrade a database, in one line for the operator."""
+
+
+class SchemaBusy(Exception):
+    """Another process migrates."""
+
+
+def lacking() -> list[str]:
+    """Return what the database lacks of this release: migrations, tables, columns, functions."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    found = [f"migration {migration.app_label}.{migration.name}" for migration, _ in plan]
+    found += _missing_columns(_models(apps))
+    release = queries.release()
+    if release is None:
+        return found or ["functions"]
+    if _is_newer(release.version) and not _is_newer(release.serves):
+        return found  # its functions are newer, and answer our calls
+    return found + [f"function {name}" for name in queries.outdated_functions()]
+
+
+@contextmanager
+def alone(wait_s: float) -> Iterator[None]:
+    """Be the only process that migrates. Raises SchemaBusy when another does for too long.
+
+    The lock belongs to a session of its own, past any pooler.
+    """
+    own = connections.create_connection(conf().direct_database)
+    until = monotonic() + wait_s
+    try:
+        while (holder := queries.lock_schema(own)) is not None:
+            if monotonic() >= until:
+                raise SchemaBusy(
+                    f"another process migrates this database (session {holder}) and did not end"
+                    f" within {wait_s:g} s: wait for it and run this again"
+                )
+            Event().wait(ASK_S)
+        yield
+    finally:
+        own.close()
+
+
+def check() -> None:
+    """Refuse a database that this release cannot upgrade. Changes nothing. Raises SchemaRefused."""
+    loader = MigrationLoader(connection)
+    applied = {key for key in loader.applied_migrations if key[0] in _labels()}
+    release = queries.release()
+    unknown = sorted(f"{label}.{name}" for label, name in applied - loader.disk_migrations.keys())
+    if release is not None and (_is_newer(release.version) or unknown):
+        raise SchemaRefused(
+            f"the database is of release {release.version}, this is {VERSION}"
+            f"{_because(unknown)}: run release {release.version} or newer, nothing was changed"
+        )
+    differences = [f"unknown migration {name}" for name in unknown]
+    if release is None and applied:
+        differences += _differences(loader, applied & loader.disk_migrations.keys())
+    if differences:
+        raise SchemaRefused(
+            f"the database is older than release {FIRST}, the first that can be upgraded"
+            f"{_because(differences)}: use a new database, or see docs/upgrading.md;"
+            " nothing was changed"
+        )
+
+
+def finish(alias: str) -> list[str]:
+    """Bring the functions up to date and note the release, once all migrations are applied.
+
+    Returns the functions that were changed.
+    """
+    executor = MigrationExecutor(connections[alias])
+    ours = [key for key in executor.loader.graph.leaf_nodes() if key[0] in _labels()]
+    if executor.migration_plan(ours):
+        return []
+    changed = queries.install_functions(connections[alias])
+    queries.keep_release(queries.Release(VERSION, SERVES))
+    return changed
+
+
+def bound_locks(alias: str, lock_ms: int) -> None:
+    """Let statements of a migration wait so long for locks, 0: any time; and run any time."""
+    queries.bound_session(connections[alias], lock_ms)
+
+
+def lift_bounds(alias: str) -> None:
+    """Let the settings of the connection apply again."""
+    queries.unbound_session(connections[alias])
+
+
+def is_ours(alias: str) -> bool:
+    """Tell whether a database is the one of the jobs."""
+    return alias in {DEFAULT_DB_ALIAS, conf().direct_database}
+
+
+def _labels() -> set[str]:
+    return {app.label for app in apps.get_app_configs() if app.label.startswith(PREFIX)}
+
+
+def _models(of: Apps) -> list[type[Model]]:
+    return [
+        model
+        for model in of.get_models(include_auto_created=True)
+        if model._meta.app_label in _labels() and model._meta.managed and not model._meta.proxy
+    ]
+
+
+def _columns(models: Iterable[type[Model]]) -> dict[tuple[str, str], str]:
+    """Return the types of the columns of models, by table and column."""
+    return {
+        (model._meta.db_table, field.column): kind
+        for model in models
+        for field in model._meta.local_fields
+        if field.column and (kind := field.db_type(connection)) is not None
+    }
+
+
+def _missing_columns(models: Iterable[type[Model]]) -> list[str]:
+    wanted = _columns(models)
+    present = queries.columns({table for table, _ in wanted})
+    return _missing(wanted, present)
+
+
+def _missing(wanted: Iterable[tuple[str, str]], present: Iterable[queries.Column]) -> list[str]:
+    columns = {(column.table, column.name) for column in present}
+    tables = {table for table, _ in columns}
+    gone = sorted({table for table, _ in wanted} - tables)
+    lost = sorted(f"{table}.{name}" for table, name in set(wanted) - columns if table in tables)
+    return [*(f"table {name}" for name in gone), *(f"column {name}" for name in lost)]
+
+
+def _differences(loader: MigrationLoader, applied: set[tuple[str, str]]) -> list[str]:
+    """Return how the tables differ from those that the applied migrations make today."""
+    models = _models(loader.project_state(sorted(applied)).apps)
+    wanted = _columns(models)
+    tables = {table for table, _ in wanted}
+    present = queries.columns(tables)
+    spelled = queries.spelled(set(wanted.values()))
+    names = {name for model in models for name in _named(model)}
+    names |= {name for key in applied for name in BESIDE_MODELS.get(key, ())}
+    found = [f"no {part}" for part in _missing(wanted, present)]
+    for column in present:
+        key = column.table, column.name
+        if key not in wanted and column.is_required:
+            found.append(f"unknown column {column.table}.{column.name}")
+        elif key in wanted and column.type != spelled[wanted[key]]:
+            found.append(f"column {column.table}.{column.name} is {column.type}")
+    missing = sorted(names - queries.schema_names(tables))
+    return found + [f"no index, constraint or trigger {name}" for name in missing]
+
+
+def _named(model: type[Model]) -> list[str]:
+    made = [*model._meta.indexes, *model._meta.constraints]
+    return [one.name for one in made if one.name]
+
+
+def _is_newer(version: str) -> bool:
+    """Tell whether a release comes after this one."""
+    return _parts(version) > _parts(VERSION)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def _because(differences: list[str]) -> str:
+    more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
+    shown = ", ".join(differences[:SHOWN])
+    return f" ({shown}{more})" if shown else ""
