@@ -174,7 +174,7 @@ def test_impossible_numbers_are_refused(
 
 @pytest.mark.parametrize(
     "words",
-    [("granian",), ("runworker",), ("runworker", "--child"), ("qcluster",), ("bin/postgres",)],
+    [("gunicorn",), ("runworker",), ("runworker", "--child"), ("qcluster",), ("bin/postgres",)],
     ids=" ".join,
 )
 def test_a_killed_child_is_replaced(running: Quickstart, words: tuple[str, ...]) -> None:
@@ -196,7 +196,7 @@ def test_a_killed_child_is_replaced(running: Quickstart, words: tuple[str, ...])
 
 def test_a_killed_http_worker_is_replaced_while_others_serve(running: Quickstart) -> None:
     until(lambda: is_healthy(running), "health")
-    first = running.child("granian")
+    first = running.child("gunicorn")
     assert first is not None
     until(lambda: len(children(first)) == 2, "two workers")
     workers = children(first)
@@ -204,7 +204,7 @@ def test_a_killed_http_worker_is_replaced_while_others_serve(running: Quickstart
     os.kill(workers[0], signal.SIGKILL)
 
     until(lambda: len({*children(first)} - {workers[0]}) == 2, "a new worker")
-    assert running.child("granian") == first
+    assert running.child("gunicorn") == first
 
 
 def test_the_next_start_has_the_data_and_says_no_secret_again(

@@ -10,7 +10,7 @@ from django.test import Client
 
 from jobs.models import ApiKey, Audit
 from jobs.services import api_keys
-from tests.conftest import end_all, free_port, wait_until_answering
+from tests.conftest import end_all, free_port, http_server, wait_until_answering
 
 HEALTH = ["/health", "/healthz", "/livez", "/readyz", "/ready", "/ojs/v1/health", "/v1/health"]
 SUBJECT = "CN=billing,O=Example"
@@ -34,9 +34,7 @@ def guarded(spawn: Callable[..., subprocess.Popen[bytes]], store: None) -> Itera
     """Return a client of a real server that wants TLS and trusts this machine as a proxy."""
     port = free_port()
     server = spawn(
-        "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-        "--log-level", "warning", "ojs_project.wsgi:application",
-        OJS_REQUIRE_TLS="true", OJS_TRUSTED_PROXIES="127.0.0.0/8, 10.0.0.0/8", OJS_AUTH="apikey",
+        *http_server(port), OJS_REQUIRE_TLS="true", OJS_TRUSTED_PROXIES="127.0.0.0/8, 10.0.0.0/8", OJS_AUTH="apikey",
         OJS_TLS_SUBJECT_HEADER="X-Client-Subject",
     )  # fmt: skip
     url = f"http://127.0.0.1:{port}"
