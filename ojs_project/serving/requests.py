@@ -1,5 +1,6 @@
 """Turns the bytes of one connection into WSGI requests; llhttp does the parsing."""
 
+import threading
 from collections import deque
 from dataclasses import dataclass
 from io import BytesIO
@@ -79,20 +80,24 @@ _KEYS: Final = {
 class Held:
     """Bytes that a process holds for its clients, up to a bound."""
 
-    __slots__ = ("_bound", "_bytes")
+    __slots__ = ("_bound", "_bytes", "_lock")
 
     def __init__(self, bound: int) -> None:
         """Hold nothing yet."""
+        self._lock = threading.Lock()
         self._bound, self._bytes = bound, 0
 
     def add(self, size: int) -> bool:
         """Count bytes; False if the bound is exceeded. The caller takes them back all the same."""
-        self._bytes += size
-        return self._bytes <= self._bound
+        with self._lock:
+            self._bytes += size
+            return self._bytes <= self._bound
 
     def take_back(self, size: int) -> None:
         """Count bytes no more."""
-        self._bytes -= size
+        if size:
+            with self._lock:
+                self._bytes -= size
 
 
 class Reader:

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from django.db import connections
 
+from jobs.api.transport import HEALTH
 from jobs.domain.errors import (
     BackendError,
     BackendUnavailable,
@@ -41,10 +42,11 @@ logger = logging.getLogger("ojs.http")
 Application = Callable[[Environ, Callable[..., Any]], Any]
 
 LIVE: Final = frozenset({"/livez", "/healthz"})  # touch nothing that can make a thread wait
-PROBES: Final = frozenset({"/ready", "/readyz", "/health", "/ojs/v1/health", "/v1/health"})
+PROBES: Final = HEALTH - LIVE
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 ACCEPTED: Final = 16  # connections that a thread accepts before it looks at others
 LINGER_MS: Final = 5_000
+SENT_BYTES: Final = 65_536
 END_S: Final = 0.5  # that a thread may take to end
 BUSY: Final = "the server is busy"
 RETRY: Final = {"Retry-After": "1"}
@@ -418,7 +420,7 @@ class Server:
             connection.sock.sendall(head(started, framing, ends=True))
             if request.environ["REQUEST_METHOD"] != "HEAD":
                 for part in _parts(body, is_chunked=is_chunked):
-                    connection.sock.sendall(part)
+                    _send_all(connection.sock, part)
         except OSError:
             pass  # the client has left, or reads nothing
         except Exception:
@@ -436,3 +438,9 @@ def _parts(body: Any, *, is_chunked: bool) -> Iterator[bytes]:
             yield chunk(part) if is_chunked else part
     if is_chunked:
         yield chunk(b"")
+
+
+def _send_all(sock: socket.socket, part: bytes) -> None:
+    """Send bytes; the timeout of the socket counts for each piece of them."""
+    for start in range(0, len(part), SENT_BYTES):
+        sock.sendall(part[start : start + SENT_BYTES])

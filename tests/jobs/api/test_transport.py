@@ -34,7 +34,8 @@ def guarded(spawn: Callable[..., subprocess.Popen[bytes]], store: None) -> Itera
     """Return a client of a real server that wants TLS and trusts this machine as a proxy."""
     port = free_port()
     server = spawn(
-        *http_server(port), OJS_REQUIRE_TLS="true", OJS_TRUSTED_PROXIES="127.0.0.0/8, 10.0.0.0/8", OJS_AUTH="apikey",
+        *http_server(port),
+        OJS_REQUIRE_TLS="true", OJS_TRUSTED_PROXIES="127.0.0.0/8, 10.0.0.0/8", OJS_AUTH="apikey",
         OJS_TLS_SUBJECT_HEADER="X-Client-Subject",
     )  # fmt: skip
     url = f"http://127.0.0.1:{port}"
@@ -78,6 +79,21 @@ def test_31_4_31_5_a_proxy_names_client_and_certificate_to_a_real_server(
     assert (stored.status_code, refused.status_code) == (201, 403)
     entry = Audit.objects.filter(action="auth.permission_denied").latest("at")
     assert (entry.actor, entry.address) == ("billing", "203.0.113.9")
+
+
+@pytest.mark.parametrize(
+    "second", ["X_Client_Subject", "X-Client_Subject", "x_client-subject", "X-Client-Subject"]
+)
+def test_31_4_a_second_spelling_of_the_subject_is_refused(
+    guarded: httpx.Client, second: str
+) -> None:
+    api_keys.create(api_keys.NewKey("billing", ("admin",), tls_subject=SUBJECT))
+    of_proxy = [("X-Forwarded-Proto", "https"), ("X-Client-Subject", "CN=nobody")]
+
+    for headers in ([*of_proxy, (second, SUBJECT)], [(second, SUBJECT), *of_proxy]):
+        answer = guarded.get("/ojs/v1/queues", headers=headers)
+
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")
 
 
 @pytest.mark.django_db
