@@ -13,7 +13,7 @@ ROLES = (  # the first whose words are all in the command line
     (("runworker", "--child"), "worker process"),
     (("runworker", "--no-handlers"), "loops"),
     (("runworker",), "worker parent"),
-    (("granian",), HTTP),
+    (("gunicorn",), HTTP),
     (("multiprocessing",), "load client"),
 )
 

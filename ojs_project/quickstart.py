@@ -127,13 +127,10 @@ def prepare(
 def children(variables: dict[str, str], options: Mapping[str, Any]) -> list[Child]:
     """Return the processes, in order of start."""
     http = [
-        sys.executable, "-m", "granian", "--interface", "wsgi",
-        "--host", options["host"], "--port", str(options["port"]),
-        "--workers", str(options["http_workers"]),
-        "--blocking-threads", str(options["http_threads"]),
-        "--respawn-failed-workers", "--respawn-interval", "0.5",
-        "--log-level", "warning", "--workers-kill-timeout", "30",
-        "ojs_project.wsgi:application",
+        sys.executable, "-m", "gunicorn", "--config", "python:ojs_project.gunicorn",
+        "--bind", f"{_bracketed(options['host'])}:{options['port']}",
+        "--workers", str(options["http_workers"]), "--threads", str(options["http_threads"]),
+        "--log-level", "warning",
     ]  # fmt: skip
     found = [Child("http", http, variables)]
     found.append(Child("tasks", [*MANAGE, "qcluster"], variables))

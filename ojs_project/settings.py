@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from federation.conf import Conf as FederationConf
 from jobs.conf import Conf
 from ojs_project import cors, counters, env
+from ojs_project.serving.limits import Limits
 from scheduling.conf import Conf as SchedulingConf
 from tenancy.conf import Conf as TenancyConf
 from versioning.conf import Conf as VersioningConf
@@ -311,6 +312,21 @@ OJS_WEBHOOKS = {
     "ROTATION_MS": env.integer("OJS_WEBHOOK_ROTATION_MS", _HOOKS.rotation_ms),
     "RETENTION_MS": env.integer("OJS_WEBHOOK_RETENTION_MS", _HOOKS.retention_ms),
 }
+
+_HTTP = Limits()
+OJS_HTTP = {
+    "HEADER_TIMEOUT_MS": env.integer("OJS_HTTP_HEADER_TIMEOUT_MS", _HTTP.header_timeout_ms),
+    "BODY_TIMEOUT_MS": env.integer("OJS_HTTP_BODY_TIMEOUT_MS", _HTTP.body_timeout_ms),
+    "IDLE_TIMEOUT_MS": env.integer("OJS_HTTP_IDLE_TIMEOUT_MS", _HTTP.idle_timeout_ms),
+    "WRITE_TIMEOUT_MS": env.integer("OJS_HTTP_WRITE_TIMEOUT_MS", _HTTP.write_timeout_ms),
+    "QUEUE_TIMEOUT_MS": env.integer("OJS_HTTP_QUEUE_TIMEOUT_MS", _HTTP.queue_timeout_ms),
+    "QUEUE": env.integer("OJS_HTTP_QUEUE", _HTTP.queue),
+    "CONNECTIONS": env.integer("OJS_HTTP_CONNECTIONS", _HTTP.connections),
+    "CLIENT_CONNECTIONS": env.integer("OJS_HTTP_CLIENT_CONNECTIONS", _HTTP.client_connections),
+    "BODY_BYTES": env.integer("OJS_HTTP_BODY_BYTES", _HTTP.body_bytes),
+    "RESPONSE_BYTES": env.integer("OJS_HTTP_RESPONSE_BYTES", _HTTP.response_bytes),
+}
+Limits.of(OJS_HTTP)  # stops a start with impossible ones
 
 OJS_CONSOLE = {"READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY")}
 

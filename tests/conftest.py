@@ -184,16 +184,21 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def http_server(port: int, *, workers: int = 1, threads: int = 4) -> list[str]:
+    """Return the arguments of Python for an HTTP server on this machine."""
+    return [
+        "-m", "gunicorn", "--config", "python:ojs_project.gunicorn",
+        "--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", str(threads),
+        "--log-level", "warning",
+    ]  # fmt: skip
+
+
 @pytest.fixture(scope="session")
 def server(spawn: Callable[..., subprocess.Popen[bytes]]) -> str:
     """Return the URL of a real server with its loops, on this worker's test database."""
     port = free_port()
-    granian = spawn(
-        "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "2", "--blocking-threads", "4", "--log-level", "warning",
-        "ojs_project.wsgi:application",
-    )  # fmt: skip
-    _serving.extend([granian, spawn("manage.py", "runworker", "--no-handlers")])
+    http = spawn(*http_server(port, workers=2))
+    _serving.extend([http, spawn("manage.py", "runworker", "--no-handlers")])
     url = f"http://127.0.0.1:{port}"
     wait_until_healthy(url)
     return url

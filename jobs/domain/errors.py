@@ -148,6 +148,11 @@ class NotFound(OJSError):
         )
 
 
+class RequestTimeout(OJSError):
+    code, status, retryable = "request_timeout", 408, True
+    hint = "send the whole request at once"
+
+
 class MethodNotAllowed(OJSError):
     code, status = "method_not_allowed", 405
     hint = "use one of the methods in the Allow header"

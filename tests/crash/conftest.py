@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from ojs_project.postgres import Cluster
-from tests.conftest import ROOT, free_port
+from tests.conftest import ROOT, free_port, http_server
 from tests.processes import DEADLINE_S, kill_family
 
 Run = Callable[..., subprocess.Popen[bytes]]
@@ -95,10 +95,5 @@ def cluster() -> Iterator[Cluster]:
 def serve(processes: Run, url: str, port: int | None = None) -> tuple[str, subprocess.Popen[bytes]]:
     """Start an HTTP server with two processes; returns its URL and the parent."""
     port = port or free_port()
-    process = processes(
-        url, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "2", "--blocking-threads", "4", "--log-level", "warning",
-        "--respawn-failed-workers", "--respawn-interval", "0.1", "--workers-kill-timeout", "10",
-        "ojs_project.wsgi:application",
-    )  # fmt: skip
+    process = processes(url, *http_server(port, workers=2))
     return f"http://127.0.0.1:{port}", process

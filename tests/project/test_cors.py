@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from tests.conftest import end_all, free_port, wait_until_answering
+from tests.conftest import end_all, free_port, http_server, wait_until_answering
 
 PAGE = "https://app.example"
 API = "/ojs/v1/jobs"
@@ -18,9 +18,7 @@ def open_to_pages(spawn: Callable[..., subprocess.Popen[bytes]]) -> Iterator[htt
     """Return a client of a server that answers the pages of two origins."""
     port = free_port()
     server = spawn(
-        "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-        "--log-level", "warning", "ojs_project.wsgi:application",
-        OJS_CORS_ORIGINS=f"{PAGE}, http://localhost:5173", OJS_AUTH="apikey",
+        *http_server(port), OJS_CORS_ORIGINS=f"{PAGE}, http://localhost:5173", OJS_AUTH="apikey",
     )  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     wait_until_answering(url)

@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.loops import run_once
-from tests.conftest import Spawn, free_port, wait_until_answering
+from tests.conftest import Spawn, free_port, http_server, wait_until_answering
 from tests.processes import DEADLINE_S, until
 
 get, post = partial(httpx.get, timeout=DEADLINE_S), partial(httpx.post, timeout=DEADLINE_S)
@@ -24,10 +24,7 @@ def servers(spawn: Spawn, tmp_path: Path) -> list[str]:
     urls = []
     for _ in range(2):
         port = free_port()
-        spawn(
-            "-m", "granian", "--interface", "wsgi", "--port", str(port), "--log-level", "warning",
-            "ojs_project.wsgi:application", PROMETHEUS_MULTIPROC_DIR=str(tmp_path),
-        )  # fmt: skip
+        spawn(*http_server(port), PROMETHEUS_MULTIPROC_DIR=str(tmp_path))
         urls.append(f"http://127.0.0.1:{port}")
     for url in urls:
         wait_until_answering(url)

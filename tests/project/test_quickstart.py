@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -174,7 +175,7 @@ def test_impossible_numbers_are_refused(
 
 @pytest.mark.parametrize(
     "words",
-    [("granian",), ("runworker",), ("runworker", "--child"), ("qcluster",), ("bin/postgres",)],
+    [("gunicorn",), ("runworker",), ("runworker", "--child"), ("qcluster",), ("bin/postgres",)],
     ids=" ".join,
 )
 def test_a_killed_child_is_replaced(running: Quickstart, words: tuple[str, ...]) -> None:
@@ -196,7 +197,7 @@ def test_a_killed_child_is_replaced(running: Quickstart, words: tuple[str, ...])
 
 def test_a_killed_http_worker_is_replaced_while_others_serve(running: Quickstart) -> None:
     until(lambda: is_healthy(running), "health")
-    first = running.child("granian")
+    first = running.child("gunicorn")
     assert first is not None
     until(lambda: len(children(first)) == 2, "two workers")
     workers = children(first)
@@ -204,7 +205,21 @@ def test_a_killed_http_worker_is_replaced_while_others_serve(running: Quickstart
     os.kill(workers[0], signal.SIGKILL)
 
     until(lambda: len({*children(first)} - {workers[0]}) == 2, "a new worker")
-    assert running.child("granian") == first
+    assert running.child("gunicorn") == first
+
+
+def test_31_3_slow_clients_do_not_stop_the_server(running: Quickstart) -> None:
+    until(lambda: is_healthy(running), "health")
+    begun = b"POST /console/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\na="
+    lines = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(40)]
+    for line in lines:
+        line.sendall(begun)
+
+    assert get(f"{running.url}/livez").status_code == 200
+    assert run_curl(running).status_code == 201
+
+    for line in lines:
+        line.close()
 
 
 def test_the_next_start_has_the_data_and_says_no_secret_again(

@@ -14,7 +14,7 @@ from django.test import Client
 from jobs.domain.states import State
 from jobs.services import draining
 from jobs.services.result import job_or_wait
-from tests.conftest import free_port, wait_until_answering
+from tests.conftest import free_port, http_server, wait_until_answering
 from tests.factories import JobFactory
 from tests.processes import until
 
@@ -53,11 +53,7 @@ def test_33_3_long_poll_is_answered_empty_when_the_server_is_told_to_end(
     store: None, spawn: Spawn
 ) -> None:
     port = free_port()
-    process = spawn(
-        "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "1", "--blocking-threads", "4", "--log-level", "warning",
-        "--workers-kill-timeout", "30", "ojs_project.wsgi:application",
-    )  # fmt: skip
+    process = spawn(*http_server(port))
     url = f"http://127.0.0.1:{port}"
     wait_until_answering(url)
     answers: list[httpx.Response] = []

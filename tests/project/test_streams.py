@@ -15,7 +15,7 @@ import pytest
 from jobs.models import ApiKey
 from jobs.services.api_keys import NewKey, create
 from jobs.stream.feed import POLL_S
-from tests.conftest import free_port, wait_until_answering
+from tests.conftest import free_port, http_server, wait_until_answering
 from tests.factories import stored_ids
 from tests.processes import until
 
@@ -342,11 +342,7 @@ def start(spawn: Callable[..., subprocess.Popen[bytes]]) -> Start:
 
     def run(**environment: str) -> tuple[subprocess.Popen[bytes], str]:
         port = free_port()
-        process = spawn(
-            "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-            "--workers", "1", "--blocking-threads", "2", "--log-level", "warning",
-            "--workers-kill-timeout", "30", "ojs_project.wsgi:application", **environment,
-        )  # fmt: skip
+        process = spawn(*http_server(port, threads=2), **environment)
         url = f"http://127.0.0.1:{port}"
         wait_until_answering(url)
         return process, url

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.conftest import ROOT, free_port
+from tests.conftest import ROOT, free_port, http_server
 from tests.processes import DEADLINE_S, kill_family
 from tests.project.conftest import clean_environment
 
@@ -23,16 +23,12 @@ line.recv(1)
 def test_sigterm_while_a_worker_loads_ends_the_server(tmp_path: Path) -> None:
     address = str(tmp_path / "s")
     (tmp_path / "endless_settings.py").write_text(SETTINGS.format(address=address))
-    command = [
-        "-m", "granian", "--interface", "wsgi", "--port", str(free_port()),
-        "--workers-kill-timeout", "600", "ojs_project.wsgi:application",
-    ]  # fmt: skip
     with socket.socket(socket.AF_UNIX) as loading:
         loading.bind(address)
         loading.listen()
         loading.settimeout(DEADLINE_S)
         server = subprocess.Popen(
-            [sys.executable, *command],
+            [sys.executable, *http_server(free_port()), "--graceful-timeout", "600"],
             cwd=ROOT,
             env={
                 **clean_environment(),

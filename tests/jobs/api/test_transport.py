@@ -10,7 +10,7 @@ from django.test import Client
 
 from jobs.models import ApiKey, Audit
 from jobs.services import api_keys
-from tests.conftest import end_all, free_port, wait_until_answering
+from tests.conftest import end_all, free_port, http_server, wait_until_answering
 
 HEALTH = ["/health", "/healthz", "/livez", "/readyz", "/ready", "/ojs/v1/health", "/v1/health"]
 SUBJECT = "CN=billing,O=Example"
@@ -34,8 +34,7 @@ def guarded(spawn: Callable[..., subprocess.Popen[bytes]], store: None) -> Itera
     """Return a client of a real server that wants TLS and trusts this machine as a proxy."""
     port = free_port()
     server = spawn(
-        "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-        "--log-level", "warning", "ojs_project.wsgi:application",
+        *http_server(port),
         OJS_REQUIRE_TLS="true", OJS_TRUSTED_PROXIES="127.0.0.0/8, 10.0.0.0/8", OJS_AUTH="apikey",
         OJS_TLS_SUBJECT_HEADER="X-Client-Subject",
     )  # fmt: skip
@@ -80,6 +79,21 @@ def test_31_4_31_5_a_proxy_names_client_and_certificate_to_a_real_server(
     assert (stored.status_code, refused.status_code) == (201, 403)
     entry = Audit.objects.filter(action="auth.permission_denied").latest("at")
     assert (entry.actor, entry.address) == ("billing", "203.0.113.9")
+
+
+@pytest.mark.parametrize(
+    "second", ["X_Client_Subject", "X-Client_Subject", "x_client-subject", "X-Client-Subject"]
+)
+def test_31_4_a_second_spelling_of_the_subject_is_refused(
+    guarded: httpx.Client, second: str
+) -> None:
+    api_keys.create(api_keys.NewKey("billing", ("admin",), tls_subject=SUBJECT))
+    of_proxy = [("X-Forwarded-Proto", "https"), ("X-Client-Subject", "CN=nobody")]
+
+    for headers in ([*of_proxy, (second, SUBJECT)], [(second, SUBJECT), *of_proxy]):
+        answer = guarded.get("/ojs/v1/queues", headers=headers)
+
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")
 
 
 @pytest.mark.django_db

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import end_all, free_port, wait_until_answering
+from tests.conftest import end_all, free_port, http_server, wait_until_answering
 from tests.processes import DEADLINE_S
 
 TENANT = "X-OJS-Tenant"
@@ -75,12 +75,10 @@ def owners(jobs: list[dict[str, Any]]) -> list[str | None]:
 def guarded(spawn: Callable[..., subprocess.Popen[bytes]]) -> Iterator[str]:
     """Return the URL of a server that asks for API keys, without loops: nothing moves by itself."""
     port = free_port()
-    granian = spawn(
-        "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "1", "--blocking-threads", "4", "--log-level", "warning",
-        "ojs_project.wsgi:application", OJS_AUTH="apikey", OJS_METRICS_PUBLIC="false",
+    server = spawn(
+        *http_server(port), OJS_AUTH="apikey", OJS_METRICS_PUBLIC="false",
     )  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     wait_until_answering(url)
     yield url
-    end_all([granian])
+    end_all([server])

@@ -1,0 +1,446 @@
+"""Serves the connections of one process with a fixed number of threads.
+
+All threads wait for the same epoll instance. A thread that finds a connection readable reads and
+parses what is there. If the request is complete, the same thread answers it: no request goes from
+one thread to another. If it is not, the connection waits again and no thread waits with it. So a
+slow client costs memory, which is bounded, and time, which has deadlines.
+
+`threads` of the threads may answer requests at once, each with a connection to the database. One
+more may answer the probes that ask the database, and one never answers anything but `LIVE`: it
+reads, accepts and refuses while all others wait. Decision: docs/adr/0024-slow-clients.md.
+"""
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any, Final
+
+from django.db import connections
+
+from jobs.api.transport import HEALTH
+from jobs.domain.errors import (
+    BackendError,
+    BackendUnavailable,
+    OJSError,
+    RateLimited,
+    RequestTimeout,
+)
+from ojs_project.serving.connections import Connection, base_environ
+from ojs_project.serving.lanes import Lane
+from ojs_project.serving.limits import Limits
+from ojs_project.serving.requests import Environ, Held, Reader, Request
+from ojs_project.serving.responses import Started, chunk, head, refusal, whole
+
+logger = logging.getLogger("ojs.http")
+
+Application = Callable[[Environ, Callable[..., Any]], Any]
+
+LIVE: Final = frozenset({"/livez", "/healthz"})  # touch nothing that can make a thread wait
+PROBES: Final = HEALTH - LIVE
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+ACCEPTED: Final = 16  # connections that a thread accepts before it looks at others
+LINGER_MS: Final = 5_000
+SENT_BYTES: Final = 65_536
+END_S: Final = 0.5  # that a thread may take to end
+BUSY: Final = "the server is busy"
+RETRY: Final = {"Retry-After": "1"}
+READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT
+WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
+
+
+class Server:
+    """The connections of one process."""
+
+    def __init__(
+        self,
+        application: Application,
+        listeners: list[socket.socket],
+        *,
+        threads: int,
+        limits: Limits,
+        is_trusted: Callable[[str], bool],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Take sockets that listen; nothing is accepted before `start`."""
+        self._application = application
+        self._listeners = {listener.fileno(): listener for listener in listeners}
+        self._limits = limits
+        self._is_trusted = is_trusted
+        self._tls = tls
+        self._lock = threading.RLock()  # of the tables of connections; closing one evicts it
+        self._requests, self._probes = Lane(threads), Lane(1)
+        self._bodies, self._responses = Held(limits.body_bytes), Held(limits.response_bytes)
+        self._epoll = select.epoll()
+        self._woken = os.eventfd(0, os.EFD_NONBLOCK)
+        self._connections: dict[int, Connection] = {}
+        # Connections that wait for their client, the longest first. Whoever takes one out owns it.
+        self._armed: dict[int, Connection] = {}
+        self._clients: dict[str, dict[int, Connection]] = {}
+        self._is_over = self._is_draining = False
+        self._pool = [
+            threading.Thread(target=self._work, name=f"ojs-http-{n}", daemon=True)
+            for n in range(threads + 2)
+        ]
+
+    def start(self) -> None:
+        """Serve."""
+        self._epoll.register(self._woken, select.EPOLLIN)
+        for number, listener in self._listeners.items():
+            listener.settimeout(0)
+            self._epoll.register(number, READABLE)
+        for thread in self._pool:
+            thread.start()
+
+    def drain(self) -> None:
+        """Accept no connection any more and close those that wait for a request."""
+        self._is_draining = True
+        for number in self._listeners:
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(number)
+            self._listeners[number].close()
+        for number in list(self._armed):
+            connection = self._armed.pop(number, None)
+            if connection is None:
+                continue
+            if connection.unsent or connection.reader.is_begun:
+                self._arm(connection, WRITABLE if connection.unsent else READABLE)
+            else:
+                self._close(connection)
+
+    @property
+    def is_idle(self) -> bool:
+        """No client waits for anything."""
+        return not self._connections
+
+    def stop(self) -> None:
+        """End the threads and close what is left; a thread that still answers is left alone."""
+        self._is_over = True
+        os.eventfd_write(self._woken, 1)
+        for thread in self._pool:
+            thread.join(END_S)
+        for connection in list(self._connections.values()):
+            self._close(connection)
+        if not any(thread.is_alive() for thread in self._pool):
+            self._epoll.close()
+            os.close(self._woken)
+
+    def look(self) -> None:
+        """End what took too long: to be called again and again."""
+        now = monotonic()
+        for number in list(self._armed):
+            candidate = self._armed.get(number)
+            if candidate is not None and candidate.due <= now:
+                connection = self._armed.pop(number, None)
+                if connection is None:
+                    continue
+                if connection.due <= now:
+                    self._end_late(connection)
+                else:  # another thread had it meanwhile
+                    self._arm(connection, WRITABLE if connection.unsent else READABLE)
+        for lane in (self._requests, self._probes):
+            for connection in lane.withdraw(now):
+                self._refuse(connection, BackendUnavailable(BUSY, headers=RETRY))
+
+    # --- threads ----------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        poll, armed, listeners = self._epoll.poll, self._armed, self._listeners
+        while not self._is_over:
+            for number, _ in poll(-1, 1):
+                connection = armed.pop(number, None)
+                try:
+                    if connection is not None:
+                        self._go_on(connection)
+                    elif number in listeners:
+                        self._accept(number)
+                except Exception:
+                    logger.exception("http.broken")
+                    if connection is not None:
+                        self._close(connection)
+
+    def _accept(self, number: int) -> None:
+        listener = self._listeners[number]
+        try:
+            for _ in range(ACCEPTED):
+                sock, address = listener.accept()
+                self._welcome(sock, str(address[0]) if isinstance(address, tuple) else "")
+        except BlockingIOError:
+            pass
+        except OSError as problem:  # no file descriptor is left
+            logger.warning("http.accept_failed", extra={"error": str(problem)})
+            self._evict(self._armed)
+        if not self._is_draining:
+            with contextlib.suppress(OSError):
+                self._epoll.modify(number, READABLE)
+
+    def _welcome(self, sock: socket.socket, client: str) -> None:
+        sock.settimeout(0)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        reader = Reader(base_environ(sock, client), self._limits.max_body_bytes, self._bodies)
+        connection = Connection(sock, client, reader, self._responses)
+        has_room = self._remember(connection)
+        self._epoll.register(sock.fileno(), select.EPOLLONESHOT)
+        if has_room:
+            self._await(connection, self._limits.idle_timeout_ms)
+        else:
+            problem = "too many connections at once, all of them with a request"
+            self._refuse(connection, RateLimited(problem, headers=RETRY))
+
+    def _remember(self, connection: Connection) -> bool:
+        """Count a new connection; False if there is no room for it.
+
+        Others make room that wait for their client: so idle connections keep nobody out.
+        """
+        number, client = connection.sock.fileno(), connection.client
+        with self._lock:
+            others = self._clients.setdefault(client, {})
+            has_room = (
+                len(self._connections) < self._limits.connections or self._evict(self._armed)
+            ) and (
+                len(others) < self._limits.client_connections
+                or self._is_trusted(client)
+                or self._evict(others)
+            )
+            self._connections[number] = others[number] = connection
+            self._clients[client] = others
+        return has_room
+
+    def _forget(self, connection: Connection) -> None:
+        number, client = connection.sock.fileno(), connection.client
+        with self._lock:
+            self._connections.pop(number, None)
+            others = self._clients.get(client, {})
+            others.pop(number, None)
+            if not others:
+                self._clients.pop(client, None)
+
+    def _evict(self, candidates: dict[int, Connection]) -> bool:
+        """Close the connection that has waited longest for its client; False if none waits."""
+        for number in list(candidates):
+            connection = self._armed.pop(number, None)
+            if connection is not None:
+                self._close(connection)
+                return True
+        return False
+
+    # --- one connection ---------------------------------------------------------------------------
+
+    def _go_on(self, connection: Connection) -> None:
+        """Do what the client made possible: it has sent something, or can take more."""
+        if connection.unsent:
+            if not connection.send_rest():
+                self._close(connection)
+            elif self._is_ready(connection):
+                self._enter(connection)
+            return
+        data = connection.read()
+        if data is None or (data and connection.is_lingering):
+            self._arm(connection, READABLE)
+        elif not data:
+            self._close(connection)
+        else:
+            self._feed(connection, data)
+
+    def _feed(self, connection: Connection, data: bytes) -> None:
+        reader = connection.reader
+        was_begun, was_in_body = reader.is_begun, reader.is_in_body
+        try:
+            reader.feed(data)
+        except OJSError as problem:
+            self._refuse(connection, problem)
+            return
+        if reader.complete:
+            self._enter(connection)
+        elif reader.is_in_body:
+            if reader.wants_continue:
+                reader.wants_continue = False
+                connection.send(CONTINUE)
+            self._await(connection, None if was_in_body else self._limits.body_timeout_ms)
+        else:
+            self._await(connection, None if was_begun else self._limits.header_timeout_ms)
+
+    def _enter(self, connection: Connection) -> None:
+        """Answer the complete requests of a connection, and of others that wait for a thread."""
+        entering = [connection]
+        while entering:
+            first = entering.pop()
+            lane = self._lane(first)
+            if lane is None:
+                entering += [first] if self._answer(first) else []
+            elif len(lane.waiting) >= self._limits.queue:
+                self._refuse(first, BackendUnavailable(BUSY, headers=RETRY))
+            else:
+                first.due = monotonic() + self._limits.queue_timeout_ms / 1000
+                entering += self._work_off(lane, first) if lane.enter(first) else []
+
+    def _work_off(self, lane: Lane, connection: Connection) -> list[Connection]:
+        """Answer a request, then those that wait in the lane.
+
+        Returns connections whose next request has come and belongs elsewhere.
+        """
+        others: list[Connection] = []
+        following: Connection | None = connection
+        while following is not None:
+            if self._answer(following):
+                if self._lane(following) is lane:
+                    following.due = monotonic() + self._limits.queue_timeout_ms / 1000
+                    lane.waiting.append(following)
+                else:
+                    others.append(following)
+            following = lane.leave()
+        return others
+
+    def _lane(self, connection: Connection) -> Lane | None:
+        """Return where the next request of a connection waits; None: nowhere."""
+        path = connection.reader.complete[0].environ["PATH_INFO"]
+        if path in LIVE:
+            return None
+        return self._probes if path in PROBES else self._requests
+
+    def _answer(self, connection: Connection) -> bool:
+        """Answer one request; True if the next one of the connection is complete."""
+        request = connection.reader.complete.popleft()
+        started = Started()
+        try:
+            body = self._application(request.environ, started)
+            self._bodies.take_back(request.size)
+            if not isinstance(body, list):
+                self._stream(connection, request, started, body)
+                return False
+            connection.ends = (
+                not request.keeps_alive or connection.reader.is_closing or self._is_draining
+            )
+            method = request.environ["REQUEST_METHOD"]
+            response = whole(started, b"".join(body), method, ends=connection.ends)
+        except Exception:
+            logger.exception("http.failed")
+            self._refuse(connection, BackendError("the server failed to answer"))
+            return False
+        if connection.send(response):
+            return self._is_ready(connection)
+        self._close(connection)
+        return False
+
+    def _is_ready(self, connection: Connection) -> bool:
+        """Tell whether the next request can be answered; else wait for the client, or close."""
+        limits = self._limits
+        if connection.unsent:
+            connection.due = monotonic() + limits.write_timeout_ms / 1000
+            self._arm(connection, WRITABLE)
+        elif connection.ends:
+            self._close(connection)
+        elif connection.reader.complete:
+            return True
+        else:
+            is_begun = connection.reader.is_begun
+            self._await(
+                connection, limits.header_timeout_ms if is_begun else limits.idle_timeout_ms
+            )
+        return False
+
+    def _await(self, connection: Connection, timeout_ms: int | None) -> None:
+        """Wait for the client to send; without a timeout the deadline is that of before."""
+        if timeout_ms is not None:
+            connection.due = monotonic() + timeout_ms / 1000
+        self._arm(connection, READABLE)
+
+    def _arm(self, connection: Connection, events: int) -> None:
+        """Give the connection to whichever thread finds that it can go on."""
+        number = connection.sock.fileno()
+        self._armed[number] = connection
+        with contextlib.suppress(OSError):  # `look` may have closed it already
+            self._epoll.modify(number, events)
+
+    def _end_late(self, connection: Connection) -> None:
+        """End a connection whose client took too long; owned by the caller."""
+        if connection.reader.is_begun and not (connection.unsent or connection.is_lingering):
+            self._refuse(connection, RequestTimeout("the request did not arrive in time"))
+        else:
+            self._close(connection)
+
+    def _refuse(self, connection: Connection, problem: OJSError) -> None:
+        """Answer without the application, then close.
+
+        Bytes that are still to be read when a socket closes would turn the response into a reset,
+        so they are thrown away for a while.
+        """
+        self._drop(connection)
+        if connection.unsent or not connection.send(refusal(problem)):
+            self._close(connection)
+            return
+        with contextlib.suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_WR)
+        connection.is_lingering = True
+        self._await(connection, LINGER_MS)
+
+    def _drop(self, connection: Connection) -> None:
+        """Give back what the process holds of requests."""
+        while connection.reader.complete:
+            self._bodies.take_back(connection.reader.complete.popleft().size)
+        connection.reader.discard()
+
+    def _close(self, connection: Connection) -> None:
+        if connection.sock.fileno() < 0:
+            return
+        self._drop(connection)
+        self._forget(connection)
+        connection.close()
+
+    # --- streams ----------------------------------------------------------------------------------
+
+    def _stream(
+        self, connection: Connection, request: Request, started: Started, body: Any
+    ) -> None:
+        """Let a thread of its own send a body of unknown length, and then close."""
+        number = connection.sock.fileno()
+        self._epoll.unregister(number)
+        with self._lock:
+            self._clients.get(connection.client, {}).pop(number, None)  # streams have own bounds
+        arguments = (connection, request, started, body)
+        threading.Thread(
+            target=self._send_stream, args=arguments, daemon=True, name="ojs-stream"
+        ).start()
+
+    def _send_stream(
+        self, connection: Connection, request: Request, started: Started, body: Any
+    ) -> None:
+        connection.sock.settimeout(self._limits.write_timeout_ms / 1000)
+        is_chunked = request.environ["SERVER_PROTOCOL"] == "HTTP/1.1"
+        framing = "Transfer-Encoding: chunked\r\n" if is_chunked else ""
+        try:
+            connection.sock.sendall(head(started, framing, ends=True))
+            if request.environ["REQUEST_METHOD"] != "HEAD":
+                for part in _parts(body, is_chunked=is_chunked):
+                    _send_all(connection.sock, part)
+        except OSError:
+            pass  # the client has left, or reads nothing
+        except Exception:
+            logger.exception("stream.broken")
+        finally:
+            if hasattr(body, "close"):
+                body.close()
+            connections.close_all()
+            self._close(connection)
+
+
+def _parts(body: Any, *, is_chunked: bool) -> Iterator[bytes]:
+    for part in body:
+        if part:
+            yield chunk(part) if is_chunked else part
+    if is_chunked:
+        yield chunk(b"")
+
+
+def _send_all(sock: socket.socket, part: bytes) -> None:
+    """Send bytes; the timeout of the socket counts for each piece of them."""
+    for start in range(0, len(part), SENT_BYTES):
+        sock.sendall(part[start : start + SENT_BYTES])

@@ -1,0 +1,70 @@
+"""The command of README runs the HTTP server, and slow clients do not stop it."""
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import ROOT, free_port, wait_until_answering
+from tests.processes import DEADLINE_S, kill_family
+
+SLOW = (
+    b"POST /console/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\na=",
+    b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{}",
+    b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"GET /ojs/v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n",  # refused: no key
+    b"GET /li",
+    b"",
+)
+EACH = 40
+
+
+def command() -> list[str]:
+    """Return the command of the HTTP server as README has it."""
+    (line,) = re.findall(r"^\| HTTP server \| `([^`]+)` \|", (ROOT / "README.md").read_text(), re.M)
+    return shlex.split(line)
+
+
+@pytest.fixture
+def url(database_url: str, store: None) -> Iterator[str]:
+    """Return the URL of a server that README's command runs; keys are asked for."""
+    port = free_port()
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database_url,
+        "OJS_AUTH": "apikey",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",  # a port that is free
+    }
+    server = subprocess.Popen(command(), cwd=ROOT, env=environment, start_new_session=True)
+    wait_until_answering(f"http://127.0.0.1:{port}")
+    yield f"http://127.0.0.1:{port}"
+    server.send_signal(signal.SIGTERM)
+    try:
+        assert server.wait(DEADLINE_S) == 0
+    finally:
+        kill_family(server.pid)
+
+
+@pytest.mark.parametrize("begun", SLOW)
+def test_31_3_slow_clients_do_not_stop_the_server(url: str, begun: bytes) -> None:
+    place = ("127.0.0.1", int(url.rpartition(":")[2]))
+    lines = [socket.create_connection(place, DEADLINE_S) for _ in range(EACH)]
+    for line in lines:
+        line.sendall(begun)
+
+    for path, status in (("/livez", 200), ("/ready", 200), ("/ojs/v1/queues", 401)):
+        assert httpx.get(f"{url}{path}", timeout=DEADLINE_S).status_code == status
+    job = {"type": "a.b", "args": []}
+    assert httpx.post(f"{url}/ojs/v1/jobs", json=job, timeout=DEADLINE_S).status_code == 401
+
+    for line in lines:
+        line.close()
