@@ -406,9 +406,14 @@ class Server:
         with self._lock:
             self._clients.get(connection.client, {}).pop(number, None)  # streams have own bounds
         arguments = (connection, request, started, body)
-        threading.Thread(
+        sender = threading.Thread(
             target=self._send_stream, args=arguments, daemon=True, name="ojs-stream"
-        ).start()
+        )
+        try:
+            sender.start()
+        except RuntimeError:  # the system has no thread left
+            body.close()
+            raise
 
     def _send_stream(
         self, connection: Connection, request: Request, started: Started, body: Any

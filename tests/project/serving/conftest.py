@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -130,7 +131,7 @@ def serving(gate: Gate) -> Iterator[Connect]:
     over = threading.Event()
     started: list[tuple[Site, threading.Thread]] = []
 
-    def serve(**limits: int) -> Site:
+    def serve(tls: ssl.SSLContext | None = None, **limits: int) -> Site:
         listener = socket.create_server(("127.0.0.1", 0), backlog=2_048)
         site = Site(
             Server(
@@ -139,6 +140,7 @@ def serving(gate: Gate) -> Iterator[Connect]:
                 threads=THREADS,
                 limits=Limits(**{"max_body_bytes": 100_000, **limits}),
                 is_trusted=lambda _client: False,
+                tls=tls,
             ),
             listener.getsockname()[1],
         )
