@@ -135,15 +135,15 @@ class _Direct:
         self._transformer = Transformer(cursor)
         self._prepared: dict[str, tuple[bytes, tuple[str, ...]]] = {}
         self._number = 0
-        # a cursor class that counts statements counts these, too: ojs_project/database
-        self._counted: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
-            type(cursor), "counted", lambda run: run()
+        # a cursor that counts and bounds its statements does so with these: ojs_project/database
+        self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
+            cursor, "direct", lambda run: run()
         )
 
     def rows(self, text: str, params: Mapping[str, Any]) -> list[Any]:
         """Run a statement and return its rows. Raises Django's errors."""
         try:
-            return self._counted(lambda: self._rows(text, params))
+            return self._looked_after(lambda: self._rows(text, params))
         except Error:
             with self._db.wrap_database_errors:
                 raise

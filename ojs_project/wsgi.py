@@ -24,6 +24,7 @@ from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections, rese
 from django.http import HttpResponse
 from django.urls import get_resolver
 
+from jobs import bounds
 from jobs.api.answer import Answer
 from ojs_project import memory
 from ojs_project.handler import Handler
@@ -38,6 +39,7 @@ def _look_after_connection(**_: Any) -> None:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ojs_project.settings")
+bounds.for_process(bounds.Work.REQUESTS)
 django.setup(set_prefix=False)
 _django = Handler()
 if multiprocessing.parent_process() and threading.current_thread() is threading.main_thread():
@@ -65,6 +67,7 @@ gc.set_threshold(YOUNG, 10, 10)  # requests leave few cycles: look for them less
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Answer a request; a whole body goes as a list, which granian sends at once, not in chunks."""
+    connections[DEFAULT_DB_ALIAS].close_if_suspect()  # type: ignore[attr-defined]  # our engine's
     response = _django(environ, start_response)
     if not isinstance(response, HttpResponse):
         return response

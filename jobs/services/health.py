@@ -9,11 +9,15 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from jobs import queries
+from jobs.bounds import answered_within
 from jobs.conf import conf
+from jobs.domain.sqlstates import READ_ONLY
 from jobs.models import LoopTick
+from jobs.services.refused import lately
 
 STARTED = monotonic()
 SLOW_MS = 1000
+PROBE_S = 2.0  # how long health waits for an answer of the database
 STALE_LOOP_MS = 15_000
 
 
@@ -24,6 +28,7 @@ class Health:
     latency_ms: int
     error: str | None
     vitals: queries.Vitals | None
+    writes: str | None = None  # why the database refused to write lately
 
     @property
     def is_slow(self) -> bool:
@@ -38,7 +43,9 @@ class Health:
     @property
     def is_well(self) -> bool:
         """Nothing an operator has to look at."""
-        if self.error or self.vitals is None or self.is_slow or not self.is_ticking:
+        if self.error or self.writes or self.vitals is None:
+            return False
+        if self.is_slow or not self.is_ticking:
             return False
         return (self.vitals.workers - self.vitals.alive) * 2 <= self.vitals.workers
 
@@ -52,10 +59,15 @@ def health() -> Health:
     """Look at the database, workers and loops; one statement."""
     began = perf_counter()
     try:
-        vitals = queries.vitals(conf().worker_silence_ms, STALE_LOOP_MS)
+        with answered_within(PROBE_S):
+            vitals = queries.vitals(conf().worker_silence_ms, STALE_LOOP_MS)
     except (DatabaseError, InterfaceError) as problem:
         return Health(0, type(problem).__name__, None)
-    return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals)
+    if vitals.is_read_only:
+        if not connection.in_atomic_block:
+            connection.close()  # the next one may lead to the server that took over
+        return Health(0, READ_ONLY.message, None)
+    return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals, lately())
 
 
 def forget_loops_except(names: Iterable[str]) -> None:
@@ -71,9 +83,15 @@ def _no_migration_is_missing() -> bool:
     return True
 
 
-def is_migrated() -> bool:
-    """Tell whether the database has this release's tables; asks until it has."""
+def is_migrated() -> bool | None:
+    """Tell whether the database has this release's tables; asks until it has.
+
+    None: it does not say.
+    """
     try:
-        return _no_migration_is_missing()
-    except (LookupError, DatabaseError, InterfaceError):
+        with answered_within(PROBE_S):
+            return _no_migration_is_missing()
+    except LookupError:
         return False
+    except (DatabaseError, InterfaceError):
+        return None

@@ -9,10 +9,9 @@ import random
 import threading
 from math import inf
 from time import monotonic
-from typing import Any
 
 import psycopg
-from django.db import connections
+from django.db import Error, connections
 
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
@@ -69,24 +68,20 @@ class Listener:
         while not self._over.is_set():
             try:
                 self._listen()
-            except psycopg.Error:
+            except (psycopg.Error, Error):
                 logger.warning("listen.lost", exc_info=True)
                 self._over.wait(RECONNECT_S)
 
     def _listen(self) -> None:
-        with psycopg.connect(**_parameters(), autocommit=True) as raw:
+        # LISTEN does not work through a transaction-mode pooler
+        mine = connections.create_connection(conf().direct_database)
+        mine.ensure_connection()
+        with mine.connection as raw:
             raw.execute("LISTEN ojs_ready")
             self.wake()  # what was told while nobody listened is not told again
             while not self._over.is_set():
                 for _ in raw.notifies(timeout=LOOK_UP_S):
                     self.wake()
-
-
-def _parameters() -> dict[str, Any]:
-    """Return where to connect: LISTEN does not work through a transaction-mode pooler."""
-    left_out = {"cursor_factory", "context", "autocommit"}
-    found = connections[conf().direct_database].get_connection_params()
-    return {name: value for name, value in found.items() if name not in left_out}
 
 
 _listener = Listener()

@@ -13,6 +13,7 @@ from time import monotonic
 
 from django.db import DataError, Error, connection
 
+from jobs.bounds import Work, for_thread
 from jobs.domain.errors import OJSError
 from jobs.services.ack import Ack, ack
 from jobs.services.nack import Nack, nack
@@ -71,6 +72,7 @@ class Acker:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
+        for_thread(Work.REQUESTS)
         while batch := self._take():
             self._send_until_done([outcome for outcome, _ in batch])
             for _, sent in batch:

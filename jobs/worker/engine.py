@@ -20,6 +20,7 @@ from time import monotonic
 
 from django.db import Error, close_old_connections, connection
 
+from jobs.bounds import Work, for_thread
 from jobs.conf import conf
 from jobs.domain import retry
 from jobs.domain.claim import FetchRequest
@@ -106,6 +107,8 @@ class Engine:
 
     def run(self) -> int:
         """Work until told to end, then drain. Returns an exit code."""
+        connection.close()  # it was made before
+        for_thread(Work.REQUESTS)
         self._acker.start()
         threads = [
             threading.Thread(target=self._work, name=f"ojs-handler-{n}", daemon=True)
@@ -310,6 +313,7 @@ class Engine:
     # --- heartbeats
 
     def _beat(self) -> None:
+        for_thread(Work.REQUESTS)
         interval = conf().worker_silence_ms / 1000 / BEATS
         while not self._over.is_set():
             pause = interval

@@ -92,13 +92,15 @@ def cluster() -> Iterator[Cluster]:
     shutil.rmtree(folder)
 
 
-def serve(processes: Run, url: str, port: int | None = None) -> tuple[str, subprocess.Popen[bytes]]:
+def serve(
+    processes: Run, url: str, port: int | None = None, **environment: str
+) -> tuple[str, subprocess.Popen[bytes]]:
     """Start an HTTP server with two processes; returns its URL and the parent."""
     port = port or free_port()
     process = processes(
         url, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
         "--workers", "2", "--blocking-threads", "4", "--log-level", "warning",
         "--respawn-failed-workers", "--respawn-interval", "0.1", "--workers-kill-timeout", "10",
-        "ojs_project.wsgi:application",
+        "ojs_project.wsgi:application", **environment,
     )  # fmt: skip
     return f"http://127.0.0.1:{port}", process
