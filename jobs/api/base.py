@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from django.core.exceptions import SuspiciousOperation
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from rest_framework import exceptions
@@ -41,9 +41,10 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
-from jobs.domain.sqlstates import refusal_of
+from jobs.domain.sqlstates import MISTAKE
 from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
+from jobs.repeat import refusal
 from jobs.services import refused
 from jobs.services.audit import denied
 
@@ -332,13 +333,9 @@ def as_ojs_error(exc: Exception) -> OJSError:
 
 def database_error(exc: DatabaseError | InterfaceError) -> OJSError:
     """Translate what the database refused: by its code, see `jobs/domain/sqlstates.py`."""
-    state = refused.sqlstate_of(exc)
-    is_lost = state is None and isinstance(exc, OperationalError | InterfaceError)
-    refusal = refusal_of(None if is_lost else state or "")
+    found = refusal(exc) or MISTAKE
     refused.note(exc)
-    if refusal.error is BackendError:
+    if found.error is BackendError:
         logger.error("request.failed", exc_info=exc)
     # it may have been lost in the middle of a commit: who retries elsewhere has to know
-    return refusal.error(
-        refusal.message, details={} if refusal.is_undone else {"outcome": "unknown"}
-    )
+    return found.error(found.message, details={} if found.is_undone else {"outcome": "unknown"})

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from jobs import extensions, queries
+from jobs.repeat import repeated
 from jobs.services import bindings, lanes, terms
 from jobs.services.fetch import waters
-from jobs.services.refused import repeated
 from jobs.services.retain import retain
 
 TRIES = 50
@@ -23,7 +23,7 @@ def persist(empty: Callable[[], None]) -> None:
     All of them are locked in one order, by running statements in others: on a deadlock the work is
     repeated, as whoever else was chosen repeats its own.
     """
-    repeated(empty, TRIES)
+    repeated(empty, tries=TRIES)
 
 
 def _truncate() -> None:

@@ -18,12 +18,13 @@ from jobs.domain.claim import FetchRequest
 from jobs.queries import Claimed
 from jobs.services import draining
 from jobs.services.fetch import fetch
+from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.waiting")
 
 SLOTS = 2  # per process: half of the server's threads
 POLL_S = 1.0  # the net under a lost notification
-RECONNECT_S = 1.0
+RECONNECT_S, LONGEST_RECONNECT_S = 1.0, 5.0
 LOOK_UP_S = 1.0  # how soon a stopped listener ends
 
 slots = threading.BoundedSemaphore(SLOTS)
@@ -65,19 +66,20 @@ class Listener:
             self._thread.join()
 
     def _follow(self) -> None:
+        attempts = Attempts(logger, "listen.failed", RECONNECT_S, LONGEST_RECONNECT_S)
         while not self._over.is_set():
             try:
-                self._listen()
-            except (psycopg.Error, Error):
-                logger.warning("listen.lost", exc_info=True)
-                self._over.wait(RECONNECT_S)
+                self._listen(attempts)
+            except (psycopg.Error, Error) as problem:
+                self._over.wait(attempts.failed(problem))
 
-    def _listen(self) -> None:
+    def _listen(self, attempts: Attempts) -> None:
         # LISTEN does not work through a transaction-mode pooler
         mine = connections.create_connection(conf().direct_database)
         mine.ensure_connection()
         with mine.connection as raw:
             raw.execute("LISTEN ojs_ready")
+            attempts.went_well()
             self.wake()  # what was told while nobody listened is not told again
             while not self._over.is_set():
                 for _ in raw.notifies(timeout=LOOK_UP_S):
