@@ -10,6 +10,7 @@ from prometheus_client import REGISTRY
 
 from jobs.bounds import Work, answered_within, for_thread
 from jobs.tally import write_now
+from ojs_project import env
 from ojs_project.database.guard import NoAnswer, Outage
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -127,3 +128,16 @@ def test_one_thread_at_a_time_connects_while_the_database_stands_still() -> None
             pass
     with outage.trial() as is_suspect:  # it answered
         assert not is_suspect
+
+
+def test_of_several_hosts_the_one_that_takes_writes_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts = connection.settings_dict
+    url = f"postgresql:///?host=/nowhere,{facts['HOST']}&target_session_attrs=read-write"
+    found = env.database(url)
+    monkeypatch.setitem(facts, "HOST", found["HOST"])
+    monkeypatch.setitem(facts, "OPTIONS", {**facts["OPTIONS"], **found["OPTIONS"]})
+
+    with connected(None) as made:
+        assert bounds_of(made)
