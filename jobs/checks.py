@@ -13,7 +13,10 @@ from jobs.domain.hashers import HASHERS
 from jobs.domain.retention import parse_age
 
 TRANSPORT = "jobs.api.transport.Transport"
-MAY_BE_ZERO = {"retention_dead_letter_jobs", "retention_event_rows"}  # any number
+MAY_BE_ZERO = {  # any number, any time
+    "retention_dead_letter_jobs", "retention_event_rows", "statement_timeout_ms", "lock_timeout_ms",
+    "task_statement_timeout_ms", "task_lock_timeout_ms", "idle_in_transaction_timeout_ms",
+}  # fmt: skip
 AGES = [
     field.name
     for field in fields(Conf)

@@ -34,6 +34,12 @@ class Conf:
     direct_database: str = "default"  # alias of a connection past any pooler
     docs_url: str = "https://openjobspec.org/errors/"
     homepage: str = "https://openjobspec.org/"
+    # how long the database may take; 0: any time. For requests, and for all other work
+    statement_timeout_ms: int = 6_000
+    lock_timeout_ms: int = 5_000
+    task_statement_timeout_ms: int = 300_000
+    task_lock_timeout_ms: int = 30_000
+    idle_in_transaction_timeout_ms: int = 60_000
     default_visibility_ms: int = 1_800_000
     worker_silence_ms: int = 30_000
     shutdown_grace_ms: int = 30_000

@@ -195,6 +195,9 @@ class Extension:
     def admit(self, drafts: Sequence[JobDraft], caller: Caller) -> None:
         """Lock, count and refuse, once per request, in the transaction of the insert."""
 
+    def hold(self, drafts: Sequence[JobDraft]) -> None:
+        """Take the locks of `admit` for all of a request whose parts are admitted one by one."""
+
     def refused(self, problem: OJSError, caller: Caller) -> None:
         """Tell of a refusal by `admit`, which is undone by now."""
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from time import monotonic
 from zlib import crc32
 
-from django.db import Error, close_old_connections, connections
+from django.db import close_old_connections, connections
 
 from jobs import extensions, queries, spans
 from jobs.extensions import Loop
@@ -33,11 +33,12 @@ from jobs.services.replay import replay_once
 from jobs.services.retain import retain
 from jobs.services.stall import stall
 from jobs.services.statistics import refresh_statistics
+from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.loops")
 
 FOLLOW_S = 1.0  # how often a copy that does not lead tries to
-RETRY_S = 1.0  # pause after a failure
+RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
 RESTS = 10  # times its length a turn is followed by a pause, where Loop.longest_ms allows
 NOTE_S = 5.0  # how often a leader notes that its loop turns
 
@@ -105,23 +106,20 @@ class LoopRunner:
             thread.join(max(0.0, until - monotonic()))
 
     def _run(self, loop: Loop) -> None:
+        attempts = Attempts(logger, "loop.failed", RETRY_S, LONGEST_RETRY_S, loop=loop.name)
         while not self._stop.is_set():
             try:
-                self._lead(loop)
-            except Error:
-                logger.warning("loop.database", extra={"loop": loop.name}, exc_info=True)
+                self._lead(loop, attempts)
+            except Exception as problem:  # a broken loop must not take the others with it
                 connections.close_all()
-                self._stop.wait(RETRY_S)
-            except Exception:  # a broken loop must not take the others with it
-                logger.exception("loop.failed", extra={"loop": loop.name})
-                connections.close_all()
-                self._stop.wait(RETRY_S)
+                self._stop.wait(attempts.failed(problem))
         connections.close_all()
 
-    def _lead(self, loop: Loop) -> None:
+    def _lead(self, loop: Loop, attempts: Attempts) -> None:
         """Take the lock and tick, or wait for a turn."""
         close_old_connections()
         if not queries.lead(crc32(loop.name.encode()) & 0x7FFFFFFF):
+            attempts.went_well()
             self._stop.wait(FOLLOW_S)
             return
         forget_loops_except(one.name for one in all_loops())
@@ -135,6 +133,7 @@ class LoopRunner:
                     noted = now
             took = monotonic() - began
             observe_tick(loop.name, took)
+            attempts.went_well()
             least = min(loop.longest_ms / 1000, took * RESTS)
             until = monotonic() + max(least, _pause_s(loop, due_ms))
             while not self._stop.wait(min(NOTE_S, max(0.0, until - monotonic()))):

@@ -40,6 +40,8 @@ def _was_left(lent: BaseDatabaseWrapper) -> bool:
     raw = lent.connection
     if raw is None or raw.closed:
         return raw is not None
+    if getattr(raw, "is_suspect", False):  # of ojs_project/database: the server stood still
+        return True
     looked = select.poll()
     looked.register(raw.fileno(), select.POLLIN)
     return bool(looked.poll(0))

@@ -17,6 +17,8 @@ from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.types.string import TextLoader
 
+from jobs.repeat import repeated
+
 KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
 # the statement is not prepared any more, or its plan has lost its shape: nothing was done yet
@@ -47,13 +49,15 @@ class Statements:
     ) -> list[Any]:
         """Run a statement and return its rows as tuples: ids as text, times in UTC, JSON as asked.
 
+        A statement that is a transaction by itself is repeated after a deadlock.
         `suffix` is constant text that follows the statement, such as an order; `parts` are such
         texts by the mark that they stand for, `/* mark */`.
         """
         text = self.text(name) + suffix
         for mark, part in (parts or {}).items():
             text = text.replace(f"/* {mark} */", part)
-        return _fetched(_cursor(connections[DEFAULT_DB_ALIAS]), text, params)
+        mine = connections[DEFAULT_DB_ALIAS]
+        return repeated(lambda: _fetched(_cursor(mine), text, params), mine)
 
     def hot_rows(
         self,
@@ -68,15 +72,20 @@ class Statements:
         connection other than this thread's. Outside of transactions it goes to libpq directly.
         """
         text = self._whole(name, parts)
-        kept = _cursor(on or connections[DEFAULT_DB_ALIAS])
-        direct = _direct(kept)
-        return direct.rows(text, params) if direct else _fetched(kept, text, params)
+        mine = on or connections[DEFAULT_DB_ALIAS]
+        return repeated(lambda: _run(mine, text, params), mine)
 
     def _filled(self, name: str, parts: tuple[tuple[str, str], ...]) -> str:
         text = self.text(name)
         for mark, part in parts:
             text = text.replace(f"/* {mark} */", self.text(f"parts/{part}"))
         return text
+
+
+def _run(mine: BaseDatabaseWrapper, text: str, params: Mapping[str, Any]) -> list[Any]:
+    kept = _cursor(mine)
+    direct = _direct(kept)
+    return direct.rows(text, params) if direct else _fetched(kept, text, params)
 
 
 def _cursor(mine: BaseDatabaseWrapper) -> CursorWrapper:
@@ -135,15 +144,15 @@ class _Direct:
         self._transformer = Transformer(cursor)
         self._prepared: dict[str, tuple[bytes, tuple[str, ...]]] = {}
         self._number = 0
-        # a cursor class that counts statements counts these, too: ojs_project/database
-        self._counted: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
-            type(cursor), "counted", lambda run: run()
+        # a cursor that counts and bounds its statements does so with these: ojs_project/database
+        self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
+            cursor, "direct", lambda run: run()
         )
 
     def rows(self, text: str, params: Mapping[str, Any]) -> list[Any]:
         """Run a statement and return its rows. Raises Django's errors."""
         try:
-            return self._counted(lambda: self._rows(text, params))
+            return self._looked_after(lambda: self._rows(text, params))
         except Error:
             with self._db.wrap_database_errors:
                 raise

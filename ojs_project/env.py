@@ -5,12 +5,16 @@ import os
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 
 from jobs.domain.durations import parse_short_duration
 
+PLACES = {  # Django's names of what libpq calls otherwise
+    "NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port",
+}  # fmt: skip
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
 
 
@@ -122,21 +126,19 @@ def is_set(name: str) -> bool:
 
 
 def database(url: str) -> dict[str, Any]:
-    """Return Django's settings for a postgresql:// URL; `?host=` names a socket directory.
+    """Return Django's settings for what libpq takes as a URL: several hosts, sockets, a service.
 
-    Raises ImproperlyConfigured for any other kind of database.
+    `?host=` names a socket directory. Raises ImproperlyConfigured for any other kind of database.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"postgres", "postgresql"}:
+    if not url.startswith(("postgres://", "postgresql://")):
         raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
-    query = dict(parse_qsl(parts.query))
-    host = query.pop("host", None) or unquote(parts.hostname or "")
-    return {
-        "ENGINE": "ojs_project.database",  # counts statements
-        "NAME": unquote(parts.path.lstrip("/")) or "postgres",
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": host,
-        "PORT": str(parts.port or query.pop("port", "") or ""),
-        "OPTIONS": query,
-    }
+    try:
+        given = conninfo_to_dict(url)
+    except ProgrammingError as problem:
+        reason = str(problem).partition(":")[0]  # the rest may have the password
+        raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {reason}") from None
+    named = {name: str(given.pop(key, "") or "") for name, key in PLACES.items()}
+    if not named["NAME"] and "service" not in given:
+        named["NAME"] = "postgres"
+    # counts and bounds statements
+    return {"ENGINE": "ojs_project.database", **named, "OPTIONS": given}

@@ -106,7 +106,7 @@ if not (DATABASE_URL or env.flag("OJS_BUILD")):
 _OPTIONS: dict[str, Any] = {
     "server_side_binding": True,
     "application_name": "ojs",
-    "connect_timeout": 5,
+    "connect_timeout": 3,
     "tcp_user_timeout": 10_000,  # ms: a server that vanished is noticed before clients give up
     "keepalives_idle": 30,
 }

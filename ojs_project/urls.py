@@ -1,13 +1,17 @@
 """Every URL of the standalone server."""
 
+import sys
+
 from django.conf import settings
 from django.contrib import admin
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from jobs.api.base import plain_error
+from jobs.api.answer import PASSING, RETRY_AFTER
+from jobs.api.base import database_error, plain_error
 from jobs.api.urls import fallback
 from jobs.domain.errors import BackendError, InvalidRequest, NotFound, OJSError, PermissionDenied
 
@@ -45,7 +49,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer failures outside the API's views."""
-    return _problem(request, BackendError("the server failed to answer"), "Something broke")
+    cause = sys.exception()  # Django handles it while it asks for this answer
+    if isinstance(cause, DatabaseError | InterfaceError):
+        problem = database_error(cause)
+    else:
+        problem = BackendError("the server failed to answer")
+    return _problem(request, problem, "Something broke")
 
 
 def _problem(request: HttpRequest, problem: OJSError, title: str) -> HttpResponse:
@@ -53,7 +62,10 @@ def _problem(request: HttpRequest, problem: OJSError, title: str) -> HttpRespons
     if not request.path_info.startswith(settings.PAGE_PREFIXES):
         return plain_error(problem, request)
     page = render_to_string("ojs/console/problem.html", {"title": title, "text": f"{problem}."})
-    return HttpResponse(page, status=problem.status)
+    answer = HttpResponse(page, status=problem.status)
+    if problem.status in PASSING:
+        answer.headers["Retry-After"] = RETRY_AFTER
+    return answer
 
 
 handler400 = bad_request

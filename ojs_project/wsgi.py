@@ -14,6 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections, rese
 from django.http import FileResponse, HttpResponse
 from django.urls import get_resolver
 
+from jobs import bounds
 from jobs.api.answer import Answer
 from ojs_project import memory
 from ojs_project.handler import Handler
@@ -27,6 +28,7 @@ def _look_after_connection(**_: Any) -> None:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ojs_project.settings")
+bounds.for_process(bounds.Work.REQUESTS)
 django.setup(set_prefix=False)
 _django = Handler()
 if not settings.DEBUG:
@@ -47,6 +49,7 @@ gc.set_threshold(YOUNG, 10, 10)  # requests leave few cycles: look for them less
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Answer a request: a whole body as a list, a stream as anything else."""
+    connections[DEFAULT_DB_ALIAS].close_if_suspect()  # type: ignore[attr-defined]  # our engine's
     response = _django(environ, start_response)
     if isinstance(response, Answer):  # has nothing else to close, and nobody hears of its end
         _look_after_connection()

@@ -51,6 +51,11 @@ class Tenancy(Extension):
         """Make new tenants; refuse jobs of suspended ones and of those that have no room."""
         admission.admit(drafts, caller)
 
+    def hold(self, drafts: Sequence[JobDraft]) -> None:
+        """Lock the tenants that are counted."""
+        if conf().enabled:
+            admission.hold(drafts)
+
     def refused(self, problem: OJSError, caller: Caller) -> None:
         """Tell which limit refused jobs."""
         if isinstance(problem, TenantLimitExceeded):

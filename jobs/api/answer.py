@@ -5,11 +5,15 @@ costs as much as the rest of DRF together, and an API with one body needs neithe
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from jobs.api.media import JSON_TYPE, OJS_TYPE, STREAM_TYPE
 from jobs.domain import jsonio
+
+PASSING: Final = frozenset({429, 503, 504})  # statuses of what is expected to pass
+RETRY_AFTER: Final = "1"  # seconds, where a refusal does not say
 
 
 class Answer(HttpResponse):
@@ -26,6 +30,8 @@ class Answer(HttpResponse):
         """Leave `media` to the request: see `settle`."""
         super().__init__(_body(data), status=status, content_type=media or OJS_TYPE)
         self._has_choice = media is None
+        if status in PASSING:
+            self.headers["Retry-After"] = RETRY_AFTER
         for name, value in (headers or {}).items():
             self.headers[name] = value
 

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from django.core.exceptions import SuspiciousOperation
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from rest_framework import exceptions
@@ -29,8 +29,6 @@ from jobs.domain import jsonio
 from jobs.domain.caller import Caller
 from jobs.domain.errors import (
     BackendError,
-    BackendTimeout,
-    BackendUnavailable,
     InvalidPayload,
     InvalidRequest,
     MethodNotAllowed,
@@ -43,8 +41,11 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
+from jobs.domain.sqlstates import MISTAKE
 from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
+from jobs.repeat import refusal
+from jobs.services import refused
 from jobs.services.audit import denied
 
 logger = logging.getLogger("ojs.api")
@@ -53,9 +54,6 @@ MAX_REQUEST_ID = 128
 MAX_BLOCK_S = 30
 SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 READABLE = frozenset(map(chr, range(33, 127)))
-SQL_TIMEOUTS = {"57014", "55P03"}  # statement and lock timeout
-SQL_NOT_BEGUN = {"57P03", "53300", "08001"}  # no session was had at all
-SQL_UNAVAILABLE = {"57P01", "57P02", "57P03", "53300", "08006", "08001", "08003"}
 
 
 class OJSView(APIView):
@@ -328,22 +326,16 @@ def as_ojs_error(exc: Exception) -> OJSError:
         if isinstance(exc, kind):
             return translate(exc)
     if isinstance(exc, DatabaseError | InterfaceError):
-        return _database_error(exc)
+        return database_error(exc)
     logger.error("request.failed", exc_info=exc)
     return BackendError("the server failed to answer")
 
 
-def _database_error(exc: Exception) -> OJSError:
-    state = getattr(exc.__cause__, "sqlstate", None)
-    if state in SQL_TIMEOUTS:
-        return BackendTimeout("the database took too long")
-    if state in SQL_UNAVAILABLE or (
-        state is None and isinstance(exc, OperationalError | InterfaceError)
-    ):
-        # it may have been lost in the middle of a commit: who retries elsewhere has to know
-        details = {} if state in SQL_NOT_BEGUN else {"outcome": "unknown"}
-        return BackendUnavailable(
-            "the database cannot be reached", details=details, headers={"Retry-After": "1"}
-        )
-    logger.error("request.failed", exc_info=exc)
-    return BackendError("the server failed to answer")
+def database_error(exc: DatabaseError | InterfaceError) -> OJSError:
+    """Translate what the database refused: by its code, see `jobs/domain/sqlstates.py`."""
+    found = refusal(exc) or MISTAKE
+    refused.note(exc)
+    if found.error is BackendError:
+        logger.error("request.failed", exc_info=exc)
+    # it may have been lost in the middle of a commit: who retries elsewhere has to know
+    return found.error(found.message, details={} if found.is_undone else {"outcome": "unknown"})

@@ -45,11 +45,12 @@ HEALTH = component(
         },
     ),
 )
+MIGRATED = {True: "ok", False: "missing", None: "unknown"}
 ALIVE = obj({"status": {"const": "ok"}})
 READY: Schema = obj(
     {
         "status": {"type": "string", "enum": ["ready", "not_ready"]},
-        "checks": obj({name: text(1) for name in ("database", "migrations", "loops")}),
+        "checks": obj({name: text(1) for name in ("database", "migrations", "loops", "writes")}),
     }
 )
 
@@ -94,8 +95,9 @@ class HealthView(OJSView):
 def _backend(found: Health) -> dict[str, Any]:
     if found.error:
         return {"type": "postgres", "status": "unhealthy", "latency_ms": 0, "error": found.error}
-    status = "degraded" if found.is_slow else "ok"
-    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms}
+    status = "degraded" if found.is_slow or found.writes else "ok"
+    told = {"error": found.writes} if found.writes else {}
+    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms, **told}
 
 
 def _system(found: Health) -> dict[str, Any]:
@@ -145,11 +147,13 @@ class Ready(OJSView):
         503 also while this process is about to end.
         """
         found = health()
-        is_current = not found.error and is_migrated() and not is_draining()
+        migrated = None if found.error else is_migrated()
+        is_current = bool(migrated) and not is_draining()
         checks = {
             "database": found.error or "ok",
-            "migrations": "ok" if not found.error and is_migrated() else self._missing(),
-            "loops": "ok" if found.is_ticking else "stale",
+            "migrations": self._missing() if migrated is False else MIGRATED[migrated],
+            "loops": _loops(found),
+            "writes": found.writes or ("unknown" if found.error else "ok"),
         }
         shown = {"status": "ready" if is_current else "not_ready", "checks": checks}
         return Answer(shown, status=200 if is_current else 503)
@@ -159,6 +163,12 @@ class Ready(OJSView):
         if is_allowed(self.http, self.optional_scope, of_all=True) and (parts := lacking()):
             return f"missing: {parts}"
         return "missing"
+
+
+def _loops(found: Health) -> str:
+    if found.error:
+        return "unknown"
+    return "ok" if found.is_ticking else "stale"
 
 
 class WorkerHealth(OJSView):

@@ -14,6 +14,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from jobs import extensions
+from jobs.api.answer import PASSING
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.domain.errors import OJSError
@@ -57,7 +58,7 @@ SHARED_HEADERS = (
     "OJS-Version", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
 )  # fmt: skip
-ERROR_HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+ERROR_HEADERS = {401: ("WWW-Authenticate",), **dict.fromkeys(PASSING, ("Retry-After",))}
 SECURITY: dict[str, Schema] = {
     "key": {"type": "http", "scheme": "bearer", "bearerFormat": "ojs_<prefix>_<secret>"},
     "keyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},

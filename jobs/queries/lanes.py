@@ -35,6 +35,11 @@ def raise_terms() -> None:
     run("raise_terms", {})
 
 
+def hold_terms() -> None:
+    """Wait until nobody changes the terms; nobody does until this transaction ends."""
+    run("hold_terms", {})
+
+
 def lock_lanes(*, exclusive: bool) -> None:
     """Wait until no tenant's limit is being set (or, exclusive, no lane is being made)."""
     run("lock_lanes", {"exclusive": exclusive})

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jobs.domain.dispatches import OpenQueue
+from jobs.domain.errors import Conflict
 from jobs.queries.base import as_json, run
+
+TRIES: Final = 10  # how often a queue that somebody deletes is made again
 
 
 class Load(NamedTuple):
@@ -41,11 +44,12 @@ def pause(queue: str, actor: str, *, paused: bool) -> tuple[datetime | None, dat
 
     Returns when it was paused (None: not) and the time of this call.
     """
-    while True:
+    for _ in range(TRIES):
         make_queues([queue])
         rows = run("pause", {"queue": queue, "paused": paused, "actor": actor})
         if rows:  # else somebody has deleted it just now
             return rows[0][0], rows[0][1]
+    raise Conflict(f"queue {queue} is being deleted again and again", details={"queue": queue})
 
 
 def depths(queues: Sequence[str] | None = None) -> dict[str, dict[int, int]]:

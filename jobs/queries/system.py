@@ -35,6 +35,7 @@ class Vitals(NamedTuple):
     loops: int
     ticked_at: datetime | None
     is_ticking: bool
+    is_read_only: bool  # a standby answers, or a server that was fenced off
 
 
 MAX_SKEW_MS = 60_000

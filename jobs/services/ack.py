@@ -12,6 +12,7 @@ from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
 from jobs.domain.states import CODES, State
 from jobs.domain.transition import Transition
+from jobs.repeat import repeated
 from jobs.services.follow import follow
 from jobs.services.refusal import refusals
 
@@ -36,7 +37,8 @@ def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
     """
     rows, watched = queries.complete(_encode(acks), watched=False)
     if watched:
-        rows += _complete_watched([item for item in acks if item.job_id in set(watched)])
+        theirs = [item for item in acks if item.job_id in set(watched)]
+        rows += repeated(lambda: _complete_watched(theirs))
     done = {row.id: row for row in rows}
     missing = {item.job_id: item.worker_id for item in acks if item.job_id not in done}
     refused = refusals("ack", missing) if missing else {}

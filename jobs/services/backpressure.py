@@ -85,6 +85,12 @@ def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     return wanted
 
 
+def hold(known: Terms, drafts: Sequence[JobDraft]) -> None:
+    """Lock the bounded queues, in order of their names, until the caller's transaction ends."""
+    for queue in sorted(bounds(known, drafts)):
+        queries.lock_queue(queue)
+
+
 def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
     """Lock the queues and check that the jobs have room, or make it. Raises QueueFull.
 

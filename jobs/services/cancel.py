@@ -10,6 +10,7 @@ from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.transition import Transition
+from jobs.repeat import repeated
 from jobs.services.follow import follow
 from jobs.services.show import show
 
@@ -59,6 +60,12 @@ def end(
 def _cancel_watched(
     ids: Sequence[str], actor: str, reason: str | None, *, active: bool = True
 ) -> list[queries.Ended]:
+    return repeated(lambda: _cancel_and_follow(ids, actor, reason, active=active))
+
+
+def _cancel_and_follow(
+    ids: Sequence[str], actor: str, reason: str | None, *, active: bool
+) -> list[queries.Ended]:
     with transaction.atomic():
         ended = queries.cancel(ids, actor, reason, watched=True, active=active)
         follow(
@@ -78,8 +85,10 @@ def cancel_waiting(ids: Sequence[str], actor: str, reason: str | None) -> list[s
     """
     cancelled: list[str] = []
     waiting = list(ids)
-    while waiting:  # a job that just moved from one wait to another is found by the next look
+    for _ in range(TRIES):  # a job that just moved from one wait to another is found by the next
+        if not waiting:
+            return cancelled
         ended = queries.cancel(waiting, actor, reason, watched=True, active=False)
         cancelled += [row.id for row in ended]
         waiting = queries.waiting(waiting)
-    return cancelled
+    raise Conflict("the jobs keep moving, try again", details={"job_ids": waiting[:10]})

@@ -1,6 +1,7 @@
 """Store jobs. Spec: core PUSH, contract 1.7, 2.2, 11.1, 12.1."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -30,6 +31,7 @@ from jobs.domain.written import Written, written
 from jobs.extensions import Extension
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.queries import Checking
+from jobs.repeat import repeated
 from jobs.services import backpressure, lanes, limits, repeats, terms, unique
 from jobs.services.gather import Gathering
 from jobs.services.queue_config import configure
@@ -53,12 +55,16 @@ def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | N
     places = [n for n, draft in enumerate(prepared) if draft is not None]
     kept = [draft for draft in prepared if draft is not None]
     try:
-        stored = iter(backpressure.or_wait(lambda: _once(kept, caller), caller) if kept else ())
+        stored = iter(_stored(kept, caller) if kept else ())
     except OJSError as problem:
         if not connection.in_atomic_block:  # the host's transaction will roll back
             extensions.tell_refused(problem, caller)
         raise _placed(problem, places, is_many=len(drafts) > 1) from problem.__cause__
     return [None if draft is None else _job_of(next(stored)) for draft in prepared]
+
+
+def _stored(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
+    return backpressure.or_wait(lambda: repeated(lambda: _once(drafts, caller)), caller)
 
 
 def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
@@ -145,14 +151,24 @@ def store(
     drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool = False
 ) -> list[Job | OJSError]:
     """Store prepared drafts, in order; see `unique.store` for `keep_going`."""
-    while True:  # by the terms of their queues, read again when those have just changed
-        known = terms.of_queues({draft.queue for draft in drafts})
-        for queue, rate in terms.rates(known, drafts).items():
-            configure(queue, {"rate_limit": rate})
-        try:
-            return _store_by(known, terms.apply(known, drafts), caller, keep_going=keep_going)
-        except terms.Stale:
-            terms.forget()
+    return terms.by_latest(lambda: _store(drafts, caller, keep_going=keep_going))
+
+
+def _store(drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool) -> list[Job | OJSError]:
+    known = terms.of_queues({draft.queue for draft in drafts})
+    for queue, rate in terms.rates(known, drafts).items():
+        configure(queue, {"rate_limit": rate})
+    return _store_by(known, terms.apply(known, drafts), caller, keep_going=keep_going)
+
+
+def hold(drafts: Sequence[JobDraft]) -> None:
+    """Take the locks that `store` takes before lanes, for a request that is stored in parts.
+
+    Each part alone takes them in order, but not after the lanes of the part before it.
+    """
+    for lock in extensions.having("hold"):
+        lock(drafts)
+    backpressure.hold(terms.of_queues({draft.queue for draft in drafts}), drafts)
 
 
 def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> None:
@@ -178,12 +194,12 @@ def require_prepared(draft: JobDraft, caller: Caller = SYSTEM) -> None:
 
 def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
     """Return why extensions would not let drafts in, by position."""
-    while True:
+
+    def run() -> dict[int, OJSError]:
         known = terms.of_queues({draft.queue for draft in drafts})
-        try:
-            return _refusals(drafts, caller, known.version)
-        except terms.Stale:
-            terms.forget()
+        return _refusals(drafts, caller, known.version)
+
+    return terms.by_latest(run)
 
 
 def _refusals(drafts: Sequence[JobDraft], caller: Caller, version: int) -> dict[int, OJSError]:
@@ -250,19 +266,20 @@ def _insert(
     limited = limits.of_drafts(drafts)
     for attempt in range(TRIES):
         lane_keys = [_key(draft, limited.get(draft.id), known.types) for draft in drafts]
-        by_key = lanes.resolve(lane_keys)
-        rows = [
-            _row(n, draft, text, by_key[key], request)
-            for n, (draft, text, key) in enumerate(zip(drafts, texts, lane_keys, strict=True))
-        ]
-        if keys is not None:
-            _add_fingerprints(rows, drafts, keys)
         try:
-            if len(rows) == 1 and checking is Checking.NONE and _may_gather(drafts[0]):
-                placed = _gathering.ask((known.version, rows[0]))
-            else:
-                store = partial(queries.enqueue, rows, terms=known.version, checking=checking)
-                placed = _execute(store, set(by_key.values()))
+            # In a transaction of the caller a savepoint: a taken id must not spoil it, nor a new
+            # lane stay locked while another try waits for locks that are taken before lanes.
+            with transaction.atomic() if connection.in_atomic_block else nullcontext():
+                by_key = lanes.resolve(lane_keys)
+                rows = [
+                    _row(n, draft, text, by_key[key], request)
+                    for n, (draft, text, key) in enumerate(
+                        zip(drafts, texts, lane_keys, strict=True)
+                    )
+                ]
+                if keys is not None:
+                    _add_fingerprints(rows, drafts, keys)
+                placed = _place(rows, known.version, checking, may_gather=_may_gather(drafts[0]))
         except IntegrityError as problem:
             raise _duplicate(drafts, problem) from problem
         except DatabaseError as problem:
@@ -270,8 +287,6 @@ def _insert(
                 raise
             lanes.forget()
             continue
-        if not placed:
-            raise terms.Stale
         return [_job(drafts[row.n], texts[row.n], row) if row.state else row for row in placed]
     raise AssertionError("the loop returns or raises")
 
@@ -289,16 +304,20 @@ def _add_fingerprints(
             }
 
 
-def _execute(
-    store: Callable[..., list[queries.Placed]], lane_ids: set[int]
+def _place(
+    rows: list[dict[str, Any]], version: int, checking: Checking, *, may_gather: bool
 ) -> list[queries.Placed]:
-    if not connection.in_atomic_block:
-        return store(wake=True)
-    with transaction.atomic():  # a savepoint: a taken id must not spoil the host's transaction
-        if not lanes.defers_waking():
-            return store(wake=True)
-        placed = store(wake=False)
-    transaction.on_commit(lambda: lanes.wake(sorted(lane_ids)))
+    """Store rows. Raises Stale: by terms that are not the latest nothing is stored."""
+    if may_gather and len(rows) == 1 and checking is Checking.NONE:
+        placed = _gathering.ask((version, rows[0]))
+    else:
+        defers = lanes.defers_waking()
+        placed = queries.enqueue(rows, terms=version, checking=checking, wake=not defers)
+        if placed and defers:
+            lane_ids = sorted({row["lane_id"] for row in rows})
+            transaction.on_commit(lambda: lanes.wake(lane_ids))
+    if not placed:
+        raise terms.Stale
     return placed
 
 

@@ -9,8 +9,9 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
+from jobs.repeat import repeated
 from jobs.services import repeats
-from jobs.services.enqueue import id_taken, prepared_drafts, refusals, store
+from jobs.services.enqueue import hold, id_taken, prepared_drafts, refusals, store
 from jobs.services.show import existing
 
 
@@ -22,27 +23,28 @@ def enqueue_each(
 
     None where one was dropped. What is stored is stored by one transaction.
     """
-    with transaction.atomic():
-        answer: list[Job | OJSError | None] = []
-        kept: dict[int, JobDraft] = {}
-        for n, draft in enumerate(drafts):
-            try:
-                (prepared,) = prepared_drafts([draft], caller)
-            except OJSError as problem:
-                answer.append(problem)
-                continue
-            answer.append(None)
-            if prepared is not None:
-                kept[n] = prepared
-        places = list(kept)
-        outcomes = repeats.once(
-            list(kept.values()), caller, lambda drafts: _in_order(drafts, caller)
-        )
-        for n, outcome in zip(places, outcomes, strict=True):
-            if isinstance(outcome, OJSError):
-                outcome.details.pop("index", None)  # each stands at its place
-            answer[n] = outcome
+    answer: list[Job | OJSError | None] = []
+    kept: dict[int, JobDraft] = {}
+    for n, draft in enumerate(drafts):
+        try:
+            (prepared,) = prepared_drafts([draft], caller)
+        except OJSError as problem:
+            answer.append(problem)
+            continue
+        answer.append(None)
+        if prepared is not None:
+            kept[n] = prepared
+    outcomes = repeated(lambda: _once(list(kept.values()), caller))
+    for n, outcome in zip(kept, outcomes, strict=True):
+        if isinstance(outcome, OJSError):
+            outcome.details.pop("index", None)  # each stands at its place
+        answer[n] = outcome
     return answer
+
+
+def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
+    with transaction.atomic():
+        return repeats.once(drafts, caller, lambda new: _in_order(new, caller))
 
 
 def _in_order(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
@@ -70,7 +72,7 @@ def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job
         except OJSError as problem:
             index = problem.details.get("index")
             if index is None and len(places) > 1:
-                size = len(places) // 2
+                size = _half(places, todo)
                 continue
             first = todo[places[index or 0]]
             refused = [places[index]] if index is not None else _limited_like(first, todo)
@@ -85,6 +87,13 @@ def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job
         refusal.details.pop("index", None)  # each stands at its place
         extensions.tell_refused(refusal, caller)
     return answer
+
+
+def _half(places: Sequence[int], todo: Mapping[int, JobDraft]) -> int:
+    """Return how many to store next; before the first part all of them are locked."""
+    if len(places) == len(todo):
+        hold(list(todo.values()))
+    return len(places) // 2
 
 
 def _limited_like(refused: JobDraft, todo: Mapping[int, JobDraft]) -> list[int]:

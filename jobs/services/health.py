@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
 
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, connection
 
 from jobs import queries
+from jobs.bounds import answered_within
 from jobs.conf import conf
+from jobs.domain.sqlstates import READ_ONLY
 from jobs.models import LoopTick
 from jobs.services import schema
+from jobs.services.refused import lately
 
 logger = logging.getLogger("ojs.health")
 STARTED = monotonic()
 SLOW_MS = 1000
+PROBE_S = 2.0  # how long health waits for an answer of the database
 STALE_LOOP_MS = 15_000
 
 
@@ -26,6 +30,7 @@ class Health:
     latency_ms: int
     error: str | None
     vitals: queries.Vitals | None
+    writes: str | None = None  # why the database refused to write lately
 
     @property
     def is_slow(self) -> bool:
@@ -40,7 +45,9 @@ class Health:
     @property
     def is_well(self) -> bool:
         """Nothing an operator has to look at."""
-        if self.error or self.vitals is None or self.is_slow or not self.is_ticking:
+        if self.error or self.writes or self.vitals is None:
+            return False
+        if self.is_slow or not self.is_ticking:
             return False
         return (self.vitals.workers - self.vitals.alive) * 2 <= self.vitals.workers
 
@@ -54,10 +61,15 @@ def health() -> Health:
     """Look at the database, workers and loops; one statement."""
     began = perf_counter()
     try:
-        vitals = queries.vitals(conf().worker_silence_ms, STALE_LOOP_MS)
+        with answered_within(PROBE_S):
+            vitals = queries.vitals(conf().worker_silence_ms, STALE_LOOP_MS)
     except (DatabaseError, InterfaceError) as problem:
         return Health(0, type(problem).__name__, None)
-    return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals)
+    if vitals.is_read_only:
+        if not connection.in_atomic_block:
+            connection.close()  # the next one may lead to the server that took over
+        return Health(0, READ_ONLY.message, None)
+    return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals, lately())
 
 
 def forget_loops_except(names: Iterable[str]) -> None:
@@ -78,17 +90,25 @@ def _tell(parts: str) -> None:
     logger.warning("schema.lacking", extra={"parts": parts})
 
 
-def is_migrated() -> bool:
-    """Tell whether the database has this release's tables and functions; asks until it has."""
-    return not lacking()
+def is_migrated() -> bool | None:
+    """Tell whether the database has this release's tables and functions; asks until it has.
+
+    None: it does not say.
+    """
+    found = lacking()
+    return None if found is None else not found
 
 
-def lacking() -> str:
-    """Return what the database lacks of this release; empty: nothing. Asks until that is so."""
+def lacking() -> str | None:
+    """Return what the database lacks of this release; empty: nothing. Asks until that is so.
+
+    None: it does not say.
+    """
     try:
-        _nothing_is_lacking()
+        with answered_within(PROBE_S):
+            _nothing_is_lacking()
     except LookupError as problem:
         return str(problem)
-    except (DatabaseError, InterfaceError) as problem:
-        return type(problem).__name__
+    except (DatabaseError, InterfaceError):
+        return None
     return ""

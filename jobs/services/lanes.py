@@ -13,10 +13,11 @@ from jobs.domain.limits import LimitPolicy
 from jobs.models import Lane
 from jobs.models import LaneKey as Row
 from jobs.services import limits
-from jobs.services.terms import Stale
+from jobs.services.terms import Stale, by_latest
 
 T = TypeVar("T")
 
+LOOKS = 3  # how often lanes that others are making are looked for
 TRIES = 3  # how often a stale cache is refilled before the problem is passed on
 LANE_GONE = "OJS01"  # raised by ojs_wake: the cache is older than the table
 
@@ -28,16 +29,11 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     wanted = set(keys)
     found = {key: _known[key] for key in wanted if key in _known}
     missing = sorted(wanted - found.keys())
-    while missing:
-        try:
-            made = make(missing)
-        except Stale:
-            extensions.forget()
-            continue
+    if missing:
+        made = by_latest(lambda: make(missing), extensions.forget)
         found |= made
         # a lane made in a transaction that rolls back was never there
-        transaction.on_commit(lambda made=made: _known.update(made))  # type: ignore[misc]  # default binds
-        missing = [key for key in missing if key not in made]
+        transaction.on_commit(lambda: _known.update(made))
     return found
 
 
@@ -75,10 +71,16 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
         # whoever changes weights waits for us, or we see the version that it raised
         queries.lock_lanes(exclusive=False)
         shares, versions = _shares(keys)
-        made, latest = queries.lanes(keys, shares)
-        if not versions <= {latest}:
-            raise Stale
-        return made
+        made: dict[LaneKey, int] = {}
+        for _ in range(LOOKS):  # one that another transaction was just making is there by now
+            missing = [key for key in keys if key not in made]
+            more, latest = queries.lanes(missing, shares)
+            made |= more
+            if not versions <= {latest}:
+                raise Stale
+            if len(made) == len(set(keys)):
+                return made
+        raise Stale  # it was taken away again: begin anew
 
 
 def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:

@@ -9,7 +9,7 @@ from django.db import transaction
 from jobs import queries
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
-from jobs.domain.errors import NotFound
+from jobs.domain.errors import BackendUnavailable, NotFound
 from jobs.domain.limits import (
     ANY_TENANT,
     OF_KEY,
@@ -23,9 +23,11 @@ from jobs.domain.states import CODES, State
 from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT, Limit
 from jobs.queries import LimitKey
+from jobs.services import terms
 from jobs.services.audit import audited
 
 AVAILABLE = CODES[State.AVAILABLE]
+LOOKS = 10  # how often limits that others are making are looked for
 # how limits that are not of jobs' own keys are called on the wire
 PREFIXES = {OF_KEY: "", OF_QUEUE: "queue:", OF_TYPE: "type:"}
 
@@ -33,9 +35,12 @@ PREFIXES = {OF_KEY: "", OF_QUEUE: "queue:", OF_TYPE: "type:"}
 def resolve(policies: Mapping[LimitKey, LimitPolicy]) -> dict[LimitKey, int]:
     """Return the ids of limits, made or given these policies where they differ; one statement."""
     found: dict[LimitKey, int] = {}
-    while missing := {key: policies[key] for key in policies.keys() - found.keys()}:
+    for _ in range(LOOKS):  # one that another transaction was just making is there by the next
+        missing = {key: policies[key] for key in policies.keys() - found.keys()}
+        if not missing:
+            return found
         found |= queries.limits(missing)
-    return found
+    raise BackendUnavailable("rate limits are being removed and made again, try again")
 
 
 def of_drafts(drafts: Sequence[JobDraft]) -> dict[str, int]:
@@ -183,7 +188,10 @@ def _made(name: str, tenant: str | None) -> int:
         key = LimitKey(OF_TYPE, ANY_TENANT, name.removeprefix(PREFIXES[OF_TYPE]))
     with transaction.atomic():
         if key.kind == OF_TYPE:
-            queries.raise_terms()
+            terms.hold()
+            if Limit.objects.filter(kind=key.kind, tenant=key.tenant, key=key.key).exists():
+                return resolve({key: LimitPolicy()})[key]
+            terms.change()
         return resolve({key: LimitPolicy()})[key]
 
 

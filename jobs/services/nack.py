@@ -15,6 +15,7 @@ from jobs.domain.retry import decide, from_wire
 from jobs.domain.states import CODES, State
 from jobs.domain.times import read_time
 from jobs.domain.transition import Transition
+from jobs.repeat import repeated
 from jobs.services.follow import follow
 from jobs.services.limits import pause
 from jobs.services.refusal import refusals
@@ -86,7 +87,7 @@ def fail(
     for entry in attempts:
         (watched if entry[0].watched else plain).append(_row(*entry, at_once=at_once))
     ended = queries.fail(jsonio.dumps(plain)) if plain else []
-    return ended + (_fail_watched(watched) if watched else [])
+    return ended + (repeated(lambda: _fail_watched(watched)) if watched else [])
 
 
 def _fail_watched(rows: list[dict[str, Any]]) -> list[queries.Failed]:

@@ -43,10 +43,13 @@ def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> 
     follow one another; then the queue, then its limit. Raises InvalidRequest.
     """
     with transaction.atomic():
-        queries.raise_terms()
+        terms.hold()
         queries.make_queues([name])
         queue = Queue.objects.select_for_update().get(name=name)
         config = merge(queue.config, change, strict=strict)
+        if config == queue.config:
+            return config
+        terms.change()
         limit_id = limits.set_of_queue(name, limit_of(config))
         queries.configure(name, config, limit_id)
     terms.forget()
@@ -59,8 +62,12 @@ def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> di
     Locks: the version of the terms. Raises InvalidRequest.
     """
     with transaction.atomic():
-        queries.raise_terms()  # producers go by the template, too
-        config = merge(template(), change, strict=strict)
+        terms.hold()
+        before = template()
+        config = merge(before, change, strict=strict)
+        if config == before:
+            return config
+        terms.change()  # producers go by the template, too
         policy = limit_of(config)
         has_limit = policy != LimitPolicy()
         QueueTemplate.objects.update_or_create(
@@ -85,7 +92,7 @@ def create(name: str, config: Mapping[str, Any], caller: Caller) -> Queue:
     """Make a queue before its first job. Raises Conflict when there is one of this name."""
     with audited(caller, "queue.created", name) as data:
         data["configured"] = sorted(config)
-        queries.raise_terms()  # from here on nobody else configures one
+        terms.hold()  # from here on nobody else configures one
         if Queue.objects.filter(name=name).exists():
             raise Conflict(f"queue {name} exists already", details={"queue": name})
         configure(name, config)

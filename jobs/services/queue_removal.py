@@ -129,10 +129,14 @@ def _live(name: str) -> int:
 
 def _take_away(name: str) -> bool:
     """Delete the row of a draining queue that has no live job; its ended jobs stay."""
+    if _live(name):  # without waiting for whoever configures queues
+        return False
     with transaction.atomic():
-        queries.raise_terms()
+        terms.hold()
         if _live(name):
             return False
         gone, _ = Queue.objects.filter(name=name, draining=True).delete()
+        if gone:
+            terms.change()
     terms.forget()
     return bool(gone)

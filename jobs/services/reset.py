@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 
-from django.db import OperationalError
-
 from jobs import extensions, queries
+from jobs.repeat import repeated
 from jobs.services import bindings, lanes, terms
 from jobs.services.fetch import waters
 from jobs.services.retain import retain
 
-DEADLOCK = "40P01"
 TRIES = 50
 
 
@@ -25,13 +23,7 @@ def persist(empty: Callable[[], None]) -> None:
     All of them are locked in one order, by running statements in others: on a deadlock the work is
     repeated, as whoever else was chosen repeats its own.
     """
-    for attempt in range(TRIES):
-        try:
-            empty()
-            break
-        except OperationalError as problem:
-            if getattr(problem.__cause__, "sqlstate", None) != DEADLOCK or attempt == TRIES - 1:
-                raise
+    repeated(empty, tries=TRIES)
 
 
 def _truncate() -> None:

@@ -6,18 +6,21 @@ commit on, in every process, and costs the hot path no statement. A queue that i
 terms of the template: it is made by it together with its first job. Spec: contract 10.4.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from jobs import queries
 from jobs.domain.envelope import JobDraft
-from jobs.domain.errors import InvalidRequest, OJSError, QueuePaused
+from jobs.domain.errors import BackendUnavailable, InvalidRequest, OJSError, QueuePaused
 from jobs.domain.queues import QueueTerms, rate_of, terms_of
 from jobs.domain.retry import parse_policy
 from jobs.services.envelopes import limits
 
+T = TypeVar("T")
+
 NOTHING = QueueTerms()
+TRIES: Final = 20  # how often something begins anew because the terms have just changed
 
 
 class Stale(Exception):
@@ -70,12 +73,35 @@ def version() -> int:
     return queries.terms(()).version
 
 
+def hold() -> None:
+    """Let changes of the terms follow one another: whoever holds them changes them alone.
+
+    Call it first in the transaction that looks whether something changes.
+    """
+    queries.hold_terms()
+
+
 def change() -> None:
     """Make every process read anew what follows from the terms, from the commit on.
 
-    Call it first in the transaction: changes follow one another by its lock.
+    Call it first in the transaction, or `hold` where perhaps nothing changes: every process pays
+    for a change.
     """
     queries.raise_terms()
+
+
+def by_latest(run: Callable[[], T], renew: Callable[[], None] | None = None) -> T:
+    """Run what goes by the terms, again by the latest where they have just changed.
+
+    Raises BackendUnavailable when they change all the time: a transaction must not stay open, and
+    nobody wait, for as long as they do.
+    """
+    for _ in range(TRIES):
+        try:
+            return run()
+        except Stale:
+            (renew or forget)()
+    raise BackendUnavailable("the configuration changes faster than jobs can be stored")
 
 
 def forget() -> None:

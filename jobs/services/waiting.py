@@ -9,22 +9,22 @@ import random
 import threading
 from math import inf
 from time import monotonic
-from typing import Any
 
 import psycopg
-from django.db import connections
+from django.db import Error, connections
 
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.queries import Claimed
 from jobs.services import draining
 from jobs.services.fetch import fetch
+from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.waiting")
 
 SLOTS = 2  # per process: half of the server's threads
 POLL_S = 1.0  # the net under a lost notification
-RECONNECT_S = 1.0
+RECONNECT_S, LONGEST_RECONNECT_S = 1.0, 5.0
 LOOK_UP_S = 1.0  # how soon a stopped listener ends
 
 slots = threading.BoundedSemaphore(SLOTS)
@@ -66,27 +66,24 @@ class Listener:
             self._thread.join()
 
     def _follow(self) -> None:
+        attempts = Attempts(logger, "listen.failed", RECONNECT_S, LONGEST_RECONNECT_S)
         while not self._over.is_set():
             try:
-                self._listen()
-            except psycopg.Error:
-                logger.warning("listen.lost", exc_info=True)
-                self._over.wait(RECONNECT_S)
+                self._listen(attempts)
+            except (psycopg.Error, Error) as problem:
+                self._over.wait(attempts.failed(problem))
 
-    def _listen(self) -> None:
-        with psycopg.connect(**_parameters(), autocommit=True) as raw:
+    def _listen(self, attempts: Attempts) -> None:
+        # LISTEN does not work through a transaction-mode pooler
+        mine = connections.create_connection(conf().direct_database)
+        mine.ensure_connection()
+        with mine.connection as raw:
             raw.execute("LISTEN ojs_ready")
+            attempts.went_well()
             self.wake()  # what was told while nobody listened is not told again
             while not self._over.is_set():
                 for _ in raw.notifies(timeout=LOOK_UP_S):
                     self.wake()
-
-
-def _parameters() -> dict[str, Any]:
-    """Return where to connect: LISTEN does not work through a transaction-mode pooler."""
-    left_out = {"cursor_factory", "context", "autocommit"}
-    found = connections[conf().direct_database].get_connection_params()
-    return {name: value for name, value in found.items() if name not in left_out}
 
 
 _listener = Listener()

@@ -25,4 +25,5 @@ SELECT (SELECT count(*) FROM ojs_queue) AS queues,
        (SELECT count(*) FROM ojs_loop) AS loops,
        (SELECT min(ticked_at) FROM ojs_loop) AS ticked_at,
        coalesce((SELECT min(ticked_at) > now() - %(stale_ms)s::bigint * interval '1 millisecond'
-                   FROM ojs_loop), false) AS is_ticking
+                   FROM ojs_loop), false) AS is_ticking,
+       current_setting('transaction_read_only') = 'on' AS is_read_only  -- a standby, or fenced off

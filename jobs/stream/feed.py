@@ -11,12 +11,13 @@ import logging
 import threading
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import connections
 
 from jobs import queries
 from jobs.domain.errors import BackendUnavailable, RealtimeUnavailable
 from jobs.services.events import stored_event
 from jobs.stream.subscription import Subscription, Told
+from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.stream")
 
@@ -24,7 +25,7 @@ POLL_S = 0.1
 PATIENCE_MS = 250  # how long an event waits for older transactions to end
 BATCH = 2_000  # rows per look
 MOST_AHEAD = 10_000  # events told ahead of one old transaction, before it is no longer waited for
-RETRY_S = 1.0
+RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
 JOIN_S = 5.0
 
 
@@ -74,6 +75,7 @@ class Feed:
             member.end(reason)
 
     def _follow(self) -> None:
+        attempts = Attempts(logger, "stream.failed", RETRY_S, LONGEST_RETRY_S)
         while True:
             with self._changed:
                 if not self._members:
@@ -85,14 +87,11 @@ class Feed:
                 members = list(self._members)
             try:
                 self._turn(members)
+                attempts.went_well()
                 pause_s = POLL_S
-            except (DatabaseError, InterfaceError):
-                logger.warning("stream.database", exc_info=True)
+            except Exception as problem:  # a client's filter must not end everybody's stream
                 connections.close_all()
-                pause_s = RETRY_S
-            except Exception:  # a client's filter must not end everybody's stream
-                logger.exception("stream.failed")
-                pause_s = RETRY_S
+                pause_s = attempts.failed(problem)
             with self._changed:
                 self._changed.wait_for(self._is_hurried, pause_s)
         connections.close_all()

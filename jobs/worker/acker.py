@@ -13,16 +13,18 @@ from time import monotonic
 
 from django.db import DataError, Error, connection
 
+from jobs.bounds import Work, for_thread
 from jobs.domain.errors import OJSError
 from jobs.services.ack import Ack, ack
 from jobs.services.nack import Nack, nack
+from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.worker")
 
 MOST = 500  # outcomes per statement
 FULL = 50  # outcomes that go at once
 LINGER_S = 0.005  # how long outcomes nobody waits for may gather
-RETRY_S = 0.5
+RETRY_S, LONGEST_RETRY_S = 0.5, 4.0
 BACKLOG = 2000  # unsent outcomes before idempotent handlers wait, too
 
 Outcome = Ack | Nack
@@ -37,6 +39,7 @@ class Acker:
         self._waiting: deque[tuple[Outcome, threading.Event | None]] = deque()
         self._over = False
         self._sending = 0
+        self._attempts = Attempts(logger, "ack.delayed", RETRY_S, LONGEST_RETRY_S)
         self._thread = threading.Thread(target=self._run, name="ojs-ack", daemon=True)
 
     def start(self) -> None:
@@ -71,6 +74,7 @@ class Acker:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
+        for_thread(Work.REQUESTS)
         while batch := self._take():
             self._send_until_done([outcome for outcome, _ in batch])
             for _, sent in batch:
@@ -102,19 +106,19 @@ class Acker:
                 logger.exception("ack.failed", extra={"count": len(batch)})
                 self._send_each(batch)
                 return
-            except Error:
+            except Error as problem:
                 # the database is away: the results wait here, the leases wait there
-                logger.warning("ack.delayed", extra={"count": len(batch)}, exc_info=True)
                 connection.close()
                 if self._over and monotonic() - began > RETRY_S * 10:
                     logger.exception("ack.given_up", extra={"count": len(batch)})
                     return
-                threading.Event().wait(RETRY_S)
+                threading.Event().wait(self._attempts.failed(problem))
             except Exception:
                 logger.exception("ack.failed", extra={"count": len(batch)})
                 self._send_each(batch)
                 return
             else:
+                self._attempts.went_well()
                 return
 
     def _send_each(self, batch: Sequence[Outcome]) -> None:

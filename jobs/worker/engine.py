@@ -20,6 +20,7 @@ from time import monotonic
 
 from django.db import Error, close_old_connections, connection
 
+from jobs.bounds import Work, for_thread
 from jobs.conf import conf
 from jobs.domain import retry
 from jobs.domain.claim import FetchRequest
@@ -32,6 +33,7 @@ from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.held import held_by
 from jobs.services.nack import Nack, nack
 from jobs.services.waiting import Listener, opens_in_s
+from jobs.trouble import Attempts
 from jobs.worker.acker import Acker
 from jobs.worker.execution import execute, failed, timed_out
 from jobs.worker.pace import Pace
@@ -45,7 +47,7 @@ TICK_S = 0.1  # how often timeouts are looked at
 STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
 LEAVE_S = 5.0  # how long the others may go on in a process that must be replaced
 FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
-RECONNECT_S = 0.5
+RECONNECT_S, LONGEST_RECONNECT_S = 0.5, 4.0
 REFUSED_S = 5.0  # after a refused claim, until the next
 DRAIN_LOG_S = 5.0  # how often the number of jobs left is logged
 
@@ -99,6 +101,7 @@ class Engine:
         self._is_known = threading.Event()  # the first heartbeat was stored
         self._ended = 0  # attempts so far
         self._pace = Pace()
+        self._claims = Attempts(logger, "claim.failed", RECONNECT_S, LONGEST_RECONNECT_S)
         self._refusal = ""  # why the latest claim that was refused was
         self._window = terms.concurrency * 2  # how many jobs to hold
 
@@ -106,6 +109,8 @@ class Engine:
 
     def run(self) -> int:
         """Work until told to end, then drain. Returns an exit code."""
+        connection.close()  # it was made before
+        for_thread(Work.REQUESTS)
         self._acker.start()
         threads = [
             threading.Thread(target=self._work, name=f"ojs-handler-{n}", daemon=True)
@@ -191,15 +196,15 @@ class Engine:
             close_old_connections()
             self._return_lost_claims()
             claimed = fetch(request)
-        except Error:
-            logger.warning("claim.database", exc_info=True)
+        except Error as problem:
             self._may_have_lost_claims = True
             connection.close()
-            threading.Event().wait(RECONNECT_S)
+            threading.Event().wait(self._claims.failed(problem))
             return False
         except OJSError as refused:  # no queues, or a pool that is not defined yet
             self._rest_after(str(refused))
             return False
+        self._claims.went_well()
         self._opens_in_s = opens_in_s(claimed)
         if claimed.directive:
             # perhaps older than a resume that was not reported yet: the next heartbeat decides
@@ -214,7 +219,9 @@ class Engine:
 
     def _rest_after(self, refusal: str) -> None:
         if refusal != self._refusal:
-            logger.warning("claim.refused", extra={"reason": refusal})
+            # one without handlers, queues and a pool is there to run loops: nothing is wrong
+            level = logging.WARNING if self.terms.queues or self.terms.pool else logging.INFO
+            logger.log(level, "claim.refused", extra={"reason": refusal})
         self._refusal = refusal
         self._wake.wait(REFUSED_S)
         self._wake.clear()
@@ -310,15 +317,17 @@ class Engine:
     # --- heartbeats
 
     def _beat(self) -> None:
+        for_thread(Work.REQUESTS)
+        attempts = Attempts(logger, "heartbeat.failed", RECONNECT_S, LONGEST_RECONNECT_S)
         interval = conf().worker_silence_ms / 1000 / BEATS
         while not self._over.is_set():
             pause = interval
             try:
                 self._send_beat()
-            except Exception:  # whatever it is: a worker that falls silent loses its jobs
-                logger.warning("heartbeat.failed", exc_info=True)
+                attempts.went_well()
+            except Exception as problem:  # whatever it is: who falls silent loses its jobs
                 connection.close()
-                pause = min(RECONNECT_S, interval)
+                pause = min(attempts.failed(problem), interval)
             self._beat_now.wait(pause)
             self._beat_now.clear()
         connection.close()
@@ -415,8 +424,8 @@ class Engine:
                 self._held.pop(job.id, None)
         try:
             nack([self._requeue(job.id, job.attempt) for job in jobs])
-        except Error:  # the leases return them
-            logger.warning("requeue.database", extra={"count": len(jobs)}, exc_info=True)
+        except Error as problem:  # the leases return them
+            logger.warning("requeue.database", extra={"count": len(jobs), "error": str(problem)})
 
     def _requeue(self, job_id: str, attempt: int) -> Nack:
         return Nack(job_id, None, requeue=True, worker_id=self.terms.worker_id, attempt=attempt)
@@ -426,8 +435,8 @@ class Engine:
         try:
             self._return_lost_claims()
             heartbeat(self._report(()))
-        except Error:
-            logger.warning("heartbeat.database", exc_info=True)
+        except Error as problem:
+            logger.warning("heartbeat.database", extra={"error": str(problem)})
         except OJSError as refused:  # its id is that of another tenant's worker, or in another pool
             logger.warning("heartbeat.refused", extra={"reason": str(refused)})
 

@@ -4,6 +4,7 @@ Its own cursor looks them up by label for every statement, which took a seventh 
 single enqueue. Names and labels are its own; it still counts connections and their failures.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, TypeVar
@@ -11,8 +12,12 @@ from typing import Any, TypeVar
 from django.db.backends.postgresql import base
 from django_prometheus.db import errors_total, execute_total, query_duration_seconds
 from django_prometheus.db.common import DatabaseWrapperMixin, ExportingCursorWrapper
+from psycopg.errors import ReadOnlySqlTransaction
 
+from jobs import bounds
 from jobs.tally import later
+from ojs_project.database import driver
+from ojs_project.database.guard import Connection, Outage
 
 T = TypeVar("T")
 
@@ -31,13 +36,19 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
         def execute(self, *args: Any, **kwargs: Any) -> Any:
             return self.counted(lambda: cursor.execute(self, *args, **kwargs))
 
-        @staticmethod
-        def counted(run: Callable[[], T]) -> T:
-            """Run one statement, also one that takes no cursor: see jobs/statements.py."""
+        def direct(self, run: Callable[[], T]) -> T:
+            """Run one statement that takes no cursor, within bounds: see jobs/statements.py."""
+            line: Connection = self.connection
+            return self.counted(lambda: line.within(line.most_s, run))
+
+        def counted(self, run: Callable[[], T]) -> T:
+            """Run one statement."""
             began = perf_counter()
             try:
                 return run()
             except Exception as problem:
+                if isinstance(problem, ReadOnlySqlTransaction):
+                    self.connection.outage.suspect()  # another server may have taken over
                 errors_total.labels(alias, vendor, type(problem).__name__).inc()
                 raise
             finally:
@@ -46,17 +57,52 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
     return CountingCursor
 
 
+_outages: defaultdict[str, Outage] = defaultdict(Outage)  # by alias
+
+
+def _options(given: bounds.Bounds) -> str:
+    named = {
+        "statement_timeout": given.statement_ms,
+        "lock_timeout": given.lock_ms,
+        "idle_in_transaction_session_timeout": given.idle_in_transaction_ms,
+    }
+    return " ".join(f"-c {name}={ms}" for name, ms in named.items())
+
+
 class DatabaseWrapper(DatabaseWrapperMixin, base.DatabaseWrapper):  # type: ignore[misc]  # untyped
     """Gives each connection a cursor that counts; the mixin counts connections.
 
     Its releases wrap the cursor of PostgreSQL in different places, so none of those is used.
     """
 
+    Database = driver
+
     def get_connection_params(self) -> dict[str, Any]:
-        """Name the cursor class."""
+        """Name the cursor class, and the bounds that the server keeps."""
         params: dict[str, Any] = super().get_connection_params()
         params["cursor_factory"] = counting(params["cursor_factory"], self.alias, self.vendor)
+        # a transaction-mode pooler refuses them: its users' role has to have them
+        if not self.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
+            params["options"] = f"{_options(bounds.current())} {params.get('options', '')}".strip()
         return params
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
+        """Connect, unless the database stands still. Raises NoAnswer."""
+        outage = _outages[self.alias]
+        with outage.trial() as is_suspect:
+            made: Connection = super().get_new_connection(conn_params)
+            made.bind(outage, bounds.current().answer_s)
+            if is_suspect:
+                made.prove()
+        return made
+
+    def close_if_suspect(self) -> None:
+        """Let go of a connection that was made before the database last stood still.
+
+        For the start of a request: nothing depends on the session then.
+        """
+        if self.connection is not None and self.connection.is_suspect:
+            self.close()
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Make Django's own cursor, which is the counting one by now."""

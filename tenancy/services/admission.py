@@ -59,6 +59,14 @@ def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
         _count(drafts, counted)
 
 
+def hold(drafts: Sequence[JobDraft]) -> None:
+    """Lock the tenants that are counted, all at once and so in order."""
+    by_id = tenant_cache.known({draft.tenant for draft in drafts}).by_id
+    counted = {draft.tenant for draft in drafts if draft.tenant in by_id}
+    if counted := {one for one in counted if by_id[one].limits.bounds_enqueue}:
+        queries.lock(sorted(counted))
+
+
 def _make(unknown: Sequence[str], caller: Caller) -> None:
     if not unknown:
         return

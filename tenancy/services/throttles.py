@@ -46,11 +46,12 @@ def release(tenant_id: str, *, actor: Caller = SYSTEM, reason: str | None = None
 
 def _lift(tenant_id: str, actor: Caller, reason: str | None) -> None:
     with transaction.atomic():
-        terms.change()
+        terms.hold()
         row = locked(tenant_id)
         throttle = None if row is None else throttle_of(row)
         if row is None or throttle is None or throttle.hold == Hold.LIFTED:
             return
+        terms.change()
         event = released(row, throttle, "manual")
         Throttle.objects.filter(tenant=row).update(hold=Hold.LIFTED, until=Now() + _lasts())
         _give_back(row)
@@ -81,13 +82,14 @@ def expire() -> int:
 
 def _expire(tenant_id: str) -> bool:
     with transaction.atomic():
-        terms.change()
+        terms.hold()
         row = locked(tenant_id)
         throttle = None if row is None else throttle_of(row)
         # it may have been extended meanwhile
         gone, _ = Throttle.objects.filter(tenant=tenant_id, until__lte=Now()).delete()
         if row is None or throttle is None or not gone:
             return False
+        terms.change()
         if throttle.hold != Hold.LIFTED:
             event = released(row, throttle, "expired")
             _give_back(row)
@@ -119,12 +121,13 @@ def begin(tenant_id: str, reasons: Sequence[str], *, active: int) -> bool:
     if not _may_begin(row or (Tenant(id=tenant_id) if is_default else None), active):
         return False
     with transaction.atomic():
-        terms.change()
+        terms.hold()
         if is_default and queries.create([tenant_id]):
             tell([created(tenant_id, Source.AUTO)])
         row = locked(tenant_id)
         if row is None or not _may_begin(row, active):
             return False
+        terms.change()
         _begin(row, reasons, active)
     tenant_cache.forget()
     return True

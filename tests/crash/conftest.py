@@ -92,8 +92,10 @@ def cluster() -> Iterator[Cluster]:
     shutil.rmtree(folder)
 
 
-def serve(processes: Run, url: str, port: int | None = None) -> tuple[str, subprocess.Popen[bytes]]:
+def serve(
+    processes: Run, url: str, port: int | None = None, **environment: str
+) -> tuple[str, subprocess.Popen[bytes]]:
     """Start an HTTP server with two processes; returns its URL and the parent."""
     port = port or free_port()
-    process = processes(url, *http_server(port, workers=2))
+    process = processes(url, *http_server(port, workers=2), **environment)
     return f"http://127.0.0.1:{port}", process

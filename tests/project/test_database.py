@@ -1,10 +1,17 @@
 """The engine that counts statements. Spec: contract 32.3."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
-from django.db import ProgrammingError, connection
+from django.db import OperationalError, ProgrammingError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from prometheus_client import REGISTRY
 
+from jobs.bounds import Work, answered_within, for_thread
 from jobs.tally import write_now
+from ojs_project import env
+from ojs_project.database.guard import NoAnswer, Outage
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -42,3 +49,95 @@ def test_new_connections_are_counted() -> None:
     connection.ensure_connection()
 
     assert value("django_db_new_connections_total") == before + 1
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+NAMES = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+
+
+@contextmanager
+def connected(work: Work | None, alias: str = "default") -> Iterator[BaseDatabaseWrapper]:
+    """Lend a connection made by a thread that does this work."""
+    for_thread(work)
+    made = connections.create_connection(alias)
+    try:
+        made.ensure_connection()
+        yield made
+    finally:
+        made.close()
+        for_thread(None)
+
+
+def bounds_of(made: BaseDatabaseWrapper) -> list[str]:
+    """Return what the server keeps for a connection."""
+    with made.cursor() as cursor:
+        return [cursor.execute(f"SHOW {name}").fetchone()[0] for name in NAMES]
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        (None, ["5min", "30s", "1min"]),
+        (Work.REQUESTS, ["6s", "5s", "1min"]),
+        (Work.TASKS, ["5min", "30s", "1min"]),
+        (Work.MIGRATIONS, ["0", "30s", "1min"]),
+    ],
+)
+def test_every_connection_has_the_bounds_of_its_work(
+    work: Work | None, expected: list[str]
+) -> None:
+    with connected(work) as made:
+        assert bounds_of(made) == expected
+
+
+def test_options_of_the_url_count_beside_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = connection.settings_dict
+    more = {**facts["OPTIONS"], "options": "-c lock_timeout=123 -c work_mem=5MB"}
+    monkeypatch.setitem(facts, "OPTIONS", more)
+
+    with connected(Work.REQUESTS) as made:
+        assert bounds_of(made) == ["6s", "123ms", "1min"]
+
+
+def test_a_pooled_connection_sends_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
+
+    assert "options" not in connection.get_connection_params()
+
+
+def test_a_statement_without_an_answer_ends_at_its_deadline() -> None:
+    with connected(Work.REQUESTS) as made:
+        before = made.connection.outage.number
+        with answered_within(0.1), pytest.raises(OperationalError, match="did not answer in time"):
+            made.cursor().execute("SELECT pg_sleep(60)")
+
+        assert made.connection.closed
+        assert made.connection.outage.number == before + 1
+    with connected(Work.REQUESTS) as made:  # the outage ends with the next connection
+        assert bounds_of(made)
+
+
+def test_one_thread_at_a_time_connects_while_the_database_stands_still() -> None:
+    outage = Outage()
+    outage.begin()
+
+    with outage.trial() as is_suspect:
+        assert is_suspect
+        with pytest.raises(NoAnswer), outage.trial():
+            pass
+    with outage.trial() as is_suspect:  # it answered
+        assert not is_suspect
+
+
+def test_of_several_hosts_the_one_that_takes_writes_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts = connection.settings_dict
+    url = f"postgresql:///?host=/nowhere,{facts['HOST']}&target_session_attrs=read-write"
+    found = env.database(url)
+    monkeypatch.setitem(facts, "HOST", found["HOST"])
+    monkeypatch.setitem(facts, "OPTIONS", {**facts["OPTIONS"], **found["OPTIONS"]})
+
+    with connected(None) as made:
+        assert bounds_of(made)

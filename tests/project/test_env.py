@@ -120,8 +120,18 @@ def test_is_set_looks_for_the_file_as_well(monkeypatch: pytest.MonkeyPatch) -> N
             {"NAME": "postgres", "USER": "", "PASSWORD": "", "HOST": "::1", "PORT": "",
              "OPTIONS": {}},
         ),
+        (
+            "postgresql://ann:s@h1:6432,h2:6433/jobs?target_session_attrs=read-write",
+            {"NAME": "jobs", "HOST": "h1,h2", "PORT": "6432,6433", "PASSWORD": "s",
+             "OPTIONS": {"target_session_attrs": "read-write"}},
+        ),
+        ("postgresql:///?service=jobs", {"NAME": "", "HOST": "", "OPTIONS": {"service": "jobs"}}),
+        (
+            "postgresql://ann@%2Frun%2Fpostgresql/jobs",
+            {"NAME": "jobs", "HOST": "/run/postgresql", "PORT": "", "OPTIONS": {}},
+        ),
     ],
-    ids=["tcp", "socket", "short"],
+    ids=["tcp", "socket", "short", "hosts", "service", "socket as host"],
 )  # fmt: skip
 def test_database_reads_urls(url: str, expected: dict[str, object]) -> None:
     found = env.database(url)
@@ -144,3 +154,11 @@ def test_a_choice_is_one_of_those_known_in_any_case(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OJS_SOME", "c")
     with pytest.raises(ImproperlyConfigured, match="OJS_SOME is 'c': use one of a, B"):
         env.choice("OJS_SOME", ("a", "B"))
+
+
+def test_database_of_a_wrong_url_names_no_secret() -> None:
+    with pytest.raises(ImproperlyConfigured) as refused:
+        env.database("postgresql://ann:s3cret@[::1/jobs")
+
+    assert "DATABASE_URL cannot be read" in str(refused.value)
+    assert "s3cret" not in str(refused.value)

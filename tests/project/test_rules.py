@@ -194,3 +194,105 @@ def test_no_published_case_is_in_the_repository() -> None:
     ]
 
     assert cases == []
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+THREAD = "runs until its process or thread is told to end"
+SHRINKS = "each turn takes from what was there at the start"
+PAGES = "each turn goes on behind the last; what is added meanwhile is met once"
+TIMED = "ends at a time that was set before it began"
+GENERATOR = "yields each turn: whoever asks ends it"
+BOUNDED = "a bound is tested in the body"
+# What repeats until something else lets it end holds a transaction or a thread for ever. Repeat a
+# number of times (`for _ in range(TRIES)`) and raise, or name the loop here with what ends it.
+WHILE = {
+    "console/operations.py": SHRINKS,
+    "federation/client/aio.py": THREAD,
+    "federation/client/enqueueing.py": BOUNDED,
+    "federation/client/sync.py": THREAD,
+    "federation/management/commands/adopt_jobs.py": PAGES,
+    "federation/management/commands/forget_copies.py": SHRINKS,
+    "federation/services/adopt.py": BOUNDED,
+    "federation/services/attend.py": SHRINKS,
+    "federation/services/forget_region.py": BOUNDED,
+    "federation/services/place.py": BOUNDED,
+    "federation/wire.py": TIMED,
+    "jobs/api/live.py": THREAD,
+    "jobs/api/streams.py": PAGES,
+    "jobs/loops.py": THREAD,
+    "jobs/management/commands/migrate.py": TIMED,
+    "jobs/services/api_keys.py": SHRINKS,
+    "jobs/services/audit.py": SHRINKS,
+    "jobs/services/backpressure.py": BOUNDED,
+    "jobs/services/enqueue_each.py": SHRINKS,
+    "jobs/services/result.py": TIMED,
+    "jobs/services/retain.py": SHRINKS,
+    "jobs/services/runs.py": SHRINKS,
+    "jobs/services/schema.py": TIMED,
+    "jobs/services/verified.py": SHRINKS,
+    "jobs/services/vitals.py": SHRINKS,
+    "jobs/services/waiting.py": TIMED,
+    "jobs/spare.py": SHRINKS,
+    "jobs/stream/feed.py": THREAD,
+    "jobs/stream/subscription.py": TIMED,
+    "jobs/tally.py": THREAD,
+    "jobs/testing.py": BOUNDED,
+    "jobs/worker/acker.py": THREAD,
+    "jobs/worker/engine.py": THREAD,
+    "jobs/worker/pool.py": THREAD,
+    "jobs/worker/signals.py": THREAD,
+    "ojs_project/database/guard.py": THREAD,
+    "ojs_project/folder.py": TIMED,
+    "ojs_project/postgres.py": TIMED,
+    "ojs_project/quickstart.py": THREAD,
+    "ojs_project/serving/lanes.py": SHRINKS,
+    "ojs_project/serving/server.py": THREAD,
+    "ojs_project/serving/worker.py": THREAD,
+    "ojs_project/supervisor.py": THREAD,
+    "scheduling/domain/cron.py": GENERATOR,
+    "scheduling/domain/scenario.py": GENERATOR,
+    "scheduling/domain/simulation.py": SHRINKS,
+    "scheduling/services/cron_turns.py": SHRINKS,
+    "scheduling/services/simulate.py": TIMED,
+    "versioning/domain/compatibility.py": SHRINKS,  # a schema whose references return is refused
+    "versioning/domain/schema_load.py": SHRINKS,
+    "versioning/domain/validator.py": SHRINKS,
+    "versioning/services/redraw.py": PAGES,
+    "webhooks/services/send.py": THREAD,
+    "workflows/services/advance.py": SHRINKS,
+    "workflows/services/begin.py": SHRINKS,
+}
+ENDLESS = {"count", "cycle", "repeat"}
+
+
+def product() -> list[Path]:
+    """Return the code that runs in a server."""
+    apps = [path.parent for path in ROOT.glob("*/apps.py")]
+    return sorted(
+        path for app in apps for path in app.rglob("*.py") if "migrations" not in path.parts
+    )
+
+
+def repeats(node: ast.AST, text: str) -> bool:
+    """Tell whether a node is a loop without a number of turns."""
+    if isinstance(node, ast.While):
+        return True
+    if not (isinstance(node, ast.For | ast.AsyncFor) and isinstance(node.iter, ast.Call)):
+        return False
+    name = ast.unparse(node.iter.func).rpartition(".")[2]
+    if name == "iter":
+        return len(node.iter.args) > 1
+    return name in ENDLESS and "itertools" in text
+
+
+def test_every_loop_without_a_number_of_turns_is_known_with_what_ends_it() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in product()
+        for text in (path.read_text(),)
+        if any(repeats(node, text) for node in ast.walk(ast.parse(text)))
+    }
+
+    assert found - WHILE.keys() == set(), "bound the loop, or say what ends it"
+    assert WHILE.keys() - found == set(), "the list names files without such a loop"

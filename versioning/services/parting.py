@@ -40,9 +40,12 @@ def ensure(declaration: Declaration | None) -> None:
 
 def _make(types: Sequence[str]) -> None:
     with transaction.atomic():
-        terms.change()  # first: whoever makes routes waits for us
+        terms.hold()  # first: whoever makes routes waits for us
         there = set(Apart.objects.filter(type__in=types).values_list("type", flat=True))
         new = [one for one in types if one not in there]
+        if not new:
+            return
+        terms.change()
         made = Route.objects.bulk_create([Route(type=one) for one in new])
         Apart.objects.bulk_create([Apart(type=one.type, route=one.id) for one in made])
     routes.forget()

@@ -209,10 +209,11 @@ def _find(key: Key) -> int | None:
 
 def _make(key: Key) -> int:
     with transaction.atomic():
-        terms.change()  # first: whoever makes routes waits for us
+        terms.hold()  # first: whoever makes routes waits for us
         if (found := _find(key)) is not None:
             return found
         _refuse_too_many(key)
+        terms.change()
         return Route.objects.create(**_columns(key)).id
 
 

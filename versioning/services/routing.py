@@ -168,6 +168,7 @@ def advance(job_type: str, revision: int) -> bool:
         row = _locked(job_type)
         step = None if row is None or row.revision != revision else next_step(row)
         if row is None or step is None or row.is_paused:
+            transaction.set_rollback(True)  # nothing changes, nor do the terms
             return False
         with audited(SYSTEM, "routing.stepped", job_type) as data:
             _step(row, shares_of(row.rules), step, "step", SYSTEM)
@@ -213,6 +214,7 @@ def roll_back_by(job_type: str, verdict: Verdict) -> bool:
     with transaction.atomic():
         row = _locked(job_type)
         if row is None or row.revision != verdict.revision or row.rolled_back_at is not None:
+            transaction.set_rollback(True)  # nothing changes, nor do the terms
             return False
         _collapse(row, verdict.seen, SYSTEM)
     routes.forget()

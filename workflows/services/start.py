@@ -10,6 +10,7 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.ids import new_id
 from jobs.models import DEFAULT_TENANT
+from jobs.repeat import repeated
 from jobs.services.enqueue import enqueue, require_accepted
 from workflows import queries
 from workflows.domain.envelope import member
@@ -49,6 +50,11 @@ def start(plan: Plan, caller: Caller = SYSTEM) -> str:
         for n, step in enumerate(flow.plan.steps)
         if (draft := step.draft) is not None and _is_first(step)
     ]
+    repeated(lambda: _store(flows, first, caller))
+    return flows[0].id
+
+
+def _store(flows: list[_Flow], first: list[tuple[_Flow, int, JobDraft]], caller: Caller) -> None:
     with transaction.atomic():
         jobs = enqueue([_member(flow, n, draft) for flow, n, draft in first], caller)
         # one that was dropped, or is another job: its step stays due, and the loop says why
@@ -63,7 +69,6 @@ def start(plan: Plan, caller: Caller = SYSTEM) -> str:
             list(_step_rows(flows, taken)),
             [row for flow in flows for row in _slot_rows(flow)],
         )
-    return flows[0].id
 
 
 def _flows(flow: _Flow) -> Iterator[_Flow]:

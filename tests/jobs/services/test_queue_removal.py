@@ -6,9 +6,11 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, NotFound, QueuePaused
 from jobs.domain.states import State
 from jobs.models import Job, Queue
+from jobs.services import terms
 from jobs.services.ack import Ack, ack
 from jobs.services.fetch import fetch
 from jobs.services.nack import Nack, nack
+from jobs.services.queue_config import configure, configure_template
 from jobs.services.queue_removal import delete, drain, purge
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory, error, stored, stored_ids
@@ -102,3 +104,30 @@ def test_10_4_what_cannot_be_deleted_is_refused() -> None:
         delete("default", "discard", "test")
     with pytest.raises(NotFound):
         delete("unknown", "discard", "test")
+
+
+# --- the version of the terms ---------------------------------------------------------------------
+
+
+def test_a_queue_that_drains_does_not_change_the_terms_while_a_job_runs() -> None:
+    stored(1, queue="q")
+    fetch(FetchRequest(("q",), 1))
+    delete("q", "discard", "test")
+    before = terms.version()
+
+    for _ in range(3):
+        drain()
+
+    assert terms.version() == before
+
+
+def test_the_same_configuration_again_does_not_change_the_terms() -> None:
+    wanted = {"retention": {"completed": "PT12H"}, "concurrency": 2}
+    configure("q", wanted)
+    configure_template(wanted)
+    before = terms.version()
+
+    configure("q", wanted)
+    configure_template(wanted)
+
+    assert terms.version() == before

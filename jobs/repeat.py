@@ -1,0 +1,52 @@
+"""Repeat what the database undid because other transactions were in its way."""
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import psycopg
+from django.db import Error, InterfaceError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobs.domain.sqlstates import MISTAKE, Refusal, refusal_of
+
+T = TypeVar("T")
+
+TRIES: Final = 4
+PAUSE_S: Final = 0.02  # at most, before the first repetition; longer before each other
+
+
+def refusal(problem: BaseException) -> Refusal | None:
+    """Return what an error of Django's or psycopg's means; None: it is not of the database."""
+    if isinstance(problem, Error):
+        kind: tuple[type[Exception], ...] = (OperationalError, InterfaceError)
+        cause: BaseException | None = problem.__cause__
+    elif isinstance(problem, psycopg.Error):
+        kind, cause = (psycopg.OperationalError, psycopg.InterfaceError), problem
+    else:
+        return None
+    state: str | None = getattr(cause, "sqlstate", None)
+    if state is None and not isinstance(problem, kind):
+        return MISTAKE
+    return refusal_of(state)
+
+
+def repeated(run: Callable[[], T], on: BaseDatabaseWrapper | None = None, tries: int = TRIES) -> T:
+    """Run one whole transaction, again where the database undid it for a passing reason.
+
+    Inside of a transaction `run` runs once: only the owner of the transaction can repeat it.
+    """
+    for attempt in range(1, tries + 1):
+        try:
+            return run()
+        except OperationalError as problem:
+            found = refusal(problem)
+            if attempt == tries or found is None or not found.may_repeat:
+                raise
+            mine = on or connection
+            if mine.in_atomic_block or not mine.autocommit:
+                raise
+        # the others need a moment; a random one, so that two do not meet again
+        threading.Event().wait(random.random() * PAUSE_S * attempt)  # noqa: S311 - no secret
+    raise AssertionError("the loop returns or raises")
