@@ -7,7 +7,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "sql" / "functions"
 ORDER = (
     "time", "fingerprint", "matches", "queue_of", "offered", "fresh", "in_force", "make_queues",
     "loads", "present", "joined", "served", "present_shared", "raised", "rejoin", "known", "awake",
-    "wake", "release", "usage", "room", "unique_hits", "unique_pass", "open", "turns", "turn_now",
+    "wake", "release", "give_back", "heard", "lowest", "usage", "room", "unique_hits", "unique_pass", "open", "turns", "turn_now",
     "turn_keys", "turn_keep", "in_order", "settle", "spend", "claim", "explain", "outlook",
     "tenant_labels", "reduced", "audit_kept", "ends",
 )  # fmt: skip
