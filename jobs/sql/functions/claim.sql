@@ -29,8 +29,9 @@
 -- jobs clears the mark.
 --
 -- Locks, in this order: the worker (waited for, only while it is put into a pool or where its load
--- decides; tried, to note a sign of life), the pool or what else takes turns (exclusive; waited for), scopes (exclusive, in order;
--- waited for), what p_awaits names (waited for; nothing else is from then on), a queue's limit
+-- decides; tried, to note a sign of life), the pool or what else takes turns (exclusive; waited for),
+-- scopes (exclusive, in order; waited for), what p_awaits names (waited for; nothing else is from then
+-- on), a queue's limit
 -- (exclusive; waited for while nothing but the pool is held, else tried), lanes (SKIP LOCKED; a
 -- limited lane alone is waited for while no other can be held), limits of lanes (exclusive, tried),
 -- ready rows (SKIP LOCKED), stripes of emptied lanes (exclusive, tried). Where tenants are served in

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from jobs import queries
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.models import Lane, Later, Lease, Worker
+from jobs.models import Lane, Later, Lease, Ready, Worker
 from jobs.queries import ago
 from jobs.services import fetch as fetching
 from jobs.services.ack import Ack, ack
@@ -157,3 +158,14 @@ def test_a_job_that_came_back_may_be_completed() -> None:
 
     assert_state(State.COMPLETED, first)
     assert_store_is_sound()
+
+
+def test_a_job_that_came_back_does_not_hide_how_long_others_wait() -> None:
+    first, second = stored_ids(2)
+    Ready.objects.filter(id=second).update(enqueued_at=ago(3_600_000))
+    assert _fetched() == [first]
+
+    nack([Nack(first, None, requeue=True)])
+
+    since = queries.oldest_at(["default"], None)["default"]
+    assert since == Ready.objects.get(id=second).enqueued_at
