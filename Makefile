@@ -10,7 +10,7 @@ ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences bench bench-console screenshots fairness lock clean
+.PHONY: setup run demo-federation test lint types licences bench bench-console screenshots fairness faults lock clean
 
 setup: $(VENV)/.installed
 
@@ -62,6 +62,10 @@ screenshots: $(VENV)/.dev
 # what fair scheduling promises, against a real server
 fairness: setup
 	$(BIN)/python -m bench.fairness $(ARGS)
+
+# what a server under load keeps of its promises while it is hurt: make faults ARGS="--seed 7 --minutes 5"
+faults: $(VENV)/.dev
+	$(BIN)/python -m bench.faults $(ARGS)
 
 # needs uv; keeps what is pinned and still fits; uv writes no index address unless told to
 lock:

@@ -5,6 +5,7 @@ from typing import Final
 CLAIMED: Final = "bench"  # the queue of the backlog
 ENQUEUED: Final = "bench-in"  # the queue that the enqueue paths fill
 NOOP: Final = "bench.noop"
+SLOW: Final = "bench.slow"  # type of the jobs that run for as long as they say
 TIMED: Final = "bench.timed"  # type and queue of the jobs that tell when they started
 ARGS: Final = [4711, "ada@example.org"]
 META: Final = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}

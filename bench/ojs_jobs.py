@@ -2,7 +2,7 @@
 
 import time
 
-from bench.names import CLAIMED, NOOP, ONE_BY_ONE, TIMED
+from bench.names import CLAIMED, NOOP, ONE_BY_ONE, SLOW, TIMED
 from jobs.handlers import job
 from ojs_project import env
 
@@ -16,3 +16,9 @@ def noop(_number: int, _text: str) -> None:
 def timed() -> float:
     """Tell when the handler started, in seconds since 1970."""
     return time.time()
+
+
+@job(SLOW, timeout=3600)
+def slow(wanted: dict[str, float]) -> None:
+    """Run for the seconds that are asked for."""
+    time.sleep(wanted["seconds"])

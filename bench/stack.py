@@ -85,7 +85,7 @@ class Stack:
         return self._ports[engine]
 
     def _begin_server(self, more: Mapping[str, str]) -> int:
-        port = _free_port()
+        port = free_port()
         # each start has a folder for metrics, as with the quickstart
         metrics = self.folder / f"metrics-{port}"
         metrics.mkdir()
@@ -145,7 +145,8 @@ def _http(port: int) -> Sequence[str]:
     return children({}, options)[0].command
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that was free just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

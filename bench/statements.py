@@ -11,6 +11,7 @@ from jobs.domain.envelope import attributes, parse_job
 FOLDER = Path(__file__).resolve().parent / "sql"
 PLACE = re.compile(r"%\((\w+)\)s")
 LEASE_MS = 1_800_000
+HEARD_MS = "3000"  # a tenth of the silence, as the server has it
 PRODUCT = FOLDER.parent.parent / "jobs" / "sql"
 
 
@@ -36,13 +37,15 @@ def claim(count: int) -> str:
         "worker_id": "'pgbench-' || :client_id",
         "default_lease_ms": str(LEASE_MS),
         "binds": "false",
+        "heard_ms": HEARD_MS,
     }
     return PLACE.sub(lambda found: f"({given.get(found[1], 'NULL')})", script_of("claim"))
 
 
 def complete() -> str:
     """Return the product's acknowledgement, its parameters as variables of pgbench."""
-    return script_of("complete").replace("%(acks)s", ":acks").replace("%(watched)s", "false")
+    given = {"acks": ":acks", "watched": "false", "heard_ms": HEARD_MS}
+    return PLACE.sub(lambda found: given[found[1]], script_of("complete"))
 
 
 def script_of(name: str) -> str:

@@ -80,6 +80,11 @@ class Conf:
     retention_audit: str = "P365D"
     pruning_policy: str = "delete"  # or "archive"
 
+    @property
+    def heard_ms(self) -> int:
+        """How old the noted sign of a worker's life is when its next request is noted."""
+        return self.worker_silence_ms // 10
+
 
 @cache
 def conf() -> Conf:

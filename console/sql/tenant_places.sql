@@ -17,12 +17,13 @@ SELECT x.id, coalesce(x.id = ANY (s.loud), false), coalesce(a.enqueued, 0)::bigi
           AND p.at > now() - %(minutes)s::int * interval '1 minute') AS a
  CROSS JOIN LATERAL (
        SELECT min(head.enqueued_at) AS since, bool_or(l.is_offered) AS is_eligible
-         FROM (SELECT o.id, o.low, o.blocked_by IS NULL AND NOT o.paused AS is_offered
+         FROM (SELECT o.id, o.low, o.returned, o.blocked_by IS NULL AND NOT o.paused AS is_offered
                  FROM ojs_lane_key AS k
                 CROSS JOIN LATERAL (
                       SELECT m.* FROM ojs_lane AS m WHERE m.id = k.id AND m.active OFFSET 0) AS o
                 WHERE k.tenant = x.id LIMIT 200) AS l
         CROSS JOIN LATERAL (  -- one look each, where a join might read all that waits
               SELECT r.enqueued_at FROM ojs_ready AS r
-               WHERE r.lane_id = l.id AND r.seq >= l.low ORDER BY r.lane_id, r.seq LIMIT 1) AS head
+               WHERE r.lane_id = l.id AND r.seq >= l.low ORDER BY r.lane_id, r.seq
+               LIMIT CASE WHEN l.returned IS NULL THEN 1 ELSE 100 END) AS head
        ) AS w

@@ -52,7 +52,7 @@ class Job(models.Model):
 
 
 class Ready(models.Model):
-    """An available job. `seq` orders a lane; a job that comes back gets a new one."""
+    """An available job. `seq` orders a lane, and stays the job's when its worker loses it."""
 
     id = models.UUIDField(primary_key=True)
     lane_id = models.BigIntegerField()
@@ -83,6 +83,7 @@ class Lease(models.Model):
 
     id = models.UUIDField(primary_key=True)
     lane_id = models.BigIntegerField()
+    seq = models.BigIntegerField(null=True)  # the place in its lane; null: of release 0.1.0
     tenant = NameField()
     limits = ArrayField(models.BigIntegerField(), null=True)  # where it has a Hold; null: nowhere
     watched = models.BooleanField()

@@ -118,6 +118,9 @@ class Lane(models.Model):
     blocked_by = models.BigIntegerField(null=True)  # the Limit that is reached
     blocked_until = models.DateTimeField(null=True)  # when that opens; null: with a job's end
     paused = models.BooleanField(default=False, db_default=False)  # held by an operator
+    # the largest `seq` of jobs that came back: no hint bounds the lane's jobs while there are any
+    # up to it; null: none came back
+    returned = models.BigIntegerField(null=True)
 
     class Meta:
         db_table = "ojs_lane"
@@ -143,6 +146,12 @@ class Lane(models.Model):
                 fields=["queue", "blocked_until"],
                 name="ojs_lane_opens",
                 condition=Q(blocked_until__isnull=False),
+            ),
+            # claim: the lanes of a queue that may come before what its hint says
+            models.Index(
+                fields=["queue"],
+                name="ojs_lane_returned",
+                condition=Q(ordered=True, returned__isnull=False),
             ),
         ]
 

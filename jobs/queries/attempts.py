@@ -37,9 +37,12 @@ class Completed(NamedTuple):
     finished_at: datetime
 
 
-def complete(acks: bytes, *, watched: bool) -> tuple[list[Completed], list[str]]:
+def complete(
+    acks: bytes, *, watched: bool, heard_ms: int | None
+) -> tuple[list[Completed], list[str]]:
     """End active jobs that are held as stated; returns them and the ids of watched ones left."""
-    rows = run_hot("complete", {"acks": acks.decode(), "watched": watched})
+    params = {"acks": acks.decode(), "watched": watched, "heard_ms": heard_ms}
+    rows = run_hot("complete", params)
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
 
@@ -73,9 +76,10 @@ def overdue(batch: int) -> list[Attempt]:
     return [Attempt(str(row[0]), *row[1:]) for row in run("overdue", {"batch": batch})]
 
 
-def orphans(batch: int) -> list[Attempt]:
-    """Read attempts that dead workers hold."""
-    return [Attempt(str(row[0]), *row[1:]) for row in run("orphans", {"batch": batch})]
+def orphans(silence_ms: int, batch: int) -> list[Attempt]:
+    """Read attempts that dead workers hold since before that silence; locks the workers."""
+    rows = run("orphans", {"silence_ms": silence_ms, "batch": batch})
+    return [Attempt(str(row[0]), *row[1:]) for row in rows]
 
 
 class Failed(NamedTuple):
@@ -94,9 +98,9 @@ class Failed(NamedTuple):
     tenant: str
 
 
-def fail(failures_json: bytes) -> list[Failed]:
+def fail(failures_json: bytes, heard_ms: int | None) -> list[Failed]:
     """End attempts as decided; only those that were still running are returned."""
-    rows = run("fail", {"failures": failures_json.decode()})
+    rows = run("fail", {"failures": failures_json.decode(), "heard_ms": heard_ms})
     return [Failed(str(row[0]), *row[1:11]) for row in rows]
 
 
@@ -108,9 +112,9 @@ class Requeued(NamedTuple):
     max_attempts: int
 
 
-def requeue(jobs_json: bytes) -> list[Requeued]:
+def requeue(jobs_json: bytes, heard_ms: int | None) -> list[Requeued]:
     """Give claims back unharmed."""
-    rows = run("requeue", {"jobs": jobs_json.decode()})
+    rows = run("requeue", {"jobs": jobs_json.decode(), "heard_ms": heard_ms})
     return [Requeued(str(row[0]), row[1], row[2]) for row in rows]
 
 

@@ -44,7 +44,7 @@ class Claimer(NamedTuple):
     `prefetches`: its concurrency does not bound the claim, it keeps count by itself. `awaits` is
     what its last claim said: the claim waits for that lock first. `declared` is what the worker is
     taken to have declared, null: the request says so itself. `tenant` is the one that the caller is
-    bound to.
+    bound to. `heard_ms` is how old a sign of the worker's life is when the next one is noted.
     """
 
     worker_id: str | None = None
@@ -55,6 +55,7 @@ class Claimer(NamedTuple):
     awaits: int | None = None
     declared: int | None = None
     tenant: str | None = None
+    heard_ms: int | None = None
 
 
 def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claimed:
@@ -89,6 +90,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "refuses": plan.refuses,
         "caller": by.tenant,
         "scopes": [plan.scopes.get(queue) for queue in plan.queues] if plan.scopes else None,
+        "heard_ms": by.heard_ms,
     }
     answer = Claimed([], [])
     for row in run_hot("claim", params):

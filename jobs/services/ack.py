@@ -8,6 +8,7 @@ import orjson
 from django.db import transaction
 
 from jobs import queries
+from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
 from jobs.domain.states import CODES, State
@@ -35,7 +36,7 @@ def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
 
     One statement. Jobs that an extension watches take a transaction more, with its own work.
     """
-    rows, watched = queries.complete(_encode(acks), watched=False)
+    rows, watched = queries.complete(_encode(acks), watched=False, heard_ms=conf().heard_ms)
     if watched:
         theirs = [item for item in acks if item.job_id in set(watched)]
         rows += repeated(lambda: _complete_watched(theirs))
@@ -47,7 +48,7 @@ def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
 
 def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
     with transaction.atomic():
-        rows, _ = queries.complete(_encode(acks), watched=True)
+        rows, _ = queries.complete(_encode(acks), watched=True, heard_ms=conf().heard_ms)
         follow(
             [
                 Transition(row.id, row.queue, row.type, row.tenant, CODES[State.ACTIVE],

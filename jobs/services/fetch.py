@@ -146,6 +146,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.
         awaits,
         request.declaration.digest if request.is_remembered and request.declaration else None,
         request.bound_to,
+        conf().heard_ms,
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:

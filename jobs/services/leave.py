@@ -25,5 +25,5 @@ def leave(worker_id: str, *, tenant: str | None = None) -> int:
     mine = set(held) if tenant is None else owned(set(held), tenant)
     given = [Nack(one, None, requeue=True, attempt=held[one]) for one in sorted(mine)]
     if given:
-        nack(given)
+        nack(given, by_worker=False)
     return len(given)

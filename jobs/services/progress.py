@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs import queries
+from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
@@ -42,6 +43,7 @@ def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> 
             "message": progress.message,
             "data": _json(progress.data),
             "checkpoint": _json(progress.checkpoint),
+            "heard_ms": conf().heard_ms,
         }
     )
     if not is_stored and worker_id is not None and show(job_id).state == ACTIVE:

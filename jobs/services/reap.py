@@ -1,6 +1,14 @@
-"""Take jobs back from leases, executions and workers that are over. Spec: contract 9.3 to 9.6."""
+"""Take jobs back from leases, executions and workers that are over. Spec: contract 9.3 to 9.6.
+
+Heartbeat, FETCH, ACK, FAIL and progress are signs of a worker's life. Each heartbeat is noted in
+`Worker.last_heartbeat_at`. The other requests note the sign only when the last one is older than
+`conf().heard_ms` (`sql/functions/heard.sql`): the row of a busy worker is rarely written. A worker
+is therefore dead after `OJS_WORKER_SILENCE_MS` plus `conf().heard_ms` without a noted sign.
+"""
 
 from typing import Any
+
+from django.db import transaction
 
 from jobs import queries
 from jobs.conf import conf
@@ -12,24 +20,23 @@ FORGOTTEN_AFTER_MS = 86_400_000  # Spec: contract 9.1
 
 def reap(batch: int = 1000) -> int:
     """End one batch of attempts that ran out of lease or time; returns how many."""
-    found = queries.overdue(batch)
-    late = [item for item in found if item.reason == "timeout"]
-    lost = [item for item in found if item.reason != "timeout"]
-    ended = fail([(item, _timeout(item), None) for item in late])
-    ended += fail([(item, retry.visibility_error(), None) for item in lost], at_once=True)
-    return len(ended)
+    return len(fail([(item, _error(item)) for item in queries.overdue(batch)]))
 
 
 def reap_dead_workers(batch: int = 1000) -> int:
     """Mark silent workers dead, take their jobs, forget those long gone; returns rows changed."""
-    buried = queries.bury(conf().worker_silence_ms, batch)
-    found = queries.orphans(batch)
-    ended = fail(
-        [(item, retry.worker_death_error(item.worker_id or ""), None) for item in found],
-        at_once=True,
-    )
+    silence_ms = conf().worker_silence_ms + conf().heard_ms
+    buried = queries.bury(silence_ms, batch)
+    with transaction.atomic():  # the workers stay locked until their jobs are taken
+        ended = fail([(item, _error(item)) for item in queries.orphans(silence_ms, batch)])
     return len(buried) + len(ended) + queries.forget(FORGOTTEN_AFTER_MS, batch)
 
 
-def _timeout(attempt: queries.Attempt) -> dict[str, Any]:
-    return retry.timeout_error(attempt.timeout_ms, attempt.elapsed_ms)
+def _error(attempt: queries.Attempt) -> dict[str, Any]:
+    match attempt.reason:
+        case "timeout":
+            return retry.timeout_error(attempt.timeout_ms, attempt.elapsed_ms)
+        case "worker_death":
+            return retry.worker_death_error(attempt.worker_id or "")
+        case _:
+            return retry.visibility_error()

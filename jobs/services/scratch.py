@@ -150,7 +150,7 @@ class Scratch:
     def complete(self, numbers: Sequence[int]) -> None:
         """End jobs that were handed out."""
         acks = [{"id": _id(number), "has_result": False} for number in numbers]
-        queries.complete(jsonio.dumps(acks), watched=True)
+        queries.complete(jsonio.dumps(acks), watched=True, heard_ms=None)
 
     def set_depths(self, jobs: Mapping[str, int]) -> None:
         """Say how many jobs are available, where the claim does not count them to the end."""

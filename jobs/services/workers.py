@@ -162,7 +162,7 @@ def remove(worker_id: str, *, force: bool) -> int:
         given = [
             Nack(job_id, None, requeue=True, attempt=number) for job_id, number in held.items()
         ]
-        returned += sum(isinstance(row, queries.Requeued) for row in nack(given))
+        returned += sum(isinstance(row, queries.Requeued) for row in nack(given, by_worker=False))
     Worker.objects.filter(id=worker_id).delete()
     return returned
 

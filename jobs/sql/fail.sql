@@ -2,21 +2,25 @@
 -- `failures` is one JSON array; id and attempt guard the change, so an attempt fails once.
 -- `state` 5 waits delay_ms; 3 is an attempt that was lost (lease, worker) and runs again at once;
 -- 8 is final. The error gets the database's time and joins the history, the latest 25 are kept.
--- Locks: the leases, in id order; then those of ojs_wake and ojs_release.
+-- An attempt that was lost keeps the job's place in its lane: see ADR 25. With `overdue` the attempt
+-- fails only if its lease or its time is still over: a heartbeat may have come meanwhile.
+-- `heard_ms`: its worker asks, which is a sign of life (see ojs_heard); null: the server does.
+-- Locks: the leases, in id order; then those of ojs_give_back and ojs_heard.
 WITH failure AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(failures)s::json)
         AS f (id uuid, worker_id text, attempt int, state smallint, delay_ms bigint,
-              dead_letter boolean, error jsonb)
+              dead_letter boolean, error jsonb, overdue boolean)
 ), held AS MATERIALIZED (
     SELECT l.id, f.state, f.delay_ms, f.dead_letter,
            f.error || jsonb_build_object('occurred_at', ojs_time(now())) AS error
       FROM ojs_lease AS l JOIN failure AS f ON f.id = l.id AND f.attempt = l.attempt
      WHERE l.id = ANY (ARRAY(SELECT id FROM failure))  -- the planner takes it for a hundred rows
        AND (f.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = f.worker_id)
+       AND (f.overdue IS NOT TRUE OR l.due_at <= clock_timestamp())
      ORDER BY l.id FOR UPDATE OF l
 ), ended AS (
     DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id
-    RETURNING l.id, l.lane_id, l.limits, l.attempt, l.enqueued_at, l.started_at,
+    RETURNING l.id, l.lane_id, l.seq, l.limits, l.attempt, l.enqueued_at, l.started_at,
               l.worker_id, h.state, h.delay_ms, h.dead_letter, h.error,
               (SELECT p.checkpoint FROM ojs_progress AS p
                 WHERE p.job_id = l.id AND p.attempt = l.attempt) AS checkpoint
@@ -36,12 +40,14 @@ WITH failure AS MATERIALIZED (
            ran = e.state = 8,
            dead_letter = CASE WHEN e.state = 8 THEN e.dead_letter END
       FROM ended AS e WHERE j.id = e.id
-    RETURNING j.id, j.queue, j.type, j.tenant, e.lane_id, j.attempt, j.max_attempts, e.state,
+    RETURNING j.id, j.queue, j.type, j.tenant, e.lane_id, e.seq, j.attempt, j.max_attempts, e.state,
               j.finished_at, e.started_at, e.worker_id, e.error, e.delay_ms, j.dead_letter,
               j.expires_at, j.bytes, now() + e.delay_ms * interval '1 millisecond' AS due_at
 ), again AS (
-    INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
-    SELECT id, lane_id, attempt, now(), expires_at FROM stored WHERE state = 3 ORDER BY id
+    INSERT INTO ojs_ready (id, lane_id, seq, attempt, enqueued_at, expires_at)
+    SELECT id, lane_id, coalesce(seq, nextval(pg_get_serial_sequence('ojs_ready', 'seq'))), attempt,
+           now(), expires_at
+      FROM stored WHERE state = 3 ORDER BY id
 ), waiting AS (
     INSERT INTO ojs_later (id, kind, due_at, lane_id, attempt, expires_at)
     SELECT id, 5, due_at, lane_id, attempt, expires_at FROM stored WHERE state = 5
@@ -70,7 +76,13 @@ WITH failure AS MATERIALIZED (
 )
 SELECT s.id, s.state, s.attempt, s.max_attempts, s.due_at, s.delay_ms, s.finished_at,
        s.dead_letter, s.queue, s.type, s.tenant,
-       (SELECT ojs_wake(array_agg(DISTINCT w.lane_id)) FROM stored AS w WHERE w.state = 3) AS woken,
-       (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
-          FROM ended AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed
+       (SELECT ojs_give_back(
+                   array_agg(e.id),
+                   ARRAY(SELECT DISTINCT m FROM ended AS x CROSS JOIN LATERAL unnest(x.limits) AS m),
+                   coalesce(array_agg(e.lane_id) FILTER (WHERE e.state = 3), '{}'),
+                   coalesce(array_agg(e.seq) FILTER (WHERE e.state = 3), '{}'))
+          FROM ended AS e) AS returned,
+       (SELECT ojs_heard(array_agg(w.id), %(heard_ms)s::bigint) FROM ojs_worker AS w
+         WHERE w.id = ANY (ARRAY(SELECT e.worker_id FROM ended AS e))
+           AND w.last_heartbeat_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
   FROM stored AS s

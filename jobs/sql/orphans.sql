@@ -1,4 +1,6 @@
 -- orphans: jobs still held by workers that are dead, at most `batch`; guarded later by fail.sql.
+-- A lease that is younger than `silence_ms` is left: the claim was a sign of life, noted or not.
+-- Locks: the workers, SKIP LOCKED, until the jobs are taken: a heartbeat comes before or after that.
 SELECT l.id, l.attempt, l.worker_id, l.watched, j.timeout_ms, j.max_attempts,
        j.attributes -> 'retry' AS retry, coalesce(j.errors, '[]') AS errors,
        (extract(epoch FROM clock_timestamp() - l.started_at) * 1000)::bigint AS elapsed_ms,
@@ -6,7 +8,8 @@ SELECT l.id, l.attempt, l.worker_id, l.watched, j.timeout_ms, j.max_attempts,
   FROM ojs_worker AS w
  CROSS JOIN LATERAL (  -- by worker, however few leases the planner thinks there are
        SELECT x.* FROM ojs_lease AS x
-        WHERE x.worker_id = w.id AND x.started_at <= w.dead_at OFFSET 0) AS l
+        WHERE x.worker_id = w.id
+          AND x.started_at < now() - %(silence_ms)s::bigint * interval '1 millisecond' OFFSET 0) AS l
   JOIN ojs_job AS j ON j.id = l.id
  WHERE w.dead_at > now() - interval '1 day'
- LIMIT %(batch)s::int
+ LIMIT %(batch)s::int FOR NO KEY UPDATE OF w SKIP LOCKED

@@ -2,8 +2,8 @@
 -- A lower number than before in the same attempt keeps the number; message and data are stored, a
 -- checkpoint until the next one. The last report of an earlier attempt goes into the history.
 -- The lease is written only when less than two thirds of it are left, an event at most once a
--- second; the worker counts as heard of.
--- Locks: the lease; then its worker, SKIP LOCKED, as a heartbeat takes them in the other order.
+-- second. It is a sign of life of the worker, see ojs_heard.
+-- Locks: the lease; then those of ojs_heard.
 WITH held AS MATERIALIZED (
     SELECT l.id, l.attempt, l.worker_id,
            l.lease_until < now() + l.lease_ms * 2 / 3 * interval '1 millisecond' AS is_short
@@ -14,13 +14,6 @@ WITH held AS MATERIALIZED (
 ), extended AS (
     UPDATE ojs_lease AS l SET lease_until = now() + l.lease_ms * interval '1 millisecond'
       FROM held AS h WHERE l.id = h.id AND h.is_short
-), heard AS (
-    UPDATE ojs_worker AS w SET last_heartbeat_at = now()
-     WHERE w.id = (SELECT x.id FROM ojs_worker AS x
-                    WHERE x.id = (SELECT h.worker_id FROM held AS h)
-                      AND x.last_heartbeat_at < now() - interval '5 seconds'
-                      AND x.dead_at IS NULL AND x.stopped_at IS NULL
-                      FOR NO KEY UPDATE SKIP LOCKED)
 ), before AS (
     SELECT p.progress FROM ojs_progress AS p JOIN held AS h ON h.id = p.job_id
      WHERE p.job_id = %(id)s::uuid AND p.attempt = h.attempt
@@ -62,4 +55,8 @@ WITH held AS MATERIALIZED (
      WHERE k.due
      ORDER BY k.kind
 )
-SELECT job_id FROM stored
+SELECT s.job_id,
+       (SELECT ojs_heard(array_agg(w.id), %(heard_ms)s::bigint) FROM ojs_worker AS w
+         WHERE w.id = (SELECT h.worker_id FROM held AS h)
+           AND w.last_heartbeat_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
+  FROM stored AS s

@@ -1,6 +1,8 @@
 -- requeue: active -> available unharmed: the claim is given back and not counted. The next attempt
--- has the same number, so what this one reported must go; its checkpoint stays with the job.
--- Locks: the leases, in id order; then those of ojs_wake and ojs_release.
+-- has the same number, so what this one reported must go; its checkpoint stays with the job. The job
+-- keeps its place in its lane: see ADR 25.
+-- `heard_ms`: its worker asks, which is a sign of life (see ojs_heard); null: somebody else does.
+-- Locks: the leases, in id order; then those of ojs_give_back and ojs_heard.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (id uuid, worker_id text, attempt int)
 ), held AS MATERIALIZED (
@@ -19,11 +21,13 @@ WITH given AS MATERIALIZED (
            attributes = CASE WHEN e.checkpoint IS NULL THEN j.attributes ELSE
                j.attributes || jsonb_build_object('last_checkpoint', e.checkpoint) END
       FROM ended AS e WHERE j.id = e.id
-    RETURNING j.id, j.queue, j.type, j.tenant, e.lane_id, e.worker_id, j.attempt, j.max_attempts,
+    RETURNING j.id, j.queue, j.type, j.tenant, e.lane_id, e.seq, e.worker_id, j.attempt, j.max_attempts,
               j.expires_at, j.bytes
 ), again AS (
-    INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
-    SELECT id, lane_id, attempt, now(), expires_at FROM stored ORDER BY id
+    INSERT INTO ojs_ready (id, lane_id, seq, attempt, enqueued_at, expires_at)
+    SELECT id, lane_id, coalesce(seq, nextval(pg_get_serial_sequence('ojs_ready', 'seq'))), attempt,
+           now(), expires_at
+      FROM stored ORDER BY id
 ), forgotten AS (
     DELETE FROM ojs_progress AS p USING ended AS e WHERE p.job_id = e.id AND p.history IS NULL
 ), emptied AS (
@@ -37,7 +41,11 @@ WITH given AS MATERIALIZED (
     SELECT now(), 100, id, queue, type, tenant, 4, 3, attempt, bytes, worker_id FROM stored
 )
 SELECT s.id, s.attempt, s.max_attempts,
-       (SELECT ojs_wake(array_agg(DISTINCT w.lane_id)) FROM stored AS w) AS woken,
-       (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
-          FROM ended AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed
+       (SELECT ojs_give_back(
+                   array_agg(e.id),
+                   ARRAY(SELECT DISTINCT m FROM ended AS x CROSS JOIN LATERAL unnest(x.limits) AS m),
+                   array_agg(e.lane_id), array_agg(e.seq)) FROM ended AS e) AS returned,
+       (SELECT ojs_heard(array_agg(w.id), %(heard_ms)s::bigint) FROM ojs_worker AS w
+         WHERE w.id = ANY (ARRAY(SELECT e.worker_id FROM ended AS e))
+           AND w.last_heartbeat_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
   FROM stored AS s

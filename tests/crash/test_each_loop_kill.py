@@ -284,6 +284,7 @@ def test_9_4_the_jobs_of_dead_workers_come_back_once(victim: Victim) -> None:
     ids = [job_id for name in names for job_id in active(5, name)]
     kept = active(5, "alive")
     Worker.objects.filter(id__in=names).update(last_heartbeat_at=ago(SILENT_MS))
+    Lease.objects.filter(worker_id__in=names).update(started_at=ago(SILENT_MS))
     Worker.objects.filter(id="gone").update(last_heartbeat_at=ago(OLD_MS), stopped_at=ago(OLD_MS))
 
     assert victim.killed_at_each_step("reap_dead_workers") >= 3

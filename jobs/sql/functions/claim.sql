@@ -22,11 +22,16 @@
 -- follows from (null: none). p_awaits is what a claim before this one said that it `awaits`; p_caller
 -- the tenant that the caller is bound to (null: none), whose a worker is that it is the first to name.
 -- p_scopes has by position of p_queues over what tenants share beyond the queue (null: over nothing,
--- and as a whole: nowhere); see ADR 0018.
+-- and as a whole: nowhere); see ADR 0018. The claim is a sign of life of its worker, and is noted where
+-- the last one is older than p_heard_ms: see ojs_heard.
+--
+-- Hints do not bound a lane whose jobs came back (`returned`). The claim that takes the last of these
+-- jobs clears the mark.
 --
 -- Locks, in this order: the worker (waited for, only while it is put into a pool or where its load
--- decides), the pool or what else takes turns (exclusive; waited for), scopes (exclusive, in order;
--- waited for), what p_awaits names (waited for; nothing else is from then on), a queue's limit
+-- decides; tried, to note a sign of life), the pool or what else takes turns (exclusive; waited for),
+-- scopes (exclusive, in order; waited for), what p_awaits names (waited for; nothing else is from then
+-- on), a queue's limit
 -- (exclusive; waited for while nothing but the pool is held, else tried), lanes (SKIP LOCKED; a
 -- limited lane alone is waited for while no other can be held), limits of lanes (exclusive, tried),
 -- ready rows (SKIP LOCKED), stripes of emptied lanes (exclusive, tried). Where tenants are served in
@@ -52,7 +57,8 @@ CREATE OR REPLACE FUNCTION ojs_claim(
     p_prefetches boolean, p_terms bigint, p_awaits bigint, p_turns text, p_strategy smallint,
     p_weights float8[], p_ratio float8, p_rotation_ms bigint, p_is_global boolean,
     p_low_ranks smallint[], p_low_vts float8[], p_low_lanes bigint[], p_low_seqs bigint[],
-    p_declared bigint, p_refuses boolean, p_caller text, p_scopes text[]
+    p_declared bigint, p_refuses boolean, p_caller text, p_scopes text[],
+    p_heard_ms bigint DEFAULT NULL
 ) RETURNS TABLE (
     id uuid, type text, queue text, tenant text, lane_id bigint, seq bigint, priority smallint,
     version text, args text, meta text, attributes text, max_attempts int, timeout_ms bigint,
@@ -71,6 +77,7 @@ DECLARE
     v_standing smallint;
     v_bound text;
     v_owner text;
+    v_heard timestamptz;
     v_declared bigint;
     v_slots int;
     v_takes_turns boolean := p_turns IS NOT NULL AND cardinality(p_queues) > 1;
@@ -168,8 +175,8 @@ BEGIN
     IF p_worker IS NOT NULL THEN
         SELECT greatest(w.directive, w.reported), w.pool, w.declared,
                CASE WHEN p_strategy = 3 OR p_prefetches IS NOT TRUE THEN nullif(w.concurrency, 0) END,
-               w.tenant
-          INTO v_standing, v_bound, v_declared, v_slots, v_owner
+               w.tenant, w.last_heartbeat_at
+          INTO v_standing, v_bound, v_declared, v_slots, v_owner, v_heard
           FROM ojs_worker AS w WHERE w.id = p_worker;
         IF NOT FOUND THEN
             INSERT INTO ojs_worker (id, tenant, pool)
@@ -187,6 +194,9 @@ BEGIN
             taken := true;
             RETURN NEXT;
             RETURN;
+        END IF;
+        IF v_heard < v_now - p_heard_ms * interval '1 millisecond' THEN
+            PERFORM ojs_heard(ARRAY[p_worker], p_heard_ms);
         END IF;
         IF v_standing > 0 THEN
             directive := v_standing;
@@ -370,11 +380,18 @@ BEGIN
                 v_from_vt := '-Infinity';
                 v_hinted := p_low_ranks[i] IS NOT NULL;
                 IF v_hinted THEN
-                    -- a lane of higher priority may have woken since the hint was taken
-                    PERFORM 1 FROM ojs_lane AS l
-                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
-                        AND l.rank < p_low_ranks[i]
-                      ORDER BY l.queue, l.rank, l.vt LIMIT 1;
+                    -- A lane of higher priority may have woken since the hint was taken. A returned job
+                    -- moves the `vt` of an ordered lane down.
+                    PERFORM 1
+                       FROM ((SELECT 1 FROM ojs_lane AS l
+                               WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                 AND l.rank < p_low_ranks[i]
+                               ORDER BY l.queue, l.rank, l.vt LIMIT 1)
+                             UNION ALL
+                             (SELECT 1 FROM ojs_lane AS l
+                               WHERE l.queue = q AND l.ordered AND l.returned IS NOT NULL
+                                 AND ojs_offered(l.active, l.blocked_by, l.paused)
+                               ORDER BY l.queue LIMIT 1)) AS z LIMIT 1;
                     v_hinted := NOT FOUND;
                     IF v_hinted THEN
                         v_from_rank := p_low_ranks[i];
@@ -409,10 +426,9 @@ BEGIN
                                SELECT count(*) AS lanes, min(z.id) AS id, min(z.tenant) AS tenant,
                                       min(z.vt) AS vt, min(z.weight) AS weight, min(z.rank) AS rank,
                                       bool_or(z.limits IS NOT NULL OR z.timed) AS limited,
-                                      CASE WHEN p_low_ranks[x.i] IS NULL THEN 0
-                                           ELSE min(z.low) END AS low
-                                 FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.rank, l.limits, l.low,
-                                              l.timed
+                                      min(z.low) AS low
+                                 FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.rank, l.limits,
+                                              ojs_lowest(l.low, l.returned) AS low, l.timed
                                          FROM ojs_lane AS l
                                         WHERE l.queue = x.queue
                                           AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -424,8 +440,8 @@ BEGIN
                                SELECT z.ctid AS place
                                  FROM ojs_ready AS z
                                 WHERE z.lane_id = a.id
-                                  AND z.seq >= CASE WHEN p_low_ranks[x.i] IS NULL THEN 0 ELSE
-                                               greatest(a.low, p_low_seqs[array_position(
+                                  AND z.seq >= CASE WHEN p_low_ranks[x.i] IS NULL OR a.low IS NULL
+                                               THEN 0 ELSE greatest(a.low, p_low_seqs[array_position(
                                                    p_low_lanes, a.id)]) - 128 END
                                   AND ojs_fresh(z.expires_at, v_now)
                                 ORDER BY z.lane_id, z.seq LIMIT x.want
@@ -438,7 +454,12 @@ BEGIN
                                  ORDER BY l.queue, l.rank, l.vt LIMIT 1) IS NULL
                            AND (SELECT true FROM ojs_lane AS l
                                  WHERE l.queue = x.queue AND l.blocked_until <= v_now
-                                 ORDER BY l.queue, l.blocked_until LIMIT 1) IS NULL;
+                                 ORDER BY l.queue, l.blocked_until LIMIT 1) IS NULL
+                           AND CASE WHEN p_low_ranks[x.i] IS NOT NULL THEN
+                               (SELECT true FROM ojs_lane AS l
+                                 WHERE l.queue = x.queue AND l.ordered AND l.returned IS NOT NULL
+                                   AND ojs_offered(l.active, l.blocked_by, l.paused)
+                                 ORDER BY l.queue LIMIT 1) END IS NULL;
                         EXIT WHEN v_lanes = 0;
                         v_visited := true;
                         EXIT choose;
@@ -515,14 +536,16 @@ BEGIN
                                bool_or(s.place IS NOT NULL)
                           INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places, v_takes,
                                v_lanes, v_capped
-                          FROM (SELECT l.id, l.tenant, false AS limited, l.vt, l.weight, l.low,
+                          FROM (SELECT l.id, l.tenant, false AS limited, l.vt, l.weight,
+                                       ojs_lowest(l.low, l.returned) AS low,
                                        NULL::tid AS place, u.n
                                   FROM unnest(v_near, v_gives) AS u (lane, n)
                                   JOIN ojs_lane AS l ON l.id = u.lane
                                  WHERE l.limits IS NULL
                                  UNION ALL
-                                SELECT o.id, o.tenant, o.limits IS NOT NULL, o.vt, o.weight, o.low,
-                                       o.place, CASE WHEN ojs_offered(o.active, o.blocked_by, o.paused)
+                                SELECT o.id, o.tenant, o.limits IS NOT NULL, o.vt, o.weight,
+                                       ojs_lowest(o.low, o.returned), o.place,
+                                       CASE WHEN ojs_offered(o.active, o.blocked_by, o.paused)
                                                      THEN u.n ELSE 0 END
                                   FROM (SELECT l.*, l.ctid AS place FROM ojs_lane AS l
                                          WHERE l.id = ANY (ARRAY(
@@ -557,7 +580,8 @@ BEGIN
                                    v_lanes,
                                    v_capped
                               FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS limited, l.vt,
-                                           l.weight, l.low, l.ctid AS place
+                                           l.weight, ojs_lowest(l.low, l.returned) AS low,
+                                           l.ctid AS place
                                       FROM ojs_lane AS l
                                      WHERE l.id = ANY (v_near)
                                        AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -573,7 +597,8 @@ BEGIN
                                    v_lanes,
                                    v_capped
                               FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS limited, l.vt,
-                                           l.weight, l.low, l.ctid AS place
+                                           l.weight, ojs_lowest(l.low, l.returned) AS low,
+                                           l.ctid AS place
                                       FROM ojs_lane AS l
                                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
                                        AND l.rank = v_rank AND (l.vt, l.id) >= (v_vt, v_head)
@@ -615,7 +640,8 @@ BEGIN
                                array_agg(s.weight), array_agg(s.low), count(*), NULL, false
                           INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_lanes, v_places,
                                v_capped
-                          FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.low FROM ojs_lane AS l
+                          FROM (SELECT l.id, l.tenant, l.vt, l.weight,
+                                       ojs_lowest(l.low, l.returned) AS low FROM ojs_lane AS l
                                  WHERE l.id = ANY (v_near)
                                    AND ojs_offered(l.active, l.blocked_by, l.paused)
                                    AND l.limits IS NULL
@@ -636,7 +662,8 @@ BEGIN
                                    v_lanes,
                                    v_capped
                               FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS limited, l.vt,
-                                           l.weight, l.low, l.ctid AS place
+                                           l.weight, ojs_lowest(l.low, l.returned) AS low,
+                                           l.ctid AS place
                                       FROM ojs_lane AS l
                                      WHERE l.id = v_near[1]
                                        AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -666,7 +693,8 @@ BEGIN
                             SELECT v_ids || array_agg(l.id), v_tenants || array_agg(l.tenant),
                                    v_limited || array_agg(false),
                                    v_vts || array_agg(v_level - random() / l.weight),
-                                   v_weights || array_agg(l.weight), v_lows || array_agg(l.low),
+                                   v_weights || array_agg(l.weight),
+                                   v_lows || array_agg(ojs_lowest(l.low, l.returned)),
                                    v_places || array_agg(NULL::tid), v_lanes + count(*)
                               INTO v_ids, v_tenants, v_limited, v_vts, v_weights, v_lows, v_places,
                                    v_lanes
@@ -788,10 +816,9 @@ BEGIN
                            SELECT count(*)::int AS jobs
                              FROM (SELECT 1 FROM ojs_ready AS z
                                     WHERE z.lane_id = u.lane
-                                      AND z.seq >= CASE WHEN v_hinted THEN
-                                                   greatest(u.low, p_low_seqs[array_position(
-                                                       p_low_lanes, u.lane)]) - 128
-                                                   ELSE 0 END
+                                      AND z.seq >= CASE WHEN NOT v_hinted OR u.low IS NULL THEN 0
+                                                   ELSE greatest(u.low, p_low_seqs[array_position(
+                                                       p_low_lanes, u.lane)]) - 128 END
                                       AND ojs_fresh(z.expires_at, v_now)
                                     ORDER BY z.lane_id, z.seq LIMIT u.n
                                       FOR UPDATE SKIP LOCKED) AS locked) AS h;
@@ -825,7 +852,7 @@ BEGIN
                                SELECT locked.place, locked.seq
                                  FROM (SELECT z.ctid AS place, z.seq FROM ojs_ready AS z
                                         WHERE v_jobs IS NULL AND z.lane_id = u.lane
-                                          AND z.seq >= CASE WHEN NOT v_hinted THEN 0
+                                          AND z.seq >= CASE WHEN NOT v_hinted OR u.low IS NULL THEN 0
                                                             WHEN v_ordered THEN u.low - 128
                                                             ELSE greatest(u.low,
                                                                  p_low_seqs[array_position(
@@ -854,11 +881,11 @@ BEGIN
                                       coalesce(p_lease_ms, j.visibility_ms, p_default_lease_ms) AS ms
                                ) AS s
                     ), a AS (
-                        INSERT INTO ojs_lease (id, lane_id, tenant, limits, watched, pool, worker_id,
-                                               attempt, enqueued_at, started_at, lease_ms, lease_until,
-                                               timeout_at)
-                        SELECT b.id, b.lane, b.tenant, b.limits, b.watched, p_pool, p_worker,
-                               b.attempt, b.enqueued_at, b.at, b.ms, b.until,
+                        INSERT INTO ojs_lease (id, lane_id, seq, tenant, limits, watched, pool,
+                                               worker_id, attempt, enqueued_at, started_at, lease_ms,
+                                               lease_until, timeout_at)
+                        SELECT b.id, b.lane, b.seq, b.tenant, b.limits, b.watched, p_pool,
+                               p_worker, b.attempt, b.enqueued_at, b.at, b.ms, b.until,
                                b.at + b.timeout_ms * interval '1 millisecond'
                           FROM b
                     ), k AS (
@@ -894,7 +921,8 @@ BEGIN
                            SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
                                paid = CASE WHEN v_scope IS NULL THEN l.paid
                                            ELSE l.paid + n.jobs / l.weight END,
-                               low = greatest(l.low, n.low),
+                               low = CASE WHEN l.returned IS NULL THEN greatest(l.low, n.low)
+                                          ELSE l.low END,
                                -- of what `rank` is generated from: where none is set, PostgreSQL
                                -- reads the definition of `rank` anew for each row (5 percent of a claim)
                                boost = l.boost
@@ -928,7 +956,8 @@ BEGIN
                     -- too, since those may come back.
                     FOR r IN SELECT l.ctid AS place, (
                                     SELECT z.seq FROM ojs_ready AS z
-                                     WHERE z.lane_id = l.id AND z.seq >= l.low - 128
+                                     WHERE z.lane_id = l.id
+                                       AND z.seq >= coalesce(ojs_lowest(l.low, l.returned) - 128, 0)
                                        AND ojs_fresh(z.expires_at, v_now)
                                      ORDER BY z.lane_id, z.seq LIMIT 1) AS head
                                FROM ojs_lane AS l
@@ -937,8 +966,27 @@ BEGIN
                     LOOP
                         UPDATE ojs_lane AS l
                            SET vt = greatest(l.vt, r.head), low = greatest(l.low, r.head)
-                         WHERE l.ctid = r.place AND r.head > l.vt;
+                         WHERE l.ctid = r.place AND r.head > l.vt
+                           AND l.returned IS NULL;  -- the look may have been before the job came back
                         v_held := true;
+                    END LOOP;
+                END IF;
+
+                IF array_position(v_lows, NULL) IS NOT NULL THEN
+                    -- The look for jobs that came back follows the lock in a statement of its own. It
+                    -- sees all such jobs: whoever returns one marks the lane before the commit.
+                    FOR r IN SELECT l.ctid AS place, l.id, l.returned FROM ojs_lane AS l
+                              WHERE l.id = ANY (ARRAY(
+                                    SELECT u.lane FROM unnest(v_ids, v_lows) AS u (lane, low)
+                                     WHERE u.low IS NULL)) AND l.returned IS NOT NULL
+                                FOR NO KEY UPDATE SKIP LOCKED
+                    LOOP
+                        v_held := true;
+                        UPDATE ojs_lane AS l SET returned = NULL
+                         WHERE l.ctid = r.place
+                           AND (SELECT true FROM ojs_ready AS z
+                                 WHERE z.lane_id = r.id AND z.seq <= r.returned
+                                 ORDER BY z.lane_id, z.seq LIMIT 1) IS NULL;
                     END LOOP;
                 END IF;
 
@@ -960,7 +1008,7 @@ BEGIN
                         CONTINUE WHEN NOT pg_try_advisory_xact_lock(20266603, (r.lane % 128)::int);
                         v_held := true;
                         CONTINUE WHEN EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = r.lane);
-                        UPDATE ojs_lane AS l SET active = false
+                        UPDATE ojs_lane AS l SET active = false, returned = NULL
                           FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = r.lane AND m.active
                                    FOR NO KEY UPDATE SKIP LOCKED) AS s
                          WHERE l.id = s.id AND l.id = r.lane;

@@ -42,8 +42,8 @@ BEGIN
                    SELECT z.ctid AS place, z.seq FROM ojs_ready AS z
                     WHERE z.lane_id = u.lane
                       AND z.seq >= CASE WHEN p_lows
-                                        THEN (SELECT l.low - 128 FROM ojs_lane AS l
-                                               WHERE l.id = u.lane LIMIT 1)
+                                        THEN (SELECT coalesce(ojs_lowest(l.low, l.returned) - 128, 0)
+                                                FROM ojs_lane AS l WHERE l.id = u.lane LIMIT 1)
                                         ELSE 0 END
                       AND ojs_fresh(z.expires_at, p_now)
                     ORDER BY z.lane_id, z.seq LIMIT v_deep) AS h ON true

@@ -96,13 +96,13 @@ def test_10_1_a_queue_named_twice_counts_once() -> None:
     assert fetched("default", "default", count=5) == ids
 
 
-def test_10_1_a_job_that_comes_back_queues_behind_its_equals() -> None:
+def test_10_1_a_job_that_is_given_back_keeps_its_place() -> None:
     first, second = stored_ids(2)
     assert fetched(count=1) == [first]
 
     nack([Nack(first, None, requeue=True)])
 
-    assert fetched() == [second, first]
+    assert fetched() == [first, second]
 
 
 def test_fetch_from_an_unknown_or_empty_queue_returns_nothing() -> None:

@@ -228,6 +228,7 @@ def test_obs_5_an_attempt_whose_worker_fell_silent(lines: Lines) -> None:
     heartbeat(Report("w1"))
     active("w1")
     Worker.objects.update(last_heartbeat_at=ago(3_600_000))
+    Lease.objects.update(started_at=ago(3_600_000))
     lines()
 
     reap_dead_workers()

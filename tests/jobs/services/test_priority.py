@@ -56,12 +56,12 @@ def test_d44_strict_queues_come_in_the_order_of_the_request_before_priority(sett
     assert [job_id for _, job_id in drained(("first", "second"), 4)] == [*low, *high]
 
 
-def test_10_1_a_job_that_comes_back_queues_behind_its_equals() -> None:
+def test_10_1_a_job_that_is_given_back_comes_before_its_equals() -> None:
     first, second, third = stored_ids(3)
     fetch(FetchRequest(("default",)))
     nack([Nack(first, None, requeue=True)])
 
-    assert [job_id for _, job_id in drained()] == [second, third, first]
+    assert [job_id for _, job_id in drained()] == [first, second, third]
 
 
 def test_10_1_an_expired_job_does_not_block_those_behind_it() -> None:

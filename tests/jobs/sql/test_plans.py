@@ -457,7 +457,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "note": lambda: queries.note(71, "q0", {"depth": 1}),
     "name_queues": queries.name_queues,
     "next due": promote.due_in_ms,
-    "orphans": lambda: queries.orphans(1000),
+    "orphans": lambda: queries.orphans(1, 1000),
     "outgrown": refresh_statistics,
     "override_limit": lambda: limits.override("k1", POLICY, None, Caller("test", "t0")),
     "overdue": lambda: queries.overdue(1000),

@@ -32,7 +32,7 @@ class Store:
     def __init__(self) -> None:
         reset()
         self.order: list[tuple[int, int, str, str]] = []  # minus priority, number, id, tenant
-        self.active: list[tuple[int, str, str]] = []
+        self.active: list[tuple[int, int, str, str]] = []
         self.number = 0
         self.share(IN_ORDER)
 
@@ -60,18 +60,18 @@ class Store:
 
         assert [job.id for job in found] == [one[2] for one in expected]
         self.order = [one for one in self.order if one not in expected]
-        self.active += [(one[0], one[2], one[3]) for one in expected]
+        self.active += expected
 
     def give_back(self, at: int) -> None:
-        """Return an active job: it is available anew, behind the others."""
+        """Return an active job: it is available again, at its old place."""
         if self.active:
-            rank, job_id, tenant = self.active.pop(at % len(self.active))
-            nack([Nack(job_id, None, requeue=True)])
-            self.append(rank, job_id, tenant)
+            given = self.active.pop(at % len(self.active))
+            nack([Nack(given[2], None, requeue=True)])
+            self.order.append(given)
 
     def end(self, at: int) -> None:
         if self.active:
-            ack([Ack(self.active.pop(at % len(self.active))[1])])
+            ack([Ack(self.active.pop(at % len(self.active))[2])])
 
     def cancel(self, at: int) -> None:
         if self.order:
@@ -89,7 +89,7 @@ class Store:
         for job in fetch(FetchRequest((), count, pool="p")).jobs:
             (one,) = (one for one in self.order if one[2] == job.id)
             self.order.remove(one)
-            self.active.append((one[0], one[2], one[3]))
+            self.active.append(one)
         self.share(IN_ORDER)
 
 

@@ -1,0 +1,1 @@
+"""A server under load that is hurt again and again: what it promised, and what was seen."""

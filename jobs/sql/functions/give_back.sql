@@ -1,0 +1,39 @@
+-- ojs_give_back: active jobs ended without success; let what waits for their limits go on, and show
+-- those that are available again to the claim, each at its old place. Called by the statement that
+-- deleted the leases and inserts the ready rows. Any of the arrays may be empty.
+-- p_jobs and p_limits as in ojs_release. p_lanes and p_seqs go together: one entry for each job that is
+-- available again; a `seq` that is null is that of a lease without one, whose job went to the end.
+-- Locks: the limits, shared; the stripes of the lanes, shared; all lanes that may change, in id order.
+-- ojs_release and ojs_wake take them again.
+-- Raises OJS01 when a lane is gone, as ojs_wake does.
+CREATE OR REPLACE FUNCTION ojs_give_back(
+    p_jobs uuid[], p_limits bigint[], p_lanes bigint[], p_seqs bigint[]
+) RETURNS int LANGUAGE plpgsql STRICT AS $$
+DECLARE
+    v_lanes bigint[] := ARRAY(SELECT DISTINCT u.lane FROM unnest(p_lanes) AS u (lane) ORDER BY 1);
+BEGIN
+    IF cardinality(v_lanes) = 0 THEN
+        RETURN CASE WHEN cardinality(p_limits) > 0 THEN ojs_release(p_jobs, p_limits) ELSE 0 END;
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(20266602, s.key)
+       FROM (SELECT DISTINCT (l % 2147483648)::int AS key FROM unnest(p_limits) AS l ORDER BY 1
+            ) AS s;
+    PERFORM pg_advisory_xact_lock_shared(20266603, s.stripe)
+       FROM (SELECT DISTINCT (l % 128)::int AS stripe FROM unnest(v_lanes) AS l ORDER BY 1) AS s;
+    PERFORM 1 FROM ojs_lane AS l
+      WHERE l.id = ANY (v_lanes || ARRAY(SELECT b.id FROM ojs_lane AS b
+                                          WHERE b.blocked_by = ANY (p_limits)))
+      ORDER BY l.id FOR NO KEY UPDATE;
+    IF cardinality(p_limits) > 0 THEN
+        PERFORM ojs_release(p_jobs, p_limits);
+    END IF;
+    PERFORM ojs_wake(v_lanes);
+    UPDATE ojs_lane AS l
+       SET returned = greatest(l.returned, s.last), low = least(l.low, s.first),
+           vt = CASE WHEN l.ordered THEN least(l.vt, s.first) ELSE l.vt END, boost = l.boost
+      FROM (SELECT u.lane, min(u.seq) AS first, max(u.seq) AS last
+              FROM unnest(p_lanes, p_seqs) AS u (lane, seq)
+             WHERE u.seq IS NOT NULL GROUP BY u.lane) AS s
+     WHERE l.id = ANY (v_lanes) AND l.id = s.lane;
+    RETURN cardinality(v_lanes);
+END $$
