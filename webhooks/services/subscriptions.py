@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
@@ -17,16 +15,18 @@ from jobs.domain.alerts import Alert, Noted
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
+from jobs.domain.vault import Vault
 from jobs.extensions import Alerts, NotedRows
 from jobs.services.events import horizon
 from jobs.services.tell import Told, tell
+from jobs.services.vaults import vault as shared_vault
 from webhooks.conf import conf
 from webhooks.domain.signature import new_secret
-from webhooks.domain.vault import Vault
 from webhooks.models import Delivery, Position, Status, Subscription
 
 MOST = 1_000
 OPEN = (Status.PENDING, Status.FAILED)
+PURPOSE = "ojs webhook secrets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,9 @@ class Draft:
     timeout_ms: int | None = None
 
 
-@cache
 def vault() -> Vault:
     """Return what seals the secrets."""
-    return Vault(conf().secret_key or settings.SECRET_KEY)
+    return shared_vault(PURPOSE, conf().secret_key)
 
 
 def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
