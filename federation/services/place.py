@@ -244,10 +244,11 @@ def of_reply(reply: Reply, attempt: Attempt, strategy: str, federation_id: str) 
     told = body.get("federation") if attempt.is_via_hub else None
     further = told if isinstance(told, dict) else {}
     target, redirects = further.get("target_region"), further.get("redirects")
+    is_known = isinstance(target, str) and target in regions.registry().regions
     return Placed(
         reply.status,
         jsonio.dumps(body),
-        target if isinstance(target, str) else attempt.region,
+        str(target) if is_known else attempt.region,
         strategy,
         federation_id,
         attempt.redirects + (redirects if isinstance(redirects, int) else 0),
