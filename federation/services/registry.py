@@ -22,8 +22,8 @@ from federation.domain.health import Health, Load, Status
 from federation.domain.reading import read_config, read_region
 from federation.domain.region import Auth, AuthKind, Region, Secret
 from jobs.conf import read_anew
-from jobs.domain.vault import Vault
-from jobs.services.vaults import vault as shared_vault
+from jobs.domain.vault import Resealed, Vault
+from jobs.services import vaults
 
 logger = logging.getLogger("ojs.federation")
 LOCAL = "local_region"
@@ -164,7 +164,12 @@ def _config(
 
 def vault() -> Vault:
     """Return what seals the tokens of regions."""
-    return shared_vault(PURPOSE)
+    return vaults.vault(PURPOSE)
+
+
+def reseal() -> Resealed:
+    """Encrypt the tokens of all regions with the first key."""
+    return vaults.reseal(models.Region.objects.all(), ("sealed_token",), vault())
 
 
 @cache

@@ -6,10 +6,22 @@ purpose opens for no other.
 
 import base64
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+
+class Resealed(NamedTuple):
+    """How many secrets were encrypted anew, and how many no key opens."""
+
+    done: int = 0
+    lost: int = 0
+
+    def plus(self, other: "Resealed") -> "Resealed":
+        """Return the sums."""
+        return Resealed(self.done + other.done, self.lost + other.lost)
 
 
 class Vault:

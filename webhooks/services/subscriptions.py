@@ -15,11 +15,11 @@ from jobs.domain.alerts import Alert, Noted
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
-from jobs.domain.vault import Vault
+from jobs.domain.vault import Resealed, Vault
 from jobs.extensions import Alerts, NotedRows
+from jobs.services import vaults
 from jobs.services.events import horizon
 from jobs.services.tell import Told, tell
-from jobs.services.vaults import vault as shared_vault
 from webhooks.conf import conf
 from webhooks.domain.signature import new_secret
 from webhooks.models import Delivery, Position, Status, Subscription
@@ -46,7 +46,7 @@ class Draft:
 
 def vault() -> Vault:
     """Return what seals the secrets."""
-    return shared_vault(PURPOSE, conf().secret_key)
+    return vaults.vault(PURPOSE, conf().secret_key)
 
 
 def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
@@ -79,6 +79,11 @@ def _begin_reading() -> None:
     if not Subscription.objects.filter(active=True).exists():
         position.place = horizon().number
         position.save(update_fields=["place"])
+
+
+def reseal() -> Resealed:
+    """Encrypt the secrets of all subscriptions with the first key."""
+    return vaults.reseal(Subscription.objects.all(), ("secret", "previous_secret"), vault())
 
 
 def visible(tenant: str | None) -> QuerySet[Subscription]:
