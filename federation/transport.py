@@ -146,12 +146,16 @@ class AsyncTransport:
 def _settings(region: Region, timeout_s: float, *, debug: bool) -> dict[str, Any]:
     if region.is_insecure and not (region.allow_insecure and (debug or region.is_loopback)):
         raise FederationConfigError.field("url", "must use https")
+    try:
+        base_url = httpx.URL(region.url)
+    except httpx.InvalidURL:  # it knows more rules than the registry
+        raise FederationConfigError.field("url", "must be a URL") from None
     if region.auth.missing is not None:
         raise MissingSecret.field("auth.token", region.auth.missing)
     if region.auth.has_token:
         token_of(region.auth)  # to fail now rather than with the first job
     return {
-        "base_url": region.url,
+        "base_url": base_url,
         "headers": HEADERS,
         "auth": Bearer(region.auth) if region.auth.has_token else None,
         "verify": True if region.is_insecure else tls_context(region),

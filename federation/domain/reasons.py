@@ -23,4 +23,5 @@ class Reason(StrEnum):
     TOO_LONG = "its answer is too long"
     BROKEN = "no whole answer"
     BREAKER_OPEN = "circuit breaker open"
+    FAULT = "a fault of this server, which its log has"
     CHANGED = "its entry in the registry was changed"

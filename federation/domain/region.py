@@ -22,6 +22,8 @@ MAX_NUMBER: Final = 2**31 - 1
 MAX_TAGS, MAX_TAG = 64, 64
 MAX_SECRET: Final = 8_192
 SECRET_RULE: Final = f"must be one word of at most {MAX_SECRET} visible ASCII characters"
+LABEL: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 ENV_REF: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,199}")
 FILE_REF: Final = re.compile(r"file:/[^\0\n\r]{1,1000}")
 
@@ -209,6 +211,14 @@ def is_loopback(host: str) -> bool:
         return address.is_loopback
     name = host.rstrip(".").lower()
     return name == "localhost" or name.endswith(".localhost")
+
+
+def is_host(host: str) -> bool:
+    """Tell whether a host is an address or a name; `127.1` and `0x7f000001` are neither."""
+    if _literal(host) is not None:
+        return True
+    labels = host.removesuffix(".").split(".")
+    return all(map(LABEL.fullmatch, labels)) and not NUMBER.fullmatch(labels[-1])
 
 
 def _is_nowhere(host: str) -> bool:

@@ -19,7 +19,7 @@ from federation import models
 from federation.conf import conf
 from federation.domain.errors import FederationConfigError
 from federation.domain.reading import SETTINGS_ONLY, read_region
-from federation.domain.region import REFERENCES, Auth, AuthKind, Region
+from federation.domain.region import REFERENCES, Auth, AuthKind, Region, is_host
 from federation.services import registry
 from federation.services.outbound import ALLOWED_BY, is_refused
 from federation.services.registry import LOCAL
@@ -239,6 +239,8 @@ def require_reachable(wanted: Region, *, allow_local: bool = True) -> None:
     its addresses when a connection is made. Raises FederationConfigError. Spec: federation 7.1.
     """
     host = urlsplit(wanted.url).hostname or ""
+    if not is_host(host):
+        raise FederationConfigError.field("url", "must have a host name or an address")
     if wanted.is_loopback and not allow_local:
         raise FederationConfigError.field("url", f"must not be on this machine: {ALLOWED_BY}")
     if literal(host) is not None and not wanted.is_loopback and is_refused(host):

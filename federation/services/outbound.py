@@ -42,6 +42,9 @@ def send(region: Region, call: Call) -> Reply | Failure:
         return transport.send(call)
     except RuntimeError:  # closed meanwhile: whoever asks again has the new connections
         return Failure(Fate.AMBIGUOUS, Reason.CHANGED, is_own=True)
+    except Exception:  # one region must neither end the loops nor fail the jobs of others
+        logger.exception("federation.call_failed", extra={"region": region.id})
+        return Failure(Fate.AMBIGUOUS, Reason.FAULT)
 
 
 class _Transports:

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from federation.domain.reasons import Reason
 from federation.models import Region, RegionHealth, ReplicationPeer
 from federation.services.configure import apply_settings
 from federation.services.regions import forget
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
-from tests.federation.wire import answer, federate, send, told
+from tests.federation.wire import answer, federate, place, send, told
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -242,6 +243,37 @@ def test_local_region_is_the_settings_alone(stubs: Stubs) -> None:
     shown = answer(send("GET", "admin/federation/config"))
     assert shown["local_region"] == "us"
     assert answer(send("PUT", "admin/federation/config", shown)) == shown
+
+
+def test_what_else_listens_at_a_regions_url_is_not_shown_to_producers(stubs: Stubs) -> None:
+    (eu,) = stubs("eu")
+    federate(eu)
+    for status in (200, 404):
+        eu.answers.append((status, {"banner": BANNER, "federation": {"target_region": BANNER}}, {}))
+
+        shown = place(status, region="eu")
+
+        assert shown.keys() == {"federation"}
+        assert BANNER not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    "host", ["0x7f000001", "2130706433", "0177.0.0.1", "127.1", "a..b", "-a", "a%31", "a" * 64]
+)
+def test_host_that_is_neither_a_name_nor_an_address_is_refused(host: str) -> None:
+    problem = put("eu", 422, url=f"https://{host}")["error"]
+
+    assert problem["details"]["field"] == "url"
+
+
+def test_url_that_cannot_be_asked_is_a_failure_of_its_region_alone(stubs: Stubs) -> None:
+    """The registry may hold it from before there was a rule against it."""
+    federate(*stubs("eu"))
+    Region.objects.filter(id="eu").update(url="https://0177.0.0.1")
+    forget()
+
+    assert probe("eu")["last_error"] == Reason.MISCONFIGURED
+    assert place(503, region="eu")["error"]["code"] == "federation_region_unavailable"
 
 
 # --- what a request is judged by ------------------------------------------------------------------
