@@ -53,7 +53,7 @@ class KeyForm(forms.Form):
     )  # fmt: skip
     region = forms.RegexField(
         keys.REGION_PATTERN, required=False, empty_value=None,
-        help_text="Of a peer: it tells copies of jobs of this region alone; empty: of any.",
+        help_text="Of a peer: the key may act for this region only. Empty: for any.",
     )  # fmt: skip
     tls_subject = forms.CharField(
         required=False, empty_value=None, label="Subject of a certificate",

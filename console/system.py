@@ -1,7 +1,7 @@
 """What the page of the system shows: loops, database, versions, settings."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib import import_module
 from typing import Any, Final
@@ -19,7 +19,8 @@ from jobs.loops import all_loops
 from jobs.services.health import STALE_LOOP_MS, uptime_seconds
 
 TABLES: Final = 15
-SECRET: Final = ("secret", "password", "token", "key")  # parts of names whose values are masked
+# parts of names whose values are masked
+SECRET: Final = ("secret", "password", "token", "key", "keys")
 MASK: Final = "\N{BULLET}" * 6
 DEAD: Final = 0.2  # part of a table's rows from which on it is marked
 MANY: Final = 10_000  # dead rows, below which a part says nothing
@@ -108,10 +109,22 @@ def _conf_of(app: str) -> Any:
 
 
 def _shown(chosen: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [
-        (name, MASK if _is_secret(name) and value not in (None, "") else value)
-        for name, value in sorted(chosen.items())
-    ]
+    return [(name, _masked(name, value)) for name, value in sorted(chosen.items())]
+
+
+def _masked(name: str, value: Any) -> Any:
+    """Return a value without its secrets, those of the objects inside it too."""
+    if _is_secret(name):
+        return MASK if value not in (None, "", ()) else value
+    if isinstance(value, Mapping):
+        return {inner: _masked(inner, one) for inner, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(name, one) for one in value] if _has_objects(value) else value
+    return value
+
+
+def _has_objects(values: Sequence[Any]) -> bool:
+    return any(isinstance(one, Mapping) for one in values)
 
 
 def _is_secret(name: str) -> bool:

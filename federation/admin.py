@@ -68,7 +68,7 @@ class PositionAdmin(ReadOnly):
 
 @admin.register(models.Region)
 class RegionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """The registry. Of secrets there are references alone."""
+    """The registry. A token may be set here, and is never shown."""
 
     form = RegionForm
     paginator = BoundedPaginator
@@ -112,7 +112,7 @@ class RegionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         """Show the form's fields; the id is asked of a new region alone."""
         ids = ["region_id"] if obj is None else []
         shown = list(SHOWN) if obj is not None else []
-        return [(None, {"fields": [*ids, *RegionForm.MEMBERS, *shown]})]
+        return [(None, {"fields": [*ids, *RegionForm.asked(obj), *shown]})]
 
     def save_model(
         self,

@@ -14,12 +14,14 @@ from federation.services import (
     lag,
     lag_metrics,
     regions,
+    registry,
 )
 from federation.services.attend import Counter, Prober
 from federation.services.doubts import Settler
 from federation.services.replicate import replicator
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
+from jobs.domain.vault import Resealed
 from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Repeats
 
 prober = Prober()
@@ -50,6 +52,10 @@ class Federation(Extension):
     def forget(self) -> None:
         """Read the regions anew."""
         regions.forget()
+
+    def reseal(self) -> Resealed:
+        """Encrypt the tokens of regions with the first key."""
+        return registry.reseal()
 
     def tables(self) -> Sequence[str]:
         """Name the tables of the router and of replication."""

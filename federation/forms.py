@@ -1,26 +1,26 @@
 """The form of a region in Django's admin; what it sends is judged as what the API is sent."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django import forms
 
 from federation.domain.errors import FederationConfigError
-from federation.domain.reading import read_region
-from federation.domain.region import MAX_ID, MAX_NUMBER, AuthKind, Region
+from federation.domain.reading import read_given_auth, read_region
+from federation.domain.region import MAX_ID, MAX_NUMBER, MAX_SECRET, AuthKind, Region
 from federation.models import Region as Row
-from federation.services.configure import require_reachable
-
-REFERENCE = "env:NAME or file:/path, never the secret itself"
-PATH = "file:/path of PEM"
+from federation.models import Source
+from federation.services import configure
+from federation.services.registry import region_of
 
 
 class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers
-    """Everything that is said of a region; `region` is what a valid one says."""
+    """What operators say of a region; `region` is what a valid one says."""
 
-    MEMBERS: ClassVar[tuple[str, ...]] = (
-        "url", "weight", "tags", "is_hub", "enabled", "drain", "max_queue_depth", "auth_kind",
-        "token_ref", "cert_ref", "key_ref", "ca_ref", "allow_insecure",
+    TERMS: ClassVar[tuple[str, ...]] = (
+        "weight", "tags", "is_hub", "enabled", "drain", "max_queue_depth",
     )  # fmt: skip
+    WAY: ClassVar[tuple[str, ...]] = ("url", "auth_kind", "token", "allow_insecure")
 
     region_id = forms.CharField(label="Id", max_length=MAX_ID)
     url = forms.CharField(label="URL", max_length=2048)
@@ -34,12 +34,14 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         help_text="Available jobs at which it is full; empty: never",
     )  # fmt: skip
     auth_kind = forms.ChoiceField(
-        label="Authentication", choices=[(str(one), str(one)) for one in AuthKind]
+        label="Authentication",
+        choices=[(str(one), str(one)) for one in (AuthKind.NONE, AuthKind.BEARER)],
     )
-    token_ref = forms.CharField(label="Token", required=False, help_text=REFERENCE)
-    cert_ref = forms.CharField(label="Certificate", required=False, help_text=PATH)
-    key_ref = forms.CharField(label="Key of the certificate", required=False, help_text=PATH)
-    ca_ref = forms.CharField(label="Authority", required=False, help_text=PATH)
+    token = forms.CharField(
+        required=False, max_length=MAX_SECRET, strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Stored encrypted and never shown; empty: the one that is there",
+    )  # fmt: skip
     allow_insecure = forms.BooleanField(
         required=False, label="Plain HTTP", help_text="For a server on this machine only"
     )
@@ -51,36 +53,49 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         fields = ("is_hub", "enabled", "drain")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Fill in what is stored; who it is, is asked of a new one alone."""
+        """Fill in what is stored; the id is asked of a new region alone."""
         super().__init__(*args, **kwargs)
         row = self.instance
         if row.pk:
             del self.fields["region_id"]
-            self.initial = {name: getattr(row, name) for name in self.MEMBERS}
-            self.initial["tags"] = ", ".join(row.tags)
+            self.initial = {name: getattr(row, name) for name in self.TERMS}
+            self.initial |= {"tags": ", ".join(row.tags), "url": row.url}
+            self.initial["allow_insecure"] = row.allow_insecure
+            known = AuthKind.NONE if row.sealed_token is None else AuthKind.BEARER
+            self.initial["auth_kind"] = str(known)
+        for name in self.WAY if self.is_stated else ():
+            del self.fields[name]
+
+    @classmethod
+    def asked(cls, row: Row | None) -> tuple[str, ...]:
+        """Name the fields of a region; where one of the settings is, these alone say."""
+        return cls.TERMS if _is_stated(row) else (*cls.WAY, *cls.TERMS)
+
+    @property
+    def is_stated(self) -> bool:
+        """Tell whether it is a region of the settings."""
+        return _is_stated(self.instance)
 
     def clean(self) -> dict[str, Any]:
         """Read the region as the API does."""
         given = super().clean() or {}
         if not self.errors:
             try:
-                self.region = read_region(self._members(given))
-                require_reachable(self.region)
+                self.region = self._read(given)
+                configure.judge(self.region)
             except FederationConfigError as problem:
                 self._refuse(problem)
         return given
 
-    def _members(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _read(self, given: dict[str, Any]) -> Region:
         tags = [one.strip() for one in given["tags"].split(",") if one.strip()]
-        names = ("url", "weight", "is_hub", "enabled", "drain", "max_queue_depth", "allow_insecure")
-        refs = ("token_ref", "cert_ref", "key_ref", "ca_ref")
-        auth = {name: given[name] or None for name in refs}
-        return {
-            **{name: given[name] for name in names},
-            "id": self.instance.pk or given["region_id"],
-            "tags": tags,
-            "auth": {"kind": given["auth_kind"], **auth},
-        }
+        members = {name: given[name] for name in self.TERMS} | {"tags": tags}
+        if self.is_stated:
+            return replace(region_of(self.instance), **members)
+        auth = {"kind": given["auth_kind"], "token": given["token"] or None}
+        own = {"url": given["url"], "allow_insecure": given["allow_insecure"], "auth": auth}
+        region_id = self.instance.pk or given["region_id"]
+        return read_region({"id": region_id, **members, **own}, read_given_auth)
 
     def _refuse(self, problem: FederationConfigError) -> None:
         name = str(problem.details.get("field", "")).removeprefix("auth.").partition("[")[0]
@@ -89,3 +104,7 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
 
     def _post_clean(self) -> None:
         """Leave the row to the service."""
+
+
+def _is_stated(row: Row | None) -> bool:
+    return row is not None and bool(row.pk) and row.source == Source.STATIC

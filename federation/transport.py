@@ -2,12 +2,16 @@
 
 No Django here: the library, the hosted router and replication all send through it. Secrets are
 read where they are referred to, each time they are needed, so that one can be changed in place.
+A failure is one of `Reason`: the text of an exception may hold what the other side sent.
 """
 
 import asyncio
+import errno
 import os
+import socket
 import ssl
-from collections.abc import Callable, Generator, Iterable
+import stat
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Self
@@ -16,16 +20,17 @@ import httpx
 import orjson
 
 from federation.domain.delivery import Fate
-from federation.domain.errors import FederationConfigError
+from federation.domain.errors import FederationConfigError, MissingSecret, UnreadableSecret
 from federation.domain.exchange import Call, Failure, Reply
-from federation.domain.region import AuthKind, Region
+from federation.domain.reasons import Reason
+from federation.domain.region import SECRET_RULE, Auth, AuthKind, Region, is_secret
 from federation.wire import BoundedTransport, Progress, ends_in
 
 DEFAULT_TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 5.0
 MAX_CONNECTIONS: Final = 50  # to one region
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
-MAX_SECRET: Final = 8_192
+MAX_FILE_BYTES: Final = 1024 * 1024  # of a secret or a certificate
 PORTS: Final = {"https": 443, "http": 80}
 MEDIA_TYPE: Final = "application/openjobspec+json"
 HEADERS: Final = {"Accept": MEDIA_TYPE, "Content-Type": MEDIA_TYPE, "OJS-Version": "1.0"}
@@ -141,14 +146,18 @@ class AsyncTransport:
 def _settings(region: Region, timeout_s: float, *, debug: bool) -> dict[str, Any]:
     if region.is_insecure and not (region.allow_insecure and (debug or region.is_loopback)):
         raise FederationConfigError.field("url", "must use https")
-    auth = None
-    if region.auth.token_ref is not None:
-        read_secret(region.auth.token_ref)  # to fail now rather than with the first job
-        auth = Bearer(region.auth.token_ref)
+    try:
+        base_url = httpx.URL(region.url)
+    except httpx.InvalidURL:  # it knows more rules than the registry
+        raise FederationConfigError.field("url", "must be a URL") from None
+    if region.auth.missing is not None:
+        raise MissingSecret.field("auth.token", region.auth.missing)
+    if region.auth.has_token:
+        token_of(region.auth)  # to fail now rather than with the first job
     return {
-        "base_url": region.url,
+        "base_url": base_url,
         "headers": HEADERS,
-        "auth": auth,
+        "auth": Bearer(region.auth) if region.auth.has_token else None,
         "verify": True if region.is_insecure else tls_context(region),
         "timeout": httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
         "limits": httpx.Limits(max_connections=MAX_CONNECTIONS),
@@ -209,49 +218,97 @@ def _reply(response: httpx.Response, body: bytearray, began: float) -> Reply:
 
 def _failure(problem: Exception, progress: Progress) -> Failure:
     """Say what is known of a call without an answer: it may be stored once a byte was sent."""
-    if isinstance(problem, FederationConfigError):  # a secret that is gone
-        return Failure(Fate.NOT_SENT, problem.message)
-    reason = f"{type(problem).__name__}: {problem}"[:200].replace("\0", "").rstrip(": ")
+    if isinstance(problem, FederationConfigError):  # no address or no secret to send
+        return Failure(Fate.NOT_SENT, problem.reason)
     is_late = isinstance(problem, TimeoutError) and not progress.has_connection
-    if isinstance(problem, TimeoutError):
-        reason = f"{'Read' if progress.is_sent else 'Connect'}Timeout: the call took too long"
     return Failure(
         Fate.AMBIGUOUS if progress.is_sent else Fate.NOT_SENT,
-        reason,
+        _reason(problem, progress),
         is_own=is_late or isinstance(problem, httpx.PoolTimeout),
     )
 
 
-class Bearer(httpx.Auth):
-    """Sends the token that a reference leads to. Its representation has no secret."""
+def _reason(problem: Exception, progress: Progress) -> Reason:
+    if isinstance(problem, httpx.PoolTimeout):
+        return Reason.BUSY
+    if isinstance(problem, _TooLong):
+        return Reason.TOO_LONG
+    if isinstance(problem, TimeoutError | httpx.TimeoutException):
+        return Reason.TOO_LATE if progress.is_sent else Reason.NO_CONNECTION
+    for kind, reason in CAUSES.items():
+        if any(isinstance(one, kind) for one in _causes(problem)):
+            return reason
+    return Reason.BROKEN if progress.is_sent else Reason.NO_CONNECTION
 
-    def __init__(self, reference: str) -> None:
-        """Keep the reference."""
-        self._reference = reference
+
+CAUSES: Final[dict[type[BaseException], Reason]] = {  # the first that is met
+    socket.gaierror: Reason.NO_ADDRESS,
+    UnicodeError: Reason.NO_ADDRESS,
+    ssl.SSLCertVerificationError: Reason.NO_TRUST,
+    ssl.SSLError: Reason.NO_TLS,
+}
+
+
+def _causes(problem: BaseException | None) -> Iterator[BaseException]:
+    while problem is not None:
+        yield problem
+        problem = problem.__cause__ or problem.__context__
+
+
+class Bearer(httpx.Auth):
+    """Sends the token of a region. Its representation has no secret."""
+
+    def __init__(self, auth: Auth) -> None:
+        """Keep where the token is."""
+        self._auth = auth
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Add the header. Raises FederationConfigError when the secret is gone."""
-        request.headers["Authorization"] = f"Bearer {read_secret(self._reference)}"
+        request.headers["Authorization"] = f"Bearer {token_of(self._auth)}"
         yield request
+
+
+def token_of(auth: Auth) -> str:
+    """Return the token of credentials that have one. Raises FederationConfigError."""
+    return auth.token.text if auth.token is not None else read_secret(auth.token_ref or "")
 
 
 def read_secret(reference: str, name: str = "auth.token_ref") -> str:
     """Return the secret at `env:NAME` or `file:/path`.
 
-    Raises FederationConfigError, which tells the reference and never what was found.
+    Raises UnreadableSecret, which tells the reference and never what was found.
     """
     kind, _, place = reference.partition(":")
     try:
-        found = os.environ.get(place) if kind == "env" else Path(place).read_text()  # noqa: TID251
+        found = os.environ.get(place) if kind == "env" else read_file(place).decode()  # noqa: TID251
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "not a text"
-        raise FederationConfigError.field(name, f"{reference} cannot be read: {reason}") from None
+        raise UnreadableSecret.field(name, f"{reference} cannot be read: {reason}") from None
     secret = (found or "").strip()
-    if not 1 <= len(secret) <= MAX_SECRET or any(not "!" <= one <= "~" for one in secret):
-        raise FederationConfigError.field(
-            name, f"{reference} must hold one word of at most {MAX_SECRET} ASCII characters"
-        )
+    if not is_secret(secret):
+        raise UnreadableSecret.field(name, f"{reference} {SECRET_RULE}")
     return secret
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a regular file. Raises OSError.
+
+    A FIFO or a device could hold a call for ever, or never come to its end.
+    """
+    if not stat.S_ISREG(Path(path).stat().st_mode):  # before it is opened: that does things, too
+        raise OSError(errno.EINVAL, "it is no regular file")
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        found = bytearray()
+        while chunk := os.read(opened, MAX_FILE_BYTES + 1 - len(found)):
+            found += chunk
+            if len(found) > MAX_FILE_BYTES:
+                raise OSError(errno.EFBIG, f"it has more than {MAX_FILE_BYTES} bytes")
+        return bytes(found)
+    finally:
+        os.close(opened)
 
 
 def tls_context(region: Region) -> ssl.SSLContext:
@@ -261,15 +318,27 @@ def tls_context(region: Region) -> ssl.SSLContext:
     """
     auth = region.auth
     try:
-        context = ssl.create_default_context(cafile=_path(auth.ca_ref))
+        context = ssl.create_default_context(cadata=_pem(auth.ca_ref))
     except (OSError, ValueError) as problem:  # ssl.SSLError is an OSError
         raise _unusable("auth.ca_ref", problem) from None
     if auth.kind is AuthKind.MTLS:
         try:
+            for reference in (auth.cert_ref, auth.key_ref):
+                _pem(reference)  # OpenSSL would wait for a FIFO
             context.load_cert_chain(str(_path(auth.cert_ref)), _path(auth.key_ref), _no_passphrase)
         except (OSError, ValueError) as problem:
             raise _unusable("auth.cert_ref", problem) from None
     return context
+
+
+def _pem(reference: str | None) -> str | None:
+    path = _path(reference)
+    if path is None:
+        return None
+    found = read_file(path).decode("ascii")
+    if not found.strip():  # without any, the authorities of the system would be trusted
+        raise OSError(errno.ENODATA, "it is empty")
+    return found
 
 
 def _path(reference: str | None) -> str | None:
@@ -280,6 +349,6 @@ def _no_passphrase() -> str:  # else OpenSSL would ask at the terminal
     return ""
 
 
-def _unusable(name: str, problem: Exception) -> FederationConfigError:
+def _unusable(name: str, problem: Exception) -> UnreadableSecret:
     reason = getattr(problem, "strerror", None) or type(problem).__name__
-    return FederationConfigError.field(name, f"is of no use: {reason}")
+    return UnreadableSecret.field(name, f"is of no use: {reason}")

@@ -48,6 +48,7 @@ class Conf:
     api_enqueues_per_s: int = 0
     api_burst_s: int = 5  # how many seconds' worth may come at once
     api_key_cache_ms: int = 3_000
+    encryption_keys: tuple[str, ...] = ()  # of stored secrets: the first seals, all open
     apikey_hasher: str = "sha256"  # of keys that are made from now on; or "argon2", "scrypt"
     require_tls: bool = False  # plain HTTP answers 403, but for health
     trusted_proxies: tuple[str, ...] = ()  # networks whose X-Forwarded-* are believed

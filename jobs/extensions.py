@@ -23,6 +23,7 @@ from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.transition import Transition
+from jobs.domain.vault import Resealed
 
 OTHER_TENANTS = "_other"  # those that metrics do not tell apart
 Label = Callable[[str, str], str]  # names a label value of a kind; those beyond a bound share one
@@ -297,6 +298,10 @@ class Extension:
         Retention leaves events from there on, up to a bound; see services/unread.py.
         """
         return None
+
+    def reseal(self) -> Resealed:
+        """Encrypt its stored secrets with the first key."""
+        return Resealed()
 
     def tables(self) -> Sequence[str]:
         """Name its tables that grow with use: kept analyzed, and emptied by a reset."""

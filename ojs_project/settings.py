@@ -186,7 +186,7 @@ _DURATIONS = {
 }
 _LISTS = {
     "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",
-    "job_types",
+    "job_types", "encryption_keys",
 }  # fmt: skip
 
 

@@ -40,6 +40,8 @@ os.environ.setdefault("OJS_AUTH", "off")
 os.environ.setdefault("OJS_ALLOW_INSECURE", "true")
 os.environ.setdefault("OJS_ALLOW_RESET", "true")
 os.environ.setdefault("OJS_TEST_DIRECTIVES", "true")
+os.environ.setdefault("OJS_FEDERATION_LOCAL_REGION", "us")  # once it is registered
+os.environ.setdefault("OJS_FEDERATION_ALLOW_PRIVATE", "true")  # stubs are on this machine
 
 
 def _start_cluster() -> None:

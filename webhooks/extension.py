@@ -2,17 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 
+from jobs.domain.vault import Resealed
 from jobs.extensions import Alerts, Extension, Facts, Loop
 from webhooks.services.deliveries import forget
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
-from webhooks.services.subscriptions import alerts
+from webhooks.services.subscriptions import alerts, reseal
 
 sender = Sender()
 
 
 class WebhooksExtension(Extension):
     """Sends events to subscribers; costs the paths of jobs nothing."""
+
+    def reseal(self) -> Resealed:
+        """Encrypt the secrets of subscriptions with the first key."""
+        return reseal()
 
     def tables(self) -> Sequence[str]:
         """Name what a reset empties."""

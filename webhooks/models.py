@@ -23,7 +23,7 @@ class Subscription(models.Model):
     events = models.JSONField(default=list)  # exact names, `job.*`, `*`
     queues = models.JSONField(default=list)  # empty: all
     job_types = models.JSONField(default=list)  # empty: all
-    secret = models.BinaryField()  # encrypted: see domain/vault.py
+    secret = models.BinaryField()  # encrypted: see jobs/domain/vault.py
     previous_secret = models.BinaryField(null=True)  # null: never rotated
     previous_valid_until = models.DateTimeField(null=True)
     active = models.BooleanField(default=True)

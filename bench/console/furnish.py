@@ -54,7 +54,7 @@ def _federation(send: Any, root: str) -> None:
     for region, url in (("us", root), ("eu", NOBODY)):
         send("PUT", f"admin/federation/regions/{region}", {"url": url, "allow_insecure": True})
     replication = {"enabled": True, "mode": "full"}
-    send("PUT", "admin/federation/config", {"local_region": "us", "replication": replication})
+    send("PUT", "admin/federation/config", {"replication": replication})
 
 
 def _by_hand(page: Page) -> None:

@@ -1,6 +1,7 @@
 """Regions and the router on the wire. Spec: contract 23 §5."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from federation.domain.config import (
@@ -15,8 +16,18 @@ from federation.domain.config import (
 )
 from federation.domain.errors import FederationConfigError
 from federation.domain.health import Health, Status
-from federation.domain.reading import read_region
-from federation.domain.region import ENV_REF, ID_PATTERN, MAX_ID, MAX_NUMBER, Region
+from federation.domain.reading import SHOWN as AUTH_SHOWN
+from federation.domain.reading import read_given_auth, read_region
+from federation.domain.region import (
+    ID_PATTERN,
+    MAX_ID,
+    MAX_NUMBER,
+    MAX_SECRET,
+    REFERENCES,
+    Auth,
+    AuthKind,
+    Region,
+)
 from federation.domain.routing import Candidate, Decision
 from federation.models import Region as Row
 from federation.services.registry import Registry, region_of
@@ -28,7 +39,6 @@ from jobs.api.schemas import (
     array,
     component,
     integer,
-    matching,
     maybe,
     obj,
     text,
@@ -41,18 +51,31 @@ SHOWN = ("health", "load", "source", "is_local", "created_at", "updated_at")
 REGION_ID = text(1, MAX_ID, pattern=f"^{ID_PATTERN.pattern}$")
 STATUS: Schema = {"type": "string", "enum": [str(one) for one in Status]}
 BREAKER: Schema = {"type": "string", "enum": ["closed", "open", "half-open"]}
-FILE = text(pattern=r"^file:/[^\n\r]{1,1000}$")
-REFERENCE: Schema = {"anyOf": [matching(ENV_REF), FILE]}
 AUTH = component(
     "FederationAuth",
+    obj(
+        {
+            "kind": {"type": "string", "enum": ["none", "bearer", "mtls"]},
+            "token_set": BOOLEAN,
+            "certificate_set": BOOLEAN,
+            "ca_set": BOOLEAN,
+        },
+        additionalProperties=False,
+    ),
+)
+TOKEN: Schema = text(
+    1, MAX_SECRET, pattern="^[!-~]+$", writeOnly=True,
+    description="Stored encrypted and never shown; absent: the one that is there",
+)  # fmt: skip
+GIVEN_AUTH = component(
+    "FederationAuthGiven",
     obj(
         {},
         {
             "kind": {"type": "string", "enum": ["none", "bearer", "mtls"]},
-            "token_ref": maybe({**REFERENCE, "description": "Where the token is, never itself"}),
-            "cert_ref": maybe(FILE),
-            "key_ref": maybe(FILE),
-            "ca_ref": maybe(FILE),
+            "token": maybe(TOKEN),
+            **{name: {"description": "Read-only"} for name in sorted(AUTH_SHOWN)},
+            **{name: {"type": "null"} for name in REFERENCES},
         },
         additionalProperties=False,
     ),
@@ -105,7 +128,7 @@ REGION = component(
 GIVEN: Schema = {
     **{name: {"description": "Read-only"} for name in SHOWN},
     **MEMBERS,
-    "auth": maybe(AUTH),
+    "auth": maybe(GIVEN_AUTH),
 }
 URL = text(1, 2048, format="uri", description="https, without credentials, query and fragment")
 POST = obj({"id": REGION_ID, "url": URL}, GIVEN, additionalProperties=False)
@@ -291,11 +314,12 @@ def encode_health(known: Registry, lags_ms: Mapping[str, int | None]) -> dict[st
 
 
 def encode_region(row: Row, known: Registry) -> dict[str, Any]:
-    """Encode a region as it is stored, and how it is; of secrets only where they are."""
+    """Encode a region as it is stored, and how it is; of secrets only whether they are set."""
     health, stored = known.health.get(row.id, Health()), row.health
-    load = getattr(row, "load", None)
+    load, region = getattr(row, "load", None), region_of(row)
     return {
-        **members(region_of(row)),
+        **members(region),
+        "auth": _auth(region.auth),
         "source": row.source,
         "is_local": row.id == known.local_region,
         "health": {
@@ -316,8 +340,7 @@ def encode_region(row: Row, known: Registry) -> dict[str, Any]:
 
 
 def members(region: Region) -> dict[str, Any]:
-    """Return what can be said of a region, as it is said."""
-    auth = region.auth
+    """Return what can be said of a region but its credentials, as it is said."""
     return {
         "id": region.id,
         "url": region.url,
@@ -327,23 +350,39 @@ def members(region: Region) -> dict[str, Any]:
         "enabled": region.enabled,
         "drain": region.drain,
         "max_queue_depth": region.max_queue_depth,
-        "auth": {
-            "kind": str(auth.kind),
-            "token_ref": auth.token_ref,
-            "cert_ref": auth.cert_ref,
-            "key_ref": auth.key_ref,
-            "ca_ref": auth.ca_ref,
-        },
         "allow_insecure": region.allow_insecure,
     }
 
 
-def decode_region(body: Mapping[str, Any], region_id: str | None = None) -> Region:
-    """Read a region; `region_id` is that of the path. Raises FederationConfigError."""
+def _auth(auth: Auth) -> dict[str, Any]:
+    return {
+        "kind": str(auth.kind),
+        "token_set": auth.has_token,
+        "certificate_set": auth.kind is AuthKind.MTLS and auth.missing is None,
+        "ca_set": auth.ca_ref is not None,
+    }
+
+
+def decode_region(
+    body: Mapping[str, Any], region_id: str | None = None, stated: Region | None = None
+) -> Region:
+    """Read a region; `region_id` is that of the path. Raises FederationConfigError.
+
+    `stated` is the region as the settings have it: the defaults for what they alone may say.
+    """
     given = {name: value for name, value in body.items() if name not in SHOWN}
     if region_id is not None and given.setdefault("id", region_id) != region_id:
         raise FederationConfigError.field("id", "must be that of the path", given["id"])
-    return read_region(given)
+    if stated is None:
+        return read_region(given, read_given_auth)
+    found = read_region({"allow_insecure": stated.allow_insecure, **given}, read_given_auth)
+    return found if "auth" in given else replace(found, auth=stated.auth)
+
+
+def decode_change(body: Mapping[str, Any], before: Region) -> Region:
+    """Read what a region becomes with the members that are given. Raises FederationConfigError."""
+    changed = decode_region({**members(before), **body}, before.id)
+    return changed if "auth" in body else replace(changed, auth=before.auth.kept)
 
 
 def decode_config(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 from rest_framework.request import Request
 
 from federation.api import codec
+from federation.api.base import FederationView
 from federation.services.lag import lags_ms
 from federation.services.regions import registry
 from federation.services.registry import EPOCH, Registry
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, TIME, array, integer, maybe, obj, text
 from jobs.domain.times import format_time
@@ -58,7 +58,7 @@ STATISTICS = obj(
 )
 
 
-class Backends(OJSView):
+class Backends(FederationView):
     """The servers behind the router."""
 
     scopes = {"GET": "ojs:admin:read"}
@@ -86,7 +86,7 @@ def _backend(known: Registry, region_id: str) -> dict[str, Any]:
     }
 
 
-class Statistics(OJSView):
+class Statistics(FederationView):
     """Jobs of all regions."""
 
     scopes = {"GET": "ojs:admin:read"}

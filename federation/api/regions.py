@@ -1,20 +1,21 @@
 """Endpoints under /ojs/v1/admin/federation. Spec: contract 23 §5, 31."""
 
+from functools import partial
 from typing import Any
 
 from rest_framework.request import Request
 
 from federation.api import codec
+from federation.api.base import FederationView
 from federation.domain.breaker import State
 from federation.domain.errors import FederationConfigError
 from federation.domain.region import Region
 from federation.models import Region as Row
 from federation.services import breakers, configure, route
 from federation.services.regions import registry
-from federation.services.registry import region_of
+from federation.services.registry import stated
 from jobs.api.admin.base import list_of, listed
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import obj
@@ -25,7 +26,7 @@ PATH: dict[str, Any] = {"region_id": codec.REGION_ID}
 EMPTY = obj({}, additionalProperties=False)
 
 
-class RegionView(OJSView):
+class RegionView(FederationView):
     """Regions concern all tenants."""
 
     is_global = True
@@ -74,8 +75,10 @@ class RegionCollection(RegionView):
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
-        """Register a region. Secrets are given by reference: `env:NAME` or `file:/path`."""
-        return self.stored(codec.decode_region(self.body()), must_be_new=True)
+        """Register a region. Its token is stored encrypted, and never shown."""
+        wanted = codec.decode_region(self.body())
+        self.for_region(wanted.id, "id")
+        return self.stored(wanted, must_be_new=True)
 
 
 class RegionDetail(RegionView):
@@ -101,8 +104,12 @@ class RegionDetail(RegionView):
         extension=EXTENSION,
     )
     def put(self, request: Request, region_id: str) -> Answer:
-        """Register a region in place of what was said before; what is absent gets its default."""
-        return self.stored(codec.decode_region(self.body(), region_id))
+        """Register a region in place of what was said before; what is absent gets its default.
+
+        The URL and the credentials of a region of the settings are changed there alone.
+        """
+        known = stated().get(region_id)
+        return self.stored(codec.decode_region(self.body(), region_id, known))
 
     @operation(
         "patchRegion",
@@ -113,11 +120,12 @@ class RegionDetail(RegionView):
         extension=EXTENSION,
     )
     def patch(self, request: Request, region_id: str) -> Answer:
-        """Change the members that are given; `auth` is replaced as a whole, null: none."""
-        body = self.body()
-        codec.decode_region({"url": "https://unsaid.invalid", **body}, region_id)
-        before = codec.members(region_of(configure.find(region_id)))
-        return self.stored(codec.decode_region({**before, **body}, region_id))
+        """Change the members that are given; `auth` is replaced as a whole, null: none.
+
+        A token that is not given stays, unless the URL leads to another server.
+        """
+        changed = partial(codec.decode_change, self.body())
+        return self.shown(configure.change_region(region_id, changed, self.caller))
 
     @operation("deleteRegion", {204: None}, path=PATH, refusals=(404, 409), extension=EXTENSION)
     def delete(self, request: Request, region_id: str) -> Answer:

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 
 from federation.api import replication_codec as codec
+from federation.api.base import FederationView
 from federation.services import lag
 from federation.services.adopt import adopt
 from federation.services.copies import copies
@@ -11,14 +12,13 @@ from federation.services.give_up import give_up
 from federation.services.ingest import ingest
 from federation.services.replication import required, terms
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import ID
 
 EXTENSION = "federation"
 
 
-class Replicate(OJSView):
+class Replicate(FederationView):
     """Revisions of another region's jobs."""
 
     scopes = {"POST": "ojs:federation:write"}
@@ -39,13 +39,13 @@ class Replicate(OJSView):
         """
         replicas, sent_at = codec.decode_batch(self.body())
         # all are of one region, or the batch is refused
-        self.principal.require_region(replicas[0].origin_region)
+        self.for_region(replicas[0].origin_region, "jobs[0].origin_region")
         required()
         codec.require_consistent(replicas)
         return Answer(ingest(replicas, sent_at, self.caller)._asdict())
 
 
-class GiveUp(OJSView):
+class GiveUp(FederationView):
     """Jobs that another region has, too."""
 
     scopes = {"POST": "ojs:federation:write"}
@@ -64,10 +64,11 @@ class GiveUp(OJSView):
         federation id that is not known here no job is stored from then on. May be repeated.
         """
         region, claims = codec.decode_claims(self.body())
+        self.for_region(region, "region")
         return Answer(codec.encode_given_up(give_up(region, claims, self.caller)))
 
 
-class FederatedJobDetail(OJSView):
+class FederatedJobDetail(FederationView):
     """One job, in whatever regions."""
 
     scopes = {"GET": "ojs:data:read"}
@@ -89,7 +90,7 @@ class FederatedJobDetail(OJSView):
         return Answer(codec.encode_copies(federation_id, found))
 
 
-class ReplicationStatus(OJSView):
+class ReplicationStatus(FederationView):
     """How replication goes."""
 
     scopes = {"GET": "ojs:admin:read"}
@@ -101,7 +102,7 @@ class ReplicationStatus(OJSView):
         return Answer(codec.encode_status(terms(), lag.peers(), lag.conflicts()))
 
 
-class RegionAdoption(OJSView):
+class RegionAdoption(FederationView):
     """Failover by an operator."""
 
     scopes = {"POST": "ojs:admin:write"}
@@ -127,7 +128,7 @@ class RegionAdoption(OJSView):
         return Answer(codec.encode_adopted(order, adopt(order, self.caller)))
 
 
-class RegionForgetting(OJSView):
+class RegionForgetting(FederationView):
     """The end of what is known of a region."""
 
     scopes = {"POST": "ojs:admin:purge"}

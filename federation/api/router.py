@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from federation.api import codec
+from federation.api.base import FederationView
 from federation.domain.meta import DEDUPLICATED_HEADER
 from federation.services import route
 from federation.services.dedupe import asking
@@ -16,7 +17,7 @@ from federation.services.place_many import Outcome, place_many
 from federation.services.regions import registry
 from jobs.api import codec as jobs_codec
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView, error_body
+from jobs.api.base import error_body
 from jobs.api.openapi import operation
 from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
@@ -53,7 +54,7 @@ RESULT = obj(
 COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)}
 
 
-class Regions(OJSView):
+class Regions(FederationView):
     """The regions as this router sees them."""
 
     scopes = {"GET": "ojs:data:read"}
@@ -64,7 +65,7 @@ class Regions(OJSView):
         return Answer(codec.encode_regions(registry()))
 
 
-class Route(OJSView):
+class Route(FederationView):
     """A dry run."""
 
     scopes = {"POST": "ojs:data:read"}
@@ -91,7 +92,7 @@ class Route(OJSView):
         return Answer(codec.encode_decision(route.decided(wished(body).meta)))
 
 
-class FederationHealth(OJSView):
+class FederationHealth(FederationView):
     """The federation in one word."""
 
     scopes = {"GET": "ojs:data:read"}
@@ -102,7 +103,7 @@ class FederationHealth(OJSView):
         return Answer(codec.encode_health(registry(), lags_ms()))
 
 
-class RoutedView(OJSView):
+class RoutedView(FederationView):
     """Places jobs in the federation for a caller."""
 
     scopes = {"POST": "ojs:federation:write"}

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from federation.client.state import State
 from federation.domain.breaker import Outcome, Permit
-from federation.domain.delivery import BREAKER_OPEN, Fate
+from federation.domain.delivery import Fate
 from federation.domain.errors import NoHealthyRegion
 from federation.domain.exchange import API, HEALTH, Call, Failure, Reply
 from federation.domain.meta import GEO_PIN, OVERFLOW, FederationMeta
+from federation.domain.reasons import Reason
 from federation.domain.routing import Decision, decide
 
 T = TypeVar("T")
@@ -143,7 +144,7 @@ def guarded(state: State, calls: Sequence[Call]) -> Steps[list[Answer]]:
     found: list[Answer] = []
     for call, permit in zip(calls, permits, strict=True):
         if permit is None:
-            found.append(Failure(Fate.NOT_SENT, BREAKER_OPEN, is_own=True))
+            found.append(Failure(Fate.NOT_SENT, Reason.BREAKER_OPEN, is_own=True))
             continue
         answer = next(answers)
         state.settled(call.region, permit, outcome_of(answer), answer.report.reason)

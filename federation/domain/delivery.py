@@ -12,10 +12,11 @@ from typing import Final
 from federation.domain.breaker import Outcome
 from federation.domain.errors import MayBeStored, NoHealthyRegion, RegionUnavailable
 from federation.domain.meta import GEO_PIN
+from federation.domain.reasons import Reason
 from federation.domain.routing import Candidate, Decision
 
 ASKED_BEFORE: Final = "may have this job already"
-BREAKER_OPEN: Final = "circuit breaker open"
+BREAKER_OPEN: Final = Reason.BREAKER_OPEN
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
 CLIENT_ERROR, SERVER_ERROR = 400, 500

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from federation.domain.reasons import Reason
 from jobs.domain.errors import OJSError, Unprocessable
 
 
@@ -11,6 +12,25 @@ class FederationConfigError(Unprocessable):
     """A member of the configuration breaks a rule; `details.field` names it."""
 
     hint = "correct the configuration; docs/federation.md lists its members"
+    reason: ClassVar[Reason] = Reason.MISCONFIGURED  # of a call that is not made
+
+
+class RefusedAddress(FederationConfigError):
+    """No region may be at this address."""
+
+    reason = Reason.NOT_ALLOWED
+
+
+class UnreadableSecret(FederationConfigError):
+    """A reference of the settings leads to no secret. The message names the reference."""
+
+    reason = Reason.UNREADABLE
+
+
+class MissingSecret(FederationConfigError):
+    """The registry has no secret that could be sent."""
+
+    reason = Reason.NOT_SET
 
 
 class InvalidFederationMeta(Unprocessable):

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from federation.domain.delivery import Fate, Report, answered
+from federation.domain.reasons import Reason
+from federation.domain.region import is_region_id
 
 API: Final = "/ojs/v1"
 HEALTH: Final = f"{API}/health"
+MAX_DOUBTS: Final = 256  # regions that an answer may name
 UNKNOWN: Final = "unknown"  # details.outcome of a server that lost its database meanwhile
 
 
@@ -44,7 +47,7 @@ class Reply:
         return replace(
             found,
             fate=Fate.AMBIGUOUS if is_unknown else Fate.BUSY,
-            in_doubt=tuple(one for one in doubts if isinstance(one, str)),
+            in_doubt=tuple(one for one in doubts[:MAX_DOUBTS] if is_region_id(one)),
         )
 
     @property
@@ -65,7 +68,7 @@ class Failure:
     """No answer; `is_own` when the region is not to blame."""
 
     fate: Fate  # NOT_SENT or AMBIGUOUS
-    reason: str
+    reason: Reason
     is_own: bool = False
 
     @property

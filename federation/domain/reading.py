@@ -20,7 +20,7 @@ from federation.domain.config import (
     Topology,
 )
 from federation.domain.errors import FederationConfigError
-from federation.domain.region import Auth, AuthKind, Region
+from federation.domain.region import REFERENCES, Auth, AuthKind, Region, Secret
 
 T = TypeVar("T")
 
@@ -28,6 +28,8 @@ ALIASES: Final = {
     "open_after_failures": "failure_threshold",
     "half_open_after_seconds": "cooldown_seconds",
 }
+SHOWN: Final = frozenset({"token_set", "certificate_set", "ca_set"})  # of auth, in answers alone
+SETTINGS_ONLY: Final = "is for OJS_FEDERATION_REGIONS alone; operators give auth.token"
 IGNORED: Final = frozenset({"probe_count"})  # one probe, says the seed: D-FED-7
 
 
@@ -99,23 +101,56 @@ def read_regions(value: object) -> tuple[Region, ...]:
     return tuple(found)
 
 
-def read_region(value: object) -> Region:
-    """Return a region. Raises FederationConfigError naming the member."""
+def read_region(value: object, auth: Callable[[object], Auth] | None = None) -> Region:
+    """Return a region; `auth` reads that member, `read_auth` where it is None.
+
+    Raises FederationConfigError naming the member.
+    """
     given = _members(value, "a region", Region)
     _require(given, "id", "url")
     if "auth" in given:
-        given["auth"] = read_auth(given["auth"])
+        given["auth"] = (auth or read_auth)(given["auth"])
     return Region(**given)
 
 
 def read_auth(value: object) -> Auth:
-    """Return the references to the secrets of a region; null is none."""
+    """Return the references to the secrets of a region; null is none.
+
+    For the settings and the library: what operators send is read by `read_given_auth`.
+    """
     if value is None:
         return Auth()
     given = _members(value, "auth", Auth)
+    for name in ("token", "missing"):
+        if name in given:
+            raise FederationConfigError.field(f"auth.{name}", "is not known: give token_ref")
     if "kind" in given:
         given["kind"] = _choice("auth.kind", given["kind"], AuthKind)
     return Auth(**given)
+
+
+def read_given_auth(value: object) -> Auth:
+    """Return the credentials that an operator gives; null is none.
+
+    A reference would have the server read its own environment and files for whoever may change
+    regions. Without a token that of the registry is meant: `missing` is set. Raises
+    FederationConfigError.
+    """
+    if value is None:
+        return Auth()
+    given = _object(value, "auth")
+    for name, one in given.items():
+        if name in REFERENCES and one is not None:
+            raise FederationConfigError.field(f"auth.{name}", SETTINGS_ONLY)
+        if name not in {"kind", "token", *REFERENCES, *SHOWN}:
+            raise FederationConfigError.field(f"auth.{str(name)[:64]}", "is not known")
+    kind = _choice("auth.kind", given.get("kind", AuthKind.NONE), AuthKind)
+    if kind is AuthKind.MTLS:
+        raise FederationConfigError.field("auth.kind", SETTINGS_ONLY)
+    token = given.get("token")
+    if token is None and kind is AuthKind.BEARER:
+        return Auth(kind, missing="is required with kind 'bearer'")
+    return Auth(kind, token=None if token is None else Secret(token))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """One region of the registry. Spec: federation 4.1, 7.1; contract 23 §2, §7.
 
-Secrets are held by reference (`env:NAME` or `file:/path`), so that neither a representation nor
-a log line of a region can show one.
+The settings and the library refer to secrets (`env:NAME` or `file:/path`); operators give a token
+itself. No representation of a region shows a secret.
 """
 
 import re
@@ -20,6 +20,10 @@ MAX_URL: Final = 2048
 MAX_PORT: Final = 65_535
 MAX_NUMBER: Final = 2**31 - 1
 MAX_TAGS, MAX_TAG = 64, 64
+MAX_SECRET: Final = 8_192
+SECRET_RULE: Final = f"must be one word of at most {MAX_SECRET} visible ASCII characters"
+LABEL: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 ENV_REF: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,199}")
 FILE_REF: Final = re.compile(r"file:/[^\0\n\r]{1,1000}")
 
@@ -33,14 +37,35 @@ class AuthKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Secret:
+    """A token in clear. Its representation hides it."""
+
+    text: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check. Raises FederationConfigError, which does not repeat the token."""
+        if not is_secret(self.text):
+            raise FederationConfigError.field("auth.token", SECRET_RULE)
+
+
+REFERENCES: Final = ("token_ref", "cert_ref", "key_ref", "ca_ref")
+
+
+@dataclass(frozen=True, slots=True)
 class Auth:
-    """Where the secrets of a region are; `token_ref` may go with mTLS, `ca_ref` with any kind."""
+    """The credentials of a region; a token may go with mTLS, `ca_ref` with any kind.
+
+    References are for the settings and the library, `token` is for operators. With `missing` there
+    are no credentials to send, and so no call is made.
+    """
 
     kind: AuthKind = AuthKind.NONE
     token_ref: str | None = None  # env:NAME or file:/path, read for each new connection pool
     cert_ref: str | None = None  # file:/path of PEM, as the next two
     key_ref: str | None = None
     ca_ref: str | None = None  # trusted instead of the system's authorities
+    token: Secret | None = None
+    missing: str | None = None  # what is wrong with the credentials; None: they are there
 
     def __post_init__(self) -> None:
         """Check. Raises FederationConfigError."""
@@ -53,12 +78,30 @@ class Auth:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and FILE_REF.fullmatch(value)):
                 raise FederationConfigError.field(f"auth.{name}", "must be file:/path", value)
-        self._check_members()
+        if self.missing is None:
+            self._check_members()
+
+    @property
+    def has_token(self) -> bool:
+        """Tell whether a token is sent."""
+        return self.token is not None or self.token_ref is not None
+
+    @property
+    def kept(self) -> "Auth":
+        """Return what stands for these credentials as they are stored."""
+        return Auth(self.kind, missing="is kept") if self.token is not None else self
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Return the members that refer to a secret."""
+        return tuple(name for name in REFERENCES if getattr(self, name) is not None)
 
     def _check_members(self) -> None:
-        if self.kind is AuthKind.BEARER and self.token_ref is None:
+        if self.token is not None and self.token_ref is not None:
+            raise FederationConfigError.field("auth.token", "goes with no token_ref")
+        if self.kind is AuthKind.BEARER and not self.has_token:
             raise FederationConfigError.field("auth.token_ref", "is required with kind 'bearer'")
-        if self.kind is AuthKind.NONE and self.token_ref is not None:
+        if self.kind is AuthKind.NONE and self.has_token:
             raise FederationConfigError.field("auth.kind", "must be 'bearer' with a token", "none")
         for name in ("cert_ref", "key_ref"):
             if (getattr(self, name) is not None) != (self.kind is AuthKind.MTLS):
@@ -102,6 +145,13 @@ class Region:
         return is_loopback(urlsplit(self.url).hostname or "")
 
     @property
+    def origin(self) -> tuple[str, str, int]:
+        """Return scheme, host and port of its server: whom a token is for."""
+        parts = urlsplit(self.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return parts.scheme, parts.hostname or "", port
+
+    @property
     def is_insecure(self) -> bool:
         """Tell whether what is sent to it can be read on the way."""
         return self.url.startswith("http:")
@@ -109,9 +159,14 @@ class Region:
 
 def check_id(name: str, value: object) -> str:
     """Return a region id. Raises FederationConfigError."""
-    if not isinstance(value, str) or len(value) > MAX_ID or not ID_PATTERN.fullmatch(value):
+    if not isinstance(value, str) or not is_region_id(value):
         raise FederationConfigError.field(name, ID_RULE, value)
     return value
+
+
+def is_region_id(value: object) -> bool:
+    """Tell whether a value can be the id of a region."""
+    return isinstance(value, str) and len(value) <= MAX_ID and bool(ID_PATTERN.fullmatch(value))
 
 
 def check_url(name: str, value: object, *, allow_http: bool) -> str:
@@ -158,6 +213,14 @@ def is_loopback(host: str) -> bool:
     return name == "localhost" or name.endswith(".localhost")
 
 
+def is_host(host: str) -> bool:
+    """Tell whether a host is an address or a name; `127.1` and `0x7f000001` are neither."""
+    if _literal(host) is not None:
+        return True
+    labels = host.removesuffix(".").split(".")
+    return all(map(LABEL.fullmatch, labels)) and not NUMBER.fullmatch(labels[-1])
+
+
 def _is_nowhere(host: str) -> bool:
     """Tell whether no server of a region can be there; cloud metadata is at link-local ones."""
     address = _literal(host)
@@ -184,6 +247,15 @@ def check_tags(name: str, value: object) -> tuple[str, ...]:
         if not isinstance(tag, str) or not 1 <= len(tag) <= MAX_TAG or not tag.isprintable():
             raise FederationConfigError.field(f"{name}[{n}]", rule, tag)
     return tuple(dict.fromkeys(value))
+
+
+def is_secret(value: object) -> bool:
+    """Tell whether a value can be sent as a token."""
+    return (
+        isinstance(value, str)
+        and 1 <= len(value) <= MAX_SECRET
+        and all("!" <= one <= "~" for one in value)
+    )
 
 
 def is_reference(value: object) -> bool:

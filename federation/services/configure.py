@@ -5,7 +5,7 @@ Every change locks the row of the configuration first, so that what holds for al
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,16 +18,21 @@ from django.db.models.functions import Now
 from federation import models
 from federation.conf import conf
 from federation.domain.errors import FederationConfigError
-from federation.domain.reading import read_region
-from federation.domain.region import Region, check_id
+from federation.domain.reading import SETTINGS_ONLY, read_region
+from federation.domain.region import REFERENCES, Auth, AuthKind, Region, is_host
 from federation.services import registry
 from federation.services.outbound import ALLOWED_BY, is_refused
+from federation.services.registry import LOCAL
 from jobs.domain.address import literal
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.services.audit import audited
 
 logger = logging.getLogger("ojs.federation")
+
+SETTING = "is set by OJS_FEDERATION_LOCAL_REGION alone"
+# "none" beside a token: processes of release 0.1 would refuse "bearer" without a reference
+NO_REFERENCES = {"auth_kind": str(AuthKind.NONE), **dict.fromkeys(REFERENCES)}
 
 
 def put_region(
@@ -37,16 +42,89 @@ def put_region(
 
     Raises FederationConfigError, and Conflict for one that is there already but must be new.
     """
-    require_reachable(wanted)
     with _changing(caller, "federation.region_configured", wanted.id) as data:
-        row, is_new = _store(wanted)
-        if must_be_new and not is_new:
+        row = models.Region.objects.filter(id=wanted.id).first()
+        if must_be_new and row is not None:
             raise Conflict(
                 f"region {wanted.id} is registered already",
                 details={"resource_type": "region", "resource_id": wanted.id},
             )
-        data |= {"is_new": is_new, "url": row.url, "drain": row.drain, "enabled": row.enabled}
-    return find(wanted.id), is_new
+        data.update(_put(wanted, row))
+    return find(wanted.id), row is None
+
+
+def change_region(
+    region_id: str, changed: Callable[[Region], Region], caller: Caller = SYSTEM
+) -> models.Region:
+    """Put what `changed` makes of a region in its place. Raises NotFound, FederationConfigError."""
+    with _changing(caller, "federation.region_configured", region_id) as data:
+        row = find(region_id)
+        data.update(_put(changed(registry.region_of(row)), row))
+    return find(region_id)
+
+
+def _put(wanted: Region, row: models.Region | None) -> dict[str, Any]:
+    """Store what an operator wants of a region; returns what is recorded of it."""
+    is_new = _write(wanted.id, _terms(wanted) | _way(wanted, row))
+    drain, enabled = wanted.drain, wanted.enabled
+    return {"is_new": is_new, "url": wanted.url, "drain": drain, "enabled": enabled}
+
+
+def judge(wanted: Region) -> None:
+    """Refuse what cannot be stored of a region by itself. Raises FederationConfigError."""
+    _way(wanted, models.Region.objects.filter(id=wanted.id).first())
+
+
+def _way(wanted: Region, row: models.Region | None) -> dict[str, Any]:
+    """Return the columns of where a region is and how it is asked; none: they stay as they are."""
+    if row is not None and row.source == models.Source.STATIC:
+        _require_as_stated(wanted, row)
+        return {}
+    require_reachable(wanted, allow_local=conf().allow_private)
+    if names := wanted.auth.references:
+        raise FederationConfigError.field(f"auth.{names[0]}", SETTINGS_ONLY)
+    own = {"url": wanted.url, "allow_insecure": wanted.allow_insecure}
+    return own | _credentials(wanted, row)
+
+
+def _require_as_stated(wanted: Region, row: models.Region) -> None:
+    """Refuse to change where a region of the settings is, and how it is asked.
+
+    Else whoever may change regions could have its credentials sent to a server of theirs.
+    """
+    known = registry.region_of(row)
+    is_same_auth = wanted.auth == known.auth or _is_kept(wanted.auth, known.auth)
+    for name, is_same in (
+        ("url", wanted.url == known.url),
+        ("auth", is_same_auth),
+        ("allow_insecure", wanted.allow_insecure == known.allow_insecure),
+    ):
+        if not is_same:
+            raise FederationConfigError.field(name, "is set in OJS_FEDERATION_REGIONS alone")
+
+
+def _is_kept(wanted: Auth, known: Auth) -> bool:
+    """Tell whether credentials are named by their kind alone: those that are there."""
+    return wanted.missing is not None and wanted.kind is known.kind
+
+
+def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
+    """Return the columns of the credentials of a region; none: they stay as they are.
+
+    Raises FederationConfigError where there are none to keep, or they are for another server.
+    """
+    given = wanted.auth
+    if given.missing is None:
+        token = None if given.token is None else registry.vault().seal(given.token.text)
+        return {"sealed_token": token, **NO_REFERENCES}
+    known = None if row is None else registry.region_of(row)
+    if known is None or known.auth == Auth():
+        raise FederationConfigError.field("auth.token", given.missing)
+    if known.auth.missing not in {None, given.missing}:
+        raise FederationConfigError.field("auth.token", known.auth.missing)
+    if known.origin != wanted.origin:
+        raise FederationConfigError.field("auth.token", "must be given again with another server")
+    return {}
 
 
 def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models.Region:
@@ -70,7 +148,7 @@ def delete_region(region_id: str, caller: Caller = SYSTEM) -> None:
 
 def obstacle(row: models.Region) -> Conflict | None:
     """Return why a region cannot be deleted, None when it can."""
-    if row.id == registry.said(_row()).get("local_region"):
+    if row.id == conf().said.get(LOCAL):
         why = "is the local one"
     elif row.source == models.Source.STATIC:
         why = "is one of the settings"
@@ -104,18 +182,25 @@ def put_configuration(given: Mapping[str, Any], caller: Caller = SYSTEM) -> None
     Raises FederationConfigError where it does not fit the regions.
     """
     with _changing(caller, "federation.config_changed", "federation") as data:
-        _require_sound({**conf().said, **given}, _regions())
-        models.FederationConfig.objects.filter(id=1).update(said=dict(given))
-        data["config"] = dict(given)
+        local = conf().said.get(LOCAL)
+        if given.get(LOCAL) not in (None, local):
+            raise FederationConfigError.field(LOCAL, SETTING)
+        members = {name: value for name, value in given.items() if name != LOCAL}
+        _require_sound({**conf().said, **members}, _regions())
+        models.FederationConfig.objects.filter(id=1).update(said=members)
+        data["config"] = members
 
 
 def _require_sound(given: dict[str, Any], known: dict[str, Region]) -> None:
-    """Judge the members before what they name, where there is no region yet."""
-    if not known and isinstance(local := given.get("local_region"), str):
-        check_id("local_region", local)
-        registry.build(given, {local: Region(local, "https://unsaid.invalid", is_hub=True)})
-        raise FederationConfigError.field("local_region", "must name registered regions", local)
-    registry.build(given, known)
+    """Judge the members before what they name, where the local region is not registered yet."""
+    local = given.get(LOCAL, "unsaid")
+    if local in known:
+        registry.build(given, known)
+        return
+    unsaid = Region(local, "https://unsaid.invalid", is_hub=True)
+    registry.build({**given, LOCAL: local}, {local: unsaid})
+    problem = "must be registered before" if LOCAL in given else SETTING
+    raise FederationConfigError.field(LOCAL, problem, given.get(LOCAL))
 
 
 # --- the settings ---------------------------------------------------------------------------------
@@ -139,7 +224,7 @@ def apply_settings() -> int:
         changed = [one for one, raw in zip(found, stated, strict=True) if before.get(one.id) != raw]
         for one in changed:
             require_reachable(one)
-            _store(one, source=models.Source.STATIC)
+            _store_stated(one)
         models.FederationConfig.objects.filter(id=1).update(settings=stated)
     return len(changed)
 
@@ -147,13 +232,17 @@ def apply_settings() -> int:
 # --- storing --------------------------------------------------------------------------------------
 
 
-def require_reachable(wanted: Region) -> None:
+def require_reachable(wanted: Region, *, allow_local: bool = True) -> None:
     """Refuse plain HTTP to another machine, and addresses where no region may be.
 
-    A name is judged by its addresses when a connection is made. Raises FederationConfigError.
-    Spec: federation 7.1.
+    `allow_local`: it may be on this machine, as regions of the settings may. A name is judged by
+    its addresses when a connection is made. Raises FederationConfigError. Spec: federation 7.1.
     """
     host = urlsplit(wanted.url).hostname or ""
+    if not is_host(host):
+        raise FederationConfigError.field("url", "must have a host name or an address")
+    if wanted.is_loopback and not allow_local:
+        raise FederationConfigError.field("url", f"must not be on this machine: {ALLOWED_BY}")
     if literal(host) is not None and not wanted.is_loopback and is_refused(host):
         raise FederationConfigError.field("url", f"must be at a public address: {ALLOWED_BY}")
     if wanted.is_insecure and not (settings.DEBUG or wanted.is_loopback):
@@ -169,9 +258,9 @@ def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, An
         models.FederationConfig.objects.get_or_create(id=1)
         row = models.FederationConfig.objects.select_for_update().get(id=1)
         yield data
-        given = configuration()
-        if given.get("local_region"):
-            registry.build(given, _regions())
+        given, known = configuration(), _regions()
+        if given.get(LOCAL) in known:  # else there is no federation yet
+            registry.build(given, known)
         row.version += 1
         row.updated_at = Now()
         row.save(update_fields=["version", "updated_at"])
@@ -179,21 +268,32 @@ def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, An
     registry.forget()
 
 
-def _store(wanted: Region, *, source: models.Source | None = None) -> tuple[models.Region, bool]:
-    auth = wanted.auth
-    members: dict[str, Any] = {
-        "url": wanted.url, "weight": wanted.weight, "tags": list(wanted.tags),
-        "is_hub": wanted.is_hub, "enabled": wanted.enabled, "drain": wanted.drain,
-        "max_queue_depth": wanted.max_queue_depth, "auth_kind": str(auth.kind),
-        "token_ref": auth.token_ref, "cert_ref": auth.cert_ref, "key_ref": auth.key_ref,
-        "ca_ref": auth.ca_ref, "allow_insecure": wanted.allow_insecure, "updated_at": Now(),
+def _terms(wanted: Region) -> dict[str, Any]:
+    """Return what operators say of any region."""
+    return {
+        "weight": wanted.weight, "tags": list(wanted.tags), "is_hub": wanted.is_hub,
+        "enabled": wanted.enabled, "drain": wanted.drain,
+        "max_queue_depth": wanted.max_queue_depth, "updated_at": Now(),
     }  # fmt: skip
-    if source is not None:
-        members["source"] = source
-    row, is_new = models.Region.objects.update_or_create(id=wanted.id, defaults=members)
+
+
+def _store_stated(wanted: Region) -> None:
+    """Store a region of the settings. References are written for processes of release 0.1."""
+    auth = wanted.auth
+    members = {
+        **_terms(wanted), "url": wanted.url, "allow_insecure": wanted.allow_insecure,
+        "auth_kind": str(auth.kind), **{name: getattr(auth, name) for name in REFERENCES},
+        "sealed_token": None, "source": models.Source.STATIC,
+    }  # fmt: skip
+    _write(wanted.id, members)
+
+
+def _write(region_id: str, members: dict[str, Any]) -> bool:
+    """Store the columns of a region; returns whether it is new."""
+    _, is_new = models.Region.objects.update_or_create(id=region_id, defaults=members)
     if is_new:
-        models.RegionHealth.objects.create(region=row)
-    return row, is_new
+        models.RegionHealth.objects.create(region_id=region_id)
+    return is_new
 
 
 def _row() -> models.FederationConfig | None:

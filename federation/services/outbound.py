@@ -3,8 +3,10 @@
 Each region has connections of its own, made anew when its entry in the registry changes.
 """
 
+import logging
 import socket
-from ipaddress import ip_address
+from functools import partial
+from ipaddress import IPv6Address, ip_address
 from threading import Lock
 from typing import ClassVar
 
@@ -12,12 +14,16 @@ from django.conf import settings
 
 from federation.conf import conf
 from federation.domain.delivery import Fate
-from federation.domain.errors import FederationConfigError
+from federation.domain.errors import FederationConfigError, RefusedAddress, UnreadableSecret
 from federation.domain.exchange import Call, Failure, Reply
+from federation.domain.reasons import Reason
 from federation.domain.region import Region, is_loopback
+from federation.services.registry import stated
 from federation.transport import Transport
 from jobs.conf import read_anew
 from jobs.domain.address import is_private
+
+logger = logging.getLogger("ojs.federation")
 
 TIMEOUT_S = 10.0
 ALLOWED_BY = "see OJS_FEDERATION_ALLOW_PRIVATE"
@@ -27,12 +33,18 @@ def send(region: Region, call: Call) -> Reply | Failure:
     """Make a call; whatever goes wrong is returned, not raised, and holds no secret."""
     try:
         transport = _Transports.of(region)
-    except FederationConfigError as problem:  # a token or a certificate that is not there
-        return Failure(Fate.NOT_SENT, problem.message)
+    except FederationConfigError as problem:
+        if isinstance(problem, UnreadableSecret):  # of the settings: who runs this can mend it
+            facts = {"region": region.id, "problem": problem.message}
+            logger.error("federation.secret_unreadable", extra=facts)  # noqa: TRY400
+        return Failure(Fate.NOT_SENT, problem.reason)
     try:
         return transport.send(call)
     except RuntimeError:  # closed meanwhile: whoever asks again has the new connections
-        return Failure(Fate.AMBIGUOUS, "the entry of the region was changed", is_own=True)
+        return Failure(Fate.AMBIGUOUS, Reason.CHANGED, is_own=True)
+    except Exception:  # one region must neither end the loops nor fail the jobs of others
+        logger.exception("federation.call_failed", extra={"region": region.id})
+        return Failure(Fate.AMBIGUOUS, Reason.FAULT)
 
 
 class _Transports:
@@ -48,9 +60,8 @@ class _Transports:
         if known is not None and known[0] == region:
             return known[1]
         with cls.lock:
-            made = Transport(
-                [region], timeout_s=TIMEOUT_S, debug=settings.DEBUG, resolve=address_of
-            )
+            resolve = partial(address_of, allow_local=may_be_local(region))
+            made = Transport([region], timeout_s=TIMEOUT_S, debug=settings.DEBUG, resolve=resolve)
             before = cls.by_id.get(region.id)
             cls.by_id[region.id] = region, made
             if before is not None:
@@ -66,20 +77,28 @@ class _Transports:
             cls.by_id.clear()
 
 
-def address_of(host: str, port: int) -> str:
-    """Resolve the host of a region. Raises OSError, and FederationConfigError for a refused one.
+def may_be_local(region: Region) -> bool:
+    """Tell whether a region may be on this machine: one that the settings put there may."""
+    known = stated().get(region.id)
+    return conf().allow_private or (known is not None and known.url == region.url)
+
+
+def address_of(host: str, port: int, *, allow_local: bool) -> str:
+    """Resolve the host of a region. Raises OSError, and RefusedAddress for a refused one.
 
     A name must not lead to this machine or a network that is not public unless that is allowed; a
-    URL that says itself that it is this machine does.
+    URL that says itself that it is this machine may, with `allow_local`.
     """
     if is_loopback(host):
+        if not allow_local:
+            raise RefusedAddress.field("url", f"must not be on this machine: {ALLOWED_BY}")
         return host
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]).partition("%")[0] for entry in found]
     for address in addresses:
         if is_refused(address):
-            raise FederationConfigError.field(
-                "url", f"leads to {address}, which is not a public address: {ALLOWED_BY}"
+            raise RefusedAddress.field(
+                "url", f"leads to an address that is not a public address: {ALLOWED_BY}"
             )
     return addresses[0]
 
@@ -87,6 +106,8 @@ def address_of(host: str, port: int) -> str:
 def is_refused(address: str) -> bool:
     """Tell whether no region may be at an address."""
     found = ip_address(address)
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
     if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified:
         return True
     return is_private(found) and not conf().allow_private

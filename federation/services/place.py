@@ -240,19 +240,30 @@ def headers_for(caller: Caller, *, is_via_hub: bool) -> dict[str, str]:
 
 def of_reply(reply: Reply, attempt: Attempt, strategy: str, federation_id: str) -> Placed:
     """Return an answer of a region, or of the hub, for the client."""
-    body = reply.body if isinstance(reply.body, dict) else {}
+    body = reply.body if _is_answer(reply.status, reply.body) else {}
+    answered = {name: value for name, value in body.items() if name != "federation"}
     told = body.get("federation") if attempt.is_via_hub else None
     further = told if isinstance(told, dict) else {}
     target, redirects = further.get("target_region"), further.get("redirects")
+    is_known = isinstance(target, str) and target in regions.registry().regions
     return Placed(
         reply.status,
-        jsonio.dumps(body),
-        target if isinstance(target, str) else attempt.region,
+        jsonio.dumps(answered),
+        str(target) if is_known else attempt.region,
         strategy,
         federation_id,
         attempt.redirects + (redirects if isinstance(redirects, int) else 0),
         {name: reply.headers[low] for low, name in PASSED_ON.items() if low in reply.headers},
     )
+
+
+def _is_answer(status: int, body: object) -> bool:
+    """Tell whether a body is that of an OJS server: what else listens there is not shown."""
+    if not isinstance(body, dict):
+        return False
+    if status >= 400:  # noqa: PLR2004 - statuses
+        return isinstance(body.get("error"), dict)
+    return "job" in body or all(isinstance(body.get(name), str) for name in ("id", "type", "state"))
 
 
 def _tell(hops: list[Hop], wish: Wish) -> None:

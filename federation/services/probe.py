@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from federation.domain.breaker import Outcome, Permit
 from federation.domain.config import FederationConfig
 from federation.domain.exchange import HEALTH, Call, Failure, Reply
-from federation.domain.health import Status, verdict
+from federation.domain.health import HTTP_OK, Status, verdict
 from federation.domain.region import Region
 from federation.services import breakers, outbound
 from federation.services.breakers import Verdict
@@ -68,9 +68,8 @@ def _clock(answer: Reply) -> datetime | None:
 
 
 def _why(answer: Reply) -> str:
-    said = answer.body.get("status") if isinstance(answer.body, dict) else None
-    shown = f" with status {str(said)[:40]!r}" if said is not None else ""
-    return f"HTTP {answer.status}{shown}"
+    """Say what was wrong by the status alone: what else a region says is not repeated."""
+    return f"HTTP {answer.status}" + (" without the status ok" if answer.status == HTTP_OK else "")
 
 
 def note(region_id: str, permit: Permit, found: Verdict, config: FederationConfig) -> None:

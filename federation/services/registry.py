@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -18,13 +19,21 @@ from federation.domain.breaker import State as BreakerState
 from federation.domain.config import FederationConfig, HealthCheck
 from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.health import Health, Load, Status
-from federation.domain.reading import read_config
-from federation.domain.region import Auth, AuthKind, Region
+from federation.domain.reading import read_config, read_region
+from federation.domain.region import Auth, AuthKind, Region, Secret
 from jobs.conf import read_anew
+from jobs.domain.vault import Resealed, Vault
+from jobs.services import vaults
 
 logger = logging.getLogger("ojs.federation")
+LOCAL = "local_region"
 INTERVALS = 3  # of probes that may be missing before nothing is known of a region
 NOBODY = "this server belongs to no federation"
+SET_OVER_THE_API = f"{NOBODY}: its local region was set over the API; set it in the settings"
+PURPOSE = "ojs federation secrets"
+BY_REFERENCE = "was a reference: set it again"
+OF_ANOTHER_KEY = "was encrypted with another key: set it again"
+OF_OTHER_SETTINGS = "is in the settings of other processes alone"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -121,8 +130,12 @@ def read() -> Registry:
 
 
 def said(row: models.FederationConfig | None) -> dict[str, Any]:
-    """Return the members of the configuration that somebody said, operators before settings."""
-    return {**conf().said, **(row.said if row else {})}
+    """Return the members of the configuration that somebody said, operators before settings.
+
+    Which region this server is, the settings alone say.
+    """
+    by_operators = {k: v for k, v in (row.said if row else {}).items() if k != LOCAL}
+    return {**conf().said, **by_operators}
 
 
 def build(given: Mapping[str, Any], regions: Mapping[str, Region]) -> FederationConfig:
@@ -137,8 +150,11 @@ def _config(
     row: models.FederationConfig | None, regions: Mapping[str, Region]
 ) -> tuple[FederationConfig | None, str]:
     given = said(row)
-    if not given.get("local_region") or not regions:
-        return None, NOBODY
+    local = given.get(LOCAL)
+    if not local or not regions:
+        return None, NOBODY if row is None or LOCAL not in row.said else SET_OVER_THE_API
+    if local not in regions:
+        return None, f"the local region '{local}' is not registered"
     try:
         return build(given, regions), ""
     except FederationConfigError as problem:
@@ -146,12 +162,36 @@ def _config(
         return None, f"the federation is not configured rightly: {problem.message}"
 
 
+def vault() -> Vault:
+    """Return what seals the tokens of regions."""
+    return vaults.vault(PURPOSE)
+
+
+def reseal() -> Resealed:
+    """Encrypt the tokens of all regions with the first key."""
+    return vaults.reseal(models.Region.objects.all(), ("sealed_token",), vault())
+
+
+@cache
+def stated() -> Mapping[str, Region]:
+    """Return the regions of this process's settings, by id. Raises FederationConfigError."""
+    return {one.id: one for one in map(read_region, conf().regions)}
+
+
 def region_of(row: models.Region) -> Region:
-    """Return a stored region. Secrets stay where they are."""
-    auth = Auth(AuthKind(row.auth_kind), row.token_ref, row.cert_ref, row.key_ref, row.ca_ref)
+    """Return a stored region with the secrets that calls need.
+
+    Where a region of the settings is, and its credentials, this process's settings say: nobody who
+    may write to the database has a secret of theirs read, or sent elsewhere.
+    """
+    known = stated().get(row.id) if row.source == models.Source.STATIC else None
+    if known is not None:
+        url, auth, allow_insecure = known.url, known.auth, known.allow_insecure
+    else:
+        url, auth, allow_insecure = row.url, _auth_of(row), row.allow_insecure
     return Region(
         id=row.id,
-        url=row.url,
+        url=url,
         weight=row.weight,
         tags=tuple(row.tags),
         is_hub=row.is_hub,
@@ -159,8 +199,22 @@ def region_of(row: models.Region) -> Region:
         drain=row.drain,
         max_queue_depth=row.max_queue_depth,
         auth=auth,
-        allow_insecure=row.allow_insecure,
+        allow_insecure=allow_insecure,
     )
+
+
+def _auth_of(row: models.Region) -> Auth:
+    """Return the credentials that operators gave; a reference is never followed from here."""
+    if row.sealed_token is not None:
+        try:
+            return Auth(AuthKind.BEARER, token=Secret(vault().open(bytes(row.sealed_token))))
+        except ValueError:
+            return Auth(AuthKind.BEARER, missing=OF_ANOTHER_KEY)
+    kind = AuthKind(row.auth_kind)
+    if kind is AuthKind.NONE and row.ca_ref is None:
+        return Auth()
+    is_static = row.source == models.Source.STATIC
+    return Auth(kind, missing=OF_OTHER_SETTINGS if is_static else BY_REFERENCE)
 
 
 def breaker_of(row: models.RegionHealth) -> Breaker:
@@ -201,4 +255,4 @@ def _load(row: models.RegionLoad) -> Load:
     return Load(row.available, row.active, seconds(row.at))
 
 
-read_anew(_Memory, setting="OJS_FEDERATION")
+read_anew(_Memory, stated, setting="OJS_FEDERATION")

@@ -18,17 +18,16 @@ from django.db.models.functions import Greatest, Now
 
 from federation import queries
 from federation.domain.breaker import State as BreakerState
-from federation.domain.errors import FederationConfigError
 from federation.domain.exchange import API, Call, Failure, Reply
 from federation.domain.region import Region
 from federation.domain.replica import Adoption, Replica, encode
 from federation.models import ReplicationPeer
 from federation.queries import Outgoing
+from federation.services import outbound
 from federation.services.capture import BATCH, capture
 from federation.services.regions import registry
 from federation.services.replication import Terms, terms
 from federation.services.settle import settle_adoptions
-from federation.transport import Transport
 from jobs.conf import read_anew
 from jobs.domain import jsonio
 from jobs.domain.times import format_time
@@ -59,7 +58,6 @@ class Peer:
     """What this process remembers of a peer; the cursor is in the database."""
 
     region: Region
-    transport: Transport
     sending: Sending | None = None
     failures: int = 0
     not_before: float = 0.0  # of the monotonic clock
@@ -82,7 +80,7 @@ class Replicator:
         self._is_behind = False  # the last turn did not come to the end of something
 
     def cache_clear(self) -> None:
-        """Ask failing peers again at once, over new connections."""
+        """Ask failing peers again at once."""
         for peer in self._peers.values():
             peer.not_before, peer.failures = 0.0, 0
 
@@ -117,20 +115,14 @@ class Replicator:
         return done
 
     def _meet(self, known: Terms) -> None:
-        """Have a transport for each peer, and none for those that are gone or have changed."""
+        """Remember each peer, and none of those that are gone or have changed."""
         wanted = {one.id: one for one in known.peers}
         for name, peer in list(self._peers.items()):
             if wanted.get(name) != peer.region and peer.sending is None:
-                peer.transport.close()
                 del self._peers[name]
         for name, region in wanted.items():
             if name not in self._peers:
-                try:
-                    transport = Transport([region], timeout_s=TIMEOUT_S, debug=known.debug)
-                except FederationConfigError as problem:
-                    _failed(name, problem.message)
-                    continue
-                self._peers[name] = Peer(region, transport)
+                self._peers[name] = Peer(region)
 
     def _send(self, peer: Peer, known: Terms) -> None:
         """Start a batch, unless one is under way or the peer is to be left alone for now."""
@@ -144,8 +136,9 @@ class Replicator:
         batch = queries.outgoing(known.local, cursor, batch=most, bytes_=BYTES)
         if not batch:
             return
-        call = Call(peer.region.id, "POST", PATH, _body(batch, known.local))
-        future = self._pool.submit(peer.transport.send, call)
+        body = _body(batch, known.local)
+        call = Call(peer.region.id, "POST", PATH, body, timeout_s=TIMEOUT_S)
+        future = self._pool.submit(outbound.send, peer.region, call)
         # about: what is cut short by its size is full, too
         is_full = len(batch) >= most or any(one.payload for one in batch)
         peer.sending = Sending(future, [one.revision for one in batch], is_full)
@@ -166,7 +159,7 @@ class Replicator:
 
     def _refused(self, peer: Peer, revisions: list[int], answer: Reply | Failure) -> int:
         """Send less of it next time, pass over the one that is refused, or wait."""
-        told = answer.reason if isinstance(answer, Failure) else _told(answer)
+        told = answer.reason if isinstance(answer, Failure) else f"HTTP {answer.status}"
         _failed(peer.region.id, told)
         index = _index(answer)
         if index is not None and 0 < index < len(revisions):
@@ -222,12 +215,6 @@ def _index(answer: Reply | Failure) -> int | None:
     details = problem.get("details") if isinstance(problem, dict) else None
     index = details.get("index") if isinstance(details, dict) else None
     return index if isinstance(index, int) and not isinstance(index, bool) and index >= 0 else None
-
-
-def _told(answer: Reply) -> str:
-    problem = answer.body.get("error") if isinstance(answer.body, dict) else None
-    message = problem.get("message") if isinstance(problem, dict) else ""
-    return f"{answer.status} {message}".strip()[:500].replace("\0", "")
 
 
 def _took(region: str, revision: int, number: int, *, refused: int = 0) -> None:

@@ -16,7 +16,6 @@ class Terms:
     local: str  # the region that this server is
     rules: Replication
     peers: Sequence[Region]
-    debug: bool
 
 
 def terms() -> Terms | None:
@@ -25,7 +24,7 @@ def terms() -> Terms | None:
     if found.config is None or not found.config.replication.enabled:
         return None
     config = found.config
-    return Terms(config.local_region, config.replication, found.peers, config.debug)
+    return Terms(config.local_region, config.replication, found.peers)
 
 
 def required() -> Terms:

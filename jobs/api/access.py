@@ -74,12 +74,15 @@ class Principal:
             raise self._denied(f"work in pool {named!r}")
         return named if bound is None else bound
 
-    def require_region(self, region: str) -> None:
-        """Refuse to hear from a peer in the name of another region. Raises PermissionDenied."""
+    def require_region(self, region: str, field: str) -> None:
+        """Refuse to act for another region than the key's, which `field` names.
+
+        Raises PermissionDenied.
+        """
         bound = self.grant.region
         if bound is not None and region != bound:
-            refusal = self._denied(f"tell copies in the name of region {region!r}")
-            refusal.details |= {"field": "jobs[0].origin_region", "region": bound}
+            refusal = self._denied(f"act for region {region[:64]!r}")
+            refusal.details |= {"field": field, "region": bound}
             raise refusal
 
     def require_scope(self, scope: str) -> None:

@@ -74,7 +74,7 @@ class Grant:
     queues_fetch: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     pool: str | None = None
-    region: str | None = None  # in whose name it may tell copies of jobs
+    region: str | None = None  # the only one that it may act for
 
 
 def allowed(name: str, globs: tuple[str, ...]) -> bool:

@@ -130,7 +130,7 @@ class ApiKey(models.Model):
     queues_fetch = models.JSONField(default=list)
     job_types = models.JSONField(default=list)
     pool = NameField(null=True)  # of workers that use it; null: any
-    region = NameField(null=True)  # in whose name it may tell copies of jobs; null: in any
+    region = NameField(null=True)  # the only one that it may act for; null: any
     tls_subject = NameField(null=True)  # of the client certificate that stands for the key
     created_at = models.DateTimeField(db_default=Now())
     created_by = models.TextField(default="")

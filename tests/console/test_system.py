@@ -40,6 +40,19 @@ def _loop(name: str) -> Any:
     return next(one for one in system().loops if one.name == name)
 
 
+def test_settings_are_shown_without_the_secrets_inside_them(settings: Any) -> None:
+    settings.OJS = {**settings.OJS, "ENCRYPTION_KEYS": ("an-encryption-key",)}
+    auth = {"kind": "bearer", "token_ref": "env:A_VARIABLE"}
+    region = {"id": "eu", "url": "https://eu.example.org", "auth": auth}
+    settings.OJS_FEDERATION = {"REGIONS": [region]}
+
+    found = dict(system_settings())
+
+    (shown,) = dict(found["federation"])["regions"]
+    assert shown == {**region, "auth": {"kind": "bearer", "token_ref": MASK}}
+    assert dict(found["jobs"])["encryption_keys"] == MASK
+
+
 def test_settings_are_shown_without_secrets(settings: Any) -> None:
     settings.OJS_WEBHOOKS = {**settings.OJS_WEBHOOKS, "SECRET_KEY": "do not show me"}
 

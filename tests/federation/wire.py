@@ -17,11 +17,14 @@ LOCAL = "us"
 
 
 def federate(*stubs: Stub, local: dict[str, Any] | None = None, **config: Any) -> None:
-    """Register this server as us, beside the stubs, and configure the federation."""
+    """Register this server as us, beside the stubs, and configure the federation.
+
+    The settings of the tests say that it is us.
+    """
     put_region(Region(LOCAL, "http://127.0.0.1:9", **{"allow_insecure": True, **(local or {})}))
     for stub in stubs:
         put_region(stub.region())
-    put_configuration({"local_region": LOCAL, **config})
+    put_configuration(config)
 
 
 def job(**meta: Any) -> dict[str, Any]:

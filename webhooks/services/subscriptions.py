@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
@@ -17,16 +15,18 @@ from jobs.domain.alerts import Alert, Noted
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
+from jobs.domain.vault import Resealed, Vault
 from jobs.extensions import Alerts, NotedRows
+from jobs.services import vaults
 from jobs.services.events import horizon
 from jobs.services.tell import Told, tell
 from webhooks.conf import conf
 from webhooks.domain.signature import new_secret
-from webhooks.domain.vault import Vault
 from webhooks.models import Delivery, Position, Status, Subscription
 
 MOST = 1_000
 OPEN = (Status.PENDING, Status.FAILED)
+PURPOSE = "ojs webhook secrets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,9 @@ class Draft:
     timeout_ms: int | None = None
 
 
-@cache
 def vault() -> Vault:
     """Return what seals the secrets."""
-    return Vault(conf().secret_key or settings.SECRET_KEY)
+    return vaults.vault(PURPOSE, conf().secret_key)
 
 
 def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
@@ -80,6 +79,11 @@ def _begin_reading() -> None:
     if not Subscription.objects.filter(active=True).exists():
         position.place = horizon().number
         position.save(update_fields=["place"])
+
+
+def reseal() -> Resealed:
+    """Encrypt the secrets of all subscriptions with the first key."""
+    return vaults.reseal(Subscription.objects.all(), ("secret", "previous_secret"), vault())
 
 
 def visible(tenant: str | None) -> QuerySet[Subscription]:

@@ -409,7 +409,7 @@ def test_fed_4_3_c_and_4_3_d_open_breaker_lets_one_job_pass_after_its_cooldown(e
 def hub_spoke(hub: Stub, *others: Stub, **config: Any) -> None:
     federate(*others)
     put_region(hub.region(is_hub=True))
-    federate_again = {"local_region": "us", "topology": "hub-spoke", **config}
+    federate_again = {"topology": "hub-spoke", **config}
     answer(send("PUT", "admin/federation/config", federate_again))
 
 

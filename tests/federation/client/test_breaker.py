@@ -17,6 +17,7 @@ from federation.client import (
     RegionUnavailable,
     operations,
 )
+from federation.domain.reasons import Reason
 from tests.federation.conftest import Clock, Connect
 from tests.federation.loop import run
 from tests.federation.stub import HEALTHY, Stub
@@ -177,7 +178,7 @@ def test_fed_4_2_b_a_timeout_is_unhealthy(connect: Connect, three: list[Stub]) -
     client.probe()
 
     assert states(client)["eu"] == ("unhealthy", "closed")
-    assert "Timeout" in str(client.regions()[1].last_error)
+    assert client.regions()[1].last_error == Reason.TOO_LATE
 
 
 def test_healthy_of_foreign_servers_counts_when_asked_for(

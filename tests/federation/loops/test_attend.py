@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from federation.domain.reasons import Reason
 from federation.models import RegionHealth, RegionLoad
 from federation.services.attend import Attendant, Counter, Prober
 from federation.services.configure import put_region
@@ -177,3 +178,25 @@ def test_fed_2_2_b_routers_go_by_their_own_view(stubs: Stubs) -> None:
     shown = answer(send("GET", "federation/regions"))["regions"]
 
     assert {one["id"]: one["status"] for one in shown}["eu"] == "unhealthy"
+
+
+def test_call_that_fails_in_a_way_nobody_foresaw_is_a_failure_of_its_region(
+    stubs: Stubs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else the region would be taken for busy, and never asked again."""
+    (eu,) = stubs("eu")
+    federate(eu)
+    prober = Prober()
+
+    def fail(*_arguments: object) -> None:
+        raise ValueError("a fault")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("federation.transport.Transport.send", fail)
+        settle(prober)
+    assert (health("eu").status, health("eu").last_error) == ("unhealthy", Reason.FAULT)
+    assert "federation.call_failed" in caplog.text
+    pass_time("eu", 11)
+    settle(prober)
+
+    assert health("eu").status == "healthy"

@@ -31,7 +31,7 @@ def federate(
     for n, region in enumerate((LOCAL, EU, AP), start=1):
         put_region(Region(region, f"http://127.0.0.1:{n}", allow_insecure=True))
     rules = {"enabled": enabled, "mode": str(mode), **replication}
-    put_configuration({"local_region": LOCAL, "topology": "active-active", "replication": rules})
+    put_configuration({"topology": "active-active", "replication": rules})
 
 
 def federated(federation_id: str | None = None, **members: Any) -> Job:

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.test import override_settings
 
@@ -146,7 +147,7 @@ def test_fed_6_failover_adopting_again_adopts_nothing() -> None:
     assert len(local(one.federation_id)) == 1
 
 
-@override_settings(OJS_FEDERATION={"DEDUPE": "off"})
+@override_settings(OJS_FEDERATION={**settings.OJS_FEDERATION, "DEDUPE": "off"})
 def test_fed_6_failover_makes_no_second_job_though_repeats_are_not_told_apart() -> None:
     federate(mode="full")
     one = lost()

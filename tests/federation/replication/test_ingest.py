@@ -425,7 +425,7 @@ def test_fed_7_1_a_key_of_a_region_tells_copies_in_its_name_alone(new_key: Key) 
 
     assert refused["code"] == "permission_denied"
     assert refused["details"] == {
-        "operation": "tell copies in the name of region 'ap'",
+        "operation": "act for region 'ap'",
         "field": "jobs[0].origin_region", "region": EU,
     }  # fmt: skip
     assert mixed["details"]["field"] == "jobs[1].origin_region"

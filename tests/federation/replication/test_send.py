@@ -8,10 +8,11 @@ import pytest
 from django.test import Client
 
 from federation.domain.meta import FEDERATION_ID
-from federation.domain.region import Auth, AuthKind
-from federation.models import FederatedJob, RegionHealth, ReplicationPeer
+from federation.domain.reasons import Reason
+from federation.models import FederatedJob, Region, RegionHealth, ReplicationPeer
 from federation.services import lag, regions
 from federation.services.configure import put_configuration, put_region
+from federation.services.regions import forget
 from federation.services.replicate import Replicator
 from jobs.domain.ids import new_id
 from jobs.domain.states import State
@@ -101,7 +102,7 @@ def test_fed_6_3_e_copies_are_told_to_nobody(peers: list[Peer]) -> None:
 
 
 def test_fed_6_replication_goes_in_batches_and_goes_on_where_it_was(peers: list[Peer]) -> None:
-    put_configuration({"local_region": LOCAL, "replication": {"enabled": True, "batch": 4}})
+    put_configuration({"replication": {"enabled": True, "batch": 4}})
     for _ in range(10):
         federated()
 
@@ -242,14 +243,38 @@ def test_fed_6_replication_region_that_is_disabled_is_told_nothing(peers: list[P
 
 
 def test_fed_7_1_a_peer_whose_secret_is_gone_is_told_of_not_contacted(peers: list[Peer]) -> None:
-    auth = Auth(AuthKind.BEARER, "env:OJS_TEST_NO_SUCH_TOKEN")
-    put_region(type(peers[0].region)(EU, peers[0].region.url, allow_insecure=True, auth=auth))
+    Region.objects.filter(id=EU).update(auth_kind="bearer", token_ref=None)
     federated()
 
     run(Replicator())
 
     assert len(peers[0].batches) == 0
-    assert "OJS_TEST_NO_SUCH_TOKEN" in (ReplicationPeer.objects.get(region=EU).last_error or "")
+    assert ReplicationPeer.objects.get(region=EU).last_error == Reason.NOT_SET
+
+
+def test_fed_7_a_peer_at_an_address_that_is_not_allowed_is_not_contacted(
+    peers: list[Peer], settings: Any
+) -> None:
+    federated()
+    settings.OJS_FEDERATION = {"LOCAL_REGION": LOCAL}
+    forget()
+
+    run(Replicator())
+
+    assert [len(one.batches) for one in peers] == [0, 0]
+    assert ReplicationPeer.objects.get(region=EU).last_error == Reason.NOT_ALLOWED
+
+
+def test_what_a_peer_answers_is_told_nowhere(peers: list[Peer]) -> None:
+    said = {"error": {"code": "internal-banner", "message": "internal-banner"}}
+    for peer in peers:
+        peer.script = lambda _body: (409, said)
+    federated()
+
+    run(Replicator())
+
+    assert ReplicationPeer.objects.get(region=EU).last_error == "HTTP 409"
+    assert "internal-banner" not in repr(list(ReplicationPeer.objects.values()))
 
 
 # --- how far behind -------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from federation.domain.delivery import Fate
 from federation.domain.errors import FederationConfigError
 from federation.domain.exchange import HEALTH, Call, Failure, Reply
 from federation.domain.reading import read_region
+from federation.domain.reasons import Reason
 from federation.services import outbound
 from federation.services.configure import require_reachable
 from tests.federation.stub import Stub
@@ -35,15 +36,16 @@ def asked(url: str, **members: Any) -> Reply | Failure:
     "address", ["127.0.0.1", "169.254.169.254", "10.0.0.1", "192.168.1.1", "224.0.0.1"]
 )
 def test_fed_7_name_that_leads_to_no_public_address_is_not_asked(
-    leads_to: Callable[..., None], address: str
+    leads_to: Callable[..., None], address: str, settings: Any
 ) -> None:
+    settings.OJS_FEDERATION = {}
     leads_to("93.184.216.34", address)
 
     answer = asked("https://eu.example.org")
 
     assert isinstance(answer, Failure)
     assert answer.fate is Fate.NOT_SENT
-    assert address in answer.reason
+    assert answer.reason is Reason.NOT_ALLOWED
 
 
 def test_private_networks_are_allowed_by_a_setting_and_this_machine_is_not(
@@ -51,12 +53,13 @@ def test_private_networks_are_allowed_by_a_setting_and_this_machine_is_not(
 ) -> None:
     settings.OJS_FEDERATION = {"ALLOW_PRIVATE": True}
     leads_to("10.0.0.1")
-    assert outbound.address_of("eu.example.org", 443) == "10.0.0.1"
+    assert outbound.address_of("eu.example.org", 443, allow_local=True) == "10.0.0.1"
 
-    for address in ("127.0.0.1", "169.254.169.254"):
+    for address in ("127.0.0.1", "169.254.169.254", "::ffff:169.254.169.254", "::ffff:127.0.0.1"):
         leads_to(address)
-        with pytest.raises(FederationConfigError, match="not a public address"):
-            outbound.address_of("eu.example.org", 443)
+        with pytest.raises(FederationConfigError, match="not a public address") as refused:
+            outbound.address_of("eu.example.org", 443, allow_local=True)
+        assert address not in refused.value.message
 
 
 def test_connection_goes_to_the_address_that_was_judged(
@@ -92,6 +95,22 @@ def test_name_that_nobody_knows_is_a_failure(monkeypatch: pytest.MonkeyPatch) ->
     assert answer.fate is Fate.NOT_SENT
 
 
+def test_url_of_this_machine_is_asked_where_the_settings_name_it(
+    stubs: Callable[..., list[Stub]], settings: Any
+) -> None:
+    (eu,) = stubs("eu")
+    here = {"id": "eu", "url": eu.url, "allow_insecure": True}
+    settings.OJS_FEDERATION = {}
+
+    refused = asked(eu.url, allow_insecure=True)
+    settings.OJS_FEDERATION = {"REGIONS": [here]}
+    answer = asked(eu.url, allow_insecure=True)
+
+    assert isinstance(refused, Failure)
+    assert refused.reason is Reason.NOT_ALLOWED
+    assert isinstance(answer, Reply)
+
+
 def test_url_of_this_machine_is_asked(stubs: Callable[..., list[Stub]]) -> None:
     (eu,) = stubs("eu")
 
@@ -106,6 +125,7 @@ def test_url_of_this_machine_is_asked(stubs: Callable[..., list[Stub]]) -> None:
 def test_fed_7_region_at_a_private_address_is_refused_unless_allowed(
     host: str, settings: Any
 ) -> None:
+    settings.OJS_FEDERATION = {}
     wanted = read_region({"id": "eu", "url": f"https://{host}"})
     with pytest.raises(FederationConfigError, match="public address"):
         require_reachable(wanted)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from federation.domain.errors import FederationConfigError, NotFederated
-from federation.domain.reading import read_region
+from federation.domain.reading import read_given_auth, read_region
 from federation.models import FederationConfig, Region, RegionHealth
 from federation.services.configure import (
     apply_settings,
@@ -21,10 +21,8 @@ from jobs.models import Audit
 pytestmark = pytest.mark.usefixtures("store")
 
 US: dict[str, Any] = {"id": "us", "url": "https://us.example.org"}
-EU: dict[str, Any] = {
-    "id": "eu", "url": "https://eu.example.org", "tags": ["gdpr"],
-    "auth": {"kind": "bearer", "token_ref": "env:EU_TOKEN"},
-}  # fmt: skip
+EU: dict[str, Any] = {"id": "eu", "url": "https://eu.example.org", "tags": ["gdpr"]}
+TOKEN = "a-token-of-eu"  # noqa: S105 - of a test
 
 
 def register(*regions: dict[str, Any]) -> None:
@@ -85,7 +83,7 @@ def test_region_that_left_the_settings_is_an_operators_from_then_on(settings: An
 
 def test_fed_4_1_b_change_is_seen_by_this_process_at_once() -> None:
     register(US)
-    put_configuration({"local_region": "us"})
+    put_configuration({})
     assert registry().peers == []
 
     register(EU)
@@ -98,14 +96,15 @@ def test_fed_2_1_a_hub_spoke_without_a_hub_is_refused() -> None:
     register(US, EU)
 
     with pytest.raises(FederationConfigError, match="exactly one hub"):
-        put_configuration({"local_region": "us", "topology": "hub-spoke"})
+        put_configuration({"topology": "hub-spoke"})
 
-    assert registry().config is None
+    assert registry().configured.topology == "mesh"
 
 
-def test_fed_2_1_a_second_hub_is_refused_and_the_last_one_stays() -> None:
+def test_fed_2_1_a_second_hub_is_refused_and_the_last_one_stays(settings: Any) -> None:
+    settings.OJS_FEDERATION = {"LOCAL_REGION": "eu"}
     register({**US, "is_hub": True}, EU)
-    put_configuration({"local_region": "eu", "topology": "hub-spoke"})
+    put_configuration({"topology": "hub-spoke"})
 
     with pytest.raises(FederationConfigError, match="exactly one hub"):
         register({"id": "ap", "url": "https://ap.example.org", "is_hub": True})
@@ -137,19 +136,59 @@ def test_fed_7_1_a_plain_http_is_for_this_machine_only() -> None:
     assert Region.objects.get().url == "http://127.0.0.1:1"
 
 
+def test_operators_register_no_region_on_this_machine_unless_it_is_allowed(settings: Any) -> None:
+    """Who may change regions would reach what listens there for nobody else."""
+    settings.OJS_FEDERATION = {"LOCAL_REGION": "us"}
+    here = {"url": "http://localhost:5432", "allow_insecure": True}
+
+    with pytest.raises(FederationConfigError, match="OJS_FEDERATION_ALLOW_PRIVATE"):
+        register({"id": "eu", **here})
+    settings.OJS_FEDERATION = {"LOCAL_REGION": "us", "REGIONS": [{"id": "us", **here}]}
+
+    assert apply_settings() == 1
+
+
 def test_configuration_that_names_unknown_regions_is_refused() -> None:
     register(US)
 
     with pytest.raises(FederationConfigError, match="registered"):
-        put_configuration({"local_region": "eu"})
+        put_configuration({"failover": {"prefer_regions": ["eu"]}})
     with pytest.raises(FederationConfigError, match="debug"):
-        put_configuration({"local_region": "us", "debug": True})
+        put_configuration({"debug": True})
+
+
+def test_configuration_waits_for_the_local_region(settings: Any) -> None:
+    settings.OJS_FEDERATION = {"LOCAL_REGION": "ap"}
+    register(US)
+
+    with pytest.raises(FederationConfigError, match="local_region must be registered before"):
+        put_configuration({})
+    with pytest.raises(FederationConfigError, match="topology"):
+        put_configuration({"topology": "star"})
+
+    assert registry().problem == "the local region 'ap' is not registered"
+
+
+def test_local_region_that_was_set_over_the_api_counts_no_more(settings: Any) -> None:
+    settings.OJS_FEDERATION = {}
+    register(US, EU)
+    FederationConfig.objects.filter(id=1).update(said={"local_region": "us", "topology": "mesh"})
+    forget()
+
+    assert registry().config is None
+    assert "set it in the settings" in registry().problem
+    with pytest.raises(FederationConfigError, match="OJS_FEDERATION_LOCAL_REGION"):
+        put_configuration({"topology": "mesh"})
+
+    settings.OJS_FEDERATION = {"LOCAL_REGION": "eu"}
+    forget()
+    assert registry().local_region == "eu"
 
 
 def test_changes_are_audited_without_secrets() -> None:
-    register(EU)
+    put_region(read_region({**EU, "auth": {"kind": "bearer", "token": TOKEN}}, read_given_auth))
     set_drain("eu", drain=True)
 
     found = list(Audit.objects.order_by("id").values_list("action", "target"))
     assert found == [("federation.region_configured", "eu"), ("federation.region_drained", "eu")]
-    assert "EU_TOKEN" not in str(list(Audit.objects.values_list("data", flat=True)))
+    assert TOKEN not in str(list(Audit.objects.values_list("data", flat=True)))

@@ -7,7 +7,6 @@ import pytest
 
 from webhooks.domain.interest import Interest, is_pattern
 from webhooks.domain.signature import new_secret, sign
-from webhooks.domain.vault import Vault
 from webhooks.domain.verdict import Answer, wait_s
 
 SCHEDULE = (0, 30, 120, 600, 3600)
@@ -30,15 +29,6 @@ def test_26_2_secrets_are_long_and_never_equal() -> None:
 
     assert len(made) == 50
     assert all(one.startswith("whsec_") and len(one) == 49 for one in made)
-
-
-def test_26_2_a_sealed_secret_opens_with_its_key_alone() -> None:
-    sealed = Vault("key").seal("secret")
-
-    assert b"secret" not in sealed
-    assert Vault("key").open(sealed) == "secret"
-    with pytest.raises(ValueError, match="another key"):
-        Vault("other").open(sealed)
 
 
 @pytest.mark.parametrize("pattern", ["*", "job.*", "job.completed", "a.b_c.d", "scheduling.x.*"])

@@ -1,0 +1,27 @@
+"""What all endpoints of federation share. Spec: contract 23 §7, 31."""
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from jobs.api.base import OJSView
+
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class FederationView(OJSView):
+    """Keeps a key that is bound to a region from acting for another one.
+
+    The region of a path is checked here; a handler whose body names one calls `for_region`.
+    """
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check access, and the region that the path names."""
+        super().initial(request, *args, **kwargs)
+        region_id = kwargs.get("region_id")
+        if region_id is not None and request.method not in READS:
+            self.for_region(region_id, "region_id")
+
+    def for_region(self, region: str, field: str) -> None:
+        """Refuse a key of another region; `field` is what names it. Raises PermissionDenied."""
+        self.principal.require_region(region, field)

@@ -1,0 +1,27 @@
+"""Why a call to a region brought no answer, in words that tell nothing of what was met there.
+
+Operators, producers, events, logs and metrics see them. The text of an exception may hold what the
+other side sent, or an address of a network that the caller cannot see.
+"""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """All that is said of a call without an answer."""
+
+    MISCONFIGURED = "its entry in the registry is not valid"
+    NOT_ALLOWED = "its address is not allowed: see OJS_FEDERATION_ALLOW_PRIVATE"
+    UNREADABLE = "its credentials cannot be read where the settings say"
+    NOT_SET = "its credentials must be set again: auth.token"
+    NO_ADDRESS = "its name has no address"
+    NO_CONNECTION = "no connection"
+    NO_TLS = "no TLS connection"
+    NO_TRUST = "its certificate is not trusted"
+    BUSY = "too many calls to it are under way"
+    TOO_LATE = "no answer in time"
+    TOO_LONG = "its answer is too long"
+    BROKEN = "no whole answer"
+    BREAKER_OPEN = "circuit breaker open"
+    FAULT = "a fault of this server, which its log has"
+    CHANGED = "its entry in the registry was changed"

@@ -1,0 +1,23 @@
+"""manage.py reseal: encrypt the stored secrets with the first key."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from jobs import extensions
+from jobs.domain.vault import Resealed
+
+
+class Command(BaseCommand):
+    """Prepare for the removal of an old key."""
+
+    help = "Encrypt the secrets of webhooks and regions with the first of OJS_ENCRYPTION_KEYS."
+
+    def handle(self, *_arguments: Any, **_options: Any) -> None:
+        """Encrypt the secrets of all extensions; fail where no key opens one."""
+        total = Resealed()
+        for extension in extensions.installed():
+            total = total.plus(extension.reseal())
+        self.stdout.write(f"{total.done} secrets are encrypted with the first key.")
+        if total.lost:
+            raise CommandError(f"{total.lost} secrets open with no key: set them again")
