@@ -154,7 +154,8 @@ def require_reachable(wanted: Region) -> None:
     Spec: federation 7.1.
     """
     host = urlsplit(wanted.url).hostname or ""
-    if literal(host) is not None and not wanted.is_loopback and is_refused(host):
+    address = literal(host)
+    if address is not None and not wanted.is_loopback and is_refused(address):
         raise FederationConfigError.field("url", f"must be at a public address: {ALLOWED_BY}")
     if wanted.is_insecure and not (settings.DEBUG or wanted.is_loopback):
         raise FederationConfigError.field(

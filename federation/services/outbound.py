@@ -3,8 +3,6 @@
 Each region has connections of its own, made anew when its entry in the registry changes.
 """
 
-import socket
-from ipaddress import ip_address
 from threading import Lock
 from typing import ClassVar
 
@@ -17,7 +15,8 @@ from federation.domain.exchange import Call, Failure, Reply
 from federation.domain.region import Region, is_loopback
 from federation.transport import Transport
 from jobs.conf import read_anew
-from jobs.domain.address import is_private
+from jobs.domain import address
+from jobs.services.resolve import Refused, resolve
 
 TIMEOUT_S = 10.0
 ALLOWED_BY = "see OJS_FEDERATION_ALLOW_PRIVATE"
@@ -74,22 +73,17 @@ def address_of(host: str, port: int) -> str:
     """
     if is_loopback(host):
         return host
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]).partition("%")[0] for entry in found]
-    for address in addresses:
-        if is_refused(address):
-            raise FederationConfigError.field(
-                "url", f"leads to {address}, which is not a public address: {ALLOWED_BY}"
-            )
-    return addresses[0]
+    try:
+        return resolve(host, port, is_refused).partition("%")[0]
+    except Refused as problem:
+        raise FederationConfigError.field("url", f"is refused: {problem}, {ALLOWED_BY}") from None
 
 
-def is_refused(address: str) -> bool:
+def is_refused(one: address.Address) -> bool:
     """Tell whether no region may be at an address."""
-    found = ip_address(address)
-    if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified:
+    if address.is_loopback(one) or address.is_nowhere(one):
         return True
-    return is_private(found) and not conf().allow_private
+    return address.is_private(one) and not conf().allow_private
 
 
 read_anew(_Transports, setting="OJS_FEDERATION")

@@ -140,3 +140,31 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
     ]
 
     assert found == []
+
+
+# --- requests to others ---------------------------------------------------------------------------
+
+OUTBOUND = re.compile(
+    r"^\s*(?:import|from) (?:aiohttp|ftplib|http\.client|httpx|requests|smtplib|socket|urllib3?"
+    r"(?:\.request)?)\b(?!\.parse)",
+    re.MULTILINE,
+)
+# Each module sends to an address that jobs/services/resolve.py judged, or to this machine alone.
+SENDERS = {
+    "federation/transport.py",
+    "federation/wire.py",
+    "jobs/services/resolve.py",
+    "ojs_project/management/commands/quickstart.py",  # probes its own server
+    "webhooks/services/post.py",
+}
+
+
+def test_only_known_modules_open_connections_to_others() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] not in {"tests", "bench"}
+        and OUTBOUND.search(path.read_text())
+    }  # fmt: skip
+
+    assert found == SENDERS
