@@ -53,6 +53,7 @@ INSTALLED_APPS = [
 # API paths pay for none of these: see ojs_project/middleware.py
 PAGE_MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "ojs_project.middleware.CheckedPaths",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -1,0 +1,16 @@
+"""Refusals outside the API's views: a page for browsers, the OJS error body for all others."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from jobs.api.base import plain_error
+from jobs.domain.errors import OJSError
+
+
+def problem_answer(request: HttpRequest, problem: OJSError, title: str) -> HttpResponse:
+    """Answer with a page below the prefixes of pages, else in the OJS shape."""
+    if not request.path_info.startswith(settings.PAGE_PREFIXES):
+        return plain_error(problem, request)
+    page = render_to_string("ojs/console/problem.html", {"title": title, "text": f"{problem}."})
+    return HttpResponse(page, status=problem.status)
