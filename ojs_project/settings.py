@@ -137,6 +137,8 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
+# messages name jobs and tenants: they stay on the server rather than in a cookie
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 WHITENOISE_USE_FINDERS = True  # files are served from the packages: nothing to collect
 LOGIN_URL = "/console/login/"
 LOGIN_REDIRECT_URL = "/console/"

@@ -204,7 +204,7 @@ def test_the_console_and_the_admin_lead_to_each_other(page: Page) -> None:
 
 
 def test_every_page_works_under_the_policy_of_the_console(page: Page, operator: User) -> None:
-    """Visit pages in Chromium, whose fixture fails at a violation of the Content-Security-Policy."""
+    """Visit pages in Chromium; the fixture fails at a violation of the policy."""
     request = RequestFactory().get("/admin/")
     request.user = operator
     places = [reverse("admin:index"), reverse("admin:password_change")]
