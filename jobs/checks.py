@@ -13,7 +13,10 @@ from jobs.domain.hashers import HASHERS
 from jobs.domain.retention import parse_age
 
 TRANSPORT = "jobs.api.transport.Transport"
-MAY_BE_ZERO = {"retention_dead_letter_jobs", "retention_event_rows"}  # any number
+MAY_BE_ZERO = {  # any number
+    "retention_dead_letter_jobs", "retention_event_rows",
+    "login_account_failures", "login_address_failures",
+}  # fmt: skip
 AGES = [
     field.name
     for field in fields(Conf)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
 
 from jobs.api.base import check_path, plain_error
-from jobs.domain.errors import InvalidRequest
+from jobs.domain.errors import InvalidRequest, OJSError
 from ojs_project.hosts import refusal
 from ojs_project.problems import problem_answer
 
@@ -77,7 +77,9 @@ class PagesOnly:
         return self._first("process_view", request, view, args, kwargs)
 
     def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
-        """Ask each wrapped middleware, innermost first; the first answer counts."""
+        """Answer a refusal that a page raised; else ask each middleware, innermost first."""
+        if isinstance(problem, OJSError) and self._is_page(request):
+            return problem_answer(request, problem, "Not possible")
         return self._first("process_exception", request, problem, reverse=True)
 
     def _first(

@@ -13,4 +13,4 @@ def problem_answer(request: HttpRequest, problem: OJSError, title: str) -> HttpR
     if not request.path_info.startswith(settings.PAGE_PREFIXES):
         return plain_error(problem, request)
     page = render_to_string("ojs/console/problem.html", {"title": title, "text": f"{problem}."})
-    return HttpResponse(page, status=problem.status)
+    return HttpResponse(page, status=problem.status, headers=problem.headers)

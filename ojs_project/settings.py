@@ -140,6 +140,7 @@ STATIC_URL = "/static/"
 # messages name jobs and tenants: they stay on the server rather than in a cookie
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 WHITENOISE_USE_FINDERS = True  # files are served from the packages: nothing to collect
+AUTHENTICATION_BACKENDS = ["jobs.api.logins.ThrottledBackend"]
 LOGIN_URL = "/console/login/"
 LOGIN_REDIRECT_URL = "/console/"
 AUTH_PASSWORD_VALIDATORS = [

@@ -76,6 +76,7 @@ class OJSView(APIView):
     optional_scope: ClassVar[str | None] = None
     is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
     may_refuse: ClassVar[bool] = True  # by the request limiter: contract 27 §3
+    deepest: ClassVar[int] = jsonio.REQUEST_DEPTH  # levels of the body
 
     principal: Principal
     is_anybody: bool  # no key is asked for
@@ -149,12 +150,12 @@ class OJSView(APIView):
 
     def body(self) -> dict[str, Any]:
         """Read the JSON object of the request. Raises InvalidPayload and friends."""
-        return jsonio.loads_object(self.raw_body())
+        return jsonio.loads_object(self.raw_body(), self.deepest)
 
     def optional_body(self) -> dict[str, Any]:
         """Read a body that may be missing; an empty one or null equals `{}`. Spec: contract 3.1."""
         raw = self.raw_body(needs_type=False)
-        return jsonio.loads_object(raw) if raw.strip() not in {b"", b"null"} else {}
+        return jsonio.loads_object(raw, self.deepest) if raw.strip() not in {b"", b"null"} else {}
 
     def raw_body(self, *, needs_type: bool = True) -> bytes:
         """Read the bytes within the size limit, after checking type and encoding."""

@@ -30,6 +30,7 @@ VERSIONED_TYPE_PATTERN: Final = re.compile(f"{TYPE_PATTERN.pattern}(@{version.PA
 QUEUE_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
 URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+META_NAME: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")  # Spec: contract 31.3
 PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
 DEFAULT_TIMEOUT_MS: Final = 1_800_000
 MAX_MS: Final = 10 * 365 * 86_400_000
@@ -336,6 +337,11 @@ class _Reader:
                 self.refuse(name, "must be an object", value)
             else:
                 merged |= value
+        for name in merged:
+            if not META_NAME.fullmatch(name):
+                self.refuse(
+                    f"meta.{name[:128]}", "must be named by 1 to 128 of a-z, A-Z, 0-9 and _.:-"
+                )
         return merged
 
     def priority(self) -> int:

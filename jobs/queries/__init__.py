@@ -122,6 +122,7 @@ from jobs.queries.limits import (
     override_limit,
     pause_limits,
 )
+from jobs.queries.logins import login_try
 from jobs.queries.queues import (
     Load,
     asleep,
@@ -288,6 +289,7 @@ __all__ = [
     "lock_queue",
     "lock_replay_rules",
     "log_begin",
+    "login_try",
     "maintain",
     "make_queues",
     "make_scratch",
