@@ -81,7 +81,11 @@ SILENCED_SYSTEM_CHECKS = [
 ]  # fmt: skip
 REQUIRE_TLS = env.flag("OJS_REQUIRE_TLS")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = REQUIRE_TLS
+if REQUIRE_TLS:  # browsers take such names from this host alone, by TLS and for all paths
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
+SESSION_COOKIE_AGE = env.integer("OJS_SESSION_S", 43_200)
 SECURE_HSTS_SECONDS = env.integer("OJS_HSTS_S", 86_400 if REQUIRE_TLS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("OJS_HSTS_SUBDOMAINS")
 
 ROOT_URLCONF = "ojs_project.urls"
 WSGI_APPLICATION = "ojs_project.wsgi.application"
@@ -145,7 +149,11 @@ LOGIN_URL = "/console/login/"
 LOGIN_REDIRECT_URL = "/console/"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("MinimumLengthValidator", "CommonPasswordValidator")
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+    )
 ]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # above the limits of contract 1.6
 APPEND_SLASH = False

@@ -75,6 +75,7 @@ class Limits:
     types: tuple[str, ...] = ()  # globs; empty: all
     takes_unknown: bool = True  # attributes
     takes_newlines: bool = True  # in texts of meta
+    takes_any_names: bool = False  # in meta: of jobs that an earlier release accepted
     retry: RetryPolicy = DEFAULT_POLICY  # what a job's own policy is merged over
 
 
@@ -180,8 +181,21 @@ def _check_settings(job: JobDraft, limits: Limits) -> None:
         raise Unprocessable.of_problems(
             Problem(name, "is not an attribute of a job", job.extra[name]) for name in unknown
         )
+    if not limits.takes_any_names:
+        _check_names(job.meta)
     if not limits.takes_newlines:
         _check_newlines(job.meta)
+
+
+def _check_names(meta: Mapping[str, Any]) -> None:
+    """Refuse names in meta that could pass for markup or headers elsewhere. Spec: contract 31.3."""
+    problems = [
+        Problem(f"meta.{name[:128]}", "must be named by 1 to 128 of a-z, A-Z, 0-9 and _.:-")
+        for name in meta
+        if not META_NAME.fullmatch(name)
+    ]
+    if problems:
+        raise InvalidRequest.of_problems(problems)
 
 
 def _check_newlines(meta: Mapping[str, Any]) -> None:
@@ -337,11 +351,6 @@ class _Reader:
                 self.refuse(name, "must be an object", value)
             else:
                 merged |= value
-        for name in merged:
-            if not META_NAME.fullmatch(name):
-                self.refuse(
-                    f"meta.{name[:128]}", "must be named by 1 to 128 of a-z, A-Z, 0-9 and _.:-"
-                )
         return merged
 
     def priority(self) -> int:

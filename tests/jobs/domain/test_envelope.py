@@ -319,6 +319,12 @@ def test_31_3_another_name_in_meta_is_refused(name: str, place: str) -> None:
     assert refused.value.details["field"] == f"meta.{name[:128]}"
 
 
+def test_31_3_a_name_that_an_earlier_release_took_is_kept() -> None:
+    sent = EnvelopeFactory.create(meta={"it's": 1})
+
+    assert parse_job(sent, limits=Limits(takes_any_names=True)).meta == {"it's": 1}
+
+
 @pytest.mark.parametrize("place", ["meta", "metadata"])
 def test_1_6_meta_may_have_its_limit_and_not_a_byte_more(place: str) -> None:
     limits = Limits(max_meta_bytes=1000)
