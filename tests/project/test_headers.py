@@ -59,3 +59,11 @@ def test_the_policy_of_pages_allows_nothing_inline_and_nobody_else() -> None:
     assert "unsafe" not in CSP
     for rule in ("object-src 'none'", "base-uri 'none'", "form-action 'self'"):
         assert rule in CSP
+
+
+@pytest.mark.parametrize("path", ["/ojs/v1/docs", "/ojs/admin/"])
+def test_a_page_outside_the_console_has_a_policy_of_its_own(client: Client, path: str) -> None:
+    policy = client.get(path)["Content-Security-Policy"]
+
+    for rule in ("default-src 'self'", "object-src 'none'", "base-uri 'none'", "frame-ancestors"):
+        assert rule in policy
