@@ -9,11 +9,11 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views import View
 
 from console import chosen, limit_actions, purges, saved_actions
-from console.access import Guarded
 from console.callers import caller_of
+from console.pages import Page
+from console.shown import Secret
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 from jobs.domain.states import State
@@ -26,7 +26,7 @@ MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")
 PURGED = tuple(state for state in State if state is not State.ACTIVE)
 
-Run = Callable[[QueryDict, Caller], str]  # (the form, who) to what happened
+Run = Callable[[QueryDict, Caller], str | Secret]  # (the form, who) to what happened
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,23 +219,30 @@ if apps.is_installed("webhooks"):
     }
 
 
-class Act(Guarded, View):
-    """Run one action and go back to where it was asked for."""
+class Act(Page):
+    """Run one action and go back to where it was asked for, or show the secret that it made."""
 
     http_method_names = ["post"]
+    template_name = "ojs/console/secret.html"
+    title = "Secret"
 
     def get_permission_required(self) -> tuple[str, ...]:
         """Return what the action takes."""
         return self._action().permissions
 
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
-        """Answer with a redirect; what happened is told there."""
-        action = self._action()
+        """Answer with a redirect, whose page tells the outcome; a secret is shown at once."""
+        back = _back(request)
         try:
-            messages.success(request, action.run(request.POST, caller_of(request)))
+            done = self._action().run(request.POST, caller_of(request))
         except OJSError as problem:
             messages.error(request, str(problem).capitalize() + ".")
-        return HttpResponseRedirect(_back(request))
+            return HttpResponseRedirect(back)
+        if isinstance(done, Secret):
+            shown = self.get_context_data(told=done.told, secret=done.secret, back=back)
+            return self.render_to_response(shown, headers={"Cache-Control": "no-store"})
+        messages.success(request, done)
+        return HttpResponseRedirect(back)
 
     def _action(self) -> Action:
         action = ACTIONS.get(self.kwargs["verb"])

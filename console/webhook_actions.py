@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from django.http import QueryDict
 
+from console.shown import Secret
 from jobs.domain.caller import Caller
 from jobs.services.audit import audited, record
 from webhooks.api.codec import decode_subscription
@@ -11,7 +12,7 @@ from webhooks.services import subscriptions
 from webhooks.services.deliveries import retry, send_test
 
 
-def _create(form: QueryDict, who: Caller) -> str:
+def _create(form: QueryDict, who: Caller) -> Secret:
     body: dict[str, object] = {
         "url": form.get("url", "").strip(),
         "events": form.get("events", "").split(),
@@ -20,7 +21,7 @@ def _create(form: QueryDict, who: Caller) -> str:
         body["tenant_id"] = tenant
     with audited(who, "webhook.created", form.get("url", "").strip()):
         made, secret = subscriptions.create(decode_subscription(body, who.tenant), who.name)
-    return f"{made.url} is subscribed. Its secret, shown this once: {secret}"
+    return Secret(f"{made.url} is subscribed.", secret)
 
 
 def _switch(form: QueryDict, who: Caller) -> str:
@@ -37,10 +38,10 @@ def _delete(form: QueryDict, who: Caller) -> str:
     return "The subscription is deleted; what was not delivered is cancelled."
 
 
-def _rotate(form: QueryDict, who: Caller) -> str:
+def _rotate(form: QueryDict, who: Caller) -> Secret:
     with audited(who, "webhook.secret_rotated", form.get("id", "")):
         found, secret = subscriptions.rotate(form.get("id", ""), who.tenant)
-    return f"The new secret of {found.url}, shown this once: {secret}"
+    return Secret(f"{found.url} has a new secret.", secret)
 
 
 def _test(form: QueryDict, who: Caller) -> str:
@@ -57,7 +58,7 @@ def _retry(form: QueryDict, who: Caller) -> str:
     return f"{event_type} is sent again."
 
 
-ACTIONS: Mapping[str, tuple[str, Callable[[QueryDict, Caller], str]]] = {
+ACTIONS: Mapping[str, tuple[str, Callable[[QueryDict, Caller], str | Secret]]] = {
     "webhook-create": ("add", _create),
     "webhook-switch": ("change", _switch),
     "webhook-delete": ("delete", _delete),

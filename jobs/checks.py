@@ -16,6 +16,7 @@ TRANSPORT = "jobs.api.transport.Transport"
 MAY_BE_ZERO = {  # any number, any time
     "retention_dead_letter_jobs", "retention_event_rows", "statement_timeout_ms", "lock_timeout_ms",
     "task_statement_timeout_ms", "task_lock_timeout_ms", "idle_in_transaction_timeout_ms",
+    "login_account_failures", "login_address_failures",
 }  # fmt: skip
 AGES = [
     field.name

@@ -53,6 +53,10 @@ class Conf:
     require_tls: bool = False  # plain HTTP answers 403, but for health
     trusted_proxies: tuple[str, ...] = ()  # networks whose X-Forwarded-* are believed
     tls_subject_header: str | None = None  # in which these name a client's certificate
+    # failed logins that one account, and one address, may have in a window; 0: any number
+    login_account_failures: int = 10
+    login_address_failures: int = 100
+    login_window_ms: int = 900_000
     max_envelope_bytes: int = 1_048_576
     max_body_bytes: int = 10_485_760
     max_meta_bytes: int = 65_536

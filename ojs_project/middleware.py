@@ -1,4 +1,4 @@
-"""Runs Django's page middleware for pages only, so that API requests do not pay for it."""
+"""Middleware of the server: what every path must be, and what pages alone pass through."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,12 +8,35 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
 
-from jobs.api.base import plain_error
+from jobs.api.base import check_path, plain_error
+from jobs.domain.errors import InvalidRequest, OJSError
 from ojs_project.hosts import refusal
+from ojs_project.problems import problem_answer
 
 Handler = Callable[[HttpRequest], HttpResponse]
-# Everything from the server itself; the API documentation page is outside the console
-CSP = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
+# Everything comes from the server itself, and nothing is inline. The API documentation page has a
+# policy of its own.
+CSP = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+FILES = "/static/"  # may be kept by browsers, and run nothing by themselves
+
+
+class CheckedPaths:
+    """Refuses paths that no route can take, before a view or a static file is looked for."""
+
+    def __init__(self, get_response: Handler) -> None:
+        """Wrap the next handler."""
+        self._next = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer 400, or let the request pass."""
+        try:
+            check_path(request)
+        except InvalidRequest as problem:
+            return problem_answer(request, problem, "Not acceptable")
+        return self._next(request)
 
 
 class PagesOnly:
@@ -25,7 +48,7 @@ class PagesOnly:
 
     def __init__(self, get_response: Handler) -> None:
         """Build the chain once."""
-        self._api: Handler = get_response
+        self._api: Handler = CheckedPaths(get_response)
         self._pages: Handler = get_response
         self._members: list[Any] = []  # outermost first
         self._prefixes = settings.PAGE_PREFIXES  # looked up once: settings take a detour
@@ -42,8 +65,9 @@ class PagesOnly:
             problem = refusal(request)
             return plain_error(problem, request) if problem else self._api(request)
         response = self._pages(request)
-        if request.path_info.startswith("/console/"):
+        if not request.path_info.startswith(FILES):
             response.headers["Content-Security-Policy"] = CSP
+            response.headers["Cache-Control"] = "no-store"
         return response
 
     def process_view(
@@ -53,7 +77,9 @@ class PagesOnly:
         return self._first("process_view", request, view, args, kwargs)
 
     def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
-        """Ask each wrapped middleware, innermost first; the first answer counts."""
+        """Answer a refusal that a page raised; else ask each middleware, innermost first."""
+        if isinstance(problem, OJSError) and self._is_page(request):
+            return problem_answer(request, problem, "Not possible")
         return self._first("process_exception", request, problem, reverse=True)
 
     def _first(

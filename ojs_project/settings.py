@@ -54,6 +54,7 @@ INSTALLED_APPS = [
 # API paths pay for none of these: see ojs_project/middleware.py
 PAGE_MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "ojs_project.middleware.CheckedPaths",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -81,7 +82,11 @@ SILENCED_SYSTEM_CHECKS = [
 ]  # fmt: skip
 REQUIRE_TLS = env.flag("OJS_REQUIRE_TLS")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = REQUIRE_TLS
+if REQUIRE_TLS:  # browsers take such names from this host alone, by TLS and for all paths
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
+SESSION_COOKIE_AGE = env.integer("OJS_SESSION_S", 43_200)
 SECURE_HSTS_SECONDS = env.integer("OJS_HSTS_S", 86_400 if REQUIRE_TLS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("OJS_HSTS_SUBDOMAINS")
 
 ROOT_URLCONF = "ojs_project.urls"
 WSGI_APPLICATION = "ojs_project.wsgi.application"
@@ -137,12 +142,19 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
+# messages name jobs and tenants: they stay on the server rather than in a cookie
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 WHITENOISE_USE_FINDERS = True  # files are served from the packages: nothing to collect
+AUTHENTICATION_BACKENDS = ["jobs.api.logins.ThrottledBackend"]
 LOGIN_URL = "/console/login/"
 LOGIN_REDIRECT_URL = "/console/"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("MinimumLengthValidator", "CommonPasswordValidator")
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+    )
 ]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # above the limits of contract 1.6
 APPEND_SLASH = False

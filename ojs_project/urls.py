@@ -2,18 +2,16 @@
 
 import sys
 
-from django.conf import settings
 from django.contrib import admin
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
-from django.template.loader import render_to_string
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from jobs.api.answer import PASSING, RETRY_AFTER
-from jobs.api.base import database_error, plain_error
+from jobs.api.base import database_error
 from jobs.api.urls import fallback
-from jobs.domain.errors import BackendError, InvalidRequest, NotFound, OJSError, PermissionDenied
+from jobs.domain.errors import BackendError, InvalidRequest, NotFound, PermissionDenied
+from ojs_project.problems import problem_answer
 
 urlpatterns = [
     path("", include("jobs.api.urls")),
@@ -34,17 +32,19 @@ urlpatterns = [
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what Django itself refuses."""
-    return _problem(request, InvalidRequest("the request is not acceptable"), "Not acceptable")
+    return problem_answer(
+        request, InvalidRequest("the request is not acceptable"), "Not acceptable"
+    )
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what a logged-in user may not do."""
-    return _problem(request, PermissionDenied("your account may not do this"), "Not allowed")
+    return problem_answer(request, PermissionDenied("your account may not do this"), "Not allowed")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer unknown paths."""
-    return _problem(request, NotFound(f"no resource at {request.path[:200]}"), "Not found")
+    return problem_answer(request, NotFound(f"no resource at {request.path[:200]}"), "Not found")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -54,18 +54,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         problem = database_error(cause)
     else:
         problem = BackendError("the server failed to answer")
-    return _problem(request, problem, "Something broke")
-
-
-def _problem(request: HttpRequest, problem: OJSError, title: str) -> HttpResponse:
-    """Answer with a page where pages are, else in the OJS shape."""
-    if not request.path_info.startswith(settings.PAGE_PREFIXES):
-        return plain_error(problem, request)
-    page = render_to_string("ojs/console/problem.html", {"title": title, "text": f"{problem}."})
-    answer = HttpResponse(page, status=problem.status)
-    if problem.status in PASSING:
-        answer.headers["Retry-After"] = RETRY_AFTER
-    return answer
+    return problem_answer(request, problem, "Something broke")
 
 
 handler400 = bad_request

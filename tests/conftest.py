@@ -117,7 +117,7 @@ def _delete(*, is_shared: bool) -> None:
     """Delete the rows of all tables that have any, in one transaction."""
     from django.db import connection, transaction
 
-    names = (*_TABLES, *tables())
+    names = (*_TABLES, "ojs_audit", *tables())
     with transaction.atomic(), connection.cursor() as cursor:
         if is_shared:
             cursor.execute(f"LOCK TABLE {', '.join(names)} IN EXCLUSIVE MODE")

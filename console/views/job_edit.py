@@ -149,7 +149,7 @@ def _pretty(text: str | bytes) -> str:
 
 def _json(field: str, text: str) -> Any:
     try:
-        return jsonio.loads(text.encode(errors="surrogatepass"))
+        return jsonio.loads(text.encode(errors="surrogatepass"), jsonio.REQUEST_DEPTH)
     except OJSError as problem:
         raise InvalidRequest.field(field, f"cannot be read: {problem}") from None
     except UnicodeError:

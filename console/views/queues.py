@@ -87,7 +87,7 @@ class QueueDetail(Page):
         written = request.POST.get("config", "")
         try:
             before = queue_config.config_of(name)
-            wanted = jsonio.loads_object(written.encode())
+            wanted = jsonio.loads_object(written.encode(), jsonio.REQUEST_DEPTH)
             change = dict.fromkeys(before, None) | wanted
             queue_config.change(name, change, caller_of(request), strict=True)
         except NotFound as problem:

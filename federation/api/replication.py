@@ -14,6 +14,7 @@ from federation.services.replication import required, terms
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import ID
+from jobs.domain import jsonio
 
 EXTENSION = "federation"
 
@@ -22,6 +23,7 @@ class Replicate(FederationView):
     """Revisions of another region's jobs."""
 
     scopes = {"POST": "ojs:federation:write"}
+    deepest = jsonio.MAX_DEPTH  # a copy stands around a job's own body
 
     @operation(
         "replicateJobs",

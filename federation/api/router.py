@@ -25,7 +25,7 @@ from jobs.domain import jsonio
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
 from jobs.domain.envelope import JobDraft
-from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError
+from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError, TenantMismatch
 from jobs.domain.job import Job
 from jobs.services.enqueue import enqueue
 from jobs.services.enqueue_each import enqueue_each
@@ -123,6 +123,7 @@ class RoutedView(FederationView):
         wish = wished(body)
         draft = jobs_codec.decode_job(body)
         self.principal.require_enqueue([(draft.queue, draft.type)])
+        _require_own(draft, self.caller)
         return wish
 
     def store(self, envelope: dict[str, Any]) -> Stored:
@@ -143,6 +144,16 @@ class RoutedView(FederationView):
         ):
             found[n] = outcome if isinstance(outcome, OJSError) else _stored(outcome)
         return [one for one in found if one is not None]
+
+
+def _require_own(draft: JobDraft, caller: Caller) -> None:
+    """Refuse a job of another tenant than the caller's, before any region is asked."""
+    named = draft.meta.get("tenant_id")
+    if caller.tenant is not None and named not in {None, caller.tenant}:
+        raise TenantMismatch(
+            "the caller is bound to another tenant than the job names",
+            details={"reason": "tenant_mismatch", "field": "meta.tenant_id"},
+        )
 
 
 def _stored(job: Job | None) -> Stored:

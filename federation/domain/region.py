@@ -7,11 +7,11 @@ itself. No representation of a region shows a secret.
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 from federation.domain.errors import FederationConfigError
+from jobs.domain import address
 
 MAX_ID: Final = 64
 ID_PATTERN: Final = re.compile(r"[a-z][a-z0-9-]*")
@@ -206,36 +206,22 @@ def _url_problem(value: object, *, allow_http: bool) -> str | None:
 
 def is_loopback(host: str) -> bool:
     """Tell whether a host can only be this machine, without asking anybody."""
-    address = _literal(host)
-    if address is not None:
-        return address.is_loopback
-    name = host.rstrip(".").lower()
-    return name == "localhost" or name.endswith(".localhost")
+    found = address.literal(host)
+    return address.is_local_name(host) if found is None else address.is_loopback(found)
 
 
 def is_host(host: str) -> bool:
     """Tell whether a host is an address or a name; `127.1` and `0x7f000001` are neither."""
-    if _literal(host) is not None:
+    if address.literal(host) is not None:
         return True
     labels = host.removesuffix(".").split(".")
     return all(map(LABEL.fullmatch, labels)) and not NUMBER.fullmatch(labels[-1])
 
 
 def _is_nowhere(host: str) -> bool:
-    """Tell whether no server of a region can be there; cloud metadata is at link-local ones."""
-    address = _literal(host)
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address is not None and (
-        address.is_link_local or address.is_multicast or address.is_unspecified
-    )
-
-
-def _literal(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(host.strip("[]"))
-    except ValueError:
-        return None
+    """Tell whether no server of a region can be there."""
+    found = address.literal(host)
+    return found is not None and address.is_nowhere(found)
 
 
 def check_tags(name: str, value: object) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.services.audit import audited
 from jobs.services.enqueue_each import enqueue_each
-from jobs.services.envelopes import limits
+from jobs.services.envelopes import stored_limits
 
 SLICE: Final = 200
 MOST: Final = 10_000  # jobs of one call
@@ -186,7 +186,7 @@ def _enqueued(
     drafts: dict[int, JobDraft] = {}
     for n, one in enumerate(waiting):
         try:
-            drafts[n] = parse_job(_envelope(one, order.region), limits=limits())
+            drafts[n] = parse_job(_envelope(one, order.region), limits=stored_limits())
         except OJSError as problem:
             outcomes[n] = problem
     asker = insisting(Caller(caller.name, tenant, request_id=caller.request_id))

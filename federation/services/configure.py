@@ -243,7 +243,8 @@ def require_reachable(wanted: Region, *, allow_local: bool = True) -> None:
         raise FederationConfigError.field("url", "must have a host name or an address")
     if wanted.is_loopback and not allow_local:
         raise FederationConfigError.field("url", f"must not be on this machine: {ALLOWED_BY}")
-    if literal(host) is not None and not wanted.is_loopback and is_refused(host):
+    address = literal(host)
+    if address is not None and not wanted.is_loopback and is_refused(address):
         raise FederationConfigError.field("url", f"must be at a public address: {ALLOWED_BY}")
     if wanted.is_insecure and not (settings.DEBUG or wanted.is_loopback):
         raise FederationConfigError.field(

@@ -4,9 +4,7 @@ Each region has connections of its own, made anew when its entry in the registry
 """
 
 import logging
-import socket
 from functools import partial
-from ipaddress import IPv6Address, ip_address
 from threading import Lock
 from typing import ClassVar
 
@@ -21,7 +19,8 @@ from federation.domain.region import Region, is_loopback
 from federation.services.registry import stated
 from federation.transport import Transport
 from jobs.conf import read_anew
-from jobs.domain.address import is_private
+from jobs.domain import address
+from jobs.services.resolve import Refused, resolve
 
 logger = logging.getLogger("ojs.federation")
 
@@ -60,8 +59,8 @@ class _Transports:
         if known is not None and known[0] == region:
             return known[1]
         with cls.lock:
-            resolve = partial(address_of, allow_local=may_be_local(region))
-            made = Transport([region], timeout_s=TIMEOUT_S, debug=settings.DEBUG, resolve=resolve)
+            find = partial(address_of, allow_local=may_be_local(region))
+            made = Transport([region], timeout_s=TIMEOUT_S, debug=settings.DEBUG, resolve=find)
             before = cls.by_id.get(region.id)
             cls.by_id[region.id] = region, made
             if before is not None:
@@ -93,24 +92,19 @@ def address_of(host: str, port: int, *, allow_local: bool) -> str:
         if not allow_local:
             raise RefusedAddress.field("url", f"must not be on this machine: {ALLOWED_BY}")
         return host
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]).partition("%")[0] for entry in found]
-    for address in addresses:
-        if is_refused(address):
-            raise RefusedAddress.field(
-                "url", f"leads to an address that is not a public address: {ALLOWED_BY}"
-            )
-    return addresses[0]
+    try:
+        return resolve(host, port, is_refused).partition("%")[0]
+    except Refused:
+        raise RefusedAddress.field(
+            "url", f"leads to an address that is not a public address: {ALLOWED_BY}"
+        ) from None
 
 
-def is_refused(address: str) -> bool:
+def is_refused(one: address.Address) -> bool:
     """Tell whether no region may be at an address."""
-    found = ip_address(address)
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified:
+    if address.is_loopback(one) or address.is_nowhere(one):
         return True
-    return is_private(found) and not conf().allow_private
+    return address.is_private(one) and not conf().allow_private
 
 
 read_anew(_Transports, setting="OJS_FEDERATION")

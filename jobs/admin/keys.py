@@ -6,7 +6,8 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 
 from jobs import models
 from jobs.admin.base import BoundedPaginator, caller_of
@@ -86,6 +87,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     show_full_result_count = False
     ordering = ("-created_at",)
     actions = ("rotate", "revoke")
+    page_of_secrets = "admin/ojs_jobs/secret.html"
 
     @admin.display(description="key")
     def shown_prefix(self, key: models.ApiKey) -> str:
@@ -118,7 +120,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         form: Any,
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
-        """Make the key by the service, and show its text this one time."""
+        """Make the key by the service; `response_add` shows its text."""
         asked = form.cleaned_data
         made, text = api_keys.create(
             api_keys.NewKey(
@@ -136,7 +138,22 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
             caller_of(request),
         )
         obj.pk, obj.prefix = made.pk, made.prefix
-        messages.warning(request, f"Copy the key now, it is not shown again: {text}")
+        obj.made_text = text  # type: ignore[attr-defined]  # for `response_add`, in this request
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the text of the key in this answer, and store it nowhere."""
+        return self._shown(request, {obj.name: obj.made_text}, "The key is made")
+
+    def _shown(self, request: HttpRequest, secrets: dict[str, str], title: str) -> HttpResponse:
+        facts = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": title,
+            "secrets": list(secrets.items()),
+        }
+        return TemplateResponse(request, self.page_of_secrets, facts)
 
     @admin.action(description="Revoke the chosen keys", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
@@ -146,14 +163,18 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         self.message_user(request, f"{revoked} keys revoked.")
 
     @admin.action(description="Give the chosen keys new secrets", permissions=["revoke"])
-    def rotate(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
-        """Rotate, and show the new texts this one time; the old secrets open for a day yet."""
+    def rotate(
+        self, request: HttpRequest, queryset: QuerySet[models.ApiKey]
+    ) -> HttpResponse | None:
+        """Rotate, and show the new texts this one time; the old secrets stay valid for a day."""
+        texts: dict[str, str] = {}
         for key in queryset:
             text = api_keys.rotate(key.prefix, caller=caller_of(request))
             if text is None:
                 messages.error(request, f"{key} is not valid any more.")
             else:
-                messages.warning(request, f"Copy the new key now, it is not shown again: {text}")
+                texts[f"{key.name} ({self.shown_prefix(key)})"] = text
+        return self._shown(request, texts, "The keys have new secrets") if texts else None
 
 
 class StaffForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers

@@ -74,6 +74,7 @@ class OJSView(APIView):
     optional_scope: ClassVar[str | None] = None
     is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
     may_refuse: ClassVar[bool] = True  # by the request limiter: contract 27 §3
+    deepest: ClassVar[int] = jsonio.REQUEST_DEPTH  # levels of the body
 
     principal: Principal
     is_anybody: bool  # no key is asked for
@@ -85,6 +86,7 @@ class OJSView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check version and access before the handler runs, instead of all that DRF could check."""
+        check_path(self.http)
         _check_version(self.http)
         _check_query(self.http)
         method = "GET" if request.method == "HEAD" else request.method or ""
@@ -146,12 +148,12 @@ class OJSView(APIView):
 
     def body(self) -> dict[str, Any]:
         """Read the JSON object of the request. Raises InvalidPayload and friends."""
-        return jsonio.loads_object(self.raw_body())
+        return jsonio.loads_object(self.raw_body(), self.deepest)
 
     def optional_body(self) -> dict[str, Any]:
         """Read a body that may be missing; an empty one or null equals `{}`. Spec: contract 3.1."""
         raw = self.raw_body(needs_type=False)
-        return jsonio.loads_object(raw) if raw.strip() not in {b"", b"null"} else {}
+        return jsonio.loads_object(raw, self.deepest) if raw.strip() not in {b"", b"null"} else {}
 
     def raw_body(self, *, needs_type: bool = True) -> bytes:
         """Read the bytes within the size limit, after checking type and encoding."""
@@ -213,6 +215,12 @@ def _check_version(request: HttpRequest) -> None:
         )
 
 
+def check_path(request: HttpRequest) -> None:
+    """Refuse a path with U+0000, which the database takes in no text. Raises InvalidRequest."""
+    if "\0" in request.path_info:
+        raise InvalidRequest.field("path", "must not contain the character U+0000")
+
+
 def _check_query(request: HttpRequest) -> None:
     """Refuse parameters with U+0000, which the database takes in no text."""
     if "%00" in request.META.get("QUERY_STRING", ""):
@@ -261,11 +269,15 @@ def chosen_request_id(request: HttpRequest) -> str:
 
 
 def stamp(response: HttpResponseBase, identity: str, more: Mapping[str, str]) -> None:
-    """Set the headers that every answer has. Spec: contract 3.1, 27 §3."""
-    response.headers["OJS-Version"] = OJS_VERSION
-    response.headers["X-Request-Id"] = identity
+    """Set the headers that every answer has. Spec: contract 3.1, 27 §3, 31.4."""
+    headers = response.headers
+    headers["OJS-Version"] = OJS_VERSION
+    headers["X-Request-Id"] = identity
+    headers["X-Content-Type-Options"] = "nosniff"  # jobs hold what others sent
+    if "Cache-Control" not in headers:
+        headers["Cache-Control"] = "no-store"
     for name, value in more.items():
-        response.headers[name] = value
+        headers[name] = value
 
 
 def error_body(problem: OJSError, identity: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ HTML = "text/html; charset=utf-8"
 # the viewer sets style attributes and draws its icons from data: URLs
 CSP = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "frame-ancestors 'none'; base-uri 'none'"
+    "object-src 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
 ASSETS = "drf_spectacular_sidecar/swagger-ui-dist"
 PAGE = """<!doctype html>

@@ -1,4 +1,4 @@
-"""Logins at the console and Django's admin, for the audit log. Spec: contract 31.5.
+"""Logins at the console and Django's admin: bounded, and in the audit log. Spec: contract 31.5.
 
 Django tells of logins by signals alone, whatever page or backend they went by. A host's own
 customers log in elsewhere and are none of the audit log's business.
@@ -6,10 +6,12 @@ customers log in elsewhere and are none of the audit log's business.
 
 from typing import Any
 
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.http import HttpRequest
 
 from jobs.domain.caller import Caller
+from jobs.services import throttle_logins
 from jobs.services.audit import record
 
 PAGES = {
@@ -17,6 +19,26 @@ PAGES = {
     "admin": "admin",
 }  # how actors are called, by application of URLs
 MAX_NAME = 150  # of a user
+
+
+class ThrottledBackend(ModelBackend):
+    """Django's own users and passwords, tried a bounded number of times by any page."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Check a password. Raises RateLimited where too many failed lately."""
+        if request is None or username is None:  # not from a page
+            return super().authenticate(request, username, password, **kwargs)
+        attempt = throttle_logins.begin(username, request.META.get("REMOTE_ADDR", ""))
+        user = super().authenticate(request, username, password, **kwargs)
+        if user is not None:
+            throttle_logins.succeeded(attempt)
+        return user
 
 
 def watch() -> None:

@@ -1,16 +1,19 @@
 """What a manual retry may change. Spec: contract 3.6, 24.1, 28.2."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from jobs.api.schemas import obj
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
 from jobs.domain.envelope import parse_job
-from jobs.domain.errors import InvalidRequest
+from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.domain.job import Job
 from jobs.services.envelopes import limits
 from jobs.services.revive import Override
 
+TENANT: Final = "tenant_id"  # the member of `meta` that says whose a job is
 OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})
 OVERRIDE = obj(
     {}, {name: JOB_REQUEST_MEMBERS[name] for name in sorted(OVERRIDABLE)},
@@ -33,7 +36,18 @@ def decode_override(raw: object, job: Job) -> Override | None:
     return Override(
         queue=draft.queue if "queue" in given else None,
         args=draft.args if "args" in given else None,
-        meta=draft.meta if "meta" in given else None,
+        meta=_meta(draft.meta, job) if "meta" in given else None,
         priority=draft.priority if "priority" in given else None,
         retry=draft.retry if "retry" in given else None,
     )
+
+
+def _meta(given: Mapping[str, Any], job: Job) -> Mapping[str, Any]:
+    """Return the new meta with the tenant that the job has. Raises TenantMismatch for another."""
+    own = orjson.loads(job.meta).get(TENANT)
+    if given.get(TENANT) not in {None, own}:
+        raise TenantMismatch(
+            "a retry keeps the tenant of its job",
+            details={"reason": "tenant_mismatch", "field": f"override.meta.{TENANT}"},
+        )
+    return given if own is None else {**given, TENANT: own}

@@ -93,6 +93,6 @@ def _headers(page: bytes) -> dict[str, str]:
     scripts = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in hashes)])
     policy = (
         f"default-src 'self'; script-src {scripts}; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
+        "img-src 'self' data:; object-src 'none'; frame-ancestors 'none'; base-uri 'none'"
     )
     return {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}

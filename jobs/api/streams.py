@@ -279,7 +279,7 @@ def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> 
     ends = kept()
     if ends and place.stamp < ends[0].stamp:
         feed.join(member)
-        yield _gap(plan.channel, place, ends[1])
+        yield _gap(plan, place, ends[1])
         return
     found, has_more = _page(plan, place, settled=True)
     while has_more:
@@ -301,12 +301,14 @@ def _page(plan: Plan, after: Place, *, settled: bool) -> tuple[list[StoredEvent]
     return following(wanted, after, limit=REPLAY, settled=settled)
 
 
-def _gap(channel: str, given: Place, last: Place) -> bytes:
-    missed = max(1, (last.seq - given.seq) % (1 << 22))
+def _gap(plan: Plan, given: Place, last: Place) -> bytes:
+    """Tell that events are gone; how many is known of the whole record alone, not of one tenant."""
+    is_whole = plan.wanted.tenant is None
+    missed = max(1, (last.seq - given.seq) % (1 << 22)) if is_whole else 1
     return frame(
         "system.gap",
         {
-            "channel": channel,
+            "channel": plan.channel,
             "gap_start": str(given.number),
             "gap_end": str(last.number),
             "estimated_missed_count": missed,

@@ -6,14 +6,27 @@ A name is only judged by its addresses, when a connection is made: what it resol
 """
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 MAX_URL: Final = 2048
 MAX_PORT: Final = 65_535
 PORTS: Final = {"https": 443, "http": 80}
-NAT64: Final = IPv6Network("64:ff9b::/96")
+Address = IPv4Address | IPv6Address
+# IPv6 networks whose last 32 bits are the IPv4 address that packets go to
+WRAPPERS: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("::ffff:0:0/96"))  # NAT64, IPv4-mapped
+# Ways into other networks, by gateways that this server knows nothing of; no server is there
+TUNNELS: Final = (
+    IPv6Network("64:ff9b:1::/48"),  # local NAT64, RFC 8215
+    IPv6Network("::/96"),  # IPv4-compatible
+    IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated
+    IPv6Network("2001::/32"),  # Teredo
+    IPv6Network("2002::/16"),  # 6to4
+    IPv6Network("fec0::/10"),  # site-local
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4
+)
+ISATAP: Final = {0x00005EFE, 0x02005EFE}  # bits 64 to 95 of its addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +58,7 @@ def read_target(url: str, *, allow_http: bool) -> Target:
     return Target(parts.scheme, host, port or PORTS[parts.scheme])
 
 
-def literal(host: str) -> IPv4Address | IPv6Address | None:
+def literal(host: str) -> Address | None:
     """Return the address that a host is, None when it is a name."""
     try:
         return ip_address(host.strip("[]"))
@@ -53,19 +66,37 @@ def literal(host: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def is_private(address: IPv4Address | IPv6Address) -> bool:
-    """Tell whether an address is not one of the public internet, also inside another address."""
-    if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or _nat64(address)
-        if inner is not None:
-            return is_private(inner)
-        if address.teredo is not None or address.is_site_local:
-            return True
-    return not address.is_global or address.is_multicast
+def is_private(address: Address) -> bool:
+    """Tell whether an address, or the one that it wraps, is outside of the public internet."""
+    return is_nowhere(address) or not _unwrapped(address).is_global
 
 
-def _nat64(address: IPv6Address) -> IPv4Address | None:
-    return IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None
+def is_loopback(address: Address) -> bool:
+    """Tell whether an address, or the one that it wraps, is this machine."""
+    return _unwrapped(address).is_loopback
+
+
+def is_nowhere(address: Address) -> bool:
+    """Tell whether no server can be at an address, or at the one that it wraps.
+
+    Cloud metadata services are at link-local addresses.
+    """
+    one = _unwrapped(address)
+    return (
+        one.is_link_local or one.is_multicast or one.is_unspecified
+        or (not one.is_loopback and _is_tunnel(one))
+    )  # fmt: skip
+
+
+def _is_tunnel(address: Address) -> bool:
+    is_isatap = isinstance(address, IPv6Address) and int(address) >> 32 & 0xFFFFFFFF in ISATAP
+    return is_isatap or any(address in network for network in TUNNELS)
+
+
+def _unwrapped(address: Address) -> Address:
+    if any(address in network for network in WRAPPERS):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
 
 
 def is_local_name(host: str) -> bool:

@@ -30,6 +30,7 @@ VERSIONED_TYPE_PATTERN: Final = re.compile(f"{TYPE_PATTERN.pattern}(@{version.PA
 QUEUE_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
 URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+META_NAME: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")  # Spec: contract 31.3
 PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
 DEFAULT_TIMEOUT_MS: Final = 1_800_000
 MAX_MS: Final = 10 * 365 * 86_400_000
@@ -74,6 +75,7 @@ class Limits:
     types: tuple[str, ...] = ()  # globs; empty: all
     takes_unknown: bool = True  # attributes
     takes_newlines: bool = True  # in texts of meta
+    takes_any_names: bool = False  # in meta: of jobs that an earlier release accepted
     retry: RetryPolicy = DEFAULT_POLICY  # what a job's own policy is merged over
 
 
@@ -179,8 +181,21 @@ def _check_settings(job: JobDraft, limits: Limits) -> None:
         raise Unprocessable.of_problems(
             Problem(name, "is not an attribute of a job", job.extra[name]) for name in unknown
         )
+    if not limits.takes_any_names:
+        _check_names(job.meta)
     if not limits.takes_newlines:
         _check_newlines(job.meta)
+
+
+def _check_names(meta: Mapping[str, Any]) -> None:
+    """Refuse names in meta that could pass for markup or headers elsewhere. Spec: contract 31.3."""
+    problems = [
+        Problem(f"meta.{name[:128]}", "must be named by 1 to 128 of a-z, A-Z, 0-9 and _.:-")
+        for name in meta
+        if not META_NAME.fullmatch(name)
+    ]
+    if problems:
+        raise InvalidRequest.of_problems(problems)
 
 
 def _check_newlines(meta: Mapping[str, Any]) -> None:

@@ -11,38 +11,39 @@ import orjson
 
 from jobs.domain.errors import InvalidPayload
 
-MAX_DEPTH: Final = 100
+REQUEST_DEPTH: Final = 64  # of what clients send. Spec: contract 31.3
+MAX_DEPTH: Final = 100  # of what servers store, and tell one another around it
 ANY_DIGIT: Final = bytes.maketrans(b"123456789", b"000000000")
 LONG_NUMBER: Final = b"0" * 19  # may exceed 64 bits, which orjson turns into a float
 NUL: Final = b"\\u0000"
 
 
-def loads_object(body: bytes) -> dict[str, Any]:
+def loads_object(body: bytes, deepest: int = MAX_DEPTH) -> dict[str, Any]:
     """Read the one JSON object of a request. Raises InvalidPayload."""
-    value = loads(body)
+    value = loads(body, deepest)
     if not isinstance(value, dict):
         raise InvalidPayload("the body must be a JSON object")
     return value
 
 
-def loads(body: bytes) -> Any:
-    """Read any JSON document. Raises InvalidPayload."""
+def loads(body: bytes, deepest: int = MAX_DEPTH) -> Any:
+    """Read any JSON document of at most `deepest` levels. Raises InvalidPayload."""
     if not body.strip():
         raise InvalidPayload("the body is empty")
     try:
         value = _exact(body) if LONG_NUMBER in body.translate(ANY_DIGIT) else orjson.loads(body)
     except (ValueError, RecursionError) as problem:
         raise InvalidPayload(f"the body is not valid JSON: {problem}") from None
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
-        _check_depth(value)
+    if body.count(b"[") + body.count(b"{") > deepest:
+        _check_depth(value, deepest)
     if NUL in body and _has_nul(value):
         raise InvalidPayload("text must not contain the character U+0000")
     return value
 
 
-def _check_depth(value: Any) -> None:
+def _check_depth(value: Any, deepest: int) -> None:
     level = [value]
-    for _ in range(MAX_DEPTH):  # level by level: recursion would need a stack as deep
+    for _ in range(deepest):  # level by level: recursion would need a stack as deep
         level = [
             inner
             for outer in level
@@ -51,7 +52,7 @@ def _check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise InvalidPayload(f"the body is nested deeper than {MAX_DEPTH} levels")
+    raise InvalidPayload(f"the body is nested deeper than {deepest} levels")
 
 
 def _exact(body: bytes) -> Any:

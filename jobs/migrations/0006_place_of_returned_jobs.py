@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ojs_jobs", "0004_functions")]
+    dependencies = [("ojs_jobs", "0005_logins_and_audit")]
     operations = [
         migrations.AddField("lease", "seq", models.BigIntegerField(null=True)),
         migrations.AddField("lane", "returned", models.BigIntegerField(null=True)),

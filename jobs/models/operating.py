@@ -62,6 +62,29 @@ class Audit(models.Model):
         return f"{self.actor} {self.action} {self.target}"
 
 
+class LoginWindow(models.Model):
+    """How many logins failed lately for one account or address. Spec: contract 31.
+
+    Kind `known` has no failures: the account logged in from that address until lately.
+    """
+
+    pk = models.CompositePrimaryKey("kind", "digest")
+    kind = NameField()  # account, address, known
+    digest = NameField()  # SHA-256: what stands in a name by mistake may be a password
+    tries = models.IntegerField(default=0, db_default=0)
+    ends_at = models.DateTimeField()  # the row means nothing from then on
+
+    class Meta:
+        db_table = "ojs_login_window"
+        indexes = [
+            # retention: rows whose time is over
+            models.Index(fields=["ends_at"], name="ojs_login_window_end"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.digest[:8]}"
+
+
 class Maintenance(models.Model):
     """While the row is there and not over, nothing is handed out or promoted. At most one row."""
 

@@ -123,6 +123,7 @@ from jobs.queries.limits import (
     override_limit,
     pause_limits,
 )
+from jobs.queries.logins import login_try
 from jobs.queries.queues import (
     Load,
     asleep,
@@ -311,6 +312,7 @@ __all__ = [
     "lock_replay_rules",
     "lock_schema",
     "log_begin",
+    "login_try",
     "maintain",
     "make_queues",
     "make_scratch",

@@ -1,5 +1,6 @@
 """What the settings say of envelopes. Spec: contract 1.6, 28.1, 31.3."""
 
+from dataclasses import replace
 from functools import cache
 
 from jobs.conf import conf, read_anew
@@ -20,4 +21,10 @@ def limits() -> Limits:
     )
 
 
-read_anew(limits)
+@cache
+def stored_limits() -> Limits:
+    """Return the limits of a template that this server or an earlier release accepted."""
+    return replace(limits(), takes_any_names=True)
+
+
+read_anew(limits, stored_limits)

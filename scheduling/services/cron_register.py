@@ -110,7 +110,10 @@ def change(
 
 
 def _check(job: JobDraft, caller: Caller, check: Check) -> None:
+    """Refuse what the caller may not enqueue, such as a job that names another tenant."""
     check(job)
+    if caller.tenant is not None:
+        require_prepared(job, caller)
     require_accepted([job], caller)
 
 

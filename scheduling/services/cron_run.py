@@ -23,7 +23,7 @@ from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT
 from jobs.services.cancel import cancel
 from jobs.services.enqueue import enqueue
-from jobs.services.envelopes import limits
+from jobs.services.envelopes import stored_limits
 from jobs.services.show import live
 from jobs.services.tell import Told, tell
 from scheduling import queries
@@ -127,7 +127,7 @@ def _enqueue(firings: Sequence[Firing], caller: Caller) -> None:
 
 def _draft(firing: Firing) -> JobDraft:
     entry = firing.entry
-    made = of_tenant(draft(entry.name, entry.template, firing.at, limits()), entry.tenant)
+    made = of_tenant(draft(entry.name, entry.template, firing.at, stored_limits()), entry.tenant)
     if entry.overlap_policy == Overlap.ENQUEUE:
         return replace(made, watched=True, pending=made.pending or firing.waits)
     return made

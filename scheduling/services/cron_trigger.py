@@ -7,7 +7,7 @@ from django.db import transaction
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
-from jobs.services.envelopes import limits
+from jobs.services.envelopes import stored_limits
 from scheduling.models import CronEntry
 from scheduling.services.cron_entries import find
 from scheduling.services.cron_register import Check, definition_of
@@ -23,7 +23,7 @@ def trigger(
     """
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
-        check(definition_of(entry).draft(entry.now, limits()))
+        check(definition_of(entry).draft(entry.now, stored_limits()))
         firing = Firing(entry, entry.now, manual=True)
         make([firing], replace(caller, tenant=None, block_ms=0))
         if firing.job is None:

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.db.models import CompositePrimaryKey, Model
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
@@ -201,3 +201,26 @@ def test_the_console_and_the_admin_lead_to_each_other(page: Page) -> None:
     assert page.evaluate(background) == "rgb(31, 35, 64)"
     page.get_by_role("link", name="Console").click()
     expect(page).to_have_url("/console/")
+
+
+def test_every_page_works_under_the_policy_of_the_console(page: Page, operator: User) -> None:
+    """Visit pages in Chromium; the fixture fails at a violation of the policy."""
+    request = RequestFactory().get("/admin/")
+    request.user = operator
+    places = [reverse("admin:index"), reverse("admin:password_change")]
+    for model, options in admin.site._registry.items():
+        places.append(on(model, "changelist"))
+        if options.has_add_permission(request):
+            places.append(on(model, "add"))
+    places += [on(User, "change", operator.pk), on(User, "history", operator.pk)]
+    places += [on(User, "delete", operator.pk), f"/admin/auth/user/{operator.pk}/password/"]
+
+    for place in places:
+        answer = page.goto(place)
+        assert answer is not None
+        assert answer.status == 200, place
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+    page.goto(on(User, "change", operator.pk))
+    page.locator("#id_groups_add_all, #id_groups_add_all_link").first.click()
+    assert page.locator("#id_groups_to option").count() == 3

@@ -53,7 +53,7 @@ def test_a_queue_shows_since_when_its_oldest_job_waits(console: Client) -> None:
     assert shown["since"] == listed["mail"] is not None
     assert shown["queue"].depth == 2
     assert console.get(url("queue", "unknown")).status_code == 404
-    assert console.get("/console/queues/a%00b/").status_code == 404
+    assert console.get("/console/queues/a%00b/").status_code == 400
 
 
 def test_a_configuration_is_stored_as_it_is_written(console: Client) -> None:

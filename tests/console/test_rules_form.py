@@ -264,7 +264,7 @@ def test_the_form_takes_anything(form: dict[str, str], console: Client) -> None:
     assert answer.status_code in (302, 400, 409)
 
 
-@pytest.mark.parametrize("path", ["Not-A-Type/rules/", "x%00/rules/", "x" * 300 + "/rules/"])
+@pytest.mark.parametrize("path", ["Not-A-Type/rules/", "x" * 300 + "/rules/"])
 def test_what_is_no_type_has_no_form(path: str, console: Client) -> None:
     assert console.get(f"/console/versions/{path}").status_code == 404
 

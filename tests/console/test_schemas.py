@@ -67,7 +67,7 @@ def test_the_pages_take_any_query(path: str, console: Client) -> None:
     assert "<script>" not in answer.content.decode().replace("<script src", "")
 
 
-@pytest.mark.parametrize("path", ["none/", "%00/", "x%3Cscript%3E/"])
+@pytest.mark.parametrize("path", ["none/", "x%3Cscript%3E/"])
 def test_types_without_schemas_have_no_page(path: str, console: Client) -> None:
     assert console.get(PAGE + path).status_code == 404
 

@@ -70,6 +70,22 @@ def test_an_operator_subscribes_and_sees_the_secret_once(console: Client) -> Non
     assert "whsec_" not in console.get(WEBHOOKS).content.decode()
 
 
+@pytest.mark.parametrize("verb", ["webhook-create", "webhook-rotate"])
+def test_a_secret_is_in_the_answer_alone_and_in_no_cookie_or_session(
+    console: Client, verb: str
+) -> None:
+    made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), "test")
+    form = {"id": made.id, "url": "https://example.org/other", "events": "*"}
+
+    answer = console.post(reverse("ojs_console:act", args=[verb]), form)
+
+    assert "whsec_" in answer.content.decode()
+    assert answer["Cache-Control"] == "no-store"
+    assert "whsec_" not in str(answer.cookies)
+    assert "messages" not in answer.cookies
+    assert "whsec_" not in str(dict(console.session))
+
+
 def test_a_refused_address_is_said(console: Client) -> None:
     page = act(console, "webhook-create", url="https://10.0.0.1/", events="*")
 

@@ -296,3 +296,35 @@ def test_every_loop_without_a_number_of_turns_is_known_with_what_ends_it() -> No
 
     assert found - WHILE.keys() == set(), "bound the loop, or say what ends it"
     assert WHILE.keys() - found == set(), "the list names files without such a loop"
+
+
+# --- requests to others ---------------------------------------------------------------------------
+
+OUTBOUND = re.compile(
+    r"^\s*(?:import|from) (?:aiohttp|ftplib|http\.client|httpx|requests|smtplib|socket|urllib3?"
+    r"(?:\.request)?)\b(?!\.parse)",
+    re.MULTILINE,
+)
+# Each module sends to an address that jobs/services/resolve.py judged, or to this machine alone, or
+# handles sockets that it did not open.
+SENDERS = {
+    "federation/transport.py",
+    "federation/wire.py",
+    "jobs/services/resolve.py",
+    "ojs_project/database/guard.py",  # ends connections to the database
+    "ojs_project/management/commands/quickstart.py",  # probes its own server
+    "ojs_project/serving/connections.py",  # serves clients
+    "ojs_project/serving/server.py",  # serves clients
+    "webhooks/services/post.py",
+}
+
+
+def test_only_known_modules_open_connections_to_others() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] not in {"tests", "bench"}
+        and OUTBOUND.search(path.read_text())
+    }  # fmt: skip
+
+    assert found == SENDERS

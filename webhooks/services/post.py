@@ -1,7 +1,7 @@
 """Send one request to a subscriber's server, and to nobody else's. Spec: contract 26, WH-7, WH-9.
 
-A name is resolved here, every address of it is judged, and the connection goes to one of those: no
-second look-up can lead elsewhere. Redirects are followed by the same rules.
+The connection goes to an address that `jobs/services/resolve.py` judged. Redirects are followed by
+the same rules.
 """
 
 import contextlib
@@ -10,23 +10,19 @@ import ssl
 import threading
 from collections.abc import Mapping
 from functools import cache
-from ipaddress import ip_address
 from time import monotonic
 from typing import Any
 from urllib.parse import urljoin
 
 import httpx
 
-from jobs.domain.address import Target, is_private, read_target
+from jobs.domain.address import Address, Target, is_private, read_target
+from jobs.services.resolve import Refused, resolve
 from webhooks.conf import conf
 from webhooks.domain.verdict import Answer
 
 SHOWN_BYTES = 1024
 REDIRECTS = {301, 302, 307, 308}  # sent again with the same body
-
-
-class Refused(Exception):
-    """The URL leads where webhooks may not go."""
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Answer:
@@ -70,21 +66,14 @@ def _target(url: str) -> Target:
         raise Refused(f"the URL {problem}") from None
 
 
-def _address(target: Target) -> str:
-    """Resolve a host. Raises Refused when any of its addresses is private, OSError when unknown."""
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
-    if not conf().allow_private:
-        for address in addresses:
-            if is_private(ip_address(address.partition("%")[0])):
-                raise Refused(f"{target.host} is at {address}, which is not a public address")
-    return addresses[0]
+def _is_refused(address: Address) -> bool:
+    return is_private(address) and not conf().allow_private
 
 
 def _request(
     url: str, target: Target, body: bytes, headers: Mapping[str, str], began: float, until: float
 ) -> tuple[Answer, str | None]:
-    address = _address(target)
+    address = resolve(target.host, target.port, _is_refused)
     left = max(0.001, until - monotonic())
     deadline = _Deadline(left)
     pinned = httpx.URL(url).copy_with(host=address)

@@ -16,7 +16,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft, parse_job
 from jobs.domain.errors import OJSError
 from jobs.services.enqueue import enqueue
-from jobs.services.envelopes import limits
+from jobs.services.envelopes import stored_limits
 from workflows import queries
 from workflows.domain.envelope import member
 from workflows.domain.limits import MAX_RESULTS_BYTES
@@ -80,5 +80,5 @@ def _draft(step: Due) -> JobDraft:
             f"the results for this job have {step.bytes} bytes, at most {MAX_RESULTS_BYTES} are"
             " passed on; pass references to large results"
         )
-    draft = parse_job(jsonio.loads(step.request.encode()), limits=limits())
+    draft = parse_job(jsonio.loads(step.request.encode()), limits=stored_limits())
     return member(draft, step.workflow_id, step.index, step.results)

@@ -1,7 +1,7 @@
 // Starts the viewer of the API page. Requests sent from it carry the CSRF token of the login.
 (() => {
   const place = document.getElementById("ojs-api-docs");
-  const token = () => (document.cookie.match(/(?:^|; )csrftoken=([^;]+)/) || [])[1];
+  const token = () => (document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=([^;]+)/) || [])[1];
   SwaggerUIBundle({
     domNode: place,
     url: place.dataset.ojsUrl,

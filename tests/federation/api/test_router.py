@@ -607,6 +607,20 @@ def test_key_of_one_tenant_places_jobs_of_that_tenant(new_key: Any, eu: Stub) ->
     assert next(h for path, h, _ in eu.sent if path == "/ojs/v1/jobs")["x-ojs-tenant"] == "blue"
 
 
+def test_d_mt_11_key_of_one_tenant_places_no_job_of_another(new_key: Any, eu: Stub) -> None:
+    federate(eu)
+    key = new_key("ojs:federation:write", tenant="blue")
+    wrong = job(region="eu")
+    wrong["meta"]["tenant_id"] = "red"
+
+    one = send("POST", "federation/jobs", wrong, **key)
+    many = send("POST", "federation/jobs/batch", {"jobs": [wrong]}, **key)
+
+    assert answer(one, 403)["error"]["code"] == "tenant_mismatch"
+    assert answer(many, 422)["results"][0]["error"]["code"] == "tenant_mismatch"
+    assert not [path for path, _, _ in eu.sent if path == "/ojs/v1/jobs"]
+
+
 def test_key_places_jobs_in_its_queues_alone(new_key: Any, eu: Stub) -> None:
     federate(eu)
     key = new_key("ojs:federation:write", queues_enqueue=["mail"])

@@ -162,7 +162,7 @@ def test_page_of_this_region_and_of_none_says_so(operator: Client) -> None:
 
     assert "is this region" in shown(operator, "/console/regions/us/adopt/")
     assert operator.get("/console/regions/mars/adopt/").status_code == 404
-    assert operator.get("/console/regions/%00/adopt/").status_code == 404
+    assert operator.get("/console/regions/%00/adopt/").status_code == 400
 
 
 def test_copies_of_a_region_that_is_gone_are_removed(

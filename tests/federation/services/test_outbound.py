@@ -55,7 +55,10 @@ def test_private_networks_are_allowed_by_a_setting_and_this_machine_is_not(
     leads_to("10.0.0.1")
     assert outbound.address_of("eu.example.org", 443, allow_local=True) == "10.0.0.1"
 
-    for address in ("127.0.0.1", "169.254.169.254", "::ffff:169.254.169.254", "::ffff:127.0.0.1"):
+    for address in (
+        "127.0.0.1", "169.254.169.254", "::ffff:169.254.169.254", "::ffff:127.0.0.1",
+        "64:ff9b::a9fe:a9fe", "64:ff9b::7f00:1",
+    ):  # fmt: skip
         leads_to(address)
         with pytest.raises(FederationConfigError, match="not a public address") as refused:
             outbound.address_of("eu.example.org", 443, allow_local=True)
@@ -121,7 +124,9 @@ def test_url_of_this_machine_is_asked(stubs: Callable[..., list[Stub]]) -> None:
     assert eu.sent[0][1]["host"] == f"127.0.0.1:{eu.port}"
 
 
-@pytest.mark.parametrize("host", ["10.0.0.1", "[fd00::1]", "192.168.0.9", "[::ffff:10.0.0.1]"])
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "[fd00::1]", "192.168.0.9", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]"]
+)
 def test_fed_7_region_at_a_private_address_is_refused_unless_allowed(
     host: str, settings: Any
 ) -> None:

@@ -233,6 +233,16 @@ def test_body_with_a_key_twice_means_the_last(api: Client) -> None:
     assert answer.json()["job"]["args"] == ["a"]
 
 
+def test_31_3_a_body_has_at_most_64_levels(api: Client) -> None:
+    def sent(levels: int) -> Any:
+        body = {"type": "tests.noop", "args": _nested(levels - 1)}  # within the object
+        return api.post("/ojs/v1/jobs", json.dumps(body), content_type=OJS_TYPE)
+
+    assert sent(64).status_code == 201
+    error = assert_refused(sent(65), 400)
+    assert "deeper than 64 levels" in error["message"]
+
+
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda t: t.encode("utf-8", "replace")))
 @settings(EXAMPLES, max_examples=200)
 def test_body_of_any_bytes_is_refused(api: Client, raw: bytes) -> None:

@@ -120,7 +120,7 @@ def test_gs_14_health_of_a_worker_that_only_fetches_is_well(api: Client) -> None
     assert answer.json()["last_heartbeat_at"] is None
 
 
-@pytest.mark.parametrize("worker_id", ["unknown", "%00", "a%00b", "x" * 1000])
+@pytest.mark.parametrize("worker_id", ["unknown", "x" * 1000])
 def test_gs_14_health_of_an_unknown_worker_is_not_found(api: Client, worker_id: str) -> None:
     answer = api.get(f"/ojs/v1/workers/{worker_id}/health")
 

@@ -301,6 +301,30 @@ def test_1_6_size_is_counted_in_bytes() -> None:
         parse_job(EnvelopeFactory.create(args=["ä" * 300]), limits=limits)
 
 
+@pytest.mark.parametrize("name", ["a", "A.b_c:d-9", "ojs.replay_count", "x" * 128])
+def test_31_3_a_plain_name_in_meta_is_taken(name: str) -> None:
+    assert parsed(meta={name: 1}).meta == {name: 1}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a b", 'a"', "it's", "<b>", "a/b", "é", "a\n", "x" * 129, "a=b", "a&b"]
+)
+@pytest.mark.parametrize("place", ["meta", "metadata"])
+def test_31_3_another_name_in_meta_is_refused(name: str, place: str) -> None:
+    sent = {"meta": {name: 1}} if place == "meta" else {"options": {"metadata": {name: 1}}}
+
+    with pytest.raises(InvalidRequest) as refused:
+        parsed(**sent)
+
+    assert refused.value.details["field"] == f"meta.{name[:128]}"
+
+
+def test_31_3_a_name_that_an_earlier_release_took_is_kept() -> None:
+    sent = EnvelopeFactory.create(meta={"it's": 1})
+
+    assert parse_job(sent, limits=Limits(takes_any_names=True)).meta == {"it's": 1}
+
+
 @pytest.mark.parametrize("place", ["meta", "metadata"])
 def test_1_6_meta_may_have_its_limit_and_not_a_byte_more(place: str) -> None:
     limits = Limits(max_meta_bytes=1000)

@@ -1,5 +1,6 @@
 """The buffer of one client. Spec: contract 25.3, slow client and rate."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -7,9 +8,10 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from jobs.api.streams import Plan, _gap
 from jobs.domain.events import Kind
 from jobs.domain.place import Place, event_id
-from jobs.services.events import StoredEvent
+from jobs.services.events import EventFilter, StoredEvent
 from jobs.stream.subscription import Scope, Subscription, Told
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)
@@ -41,6 +43,15 @@ def filled(number: int) -> Subscription:
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("tenant", "missed"), [(None, 5_000), ("north", 1)])
+def test_25_3_a_gap_tells_a_tenant_no_number_of_all(tenant: str | None, missed: int) -> None:
+    plan = Plan("all", Scope(), EventFilter(tenant=tenant), lambda _event: b"")
+
+    told = _gap(plan, Place(1, 10), Place(2, 5_010)).decode()
+
+    assert json.loads(told.partition("data: ")[2])["estimated_missed_count"] == missed
+
+
 def test_25_3_a_full_buffer_drops_the_oldest_and_says_which() -> None:
     taken, dropped = filled(8).take(0)
 

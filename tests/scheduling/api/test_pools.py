@@ -140,7 +140,7 @@ def test_fs_9_what_is_not_offered_is_refused_as_such() -> None:
     refused(answer, 422, "unsupported")
 
 
-@pytest.mark.parametrize("name", ["-p", ".p", "p%20q", "p" * 129, "%00"])
+@pytest.mark.parametrize("name", ["-p", ".p", "p%20q", "p" * 129])
 def test_a_pool_needs_a_plain_name(name: str) -> None:
     assert refused(send("PUT", f"admin/pools/{name}", {"queues": ["a"]}), 422)["field"] == "name"
     refused(send("GET", f"admin/pools/{name}"), 404, "not_found")
@@ -341,7 +341,7 @@ def test_d_fs_12_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> No
     assert turns(worker_id="w1", queues=["a"]) == ""
     assert [job["id"] for job in taken(worker_id="w2", queues=["a"])] == [job_id]
     refused(send("DELETE", "workers/nobody"), 404, "not_found")
-    refused(send("DELETE", "workers/%00"), 404, "not_found")
+    refused(send("DELETE", "workers/%00"), 400, "invalid_request")
 
 
 def test_d_fs_6_a_server_may_require_pools() -> None:

@@ -1,6 +1,7 @@
 """Whose a job is. Spec: MT 5, contract 21 §3, §4."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,9 +11,13 @@ from jobs.api.media import OJS_TYPE
 from jobs.api.openapi import Generator
 from jobs.domain.events import Kind
 from jobs.domain.keys import SCOPES
-from jobs.models import Job
+from jobs.domain.states import State
+from jobs.models import ApiKey, Job
+from jobs.services import api_keys
 from jobs.services.reset import forget
+from scheduling.models import CronEntry
 from tenancy.models import Tenant
+from tests.factories import JobFactory
 from tests.tenancy.served.things import nothings
 from tests.tenancy.wire import answer, push, send, told
 
@@ -298,3 +303,74 @@ def test_mt_15_2_a_jobs_of_a_workflow_are_of_the_tenant_in_the_header() -> None:
 
     assert tenants() == ["acme"]
     assert list(Job.objects.values_list("meta__tenant_id", flat=True)) == ["acme"]
+
+
+# --- job templates of a key that is bound to a tenant ---------------------------------------------
+
+OTHERS = {**JOB, "meta": {"tenant_id": "south"}}
+CRON = {"name": "c", "cron": "@daily", **JOB}
+# each place that takes the terms of a job: (method, path, body); workflows say it in their own way
+TEMPLATES = [
+    ("POST", "jobs", OTHERS),
+    ("POST", "jobs/batch", {"jobs": [JOB, OTHERS]}),
+    ("POST", "cron", {**CRON, **OTHERS}),
+    ("POST", "cron", {"name": "c", "cron": "@daily", "job_template": OTHERS}),
+    ("PUT", "cron/north-cron", {"cron": "@daily", **OTHERS}),
+    ("PATCH", "cron/north-cron", {"meta": {"tenant_id": "south"}}),
+]
+
+
+@pytest.fixture
+def north(settings: Any) -> Iterator[dict[str, str]]:
+    """Return the headers of a key that is bound to a tenant."""
+    settings.OJS = {**settings.OJS, "AUTH": "apikey"}
+    api_keys.cache.clear()
+    _, text = api_keys.create(api_keys.NewKey("north", tuple(SCOPES), tenant="north"))
+    yield {"Authorization": f"Bearer {text}"}
+    ApiKey.objects.all().delete()
+    CronEntry.objects.all().delete()
+    api_keys.cache.clear()
+
+
+@pytest.mark.parametrize(("method", "path", "body"), TEMPLATES)
+def test_d_mt_11_a_bound_key_names_no_other_tenant_wherever_a_job_is_described(
+    north: dict[str, str], method: str, path: str, body: dict[str, Any]
+) -> None:
+    made = send("POST", "cron", {**CRON, "name": "north-cron"}, **north)
+    assert made.status_code == 201
+
+    response = send(method, path, body, **north)
+
+    if (method, response.status_code) == ("PUT", 405):
+        return
+    error = answer(response, 403)["error"]
+    assert error["code"] == "tenant_mismatch", error
+    assert not Job.objects.exists()
+    (entry,) = CronEntry.objects.all()
+    assert entry.template["meta"] == {}
+
+
+def test_d_mt_11_in_a_batch_by_item_each_job_is_judged(north: dict[str, str]) -> None:
+    response = send("POST", "jobs/bulk", {"jobs": [OTHERS]}, **north)
+
+    assert response.status_code in {403, 422}
+    assert b"tenant_mismatch" in response.content
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("path", ["dead-letter/{}/retry", "admin/jobs/{}/retry"])
+def test_d_mt_11_a_retry_keeps_the_tenant_of_its_job(path: str) -> None:
+    dead = JobFactory.create(
+        state=State.DISCARDED, meta={"tenant_id": "north"}, tenant="north",
+        retry={"on_exhaustion": "dead_letter"},
+    )  # fmt: skip
+
+    body = {"override": {"meta": {"tenant_id": "south"}}}
+    error = answer(send("POST", path.format(dead.id), body), 403)["error"]
+    assert (error["code"], error["details"]["field"]) == (
+        "tenant_mismatch", "override.meta.tenant_id",
+    )  # fmt: skip
+
+    answer(send("POST", path.format(dead.id), {"override": {"meta": {"a": 1}}}))
+    meta = answer(send("GET", f"jobs/{dead.id}"))["job"]["meta"]
+    assert (meta["a"], meta["tenant_id"]) == (1, "north")

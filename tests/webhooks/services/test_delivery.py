@@ -381,7 +381,7 @@ def test_26_2_a_name_that_resolves_into_a_private_network_is_refused(
 
     assert answer.is_final
     assert answer.error is not None
-    assert "not a public address" in answer.error
+    assert answer.error == "rebound.example does not lead to a public address"
     assert receiver.requests == []
 
 

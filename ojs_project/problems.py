@@ -1,0 +1,20 @@
+"""Refusals outside the API's views: a page for browsers, the OJS error body for all others."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from jobs.api.answer import PASSING, RETRY_AFTER
+from jobs.api.base import plain_error
+from jobs.domain.errors import OJSError
+
+
+def problem_answer(request: HttpRequest, problem: OJSError, title: str) -> HttpResponse:
+    """Answer with a page below the prefixes of pages, else in the OJS shape."""
+    if not request.path_info.startswith(settings.PAGE_PREFIXES):
+        return plain_error(problem, request)
+    page = render_to_string("ojs/console/problem.html", {"title": title, "text": f"{problem}."})
+    answer = HttpResponse(page, status=problem.status, headers=problem.headers)
+    if problem.status in PASSING:
+        answer.headers.setdefault("Retry-After", RETRY_AFTER)
+    return answer
