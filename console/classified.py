@@ -10,7 +10,7 @@ from jobs.domain.classified import classification
 from jobs.domain.job import Job
 from jobs.services.audit import record
 
-PERMISSION: Final = "ojs_jobs.view_classified_job"
+PERMIT: Final = "jobs.see_classified"
 SEEN: Final = "job.arguments_seen"
 HIDDEN: Final = "(classified)"  # what lists and files say instead
 
@@ -18,7 +18,7 @@ HIDDEN: Final = "(classified)"  # what lists and files say instead
 def refusal(request: HttpRequest, job: Job) -> str | None:
     """Say why whoever is logged in may not see what a job carries; None: they may."""
     word = classification(job)
-    if word is None or may(request, PERMISSION):
+    if word is None or may(request, PERMIT):
         return None
     return f"This job is {word}: your account may not see its arguments."
 

@@ -27,7 +27,7 @@ class CronEntryAdmin(ReadOnly):
     console_page = "cron"
     actions = ("run_now", "pause", "resume")
 
-    @admin.action(description="Run the chosen schedules now", permissions=["act"])
+    @admin.action(description="Run the chosen schedules now")
     def run_now(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
         """Enqueue a job of each."""
 
@@ -37,12 +37,12 @@ class CronEntryAdmin(ReadOnly):
 
         each(request, queryset, run, "schedules made a job")
 
-    @admin.action(description="Pause the chosen schedules", permissions=["act"])
+    @admin.action(description="Pause the chosen schedules")
     def pause(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
         """Let them make no jobs."""
         self._switch(request, queryset, enabled=False)
 
-    @admin.action(description="Resume the chosen schedules", permissions=["act"])
+    @admin.action(description="Resume the chosen schedules")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
         """Let them make jobs at their times."""
         self._switch(request, queryset, enabled=True)

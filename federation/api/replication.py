@@ -21,8 +21,6 @@ EXTENSION = "federation"
 class Replicate(OJSView):
     """Revisions of another region's jobs."""
 
-    scopes = {"POST": "ojs:federation:write"}
-
     @operation(
         "replicateJobs",
         {200: codec.INGESTED},
@@ -48,8 +46,6 @@ class Replicate(OJSView):
 class GiveUp(OJSView):
     """Jobs that another region has, too."""
 
-    scopes = {"POST": "ojs:federation:write"}
-
     @operation(
         "giveUpJobs",
         {200: codec.GIVEN_UP},
@@ -69,8 +65,6 @@ class GiveUp(OJSView):
 
 class FederatedJobDetail(OJSView):
     """One job, in whatever regions."""
-
-    scopes = {"GET": "ojs:data:read"}
 
     @operation(
         "getFederatedJob",
@@ -92,9 +86,6 @@ class FederatedJobDetail(OJSView):
 class ReplicationStatus(OJSView):
     """How replication goes."""
 
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
-
     @operation("getReplication", {200: codec.STATUS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """Show each peer's cursor and lag, and what goes wrong; `pending` is counted to 10,000."""
@@ -103,9 +94,6 @@ class ReplicationStatus(OJSView):
 
 class RegionAdoption(OJSView):
     """Failover by an operator."""
-
-    scopes = {"POST": "ojs:admin:write"}
-    is_global = True
 
     @operation(
         "adoptJobs",
@@ -129,9 +117,6 @@ class RegionAdoption(OJSView):
 
 class RegionForgetting(OJSView):
     """The end of what is known of a region."""
-
-    scopes = {"POST": "ojs:admin:purge"}
-    is_global = True
 
     @operation(
         "forgetRegionCopies",

@@ -56,8 +56,6 @@ COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)
 class Regions(OJSView):
     """The regions as this router sees them."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("listFederationRegions", {200: codec.REGIONS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """List the regions with status, latency and breaker."""
@@ -66,8 +64,6 @@ class Regions(OJSView):
 
 class Route(OJSView):
     """A dry run."""
-
-    scopes = {"POST": "ojs:data:read"}
 
     @operation(
         "routeJob",
@@ -94,8 +90,6 @@ class Route(OJSView):
 class FederationHealth(OJSView):
     """The federation in one word."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("getFederationHealth", {200: codec.FEDERATION_HEALTH}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """Tell how many regions are well: healthy are all, degraded some, unhealthy none."""
@@ -104,8 +98,6 @@ class FederationHealth(OJSView):
 
 class RoutedView(OJSView):
     """Places jobs in the federation for a caller."""
-
-    scopes = {"POST": "ojs:federation:write"}
 
     @property
     def sender(self) -> Sender:

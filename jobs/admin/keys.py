@@ -9,7 +9,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from jobs import models
-from jobs.admin.base import BoundedPaginator, caller_of
+from jobs.admin.base import BoundedPaginator, Permitted, caller_of
 from jobs.domain import keys
 from jobs.domain.claim import POOL_PATTERN
 from jobs.services import api_keys, staff
@@ -72,8 +72,11 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
 
 
 @admin.register(models.ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """Keys are made, rotated and revoked here; nothing else of a key can be changed."""
+class ApiKeyAdmin(Permitted):
+    """Keys are made, rotated and revoked here; nothing else of a key can be changed.
+
+    A revoked key stays, as the record of who had access.
+    """
 
     form = NewKeyForm
     list_display = (
@@ -91,18 +94,6 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     def shown_prefix(self, key: models.ApiKey) -> str:
         """Show what can be recognised of a key."""
         return keys.shown(key.prefix)
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: the list is for those who may view, revoking asks for the delete permission."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: a revoked key stays, as the record of who had access."""
-        return False
-
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Tell whether the user may rotate and revoke keys."""
-        return request.user.has_perm("ojs_jobs.change_apikey")
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Show all but the hash."""
@@ -138,14 +129,14 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         obj.pk, obj.prefix = made.pk, made.prefix
         messages.warning(request, f"Copy the key now, it is not shown again: {text}")
 
-    @admin.action(description="Revoke the chosen keys", permissions=["revoke"])
+    @admin.action(description="Revoke the chosen keys")
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Revoke for good."""
         who = caller_of(request)
         revoked = sum(api_keys.revoke(key.prefix, who) for key in queryset)
         self.message_user(request, f"{revoked} keys revoked.")
 
-    @admin.action(description="Give the chosen keys new secrets", permissions=["revoke"])
+    @admin.action(description="Give the chosen keys new secrets")
     def rotate(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Rotate, and show the new texts this one time; the old secrets open for a day yet."""
         for key in queryset:
@@ -171,7 +162,7 @@ class StaffForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for 
 
 
 @admin.register(models.Staff)
-class StaffAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+class StaffAdmin(Permitted):
     """Users who see and change the things of some tenants alone."""
 
     form = StaffForm

@@ -1,17 +1,17 @@
 """Who a request comes from and what it may do: API keys, staff sessions. Spec: contract 31."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
 from django.utils import timezone
 
 from jobs.api.session import staff
 from jobs.conf import conf
 from jobs.domain import keys
-from jobs.domain.errors import OJSError, PermissionDenied, TenantMismatch, Unauthenticated
+from jobs.domain.errors import PermissionDenied, TenantMismatch, Unauthenticated
+from jobs.domain.permits import Required
 from jobs.services.api_keys import Known, cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -25,6 +25,7 @@ class Principal:
     name: str
     grant: keys.Grant
     is_narrowed: bool = False  # to a tenant, by the request itself
+    holds: Callable[[str], bool] | None = None  # a permission, of a session; None: a key
 
     @property
     def tenant(self) -> str | None:
@@ -34,7 +35,9 @@ class Principal:
     def require_any_tenant(self, operation: str) -> None:
         """Refuse a key bound to a tenant. Raises PermissionDenied."""
         if self.tenant is not None:
-            raise self._denied(f"{operation} for all tenants")
+            refusal = self._denied(f"{operation} for all tenants")
+            refusal.details["reason"] = "concerns_all_tenants"
+            raise refusal
 
     def within(self, tenant: str) -> "Principal":
         """Return who may do the same to one tenant alone. Raises TenantMismatch."""
@@ -47,7 +50,7 @@ class Principal:
             )
             refusal.principal = self.name
             raise refusal
-        return Principal(self.name, replace(self.grant, tenant=tenant), is_narrowed=True)
+        return replace(self, grant=replace(self.grant, tenant=tenant), is_narrowed=True)
 
     def require_enqueue(self, queues_and_types: Iterable[tuple[str, str]]) -> None:
         """Refuse queues and types the key does not cover. Raises PermissionDenied."""
@@ -82,10 +85,20 @@ class Principal:
             refusal.details |= {"field": "jobs[0].origin_region", "region": bound}
             raise refusal
 
-    def require_scope(self, scope: str) -> None:
-        """Refuse who lacks a scope. Raises PermissionDenied."""
-        if scope not in self.grant.scopes:
-            raise self._denied(scope)
+    def require(self, wanted: Required) -> None:
+        """Refuse a key without the scope, and a user without a permission.
+
+        Raises PermissionDenied.
+        """
+        if self.holds is None:
+            if wanted.scope not in self.grant.scopes:
+                raise self._denied(str(wanted.scope))
+            return
+        for permission in wanted.permit.permissions:
+            if not self.holds(permission):
+                refusal = self._denied(wanted.operation)
+                refusal.details["permission"] = permission
+                raise refusal
 
     def _denied(self, operation: str, *, queue: str | None = None) -> PermissionDenied:
         details = {"operation": operation} | ({"queue": queue} if queue else {})
@@ -97,28 +110,17 @@ class Principal:
 OPEN = Principal("anonymous", keys.Grant(keys.SCOPES))
 
 
-def authenticate(request: HttpRequest, scope: str | None) -> Principal:
-    """Return the principal of a request that needs `scope` (None: anyone may).
+def authenticate(request: HttpRequest, wanted: Required) -> Principal:
+    """Return the principal of a request for an operation.
 
     Raises Unauthenticated or PermissionDenied. No statement while the key is cached.
     """
-    if scope is None or conf().auth == "off":
+    if wanted.scope is None or conf().auth == "off":
         return OPEN
     key = _key(request)
     known = _known(key) if key is not None else _certified(request) or _session(request)
-    known.require_scope(scope)
+    known.require(wanted)
     return known
-
-
-def is_allowed(request: HttpRequest, scope: str, *, of_all: bool = False) -> bool:
-    """Tell whether a request that may come from anyone has `scope`; `of_all`: for all tenants."""
-    try:
-        known = authenticate(request, scope)
-        if of_all:
-            known.require_any_tenant(scope)
-    except (OJSError, DatabaseError, InterfaceError):
-        return False
-    return True
 
 
 def _key(request: HttpRequest) -> str | None:
@@ -134,7 +136,7 @@ def _session(request: HttpRequest) -> Principal:
     known = staff(request)
     if known is None:
         raise Unauthenticated("an API key is required", headers=CHALLENGE)
-    return Principal(*known)
+    return Principal(known.name, keys.Grant(frozenset(), known.tenant), holds=known.holds)
 
 
 def _certified(request: HttpRequest) -> Principal | None:

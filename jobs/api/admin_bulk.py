@@ -33,7 +33,6 @@ ADMIN_DONE = obj(
 class AdminVerb(OJSView):
     """One verb on jobs of all tenants, after a confirmation."""
 
-    is_global = True
     verb: ClassVar[Verb]
 
     def act(self) -> Answer:
@@ -70,7 +69,6 @@ class AdminVerb(OJSView):
 class AdminBulkCancel(AdminVerb):
     """CANCEL of many."""
 
-    scopes = {"POST": "ojs:admin:write"}
     verb = Verb.CANCEL
 
     @operation("adminBulkCancel", {200: ADMIN_DONE}, body=ADMIN_TARGETS)
@@ -82,7 +80,6 @@ class AdminBulkCancel(AdminVerb):
 class AdminBulkRetry(AdminVerb):
     """Manual retry of many."""
 
-    scopes = {"POST": "ojs:admin:write"}
     verb = Verb.RETRY
 
     @operation("adminBulkRetry", {200: ADMIN_DONE}, body=ADMIN_TARGETS)
@@ -97,7 +94,6 @@ class AdminBulkRetry(AdminVerb):
 class AdminBulkDelete(AdminVerb):
     """Removal of many."""
 
-    scopes = {"POST": "ojs:admin:purge"}
     verb = Verb.DELETE
 
     @operation("adminBulkDelete", {200: ADMIN_DONE}, body=ADMIN_TARGETS)

@@ -43,8 +43,10 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
+from jobs.domain.permits import Required, Tenants
 from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
+from jobs.permits import table
 from jobs.services.audit import denied
 
 logger = logging.getLogger("ojs.api")
@@ -59,10 +61,11 @@ SQL_UNAVAILABLE = {"57P01", "57P02", "57P03", "53300", "08006", "08001", "08003"
 
 
 class OJSView(APIView):
-    """Base of all endpoints. `scopes` names what a key needs per method; None is public.
+    """Base of all endpoints. The table of permits says what each operation takes.
 
-    A public view may show more to who has `optional_scope`. Every method answers with an Answer;
-    where DRF's types name its own Response the annotation is Any.
+    The id of an operation stands at its method. `inherited` has those of methods that a view
+    takes over from another one. Every method answers with an Answer; where DRF's types name its
+    own Response the annotation is Any.
     """
 
     schema = OperationSchema()
@@ -72,9 +75,8 @@ class OJSView(APIView):
     permission_classes = ()
     throttle_classes = ()
     default_response_headers: ClassVar[dict[str, str]] = {}  # for DRF's Response, not used here
-    scopes: ClassVar[Mapping[str, str | None]] = {}
-    optional_scope: ClassVar[str | None] = None
-    is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
+    inherited: ClassVar[Mapping[str, str]] = {}  # ids of operations, by method
+    optional: ClassVar[str | None] = None  # operation whose permit adds to a public answer
     may_refuse: ClassVar[bool] = True  # by the request limiter: contract 27 §3
 
     principal: Principal
@@ -90,31 +92,57 @@ class OJSView(APIView):
         _check_version(self.http)
         _check_query(self.http)
         method = "GET" if request.method == "HEAD" else request.method or ""
-        if method in self.scopes:
-            self.principal = authenticate(self.http, self.scopes[method])
-            self.is_anybody = self.principal is OPEN
-            if self.is_global:
-                self.principal.require_any_tenant(method)
-            elif (scope := self.scopes[method]) is not None:
-                self.narrow(scope)
-            self.charge(1, enqueues=False)
-        elif method != "OPTIONS" and method in self.allowed_methods:
-            raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
+        if method == "OPTIONS" or method not in self.allowed_methods:
+            return
+        wanted = self.required(method)
+        if wanted is None:
+            raise PermissionDenied(f"nobody may {method} here")  # the table lacks the operation
+        self.principal = self.admitted(wanted)
+        self.is_anybody = self.principal is OPEN
+        self.charge(1, enqueues=False)
 
-    def narrow(self, scope: str) -> None:
-        """Let the request see and touch one tenant alone where its headers name one.
+    def admitted(self, wanted: Required) -> Principal:
+        """Return the caller as far as an operation lets it in. Raises OJSError.
 
-        Or where the server takes a request that names none, and needs this scope, for that of one.
+        A header that names a tenant narrows the caller to it, and so does the default tenant
+        where the server is set so. An operation on all tenants refuses a narrowed caller.
         """
+        principal = authenticate(self.http, wanted)
+        if wanted.scope is None:
+            return principal
         for hook in extensions.having("tenant_of"):
             tenant = hook(self.http.META)
             if tenant is not None:
-                self.principal = self.principal.within(tenant)
-        if self.principal.tenant is None:
+                principal = principal.within(tenant)
+        if wanted.tenants is Tenants.ALL:
+            principal.require_any_tenant(wanted.operation)
+        elif principal.tenant is None:
             for hook in extensions.having("tenant_without"):
-                tenant = hook(scope)
+                tenant = hook(wanted.scope)
                 if tenant is not None:
-                    self.principal = self.principal.within(tenant)
+                    principal = principal.within(tenant)
+        return principal
+
+    @classmethod
+    def required(cls, method: str) -> Required | None:
+        """Return what a method takes; None: the table of permits lacks its operation."""
+        kind: Any = cls  # mypy takes a class of views for unhashable
+        return _required(kind, method)
+
+    def require(self, operation: str) -> None:
+        """Refuse a caller who lacks the permit of a part of this operation.
+
+        Raises PermissionDenied.
+        """
+        self.principal.require(table().operations[operation])
+
+    def may(self, operation: str) -> bool:
+        """Tell whether the caller may use an operation too."""
+        try:
+            self.admitted(table().operations[operation])
+        except (OJSError, DatabaseError, InterfaceError):
+            return False
+        return True
 
     @property
     def caller(self) -> Caller:
@@ -204,6 +232,13 @@ class OJSView(APIView):
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer OPTIONS without a body."""
         return Answer(None, status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+
+
+@cache
+def _required(view: type[OJSView], method: str) -> Required | None:
+    described = getattr(getattr(view, method.lower()), "operation", None)
+    name = view.inherited.get(method) or getattr(described, "id", None)
+    return table().operations.get(name) if name else None
 
 
 def _check_version(request: HttpRequest) -> None:

@@ -78,7 +78,6 @@ def _key(header: str | None, body: Mapping[str, Any]) -> str | None:
 class BulkEnqueue(Repeatable):
     """PUSH of many, each by itself unless asked otherwise."""
 
-    scopes = {"POST": "ojs:data:enqueue"}
     is_atomic = True
 
     @operation(
@@ -230,7 +229,6 @@ def _item(job_id: str, status: str) -> dict[str, str]:
 class BulkCancel(BulkVerb):
     """CANCEL of many."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     verb = Verb.CANCEL
 
     @operation("bulkCancel", dict.fromkeys((200, 207), _done(verb)), body=TARGETS, refusals=(409,))
@@ -246,7 +244,6 @@ class BulkCancel(BulkVerb):
 class BulkRetry(BulkVerb):
     """Manual retry of many."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     verb = Verb.RETRY
 
     @operation("bulkRetry", dict.fromkeys((200, 207), _done(verb)), body=TARGETS, refusals=(409,))
@@ -258,7 +255,6 @@ class BulkRetry(BulkVerb):
 class BulkDelete(BulkVerb):
     """Removal of many."""
 
-    scopes = {"POST": "ojs:admin:purge"}
     verb = Verb.DELETE
 
     @operation("bulkDelete", dict.fromkeys((200, 207), _done(verb)), body=TARGETS, refusals=(409,))

@@ -139,8 +139,6 @@ STATS = component(
 class DeadLetterCollection(OJSView):
     """List the dead letter, or empty it."""
 
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:admin:purge"}
-
     @operation(
         "listDeadLetter",
         {200: LIST},
@@ -260,8 +258,6 @@ def _purged(swept: Swept) -> dict[str, Any]:
 class DeadLetterStats(OJSView):
     """How much there is."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation(
         "getDeadLetterStats",
         {200: STATS},
@@ -304,7 +300,6 @@ def _encode_retention(kept: Retention) -> dict[str, Any]:
 class DeadLetterJob(JobDetail):
     """One discarded job."""
 
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
     http_method_names = ["get", "head", "delete", "options"]
 
     @operation(
@@ -338,7 +333,6 @@ class DeadLetterJob(JobDetail):
 class DeadLetterRetry(JobDetail):
     """Manual retry."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -361,8 +355,6 @@ class DeadLetterRetry(JobDetail):
 
 class DeadLetterRetryAll(OJSView):
     """Manual retry of many."""
-
-    scopes = {"POST": "ojs:data:cancel"}
 
     @operation(
         "retryDeadLetter",
@@ -392,8 +384,6 @@ class DeadLetterRetryAll(OJSView):
 
 class DeadLetterPurge(OJSView):
     """Empty the dead letter, as the command line client asks for it."""
-
-    scopes = {"POST": "ojs:admin:purge"}
 
     @operation(
         "purgeDeadLetter",

@@ -5,7 +5,6 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import VERSION
-from jobs.api.access import is_allowed
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.media import OJS_VERSION
@@ -66,8 +65,7 @@ WORKER: Schema = obj(
 class HealthView(OJSView):
     """Is the server well."""
 
-    scopes = {"GET": None}
-    optional_scope = "ojs:data:read"
+    optional = "getHealth?numbers"
 
     @operation("getHealth", {200: HEALTH, 503: HEALTH}, aliases={"/health": "getHealthShort"})
     def get(self, request: Request) -> Answer:
@@ -76,7 +74,7 @@ class HealthView(OJSView):
         Numbers of queues, workers and loops are for who may read and is bound to no tenant.
         """
         found = health()
-        is_reader = not found.error and is_allowed(self.http, self.optional_scope, of_all=True)
+        is_reader = not found.error and self.may(self.optional)
         return Answer(
             {
                 "status": "ok" if found.is_well else "degraded",
@@ -124,8 +122,6 @@ def _system(found: Health) -> dict[str, Any]:
 class Alive(OJSView):
     """The process answers; no database."""
 
-    scopes = {"GET": None}
-
     @operation("isAlive", {200: ALIVE}, aliases={"/healthz": "isAliveZ"})
     def get(self, request: Request) -> Answer:
         """Tell that the process answers."""
@@ -134,8 +130,6 @@ class Alive(OJSView):
 
 class Ready(OJSView):
     """Whether to send requests here."""
-
-    scopes = {"GET": None}
 
     @operation("isReady", {200: READY, 503: READY}, aliases={"/readyz": "isReadyZ"})
     def get(self, request: Request) -> Answer:
@@ -156,8 +150,6 @@ class Ready(OJSView):
 
 class WorkerHealth(OJSView):
     """How one worker is."""
-
-    scopes = {"GET": "ojs:data:read"}
 
     @operation("getWorkerHealth", {200: WORKER, 503: WORKER}, refusals=(404,))
     def get(self, request: Request, worker_id: str) -> Answer:

@@ -86,8 +86,6 @@ PRESSURE = ("X-OJS-Queue-Depth", "X-OJS-Queue-Bound", "X-OJS-Queue-Pressure")
 class JobCollection(OJSView):
     """PUSH and list."""
 
-    scopes = {"POST": "ojs:data:enqueue", "GET": "ojs:data:read"}
-
     @operation(
         "listJobs",
         {200: LIST},
@@ -157,8 +155,6 @@ class JobCollection(OJSView):
 class JobBatch(OJSView):
     """PUSH of many, all or none."""
 
-    scopes = {"POST": "ojs:data:enqueue"}
-
     @operation(
         "createJobs",
         {201: obj({"jobs": array(JOB), "count": integer(0)}, {"dropped": array(integer(0))})},
@@ -212,12 +208,6 @@ def decode_all(raw: list[Any]) -> list[JobDraft]:
 class JobDetail(OJSView):
     """INFO, CANCEL and PATCH."""
 
-    scopes = {
-        "GET": "ojs:data:read",
-        "DELETE": "ojs:data:cancel",
-        "PATCH": "ojs:data:cancel",
-    }
-
     @operation("getJob", {200: JOB_ANSWER}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
         """Show a job."""
@@ -252,7 +242,6 @@ class JobDetail(OJSView):
 class JobActivation(JobDetail):
     """ACTIVATE."""
 
-    scopes = {"POST": "ojs:data:enqueue"}
     http_method_names = ["post", "options"]
 
     @operation("activateJob", {200: JOB_ANSWER}, body=OBJECT, needs_body=False, refusals=(404, 409))
@@ -267,7 +256,6 @@ class JobActivation(JobDetail):
 class JobResult(JobDetail):
     """The result."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation(
@@ -317,7 +305,6 @@ def decode_wait(request: Request) -> float:
 class JobRetries(JobDetail):
     """Failed attempts."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation("getJobRetries", {200: RETRIES}, refusals=(404,))

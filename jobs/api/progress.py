@@ -126,7 +126,6 @@ class ProgressView(JobDetail):
 class JobProgress(ProgressView):
     """Read and report the progress of one job."""
 
-    scopes = {"GET": "ojs:data:read", "PUT": "ojs:data:fetch"}
     http_method_names = ["get", "head", "put", "options"]
 
     @operation("getProgress", {200: PROGRESS}, refusals=(404,))
@@ -154,7 +153,6 @@ class JobProgress(ProgressView):
 class WorkerProgress(ProgressView):
     """The SDKs' way to report progress, in percent."""
 
-    scopes = {"POST": "ojs:data:fetch"}
     http_method_names = ["post", "options"]
 
     @operation(

@@ -30,9 +30,6 @@ def _change(view: OJSView, name: str, change: dict[str, Any], *, strict: bool) -
 class QueueConfig(OJSView):
     """The configuration of one queue, or, under the name `_default`, of those to come."""
 
-    scopes = {"GET": "ojs:data:read", "PUT": "ojs:admin:write"}
-    is_global = True
-
     @operation("getQueueConfig", {200: CONFIGURED}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show how a queue is configured; `_default`: how new queues will be."""
@@ -55,9 +52,6 @@ class QueueConfig(OJSView):
 class AdminQueueConfig(OJSView):
     """The configuration of one queue, for operators: unknown members are refused."""
 
-    scopes = {"PUT": "ojs:admin:write"}
-    is_global = True
-
     @operation("configureQueue", {200: CONFIGURED}, body=STRICT_CHANGE)
     def put(self, request: Request, name: str) -> Answer:
         """Change the configuration of a queue; `paused` pauses or resumes it.
@@ -78,9 +72,6 @@ class AdminQueueConfig(OJSView):
 
 class AdminQueueRateLimit(OJSView):
     """The rate limit of one queue."""
-
-    scopes = {"PUT": "ojs:admin:write"}
-    is_global = True
 
     @operation("setQueueRateLimit", {200: CONFIGURED}, body=QUEUE_RATE)
     def put(self, request: Request, name: str) -> Answer:

@@ -38,9 +38,6 @@ PURGED = obj(
 class QueuePurge(OJSView):
     """Delete jobs of a queue."""
 
-    scopes = {"POST": "ojs:admin:purge"}
-    is_global = True
-
     @operation("purgeQueue", {200: PURGED}, body=PURGE, needs_body=False, refusals=(404,))
     def post(self, request: Request, name: str) -> Answer:
         """Delete the waiting jobs of a queue, or those in `states`; at most 10,000 at a time."""
@@ -49,9 +46,6 @@ class QueuePurge(OJSView):
 
 class AdminQueueJobs(OJSView):
     """The jobs of a queue, for operators."""
-
-    scopes = {"DELETE": "ojs:admin:purge"}
-    is_global = True
 
     @operation("purgeQueueJobs", {200: PURGED}, body=CONFIRMED_PURGE, refusals=(404,))
     def delete(self, request: Request, name: str) -> Answer:

@@ -34,8 +34,6 @@ POOL_HEADER = "HTTP_X_OJS_POOL"  # counts where the body names no pool
 class WorkerView(OJSView):
     """Base of what only workers call."""
 
-    scopes = {"POST": "ojs:data:fetch"}
-
     def known(self, ids: Iterable[str]) -> set[str]:
         """Return the ids that may name jobs the caller sees; only a bound key costs a look."""
         formed = {job_id for job_id in ids if is_id(job_id)}
@@ -258,8 +256,6 @@ class RegisterWorker(WorkerView):
 
 class OneWorker(WorkerView):
     """A worker as itself."""
-
-    scopes = {"DELETE": "ojs:data:fetch"}
 
     @operation("deregisterWorker", {204: None}, refusals=(404,))
     def delete(self, request: Request, worker_id: str) -> Answer:

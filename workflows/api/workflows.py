@@ -23,8 +23,6 @@ PATH = {"workflow_id": ID}
 class WorkflowCollection(OJSView):
     """Create and list."""
 
-    scopes = {"GET": "ojs:data:read", "POST": "ojs:data:enqueue"}
-
     @operation(
         "listWorkflows",
         {200: LIST},
@@ -72,8 +70,6 @@ class WorkflowCollection(OJSView):
 class WorkflowDetail(OJSView):
     """Show and cancel."""
 
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
-
     @operation("getWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404,))
     def get(self, request: Request, workflow_id: str) -> Answer:
         """Show a workflow with all its steps."""
@@ -104,7 +100,6 @@ class WorkflowDetail(OJSView):
 class WorkflowCancel(WorkflowDetail):
     """Cancel, the admin interface's way."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -124,7 +119,6 @@ class WorkflowCancel(WorkflowDetail):
 class WorkflowProgress(WorkflowDetail):
     """How far a workflow is."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation("getWorkflowProgress", {200: PROGRESS}, path=PATH, refusals=(404,))

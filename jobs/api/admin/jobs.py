@@ -65,8 +65,6 @@ def decode_wanted(request: Request, tenant: str | None) -> Wanted:
 class AdminJobs(OJSView):
     """Jobs by filter."""
 
-    scopes = {"GET": "ojs:admin:read"}
-
     @operation("adminListJobs", {200: list_of(JOB_SUMMARY, "jobs")}, query={**FILTER, **NUMBERED})
     def get(self, request: Request) -> Answer:
         """List jobs, newest first, those of an ended state by their end.
@@ -86,11 +84,6 @@ class AdminJobs(OJSView):
 class AdminJob(JobDetail):
     """One job."""
 
-    scopes = {
-        "GET": "ojs:admin:read",
-        "PATCH": "ojs:admin:write",
-        "DELETE": "ojs:admin:write",
-    }
     http_method_names = ["get", "head", "patch", "delete", "options"]
 
     @operation("adminGetJob", {200: JOB_DETAIL}, refusals=(404,))
@@ -121,7 +114,6 @@ class AdminJob(JobDetail):
 class AdminJobRetry(JobDetail):
     """Retry by hand."""
 
-    scopes = {"POST": "ojs:admin:write"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -144,7 +136,6 @@ class AdminJobRetry(JobDetail):
 class AdminJobCancel(JobDetail):
     """Cancel."""
 
-    scopes = {"POST": "ojs:admin:write"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -165,7 +156,6 @@ class AdminJobCancel(JobDetail):
 class AdminJobTrace(JobDetail):
     """The way of a job."""
 
-    scopes = {"GET": "ojs:admin:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation(

@@ -6,8 +6,6 @@ import orjson
 from rest_framework.request import Request
 
 from jobs.api.admin.base import (
-    ReadView,
-    WriteView,
     chosen,
     known_worker_id,
     list_of,
@@ -93,10 +91,8 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
     }
 
 
-class AdminWorkers(ReadView):
+class AdminWorkers(OJSView):
     """All workers."""
-
-    is_global = True
 
     @operation(
         "adminListWorkers",
@@ -128,9 +124,6 @@ class AdminWorkers(ReadView):
 class AdminWorker(OJSView):
     """One worker."""
 
-    scopes = {"GET": "ojs:admin:read", "DELETE": "ojs:admin:write"}
-    is_global = True
-
     @operation("adminGetWorker", {200: DETAIL}, refusals=(404,))
     def get(self, request: Request, worker_id: str) -> Answer:
         """Show a worker and the jobs it holds."""
@@ -158,10 +151,8 @@ class AdminWorker(OJSView):
         return Answer(None, status=204)
 
 
-class WorkerDirective(WriteView):
+class WorkerDirective(OJSView):
     """What an operator wants of one worker."""
-
-    is_global = True
 
     @operation(
         "directWorker",
@@ -180,10 +171,8 @@ class WorkerDirective(WriteView):
         return Answer({**encode_worker(service.worker(worker_id)), "worker_id": worker_id})
 
 
-class WorkersDirective(WriteView):
+class WorkersDirective(OJSView):
     """What an operator wants of all workers."""
-
-    is_global = True
 
     @operation(
         "directWorkers",
