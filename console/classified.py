@@ -6,13 +6,11 @@ from django.http import HttpRequest
 
 from console.access import may
 from console.callers import caller_of
-from jobs.domain.classified import classification
+from jobs.domain.classified import SEEN, classification
 from jobs.domain.job import Job
 from jobs.services.audit import record
 
 PERMIT: Final = "jobs.see_classified"
-SEEN: Final = "job.arguments_seen"
-HIDDEN: Final = "(classified)"  # what lists and files say instead
 
 
 def refusal(request: HttpRequest, job: Job) -> str | None:

@@ -98,7 +98,7 @@ class UserAdmin(Bounded, DjangoUserAdmin):  # type: ignore[type-arg]  # generic 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Keep the mark of superusers from the others."""
         found = super().get_readonly_fields(request, obj)
-        is_root = request.user.is_superuser  # type: ignore[union-attr]  # the site lets users in
+        is_root = request.user.is_superuser
         return found if is_root else (*found, "is_superuser")
 
     def facts(self, obj: Any) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class UserAdmin(Bounded, DjangoUserAdmin):  # type: ignore[type-arg]  # generic 
         }
 
 
-class GroupAdmin(Bounded, DjangoGroupAdmin):
+class GroupAdmin(Bounded, DjangoGroupAdmin):  # type: ignore[misc]  # its stub types the field
     """Groups of permissions."""
 
 

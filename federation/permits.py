@@ -24,6 +24,7 @@ PERMITS: Final = (
     Permit(
         "regions.operate", Role.OPERATOR, (CHANGE,), Tenants.ALL,
         api={ADMIN_WRITE: "probeRegion setRegionBreaker drainRegion undrainRegion adoptJobs"},
+        commands="adopt_jobs",
         admin=" ".join(
             f"{REGION}:{verb}"
             for verb in ("probe", "open_breakers", "close_breakers", "drain", "undrain")
@@ -37,7 +38,7 @@ PERMITS: Final = (
     Permit(
         "regions.delete", Role.ADMIN, (DELETE,), Tenants.ALL,
         api={ADMIN_WRITE: "deleteRegion", PURGE: "forgetRegionCopies"},
-        admin=f"{REGION}:delete {REGION}:delete_selected",
+        admin=f"{REGION}:delete {REGION}:delete_selected", commands="forget_copies",
     ),
     Permit(
         "federation.configure", Role.ADMIN, ("ojs_federation.change_federationconfig",),

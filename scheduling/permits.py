@@ -28,6 +28,7 @@ PERMITS: Final = (
     Permit(
         "pools.see", Role.VIEWER, ("ojs_jobs.view_job",), Tenants.ALL,
         api={ADMIN_READ: "listPools getPool getSchedulingConfig getSchedulingStats"},
+        commands="simulate_scheduling",
     ),
     Permit(
         "pools.configure", Role.ADMIN,

@@ -12,6 +12,7 @@ from jobs.conf import conf
 from jobs.domain import keys
 from jobs.domain.errors import PermissionDenied, TenantMismatch, Unauthenticated
 from jobs.domain.permits import Required
+from jobs.permits import table
 from jobs.services.api_keys import Known, cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -31,6 +32,12 @@ class Principal:
     def tenant(self) -> str | None:
         """The tenant the key is bound to; None: any."""
         return self.grant.tenant
+
+    @property
+    def sees_classified(self) -> bool:
+        """Arguments and results of classified jobs are shown: to keys, and by a permit."""
+        permit = table().named["jobs.see_classified"]
+        return self.holds is None or all(map(self.holds, permit.permissions))
 
     def require_any_tenant(self, operation: str) -> None:
         """Refuse a key bound to a tenant. Raises PermissionDenied."""
@@ -64,11 +71,37 @@ class Principal:
         """Tell whether the key covers a queue."""
         return keys.allowed(queue, self.grant.queues_fetch)
 
+    @property
+    def is_limited(self) -> bool:
+        """The key covers some queues alone."""
+        return bool(self.grant.queues_enqueue or self.grant.queues_fetch)
+
+    def covers(self, queue: str) -> bool:
+        """Tell whether a key may change things of a queue: it enqueues there or fetches there."""
+        return keys.allowed(queue, self.grant.queues_enqueue + self.grant.queues_fetch)
+
+    def require_queues(self, operation: str, queues: Iterable[str]) -> None:
+        """Refuse to change things of queues the key does not cover. Raises PermissionDenied."""
+        for queue in queues:
+            if not self.covers(queue):
+                raise self._denied(f"{operation} in queue {queue!r}", queue=queue)
+
+    def require_unlimited(self, operation: str) -> None:
+        """Refuse a limited key what concerns all queues. Raises PermissionDenied."""
+        if self.is_limited:
+            raise self._denied(f"{operation} in all queues")
+
+    def fetch_refusal(self, queue: str) -> PermissionDenied | None:
+        """Return why the key may not fetch from a queue; None: it may."""
+        if self.may_fetch(queue):
+            return None
+        return self._denied(f"fetch from queue {queue!r}", queue=queue)
+
     def require_fetch(self, queues: Iterable[str]) -> None:
         """Refuse queues the key does not cover. Raises PermissionDenied."""
         for queue in queues:
-            if not keys.allowed(queue, self.grant.queues_fetch):
-                raise self._denied(f"fetch from queue {queue!r}", queue=queue)
+            if refusal := self.fetch_refusal(queue):
+                raise refusal
 
     def pool(self, named: str | None) -> str | None:
         """Return the pool of a worker that names one, or none. Raises PermissionDenied."""

@@ -9,7 +9,7 @@ from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, integer, obj, text
-from jobs.api.targets import MOST_MATCHES, decode_targets, targets
+from jobs.api.targets import MOST_MATCHES, decode_targets, require_covered, targets
 from jobs.domain.bulk import Verb
 from jobs.domain.errors import ConfirmationRequired
 from jobs.services.bulk import Report
@@ -43,6 +43,7 @@ class AdminVerb(OJSView):
                 "confirm must be true", details={"field": "confirm", "expected": True}
             )
         ids, wanted = decode_targets(body)
+        require_covered(self.principal, ids, wanted.queue)
         why: Mapping[str, str] = {}
         if ids is not None:
             report, why = many(self.verb, ids, self.caller)

@@ -27,6 +27,7 @@ from jobs.api.openapi import OperationSchema
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
+from jobs.domain.classified import SEEN, classification, redacted
 from jobs.domain.errors import (
     BackendError,
     BackendTimeout,
@@ -43,11 +44,12 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
+from jobs.domain.job import Job
 from jobs.domain.permits import Required, Tenants
 from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
 from jobs.permits import table
-from jobs.services.audit import denied
+from jobs.services.audit import denied, record
 
 logger = logging.getLogger("ojs.api")
 
@@ -135,6 +137,20 @@ class OJSView(APIView):
         Raises PermissionDenied.
         """
         self.principal.require(table().operations[operation])
+
+    def as_seen(self, job: Job, *, is_listed: bool = False) -> Job:
+        """Return a job as the caller may see it; a look at a classified job is recorded.
+
+        A user needs a permit for the arguments and the result of a classified job, and no list
+        shows them. Keys are for software, which gets all.
+        """
+        word = None if self.principal.holds is None else classification(job)
+        if word is None:
+            return job
+        if is_listed or not self.principal.sees_classified:
+            return redacted(job)
+        record(self.caller, SEEN, job.id, data={"classification": word})
+        return job
 
     def may(self, operation: str) -> bool:
         """Tell whether the caller may use an operation too."""

@@ -40,6 +40,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER
+from jobs.api.targets import require_covered
 from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job
@@ -151,7 +152,7 @@ class DeadLetterCollection(OJSView):
         jobs, total = dead_letters(
             self.decode_filter(request), limit=window.limit, offset=window.offset
         )
-        shown = encode_dead(jobs)
+        shown = encode_dead([self.as_seen(job, is_listed=True) for job in jobs])
         pagination = window.numbered(total) | window.answer(total)
         return Answer({"jobs": shown, "items": shown, "total": total, "pagination": pagination})
 
@@ -189,6 +190,7 @@ class DeadLetterCollection(OJSView):
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
+        require_covered(self.principal, None, wanted.queue)
         return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))
 
 
@@ -312,7 +314,8 @@ class DeadLetterJob(JobDetail):
         """Show a discarded job with everything known of it."""
         self.visible(job_id)
         job = dead_letter(job_id)
-        return Answer(codec.job_answer(job, **details(job, replays_of([job.id]).get(job.id))))
+        more = details(job, replays_of([job.id]).get(job.id))
+        return Answer(codec.job_answer(self.as_seen(job), **more))
 
     @operation(
         "deleteDeadLetterJob",
@@ -326,7 +329,7 @@ class DeadLetterJob(JobDetail):
 
     def remove(self, job_id: str) -> None:
         """Delete the job if the caller may see it. Raises NotFound."""
-        self.visible(job_id)
+        self.changeable(job_id)
         operate.delete_dead_letter(job_id, self.caller)
 
 
@@ -346,11 +349,12 @@ class DeadLetterRetry(JobDetail):
     def post(self, request: Request, job_id: str) -> Answer:
         """Make a discarded job available again, with changes if wanted."""
         raw = self.optional_body().get("override")
-        job = self.visible(job_id)
+        job = self.changeable(job_id)
         override = decode_override(raw, job)
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
-        return Answer(codec.job_answer(operate.retry_dead_letter(job_id, override, self.caller)))
+        retried = operate.retry_dead_letter(job_id, override, self.caller)
+        return Answer(codec.job_answer(self.as_seen(retried)))
 
 
 class DeadLetterRetryAll(OJSView):
@@ -367,6 +371,7 @@ class DeadLetterRetryAll(OJSView):
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
+        require_covered(self.principal, None, wanted.queue)
         swept = operate.retry_dead_letters(wanted, self.caller)
         shown = {
             "action": "retry",
@@ -394,5 +399,6 @@ class DeadLetterPurge(OJSView):
     def post(self, request: Request) -> Answer:
         """Delete the jobs of the dead letter for good, at most 10,000 at once."""
         before = age_limit(request.query_params.get("older_than"))
+        require_covered(self.principal, None, None)
         wanted = DeadLetterFilter(before=before, tenant=self.principal.tenant)
         return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))

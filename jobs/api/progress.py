@@ -115,6 +115,7 @@ class ProgressView(JobDetail):
     def reported(self, job_id: str, wanted: Progress, worker_id: str | None) -> Answer:
         """Store a report and show what is known then. Raises NotFound, Conflict."""
         job = self.visible(job_id)
+        self.principal.require_fetch([job.queue])
         is_stored = report(job_id, wanted, worker_id=worker_id)
         if is_stored:
             checkpoint = wanted.checkpoint

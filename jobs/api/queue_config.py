@@ -42,6 +42,7 @@ class QueueConfig(OJSView):
 
         Absent members stay, null resets one. Under the name `_default`: that of new queues.
         """
+        self.principal.require_queues("configure", [name])
         body = self.body()
         change = body.get("config", body)
         if not isinstance(change, dict):
@@ -58,6 +59,7 @@ class AdminQueueConfig(OJSView):
 
         Under the name `_default`: that of new queues, which start unpaused.
         """
+        self.principal.require_queues("configure", [name])
         change = self.body()
         paused = change.pop("paused", None)
         if not isinstance(paused, bool | None):
@@ -77,6 +79,7 @@ class AdminQueueRateLimit(OJSView):
     def put(self, request: Request, name: str) -> Answer:
         """Limit how many jobs of a queue start in a time, or how many run."""
         codec.queue_name("name", name)
+        self.principal.require_queues("configure", [name])
         body = self.body()
         change: dict[str, Any] = {}
         if "concurrency" in body:

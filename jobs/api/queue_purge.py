@@ -41,6 +41,7 @@ class QueuePurge(OJSView):
     @operation("purgeQueue", {200: PURGED}, body=PURGE, needs_body=False, refusals=(404,))
     def post(self, request: Request, name: str) -> Answer:
         """Delete the waiting jobs of a queue, or those in `states`; at most 10,000 at a time."""
+        self.principal.require_queues("delete jobs", [name])
         return _purged(name, self.optional_body(), self.caller)
 
 
@@ -53,6 +54,7 @@ class AdminQueueJobs(OJSView):
         body = self.body()
         if body.get("confirm") is not True:
             raise ConfirmationRequired.field("confirm", "must be true", body.get("confirm"))
+        self.principal.require_queues("delete jobs", [name])
         return _purged(name, body, self.caller)
 
 

@@ -203,6 +203,7 @@ class QueueCollection(OJSView):
     def post(self, request: Request) -> Answer:
         """Make a queue before its first job."""
         name, config = decode_new(self.body())
+        self.principal.require_queues("configure", [name])
         queue = create(name, config, self.caller)
         facts = encode_queue(queue)
         return Answer(
@@ -238,6 +239,7 @@ class QueueDetail(OJSView):
         202: it is drained first: it takes no new jobs, what waits is cancelled or moved, active
         jobs end.
         """
+        self.principal.require_queues("delete jobs", [name])
         body = self.optional_body()
         strategy = body.get("strategy", request.query_params.get("strategy"))
         if strategy is None:
@@ -322,6 +324,7 @@ class QueuePause(OJSView):
     def post(self, request: Request, name: str) -> Answer:
         """Stop handing out a queue's jobs; idempotent, makes an unknown queue."""
         self.optional_body()
+        self.principal.require_queues("pause", [name])
         numbers, at = pause(codec.queue_name("name", name), self.caller)
         return Answer({**encode_stats(numbers), "paused_at": format_time(at)})
 
@@ -335,5 +338,6 @@ class QueueResume(OJSView):
     def post(self, request: Request, name: str) -> Answer:
         """Hand out a queue's jobs again; idempotent, makes an unknown queue."""
         self.optional_body()
+        self.principal.require_queues("resume", [name])
         numbers, at = resume(codec.queue_name("name", name), self.caller)
         return Answer({**encode_stats(numbers), "resumed_at": format_time(at)})

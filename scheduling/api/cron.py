@@ -12,7 +12,6 @@ from jobs.api.openapi import operation
 from jobs.api.paging import QUERY, page
 from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj, text
 from jobs.api.schemas.jobs import JOB
-from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.times import format_time
 from scheduling.api.cron_codec import (
@@ -60,9 +59,9 @@ class CronView(OJSView):
             raise InvalidRequest.field("tenant", "is not the id of a tenant", raw)
         return raw
 
-    def allow(self, job: JobDraft) -> None:
+    def allow(self, queue: str, kind: str) -> None:
         """Refuse jobs the key may not enqueue. Raises PermissionDenied."""
-        self.principal.require_enqueue([(job.queue, job.type)])
+        self.principal.require_enqueue([(queue, kind)])
 
 
 class CronCollection(CronView):
@@ -159,7 +158,7 @@ class CronDetail(CronView):
     )
     def delete(self, request: Request, name: str) -> Answer:
         """Delete a schedule; its jobs stay."""
-        entry = cron_register.delete(name, self.caller, tenant=self.tenant)
+        entry = cron_register.delete(name, self.caller, self.allow, tenant=self.tenant)
         return Answer(wrapped(entry, deleted=True, name=entry.name))
 
 
@@ -187,7 +186,7 @@ class CronTrigger(CronView):
             {
                 "job_id": job.id,
                 "triggered": True,
-                "job": codec.encode_job(job),
+                "job": codec.encode_job(self.as_seen(job)),
                 "cron": encode_entry(entry),
             },
             status=201,
@@ -210,7 +209,9 @@ class CronPause(CronView):
     def post(self, request: Request, name: str) -> Answer:
         """Let a schedule make no more jobs; idempotent."""
         self.optional_body()
-        entry = cron_register.switch(name, self.caller, enabled=False, tenant=self.tenant)
+        entry = cron_register.switch(
+            name, self.caller, self.allow, enabled=False, tenant=self.tenant
+        )
         return Answer(wrapped(entry))
 
 
@@ -229,7 +230,9 @@ class CronResume(CronView):
     def post(self, request: Request, name: str) -> Answer:
         """Let a schedule make jobs again, from its next time on; idempotent."""
         self.optional_body()
-        entry = cron_register.switch(name, self.caller, enabled=True, tenant=self.tenant)
+        entry = cron_register.switch(
+            name, self.caller, self.allow, enabled=True, tenant=self.tenant
+        )
         return Answer(wrapped(entry))
 
 

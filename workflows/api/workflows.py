@@ -83,13 +83,17 @@ class WorkflowDetail(OJSView):
     def visible(self, workflow_id: str) -> Whole:
         """Read a workflow the caller may see. Raises NotFound, also for another tenant's."""
         self.require_own(workflow_id)
-        return show(workflow_id)
+        return self.shown(workflow_id)
+
+    def shown(self, workflow_id: str) -> Whole:
+        """Read a workflow; results may be of classified jobs, and then are not for all users."""
+        return show(workflow_id, with_results=self.principal.sees_classified)
 
     def cancelled(self, workflow_id: str) -> Answer:
         """Cancel a workflow the caller may see."""
         self.require_own(workflow_id)
         done = cancel(workflow_id, self.principal.name)
-        return Answer(codec.encode_workflow(show(workflow_id), done))
+        return Answer(codec.encode_workflow(self.shown(workflow_id), done))
 
     def require_own(self, workflow_id: str) -> None:
         """Hide other tenants' workflows from a key bound to one. Raises NotFound."""

@@ -149,6 +149,7 @@ class SwitchView(OJSView):
         """Switch a queue and show it."""
         reason = optional_text(self.optional_body(), "reason")
         queue = codec.queue_name("name", name)
+        self.principal.require_queues("pause or resume", [queue])
         switch = pause if paused else resume
         numbers, _ = switch(queue, self.caller, reason)
         shown = encode_queues([numbers])[0]

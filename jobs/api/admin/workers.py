@@ -36,6 +36,7 @@ from jobs.queries import WorkerRow
 from jobs.services import workers as service
 from jobs.services.audit import audited
 from jobs.services.heartbeat import Standing
+from jobs.services.held import queues_of_worker
 
 STANDINGS = ("running", "quiet", "stale", "terminate")
 MEMBERS: Schema = {
@@ -121,7 +122,20 @@ class AdminWorkers(OJSView):
         return Answer({**shown, "summary": {"total": sum(counts.values()), **summary}})
 
 
-class AdminWorker(OJSView):
+class OneWorkerView(OJSView):
+    """Changes one worker."""
+
+    def require_own(self, worker_id: str) -> None:
+        """Refuse a key that is limited to queues workers of others.
+
+        Raises NotFound, PermissionDenied.
+        """
+        known_worker_id(worker_id)
+        if self.principal.is_limited:
+            self.principal.require_queues("direct workers", queues_of_worker(worker_id))
+
+
+class AdminWorker(OneWorkerView):
     """One worker."""
 
     @operation("adminGetWorker", {200: DETAIL}, refusals=(404,))
@@ -146,12 +160,13 @@ class AdminWorker(OJSView):
         One that heartbeats is refused unless `force=true`.
         """
         force = chosen(request, "force", ("true", "false")) == "true"
+        self.require_own(worker_id)
         with audited(self.caller, "worker.removed", known_worker_id(worker_id)) as data:
             data["returned_jobs"] = service.remove(worker_id, force=force)
         return Answer(None, status=204)
 
 
-class WorkerDirective(OJSView):
+class WorkerDirective(OneWorkerView):
     """What an operator wants of one worker."""
 
     @operation(
@@ -165,7 +180,7 @@ class WorkerDirective(OJSView):
     def post(self, request: Request, worker_id: str, verb: str) -> Answer:
         """Tell a worker what to do; it learns it with its next heartbeat or FETCH."""
         reason = optional_text(self.optional_body(), "reason")
-        known_worker_id(worker_id)
+        self.require_own(worker_id)
         with audited(self.caller, f"worker.{verb}", worker_id, reason=reason):
             service.direct(worker_id, verb)
         return Answer({**encode_worker(service.worker(worker_id)), "worker_id": worker_id})
@@ -192,6 +207,7 @@ class WorkersDirective(OJSView):
         if not isinstance(verb, str) or verb not in service.DIRECTIVES:
             names = ", ".join(service.DIRECTIVES)
             raise InvalidRequest.field("directive", f"must be one of {names}", verb)
+        self.principal.require_unlimited("direct workers")
         pool, reason = optional_text(body, "pool"), optional_text(body, "reason")
         with audited(self.caller, f"workers.{verb}", pool or "all", reason=reason) as data:
             affected = data["affected"] = service.direct_all(verb, pool)

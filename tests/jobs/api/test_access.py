@@ -139,7 +139,7 @@ def test_every_operation_is_in_the_matrix() -> None:
 
 
 def test_route_without_a_scope_is_closed(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(QueueCollection, "required", lambda _method: None)
+    monkeypatch.setattr(QueueCollection, "required", lambda *_: None)
 
     assert api.get("/ojs/v1/queues").status_code == 403
     assert api.options("/ojs/v1/queues").status_code == 204
