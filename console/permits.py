@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from jobs.domain.permits import Permit, Role, Tenants
+from jobs.domain.permits import SUPERUSER, Permit, Role, Tenants
 from jobs.permits import table
 
 SEE: Final = ("ojs_jobs.view_job",)
@@ -21,7 +21,7 @@ PERMITS: Final = (
         tasks="console.simulations.run",
     ),
     Permit(
-        "operations.run", Role.SUPERUSER, (), Tenants.ALL,
+        "operations.run", Role.SUPERUSER, SUPERUSER, Tenants.ALL,
         tasks="console.operations.go_on console.operations.tend console.purges.go_on",
     ),
     Permit("users.see", Role.ADMIN, ("auth.view_user",), Tenants.ALL),

@@ -6,7 +6,7 @@ Spec: contract 3.1, 4, 31. A view method returns an `Answer`; it raises OJSError
 import logging
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -94,14 +94,13 @@ class OJSView(APIView):
         _check_version(self.http)
         _check_query(self.http)
         method = "GET" if request.method == "HEAD" else request.method or ""
-        if method == "OPTIONS" or method not in self.allowed_methods:
-            return
         wanted = self.required(method)
-        if wanted is None:
+        if wanted is not None:
+            self.principal = self.admitted(wanted)
+            self.is_anybody = self.principal is OPEN
+            self.charge(1, enqueues=False)
+        elif method != "OPTIONS" and method in self.allowed_methods:
             raise PermissionDenied(f"nobody may {method} here")  # the table lacks the operation
-        self.principal = self.admitted(wanted)
-        self.is_anybody = self.principal is OPEN
-        self.charge(1, enqueues=False)
 
     def admitted(self, wanted: Required) -> Principal:
         """Return the caller as far as an operation lets it in. Raises OJSError.
@@ -250,11 +249,14 @@ class OJSView(APIView):
         return Answer(None, status=204, headers={"Allow": ", ".join(self.allowed_methods)})
 
 
-@cache
+@lru_cache(maxsize=4096)  # a client may send any word as its method
 def _required(view: type[OJSView], method: str) -> Required | None:
-    described = getattr(getattr(view, method.lower()), "operation", None)
-    name = view.inherited.get(method) or getattr(described, "id", None)
-    return table().operations.get(name) if name else None
+    name = method.lower()
+    if name not in view.http_method_names:
+        return None
+    described = getattr(getattr(view, name, None), "operation", None)
+    operation = view.inherited.get(method) or getattr(described, "id", None)
+    return table().operations.get(operation) if operation else None
 
 
 def _check_version(request: HttpRequest) -> None:

@@ -62,7 +62,7 @@ def test_no_route_that_reads_tells_a_viewer(log_in: LogIn, state: State) -> None
 
 
 def test_an_answer_to_a_change_does_not_tell_an_operator(log_in: LogIn) -> None:
-    client, waits, dead = log_in("ojs_operator"), job(), job(State.DISCARDED)
+    client, dead, waits = log_in("ojs_operator"), job(State.DISCARDED), job()
 
     def send(method: str, path: str, body: Any = None) -> str:
         answer = client.generic(
