@@ -1,71 +1,70 @@
 """Who may see and do what: the one guard that every view of the console stands behind.
 
-Reading takes a permission of viewers, acting one of operators, configuring one of admins
-(`roles.py`). Who is restricted to tenants sees and touches the things of one alone; what concerns
-all tenants is closed to them, as it is to API keys that are bound to a tenant.
+The table of permits says what a page or a button takes (`permits.py`). Whoever is restricted to
+tenants sees and touches the things of one alone. An operation on all tenants is closed to them, as
+it is to API keys that are bound to a tenant.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
-from django.contrib.auth.mixins import LoginRequiredMixin, PermissionRequiredMixin
+from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
 from console.callers import tenant_of
 from console.conf import conf
-from console.roles import OF_ONE_TENANT, is_reading
+from console.permits import to_post, to_read
 from jobs.domain.errors import PermissionDenied
+from jobs.domain.permits import Permit, Tenants, is_reading
+from jobs.permits import table
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 READ_ONLY = "The console is read-only: nothing can be changed here."
+UNKNOWN = "The table of permits lacks this: nobody may."
 OF_ALL = "This concerns all tenants, and your account is restricted to some."
 
 
-def refusal(request: HttpRequest, *permissions: str) -> str | None:
-    """Say why whoever is logged in may not use permissions here; None: they may."""
-    if missing := [one for one in permissions if not request.user.has_perm(one)]:
+def refusal(request: HttpRequest, permit: Permit | None) -> str | None:
+    """Say why whoever is logged in may not use a permit here; None: they may."""
+    if permit is None:
+        return UNKNOWN
+    if missing := [one for one in permit.permissions if not request.user.has_perm(one)]:
         return f"Your account lacks the permission {missing[0]}."
-    acting = [one for one in permissions if not is_reading(one)]
-    if acting and conf().read_only:
+    if conf().read_only and not all(is_reading(one) for one in permit.permissions):
         return READ_ONLY
-    if tenant_of(request) is not None and not OF_ONE_TENANT.issuperset(acting):
+    if permit.tenants is Tenants.ALL and tenant_of(request) is not None:
         return OF_ALL
     return None
 
 
-def may(request: HttpRequest, *permissions: str) -> bool:
-    """Tell whether whoever is logged in may use permissions here."""
-    return refusal(request, *permissions) is None
+def may(request: HttpRequest, name: str) -> bool:
+    """Tell whether whoever is logged in may use a permit here, by its name."""
+    return refusal(request, table().named.get(name)) is None
 
 
 class Allowed:
-    """What templates know as `perms`: the permissions that can be used in this request."""
+    """What templates know as `may`: the permits that can be used in this request."""
 
-    def __init__(self, request: HttpRequest, app: str = "") -> None:
-        """Ask about an application, `app`."""
+    def __init__(self, request: HttpRequest, group: str = "") -> None:
+        """Ask about the permits whose names begin with `group`."""
         self._request = request
-        self._app = app
+        self._group = group
 
     def __getitem__(self, name: str) -> Any:
-        """Return the permissions of an application, or whether one of them can be used."""
-        if not self._app:
+        """Return the permits of a group, or whether one of them can be used."""
+        if not self._group:
             return Allowed(self._request, name)
-        return may(self._request, f"{self._app}.{name}")
+        return may(self._request, f"{self._group}.{name}")
 
     def __iter__(self) -> Any:
         """Refuse: without it a template would ask for item after item."""
-        raise TypeError("permissions are asked for by name")
+        raise TypeError("permits are asked for by name")
 
 
-class Guarded(LoginRequiredMixin, PermissionRequiredMixin):
-    """A view for who has a permission: of viewers to read, of operators or admins to post.
+class Guarded(LoginRequiredMixin):
+    """A view for who has its permit. A view that the table lacks lets nobody in."""
 
-    A view without one lets nobody in. `is_global` closes it to who is restricted to tenants.
-    """
-
-    permission_to_post: ClassVar[str | tuple[str, ...]] = ()  # empty: what reading takes
-    is_global: ClassVar[bool] = False
     request: HttpRequest
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -75,17 +74,25 @@ class Guarded(LoginRequiredMixin, PermissionRequiredMixin):
         if not self._can(request):
             return self.http_method_not_allowed(request)  # type: ignore[attr-defined,no-any-return]  # of View
         try:
-            why = self._refusal(request)
+            why = refusal(request, self.permit())
         except PermissionDenied as problem:  # restricted to tenants, of which there is none
             why = f"{str(problem).capitalize()}."
         return denied(request, why) if why else super().dispatch(request, *args, **kwargs)
 
-    def get_permission_required(self) -> tuple[str, ...]:
+    def permit(self) -> Permit | None:
         """Return what the method takes."""
-        if self.request.method not in SAFE and self.permission_to_post:
-            posting = self.permission_to_post
-            return (posting,) if isinstance(posting, str) else posting
-        return tuple(super().get_permission_required())
+        return to_read(self.route) if self.request.method in SAFE else to_post(self.posted)
+
+    @property
+    def route(self) -> str:
+        """The name of the route."""
+        found = self.request.resolver_match
+        return (found and found.url_name) or ""
+
+    @property
+    def posted(self) -> str:
+        """What posting does, as the table names it: the route, unless one route does several."""
+        return self.route
 
     @property
     def tenant(self) -> str | None:
@@ -96,11 +103,6 @@ class Guarded(LoginRequiredMixin, PermissionRequiredMixin):
         """Tell whether the view has the method; others answer 405, whoever asks."""
         method = (request.method or "").lower()
         return method in self.http_method_names and hasattr(self, method)  # type: ignore[attr-defined]  # of View
-
-    def _refusal(self, request: HttpRequest) -> str | None:
-        if self.is_global and tenant_of(request) is not None:
-            return OF_ALL
-        return refusal(request, *self.get_permission_required())
 
 
 def denied(request: HttpRequest, why: str) -> HttpResponse:

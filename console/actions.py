@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from django.apps import apps
 from django.contrib import messages
@@ -26,25 +25,8 @@ MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")
 PURGED = tuple(state for state in State if state is not State.ACTIVE)
 
-Run = Callable[[QueryDict, Caller], str | Secret]  # (the form, who) to what happened
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A verb and the permissions it takes.
-
-    Whoever is restricted to tenants may use those of `roles.OF_ONE_TENANT` alone; `run` then keeps
-    to the tenant of its caller.
-    """
-
-    permission: str
-    run: Run
-    also: tuple[str, ...] = ()
-
-    @property
-    def permissions(self) -> tuple[str, ...]:
-        """All that it takes."""
-        return (self.permission, *self.also)
+# (the form, who) to what happened; it keeps to the tenant of its caller
+Run = Callable[[QueryDict, Caller], str | Secret]
 
 
 def own_job(form: QueryDict, who: Caller) -> str:
@@ -153,70 +135,48 @@ def _of_cron(verb: str) -> Run:
     return run
 
 
-ACTIONS = {
-    "retry": Action("ojs_jobs.change_job", _retry),
-    "cancel": Action("ojs_jobs.change_job", _cancel),
-    "cancel-workflow": Action("ojs_jobs.change_job", _cancel_workflow),
-    "delete": Action("ojs_jobs.delete_job", _delete),
-    "pause": Action("ojs_jobs.change_queue", _pause),
-    "resume": Action("ojs_jobs.change_queue", _resume),
-    "purge": Action("ojs_jobs.delete_job", _purge, ("ojs_jobs.change_queue",)),
-    "key-revoke": Action("ojs_jobs.change_apikey", _revoke),
-    "remove-worker": Action("ojs_jobs.change_worker", _remove),
-    "quiet": Action("ojs_jobs.change_worker", _direct("quiet")),
-    "terminate": Action("ojs_jobs.change_worker", _direct("terminate")),
-    "unquiet": Action("ojs_jobs.change_worker", _direct("resume")),
-    "cron-trigger": Action("ojs_scheduling.change_cronentry", _of_cron("trigger")),
-    "cron-pause": Action("ojs_scheduling.change_cronentry", _of_cron("pause")),
-    "cron-resume": Action("ojs_scheduling.change_cronentry", _of_cron("resume")),
-    "cron-delete": Action("ojs_scheduling.delete_cronentry", _of_cron("delete")),
-    "maintain": Action("ojs_jobs.change_maintenance", _maintain),
-    "end-maintenance": Action("ojs_jobs.change_maintenance", _end_maintenance),
+ACTIONS: dict[str, Run] = {
+    "retry": _retry,
+    "cancel": _cancel,
+    "cancel-workflow": _cancel_workflow,
+    "delete": _delete,
+    "pause": _pause,
+    "resume": _resume,
+    "purge": _purge,
+    "key-revoke": _revoke,
+    "remove-worker": _remove,
+    "quiet": _direct("quiet"),
+    "terminate": _direct("terminate"),
+    "unquiet": _direct("resume"),
+    "cron-trigger": _of_cron("trigger"),
+    "cron-pause": _of_cron("pause"),
+    "cron-resume": _of_cron("resume"),
+    "cron-delete": _of_cron("delete"),
+    "maintain": _maintain,
+    "end-maintenance": _end_maintenance,
 }
 
-ACTIONS |= {verb: Action(permission, run) for verb, (permission, run) in chosen.ACTIONS.items()}
-ACTIONS |= {
-    verb: Action("ojs_jobs.change_limit", run) for verb, run in limit_actions.ACTIONS.items()
-}
-ACTIONS |= {
-    verb: Action(f"ojs_console.{permission}_savedview", run)
-    for verb, (permission, run) in saved_actions.ACTIONS.items()
-}
+ACTIONS |= {**chosen.ACTIONS, **limit_actions.ACTIONS, **saved_actions.ACTIONS}
 if apps.is_installed("federation"):
     from console import region_actions
 
-    ACTIONS |= {
-        verb: Action("ojs_federation.change_region", run)
-        for verb, run in region_actions.ACTIONS.items()
-    }
+    ACTIONS |= region_actions.ACTIONS
 if apps.is_installed("scheduling"):
     from console import pool_actions
 
-    ACTIONS |= {
-        verb: Action(f"ojs_scheduling.{permission}_poolrow", run)
-        for verb, (permission, run) in pool_actions.ACTIONS.items()
-    }
+    ACTIONS |= pool_actions.ACTIONS
 if apps.is_installed("tenancy"):
     from console import tenant_actions
 
-    ACTIONS |= {
-        verb: Action(permissions[0], run, permissions[1:])
-        for verb, (permissions, run) in tenant_actions.ACTIONS.items()
-    }
+    ACTIONS |= tenant_actions.ACTIONS
 if apps.is_installed("versioning"):
     from console import version_actions
 
-    ACTIONS |= {
-        verb: Action(f"ojs_versioning.{permission}_routing", run)
-        for verb, (permission, run) in version_actions.ACTIONS.items()
-    }
+    ACTIONS |= version_actions.ACTIONS
 if apps.is_installed("webhooks"):
     from console import webhook_actions
 
-    ACTIONS |= {
-        verb: Action(f"ojs_webhooks.{permission}_subscription", run)
-        for verb, (permission, run) in webhook_actions.ACTIONS.items()
-    }
+    ACTIONS |= webhook_actions.ACTIONS
 
 
 class Act(Page):
@@ -226,15 +186,17 @@ class Act(Page):
     template_name = "ojs/console/secret.html"
     title = "Secret"
 
-    def get_permission_required(self) -> tuple[str, ...]:
-        """Return what the action takes."""
-        return self._action().permissions
+    @property
+    def posted(self) -> str:
+        """The action. Raises Http404."""
+        self._action()
+        return f"act:{self.kwargs['verb']}"
 
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Answer with a redirect, whose page tells the outcome; a secret is shown at once."""
         back = _back(request)
         try:
-            done = self._action().run(request.POST, caller_of(request))
+            done = self._action()(request.POST, caller_of(request))
         except OJSError as problem:
             messages.error(request, str(problem).capitalize() + ".")
             return HttpResponseRedirect(back)
@@ -244,7 +206,7 @@ class Act(Page):
         messages.success(request, done)
         return HttpResponseRedirect(back)
 
-    def _action(self) -> Action:
+    def _action(self) -> Run:
         action = ACTIONS.get(self.kwargs["verb"])
         if action is None:
             raise Http404

@@ -3,7 +3,13 @@
 from django.contrib import admin
 
 from console import models
+from console.users import FORMS
 from jobs.admin import ReadOnly
+
+for model, form in FORMS.items():  # in place of Django's own
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+        admin.site.register(model, form)
 
 
 @admin.register(models.Operation)

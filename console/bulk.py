@@ -10,17 +10,9 @@ from console import operations, tasks, walk
 from console.access import may
 from console.callers import caller_of
 from console.filters import JobFilter
+from console.permits import of_verb
 from jobs.domain.bulk import Verb
 
-# who may begin, stop and resume an operation
-PERMISSIONS: Final = {
-    Verb.CANCEL: "ojs_jobs.change_job",
-    Verb.RETRY: "ojs_jobs.change_job",
-    Verb.DELETE: "ojs_jobs.delete_job",
-    walk.EXPORT: "ojs_console.add_operation",
-    operations.ADOPT: "ojs_federation.change_region",
-    operations.FORGET: "ojs_federation.delete_region",
-}
 LABELS: Final = {Verb.CANCEL: "Cancel all", Verb.RETRY: "Retry all", Verb.DELETE: "Delete all"}
 KINDS: Final = {Verb.CANCEL: "danger", Verb.RETRY: "primary", Verb.DELETE: "danger"}
 SHOWN = 5
@@ -38,9 +30,9 @@ def for_all(
     verbs = [
         (label, KINDS[verb], urlencode({"verb": verb, **query}))
         for verb, label in LABELS.items()
-        if has_state and walk.sources(verb, wanted) and may(request, PERMISSIONS[verb])
+        if has_state and walk.sources(verb, wanted) and may(request, of_verb(verb).name)
     ]  # fmt: skip
-    may_export = may(request, PERMISSIONS[walk.EXPORT])
+    may_export = may(request, of_verb(walk.EXPORT).name)
     export = urlencode({"verb": walk.EXPORT, **query, **(more or {})}) if may_export else ""
     is_shown = bool(verbs or export)
     return {

@@ -6,8 +6,8 @@ from typing import Final
 from django.http import HttpRequest, QueryDict
 
 from console.access import may
-from console.bulk import PERMISSIONS
 from console.filters import JobFilter
+from console.permits import of_verb
 from console.search import SIZE
 from jobs.domain.bulk import ALLOWED, Verb
 from jobs.domain.caller import Caller
@@ -28,7 +28,7 @@ def choices(wanted: JobFilter, request: HttpRequest) -> list[tuple[str, str, str
     return [
         (_action(verb), "Discard" if wanted.dead and verb is Verb.DELETE else label, KINDS[verb])
         for verb, label in LABELS.items()
-        if (state is None or state in ALLOWED[verb]) and may(request, PERMISSIONS[verb])
+        if (state is None or state in ALLOWED[verb]) and may(request, of_verb(verb).name)
     ]
 
 
@@ -59,4 +59,4 @@ def _told(verb: Verb, done: list[str], why: Mapping[str, str]) -> str:
     return f"{told} {len(why)} left as {'it was' if len(why) == 1 else 'they were'}: {reasons}."
 
 
-ACTIONS = {_action(verb): (PERMISSIONS[verb], _on_chosen(verb)) for verb in LABELS}
+ACTIONS = {_action(verb): _on_chosen(verb) for verb in LABELS}

@@ -6,19 +6,17 @@ from django.http import HttpRequest
 
 from console.access import may
 from console.callers import caller_of
-from jobs.domain.classified import classification
+from jobs.domain.classified import SEEN, classification
 from jobs.domain.job import Job
 from jobs.services.audit import record
 
-PERMISSION: Final = "ojs_jobs.view_classified_job"
-SEEN: Final = "job.arguments_seen"
-HIDDEN: Final = "(classified)"  # what lists and files say instead
+PERMIT: Final = "jobs.see_classified"
 
 
 def refusal(request: HttpRequest, job: Job) -> str | None:
     """Say why whoever is logged in may not see what a job carries; None: they may."""
     word = classification(job)
-    if word is None or may(request, PERMISSION):
+    if word is None or may(request, PERMIT):
         return None
     return f"This job is {word}: your account may not see its arguments."
 

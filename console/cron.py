@@ -7,7 +7,6 @@ import orjson
 
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.states import state_of
 from jobs.services.audit import audited
@@ -21,7 +20,7 @@ from scheduling.services.cron_entries import entries, latest_runs
 from scheduling.services.cron_trigger import trigger
 
 
-def allow(_job: JobDraft) -> None:
+def allow(_queue: str, _kind: str) -> None:
     """Refuse nothing: who may change schedules may let them make any job."""
 
 
@@ -42,10 +41,10 @@ def act(verb: str, pk: str, who: Caller) -> str:
             job = trigger(entry.name, check=allow, **named)[1]
             return f"Schedule {entry.name} made job {job.id}."
         case "delete":
-            cron_register.delete(entry.name, **named)
+            cron_register.delete(entry.name, check=allow, **named)
             return f"Schedule {entry.name} is deleted; its jobs stay."
         case _:
-            cron_register.switch(entry.name, enabled=verb == "resume", **named)
+            cron_register.switch(entry.name, check=allow, enabled=verb == "resume", **named)
             now = "runs at its times again" if verb == "resume" else "is paused"
             return f"Schedule {entry.name} {now}."
 

@@ -17,7 +17,6 @@ from typing import Any, Final
 from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
-from django_q.models import Schedule
 from django_q.tasks import async_task
 
 from console import exports, queries
@@ -44,7 +43,6 @@ TRIES = 5  # of a slice that the database refused, one task each
 KEPT_DAYS, EXPORT_KEPT_HOURS = 90, 24
 MOST_EXPORTED = 250_000
 LOCK: Final = 20266620  # advisory, with the id of the operation: who goes a slice; tried
-TEND: Final = "console operations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,6 @@ def begin(operation: Operation) -> Operation:
             estimate=operation.estimate,
         )
         _queue(operation)
-        _be_tended()
     return operation
 
 
@@ -138,7 +135,6 @@ def resume(operation_id: int, who: Caller) -> Operation:
             raise Conflict(f"operation {operation_id} is {operation.state}")
         operation.refresh_from_db()
         _queue(operation)
-        _be_tended()
     return operation
 
 
@@ -336,16 +332,3 @@ def tend() -> str:
     removed, _ = ExportPart.objects.filter(operation__in=exported).delete()
     Operation.objects.filter(ended_at__lt=now - timedelta(days=KEPT_DAYS)).delete()
     return f"{len(found)} operations driven, {removed} parts of files removed"
-
-
-def _be_tended() -> None:
-    """Let the cluster call `tend` every minute from now on."""
-    Schedule.objects.get_or_create(
-        name=TEND,
-        defaults={
-            "func": "console.operations.tend",
-            "schedule_type": Schedule.MINUTES,
-            "minutes": 1,
-            "kwargs": "{'q_options': {'save': False}}",
-        },
-    )

@@ -6,8 +6,9 @@ from typing import Any
 from django.apps import apps
 from django.views.generic import TemplateView
 
-from console.access import Allowed, Guarded, may
+from console.access import Allowed, Guarded, refusal
 from console.conf import conf
+from console.permits import to_read
 from jobs.services.staff import tenants_of
 
 NAVIGATION = (
@@ -33,20 +34,6 @@ MORE = (  # behind one entry: all of them do not fit
     ("api_keys", "API keys"),
     ("system", "System"),
 )
-# pages of `is_global` views, and what others take than to see jobs
-OF_ALL = {
-    "pools", "tenants", "workers", "schemas", "versions", "regions", "audit", "api_keys", "system",
-}  # fmt: skip
-NEEDS = {
-    "schemas": "ojs_versioning.view_schema",
-    "versions": "ojs_versioning.view_routing",
-    "regions": "ojs_federation.view_region",
-    "webhooks": "ojs_webhooks.view_subscription",
-    "audit": "ojs_jobs.view_audit",
-    "workers": "ojs_jobs.view_worker",
-    "api_keys": "ojs_jobs.view_apikey",
-    "system": "ojs_jobs.view_looptick",
-}
 # pages of apps that may be absent
 OPTIONAL = {
     "workflows": "workflows",
@@ -68,9 +55,8 @@ def present(pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 class Page(Guarded, TemplateView):
-    """A page for those who may see jobs; `section` is its name in the navigation."""
+    """A page; `section` is its name in the navigation."""
 
-    permission_required: str | tuple[str, ...] = "ojs_jobs.view_job"
     section = ""
     title = ""
 
@@ -83,7 +69,7 @@ class Page(Guarded, TemplateView):
                 "more_label": dict(MORE).get(self.section),
                 "section": self.section,
                 "title": self.title,
-                "perms": Allowed(self.request),
+                "may": Allowed(self.request),
                 "is_read_only": conf().read_only,
                 "tenant": self.tenant,
                 "tenants": tenants_of(self.request.user) if self.tenant else (),
@@ -93,8 +79,4 @@ class Page(Guarded, TemplateView):
 
     def _open(self, pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Leave out what is closed to whoever looks."""
-        return [
-            (name, label) for name, label in pages
-            if not (self.tenant and name in OF_ALL)
-            and may(self.request, NEEDS.get(name, "ojs_jobs.view_job"))
-        ]  # fmt: skip
+        return [page for page in pages if refusal(self.request, to_read(page[0])) is None]

@@ -14,6 +14,6 @@ def _delete(form: QueryDict, who: Caller) -> str:
     return f"Pool {name} is deleted: no policy governs its workers, and its queues are open to all."
 
 
-ACTIONS: Mapping[str, tuple[str, Callable[[QueryDict, Caller], str]]] = {
-    "pool-delete": ("delete", _delete),
+ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
+    "pool-delete": _delete,
 }

@@ -18,7 +18,7 @@ def _delete(form: QueryDict, who: Caller) -> str:
     return f"“{saved.delete(form.get('id', ''), who)}” is forgotten."
 
 
-ACTIONS: Final[dict[str, tuple[str, Callable[[QueryDict, Caller], str]]]] = {
-    "view-save": ("add", _save),
-    "view-delete": ("delete", _delete),
+ACTIONS: Final[dict[str, Callable[[QueryDict, Caller], str]]] = {
+    "view-save": _save,
+    "view-delete": _delete,
 }

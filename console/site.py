@@ -17,6 +17,13 @@ class Site(AdminSite):
     site_header = site_title = "Open Job Spec"
     index_title = "Administration"
 
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Leave out the tables of django-q2: who writes them has the cluster run functions."""
+        given: Any = model_or_iterable
+        given = [given] if isinstance(given, type) else given
+        shown = [model for model in given if model._meta.app_label != "django_q"]
+        super().register(shown, admin_class, **options)
+
     def has_permission(self, request: HttpRequest) -> bool:
         """Keep out who is restricted to tenants: the admin knows no such thing."""
         return super().has_permission(request) and tenants_of(request.user) is None

@@ -69,15 +69,11 @@ def _reason(form: QueryDict) -> str:
     return reason
 
 
-# permissions beside the first: who forces a deletion cancels jobs, as the scope of the API says
-ACTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[QueryDict, Caller], str]]] = {
-    "tenant-suspend": (("ojs_tenancy.change_tenant",), _suspend),
-    "tenant-resume": (("ojs_tenancy.change_tenant",), _resume),
-    "tenant-release": (("ojs_tenancy.change_tenant",), _release),
-    "tenant-limit": (("ojs_tenancy.change_tenant",), _limit),
-    "tenant-delete": (("ojs_tenancy.delete_tenant",), _delete(force=False)),
-    "tenant-delete-force": (
-        ("ojs_tenancy.delete_tenant", "ojs_jobs.delete_job"),
-        _delete(force=True),
-    ),
+ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
+    "tenant-suspend": _suspend,
+    "tenant-resume": _resume,
+    "tenant-release": _release,
+    "tenant-limit": _limit,
+    "tenant-delete": _delete(force=False),
+    "tenant-delete-force": _delete(force=True),
 }

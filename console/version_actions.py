@@ -45,10 +45,10 @@ def _delete(form: QueryDict, who: Caller) -> str:
     return f"The rules of {_type(form)} are removed: its jobs go by their own versions."
 
 
-ACTIONS: Mapping[str, tuple[str, Callable[[QueryDict, Caller], str]]] = {
-    "routing-promote": ("change", _promote),
-    "routing-pause": ("change", _pause),
-    "routing-resume": ("change", _resume),
-    "routing-rollback": ("change", _roll_back),
-    "routing-delete": ("delete", _delete),
+ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
+    "routing-promote": _promote,
+    "routing-pause": _pause,
+    "routing-resume": _resume,
+    "routing-rollback": _roll_back,
+    "routing-delete": _delete,
 }

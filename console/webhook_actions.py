@@ -58,11 +58,11 @@ def _retry(form: QueryDict, who: Caller) -> str:
     return f"{event_type} is sent again."
 
 
-ACTIONS: Mapping[str, tuple[str, Callable[[QueryDict, Caller], str | Secret]]] = {
-    "webhook-create": ("add", _create),
-    "webhook-switch": ("change", _switch),
-    "webhook-delete": ("delete", _delete),
-    "webhook-rotate": ("change", _rotate),
-    "webhook-test": ("change", _test),
-    "webhook-retry": ("change", _retry),
+ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str | Secret]] = {
+    "webhook-create": _create,
+    "webhook-switch": _switch,
+    "webhook-delete": _delete,
+    "webhook-rotate": _rotate,
+    "webhook-test": _test,
+    "webhook-retry": _retry,
 }

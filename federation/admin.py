@@ -13,7 +13,7 @@ from federation.domain.breaker import State
 from federation.forms import RegionForm
 from federation.services import breakers, configure, route
 from federation.services.regions import registry
-from jobs.admin import BoundedPaginator, ReadOnly, caller_of
+from jobs.admin import BoundedPaginator, Permitted, ReadOnly, caller_of
 from jobs.domain.errors import OJSError
 from jobs.services.audit import record
 
@@ -67,7 +67,7 @@ class PositionAdmin(ReadOnly):
 
 
 @admin.register(models.Region)
-class RegionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+class RegionAdmin(Permitted):
     """The registry. A token may be set here, and is never shown."""
 
     form = RegionForm
@@ -140,7 +140,7 @@ class RegionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         for row in queryset:
             self.delete_model(request, row)
 
-    @admin.action(description="Probe the chosen regions", permissions=["change"])
+    @admin.action(description="Probe the chosen regions")
     def probe(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Ask them how they are, but those whose breaker is open."""
         config = registry().config
@@ -153,25 +153,25 @@ class RegionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         route.probe_all(ids, config)
         messages.success(request, f"{len(ids)} regions were asked.")
 
-    @admin.action(description="Open the breakers of the chosen regions", permissions=["change"])
+    @admin.action(description="Open the breakers of the chosen regions")
     def open_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Send nothing there until they are closed."""
         for row in queryset:
             breakers.force(str(row.pk), State.OPEN, caller_of(request))
 
-    @admin.action(description="Close the breakers of the chosen regions", permissions=["change"])
+    @admin.action(description="Close the breakers of the chosen regions")
     def close_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Ask them again."""
         for row in queryset:
             breakers.force(str(row.pk), State.CLOSED, caller_of(request))
 
-    @admin.action(description="Drain the chosen regions", permissions=["change"])
+    @admin.action(description="Drain the chosen regions")
     def drain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Route no new jobs there."""
         for row in queryset:
             configure.set_drain(str(row.pk), caller_of(request), drain=True)
 
-    @admin.action(description="Undrain the chosen regions", permissions=["change"])
+    @admin.action(description="Undrain the chosen regions")
     def undrain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Route jobs there again."""
         for row in queryset:

@@ -160,7 +160,7 @@ def schedule() -> int:
     known = set(CronEntry.objects.values_list("name", flat=True))
     for wanted in SCHEDULES:
         if wanted["name"] not in known:
-            register(decode_definition(wanted), SYSTEM, lambda job: None)
+            register(decode_definition(wanted), SYSTEM, lambda _queue, _kind: None)
     return 0
 
 

@@ -175,6 +175,8 @@ CACHES = {
 Q_CLUSTER = {
     "name": "ojs",
     "orm": "default",
+    "broker_class": "console.cluster.Tasks",  # runs the functions of the table of permits alone
+    "scheduler": False,  # a schedule could run any function
     "workers": 2,
     "timeout": 60,
     "retry": 180,

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from jobs.admin import BoundedPaginator, ReadOnly, caller_of
+from jobs.admin import BoundedPaginator, Permitted, ReadOnly, caller_of
 from jobs.admin.base import on_console
 from jobs.domain.errors import OJSError
 from tenancy import models
@@ -44,7 +44,7 @@ class SurveyAdmin(ReadOnly):
 
 
 @admin.register(models.Tenant)
-class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+class TenantAdmin(Permitted):
     """Tenants, their limits and weights; who has jobs that have not ended is not deleted here."""
 
     form = TenantForm
@@ -111,12 +111,12 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         for row in queryset:
             self.delete_model(request, row)
 
-    @admin.action(description="Suspend the chosen tenants", permissions=["change"])
+    @admin.action(description="Suspend the chosen tenants")
     def suspend(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
         """Refuse their new jobs and start none."""
         self._set(request, queryset, Standing.SUSPENDED)
 
-    @admin.action(description="Resume the chosen tenants", permissions=["change"])
+    @admin.action(description="Resume the chosen tenants")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
         """Let them go on."""
         self._set(request, queryset, Standing.ACTIVE)

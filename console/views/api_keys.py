@@ -19,11 +19,8 @@ PAGE = re.compile(r"[1-9][0-9]{0,3}")
 class ApiKeys(Page):
     """Keys by name, a page at a time, and a form for a new one."""
 
-    permission_required = "ojs_jobs.view_apikey"
-    permission_to_post = "ojs_jobs.add_apikey"
     template_name = "ojs/console/api_keys.html"
     section, title = "api_keys", "API keys"
-    is_global = True
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -67,7 +64,6 @@ class ApiKeys(Page):
 class ApiKeyRotate(ApiKeys):
     """A new secret for a key; the one before opens for a while yet."""
 
-    permission_required = permission_to_post = "ojs_jobs.change_apikey"
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:

@@ -17,10 +17,8 @@ NAMES = ("action", "actor", "target")
 class Audit(Page):
     """Entries by action, actor, target, outcome and time, latest first."""
 
-    permission_required = "ojs_jobs.view_audit"
     template_name = "ojs/console/audit.html"
     section, title = "audit", "Audit"
-    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page."""

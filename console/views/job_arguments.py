@@ -17,7 +17,6 @@ class JobArguments(OfOneJob):
 
     template_name = "ojs/console/job_arguments.html"
     title = "Arguments"
-    permission_required = ("ojs_jobs.view_job", classified.PERMISSION)
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show and record it; a job that hides nothing shows all on its own page."""

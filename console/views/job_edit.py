@@ -85,7 +85,6 @@ class JobRetry(JobForm):
 
     template_name = "ojs/console/job_retry.html"
     title = "Edit and retry"
-    permission_to_post = "ojs_jobs.change_job"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Tell whether the job can be retried."""
@@ -119,7 +118,6 @@ class JobClone(JobForm):
 
     template_name = "ojs/console/job_clone.html"
     title = "Clone"
-    permission_to_post = "ojs_jobs.add_job"
 
     def filled(self, job: Job) -> dict[str, str]:
         """Return the request that would make such a job now."""

@@ -16,11 +16,11 @@ from django.utils import timezone
 
 from console import columns, exports, operations, queries, tasks, walk
 from console.access import may
-from console.bulk import PERMISSIONS
 from console.callers import caller_of
 from console.filters import JobFilter
 from console.models import Operation
 from console.pages import Page
+from console.permits import of_verb
 from jobs.domain.bulk import Verb
 from jobs.domain.errors import NotFound, OJSError
 from jobs.services.show import show_many
@@ -30,7 +30,7 @@ TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs
           walk.EXPORT: "Export jobs", operations.ADOPT: "Adopt waiting jobs",
           operations.FORGET: "Remove copies"}  # fmt: skip
 LONGEST = 500  # characters of a reason
-UNKNOWN = PERMISSIONS["cancel"]  # what it takes to be told that there is no such verb or operation
+UNKNOWN = "cancel"  # whoever may do this is told that a verb or an operation is unknown
 
 
 class Operations(Page):
@@ -75,7 +75,7 @@ class OperationNew(Page):
             samples=show_many(ids[:SAMPLES]),
             shares={name: rows[:NAMED] for name, rows in shares.items()},
             shared=len(ids),
-            may_start=may(self.request, PERMISSIONS[verb]),
+            may_start=may(self.request, of_verb(verb).name),
             most_exported=operations.MOST_EXPORTED,
             is_served=tasks.is_served(),
             title=TITLES[verb],
@@ -101,11 +101,11 @@ class OperationNew(Page):
             return self.render_to_response(shown, status=400)
         return HttpResponseRedirect(reverse("ojs_console:operation", args=[operation.pk]))
 
-    def get_permission_required(self) -> tuple[str, ...]:
-        """Return what the method takes: to begin it what the verb takes."""
-        if self.request.method == "POST":
-            return (PERMISSIONS.get(self.request.POST.get("verb", ""), UNKNOWN),)
-        return super().get_permission_required()
+    @property
+    def posted(self) -> str:
+        """What posting does: begin an operation of the verb."""
+        verb = self.request.POST.get("verb", "")
+        return f"operation:{verb if verb in operations.VERBS else UNKNOWN}"
 
     def _verb(self) -> str:
         verb: str = self._given().get("verb", "")
@@ -150,7 +150,7 @@ class OperationPage(Page):
             is_served=tasks.is_served(),
             is_silent=is_running
             and (now - operation.moved_at).total_seconds() > operations.STALE_S,
-            may_act=may(self.request, PERMISSIONS[operation.verb]),
+            may_act=may(self.request, of_verb(operation.verb).name),
             still=still and still.total,
             is_late=bool(still and still.is_late),
             again=_again(operation) if still else None,
@@ -173,12 +173,11 @@ class OperationPage(Page):
             )
         return HttpResponseRedirect(reverse("ojs_console:operation", args=[pk]))
 
-    def get_permission_required(self) -> tuple[str, ...]:
-        """Return what the method takes: to change it what its verb takes."""
-        if self.request.method == "POST":
-            known = Operation.objects.filter(pk=self.kwargs["pk"]).first()
-            return (PERMISSIONS[known.verb] if known else UNKNOWN,)
-        return super().get_permission_required()
+    @property
+    def posted(self) -> str:
+        """What posting does: stop or resume an operation of its verb."""
+        known = Operation.objects.filter(pk=self.kwargs["pk"]).first()
+        return f"operation:{known.verb if known else UNKNOWN}"
 
     def _operation(self) -> Operation:
         try:
@@ -210,8 +209,6 @@ def _chosen(operation: Operation) -> Mapping[str, str]:
 
 class OperationFile(Page):
     """What an export wrote."""
-
-    permission_required = PERMISSIONS[walk.EXPORT]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Answer with the file; 404 when it is not whole, or removed."""

@@ -29,8 +29,6 @@ class Pools(Page):
 
     template_name = "ojs/console/pools.html"
     section, title = "pools", "Pools"
-    is_global = True
-    permission_to_post = "ojs_scheduling.change_configuration"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -74,7 +72,6 @@ class PoolDetail(Page):
 
     template_name = "ojs/console/pool.html"
     section = "pools"
-    is_global = True
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the pool, or that workers may name it although it is not defined."""
@@ -104,14 +101,7 @@ class PoolEdit(Page):
 
     template_name = "ojs/console/pool_edit.html"
     section = "pools"
-    is_global = True
-    permission_required = "ojs_scheduling.change_poolrow"
     http_method_names = ["get", "post"]
-
-    def get_permission_required(self) -> tuple[str, ...]:
-        """Ask whoever makes a new one for another permission."""
-        verb = "change" if "name" in self.kwargs else "add"
-        return (f"ojs_scheduling.{verb}_poolrow",)
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form as the pool is."""

@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from console import tasks
+from console.access import may
 from console.actions import PURGED
 from console.callers import caller_of
 from console.chart import last_hour
@@ -55,7 +56,6 @@ class QueueDetail(Page):
 
     template_name = "ojs/console/queue.html"
     section = "queues"
-    permission_to_post = "ojs_jobs.configure_queue"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class QueueDetail(Page):
             raise Http404 from problem
         if self.tenant and not any(found.jobs.values()):
             raise Http404  # no queue of this tenant
-        may_audit = self.request.user.has_perm("ojs_jobs.view_audit") and not self.tenant
+        may_audit = may(self.request, "audit.see")
         return super().get_context_data(
             **{
                 "queue": found,

@@ -7,10 +7,10 @@ from django.urls import reverse
 
 from console import region_operations, tasks
 from console.access import may
-from console.bulk import PERMISSIONS
 from console.callers import caller_of
 from console.operations import ADOPT, FORGET
 from console.pages import Page
+from console.permits import of_verb
 from federation.domain.region import ID_PATTERN
 from federation.models import Region
 from federation.services import adopt, forget_region
@@ -23,9 +23,7 @@ NAMED = 8  # queues that are listed
 class RegionOperation(Page):
     """The page before an operation on a region; posting to it begins the operation."""
 
-    permission_required = "ojs_federation.view_region"
     verb: ClassVar[str]
-    is_global = True
     section = "regions"
     http_method_names = ["get", "post"]
 
@@ -37,7 +35,7 @@ class RegionOperation(Page):
                 "region": region,
                 "verb": self.verb,
                 "is_served": tasks.is_served(),
-                "may_start": may(self.request, PERMISSIONS[self.verb]),
+                "may_start": may(self.request, of_verb(self.verb).name),
                 "title": f"{self.title} of {region}",
                 **self.outlook(region),
                 **kwargs,
@@ -57,12 +55,6 @@ class RegionOperation(Page):
             shown = self.get_context_data(problem=str(problem))
             return self.render_to_response(shown, status=problem.status)
         return HttpResponseRedirect(reverse("ojs_console:operation", args=[made.pk]))
-
-    def get_permission_required(self) -> tuple[str, ...]:
-        """Return what the method takes: to begin it what the verb takes."""
-        if self.request.method == "POST":
-            return (PERMISSIONS[self.verb],)
-        return super().get_permission_required()
 
     @property
     def queue(self) -> str | None:

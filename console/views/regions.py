@@ -63,8 +63,6 @@ class Regions(Page):
     """The registry as this server's router sees it."""
 
     template_name = "ojs/console/regions.html"
-    permission_required = "ojs_federation.view_region"
-    is_global = True
     section, title = "regions", "Regions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -93,8 +91,6 @@ class RegionJobs(Page):
     """Jobs of all regions by filter."""
 
     template_name = "ojs/console/region_jobs.html"
-    permission_required = ("ojs_federation.view_region", "ojs_jobs.view_job")
-    is_global = True
     section, title = "regions", "Jobs of all regions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -21,9 +21,7 @@ class Schemas(Page):
     """Types by name with their latest schemas, a page at a time."""
 
     template_name = "ojs/console/schemas.html"
-    permission_required = "ojs_versioning.view_schema"
     section, title = "schemas", "Schemas"
-    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page; a fixed number of statements."""
@@ -47,9 +45,7 @@ class SchemaPage(Page):
     """One type: its versions, the document of one, and what differs from another."""
 
     template_name = "ojs/console/schema.html"
-    permission_required = "ojs_versioning.view_schema"
     section = "schemas"
-    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read all versions of the type."""

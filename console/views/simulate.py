@@ -40,8 +40,6 @@ class Simulate(Page):
 
     template_name = "ojs/console/simulate.html"
     section, title = "pools", "Simulate"
-    is_global = True
-    permission_to_post = "ojs_scheduling.change_poolrow"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -54,7 +52,7 @@ class Simulate(Page):
             most=simulations.MOST_JOBS,
             example_scenario=EXAMPLE_SCENARIO,
             example_changes=EXAMPLE_CHANGES,
-            may_start=may(self.request, self.permission_to_post),
+            may_start=may(self.request, "simulations.start"),
             **kwargs,
         )
 
@@ -93,7 +91,6 @@ class Simulated(Page):
 
     template_name = "ojs/console/simulated.html"
     section, title = "pools", "Simulation"
-    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read it."""

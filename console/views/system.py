@@ -9,10 +9,8 @@ from console.system import system
 class System(Page):
     """One page of facts; it changes nothing."""
 
-    permission_required = "ojs_jobs.view_looptick"
     template_name = "ojs/console/system.html"
     section, title = "system", "System"
-    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read it; a fixed number of statements."""

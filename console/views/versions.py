@@ -48,8 +48,6 @@ class Versions(Page):
     """Types by name, a page at a time."""
 
     template_name = "ojs/console/versions.html"
-    permission_required = "ojs_versioning.view_routing"
-    is_global = True
     section, title = "versions", "Versions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -69,9 +67,7 @@ class Versions(Page):
 class OfType(Page):
     """A page of one type, by its name in the path."""
 
-    is_global = True
     section = "versions"
-    permission_required = "ojs_versioning.view_routing"
 
     def of_type(self) -> str:
         """Return the type. Raises Http404 for what is none."""
@@ -180,9 +176,7 @@ class RulesEdit(Page):
     """Make or change the routing rules of a type."""
 
     template_name = "ojs/console/rules_edit.html"
-    is_global = True
     section = "versions"
-    permission_required = "ojs_versioning.add_routing"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -11,7 +11,6 @@ from jobs.services.staff import CHOSEN, tenants_of
 class Within(Guarded, View):
     """Keep the choice in the session; it changes nothing but what its owner sees."""
 
-    permission_required = "ojs_jobs.view_job"
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:

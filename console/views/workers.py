@@ -25,8 +25,6 @@ class Workers(Page):
 
     template_name = "ojs/console/workers.html"
     section, title = "workers", "Workers"
-    permission_required = "ojs_jobs.view_worker"
-    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read one page; a fixed number of statements."""
@@ -64,8 +62,6 @@ class WorkerDetail(Page):
 
     template_name = "ojs/console/worker.html"
     section = "workers"
-    permission_required = "ojs_jobs.view_worker"
-    is_global = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the worker; a fixed number of statements. Raises Http404."""

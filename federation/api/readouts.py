@@ -61,9 +61,6 @@ STATISTICS = obj(
 class Backends(FederationView):
     """The servers behind the router."""
 
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
-
     @operation("listFederationBackends", {200: BACKENDS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """List the servers of all regions with how they are and what may be sent to them."""
@@ -88,9 +85,6 @@ def _backend(known: Registry, region_id: str) -> dict[str, Any]:
 
 class Statistics(FederationView):
     """Jobs of all regions."""
-
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
 
     @operation("getFederationStats", {200: STATISTICS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:

@@ -29,8 +29,6 @@ EMPTY = obj({}, additionalProperties=False)
 class RegionView(FederationView):
     """Regions concern all tenants."""
 
-    is_global = True
-
     def shown(self, row: Row, status: int = 200, **facts: Any) -> Answer:
         """Answer with a region and how it is."""
         return Answer(codec.encode_region(row, registry()), status=status, **facts)
@@ -49,8 +47,6 @@ class RegionView(FederationView):
 
 class RegionCollection(RegionView):
     """The registry."""
-
-    scopes = {"GET": "ojs:admin:read", "POST": "ojs:admin:write"}
 
     @operation(
         "listRegions",
@@ -83,13 +79,6 @@ class RegionCollection(RegionView):
 
 class RegionDetail(RegionView):
     """One region."""
-
-    scopes = {
-        "GET": "ojs:admin:read",
-        "PUT": "ojs:admin:write",
-        "PATCH": "ojs:admin:write",
-        "DELETE": "ojs:admin:write",
-    }
 
     @operation("getRegion", {200: codec.REGION}, path=PATH, refusals=(404,), extension=EXTENSION)
     def get(self, request: Request, region_id: str) -> Answer:
@@ -137,8 +126,6 @@ class RegionDetail(RegionView):
 class RegionProbe(RegionView):
     """Ask a region."""
 
-    scopes = {"POST": "ojs:admin:write"}
-
     @operation(
         "probeRegion",
         {200: codec.REGION},
@@ -158,8 +145,6 @@ class RegionProbe(RegionView):
 
 class RegionBreaker(RegionView):
     """Open and close by hand."""
-
-    scopes = {"POST": "ojs:admin:write"}
 
     @operation(
         "setRegionBreaker",
@@ -186,7 +171,6 @@ class RegionBreaker(RegionView):
 class RegionDrain(RegionView):
     """Let a region take no new jobs."""
 
-    scopes = {"POST": "ojs:admin:write"}
     drain = True
 
     @operation(
@@ -229,8 +213,6 @@ class RegionUndrain(RegionDrain):
 
 class Configuration(RegionView):
     """The federation as a whole."""
-
-    scopes = {"GET": "ojs:admin:read", "PUT": "ojs:admin:write"}
 
     @operation("getFederationConfig", {200: codec.CONFIG}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:

@@ -1,5 +1,7 @@
 """Endpoints of replication and failover. Spec: contract 23 §5."""
 
+from dataclasses import replace
+
 from rest_framework.request import Request
 
 from federation.api import replication_codec as codec
@@ -22,7 +24,6 @@ EXTENSION = "federation"
 class Replicate(FederationView):
     """Revisions of another region's jobs."""
 
-    scopes = {"POST": "ojs:federation:write"}
     deepest = jsonio.MAX_DEPTH  # a copy stands around a job's own body
 
     @operation(
@@ -50,8 +51,6 @@ class Replicate(FederationView):
 class GiveUp(FederationView):
     """Jobs that another region has, too."""
 
-    scopes = {"POST": "ojs:federation:write"}
-
     @operation(
         "giveUpJobs",
         {200: codec.GIVEN_UP},
@@ -73,8 +72,6 @@ class GiveUp(FederationView):
 class FederatedJobDetail(FederationView):
     """One job, in whatever regions."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation(
         "getFederatedJob",
         {200: codec.COPIES},
@@ -89,14 +86,13 @@ class FederatedJobDetail(FederationView):
         with the header that tells repeats.
         """
         found = copies(federation_id, self.principal.tenant)
+        if not self.principal.sees_classified:
+            found = [(replace(one, payload=None), row) for one, row in found]
         return Answer(codec.encode_copies(federation_id, found))
 
 
 class ReplicationStatus(FederationView):
     """How replication goes."""
-
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
 
     @operation("getReplication", {200: codec.STATUS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
@@ -106,9 +102,6 @@ class ReplicationStatus(FederationView):
 
 class RegionAdoption(FederationView):
     """Failover by an operator."""
-
-    scopes = {"POST": "ojs:admin:write"}
-    is_global = True
 
     @operation(
         "adoptJobs",
@@ -132,9 +125,6 @@ class RegionAdoption(FederationView):
 
 class RegionForgetting(FederationView):
     """The end of what is known of a region."""
-
-    scopes = {"POST": "ojs:admin:purge"}
-    is_global = True
 
     @operation(
         "forgetRegionCopies",

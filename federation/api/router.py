@@ -57,8 +57,6 @@ COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)
 class Regions(FederationView):
     """The regions as this router sees them."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("listFederationRegions", {200: codec.REGIONS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """List the regions with status, latency and breaker."""
@@ -67,8 +65,6 @@ class Regions(FederationView):
 
 class Route(FederationView):
     """A dry run."""
-
-    scopes = {"POST": "ojs:data:read"}
 
     @operation(
         "routeJob",
@@ -95,8 +91,6 @@ class Route(FederationView):
 class FederationHealth(FederationView):
     """The federation in one word."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("getFederationHealth", {200: codec.FEDERATION_HEALTH}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """Tell how many regions are well: healthy are all, degraded some, unhealthy none."""
@@ -105,8 +99,6 @@ class FederationHealth(FederationView):
 
 class RoutedView(FederationView):
     """Places jobs in the federation for a caller."""
-
-    scopes = {"POST": "ojs:federation:write"}
 
     @property
     def sender(self) -> Sender:

@@ -3,11 +3,11 @@
 Tables whose key has several columns cannot be shown there; the console shows what they hold.
 """
 
-from jobs.admin.base import MANY, BoundedPaginator, ById, ReadOnly, caller_of, each
+from jobs.admin.base import MANY, BoundedPaginator, ById, Permitted, ReadOnly, caller_of, each
 from jobs.admin.keys import ApiKeyAdmin, StaffAdmin
 from jobs.admin.tables import JobAdmin
 
 __all__ = [
-    "MANY", "ApiKeyAdmin", "BoundedPaginator", "ById", "JobAdmin", "ReadOnly", "StaffAdmin",
-    "caller_of", "each",
+    "MANY", "ApiKeyAdmin", "BoundedPaginator", "ById", "JobAdmin", "Permitted", "ReadOnly",
+    "StaffAdmin", "caller_of", "each",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from django.utils.functional import cached_property
 
 from jobs.domain.caller import Caller
 from jobs.domain.errors import OJSError
+from jobs.permits import table
 
 MANY = 10_000
 
@@ -27,8 +28,41 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic only for
         return listed[:MANY].count() if isinstance(listed, QuerySet) else len(listed)
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """Shows rows and changes nothing; lists follow an index and are counted up to a limit."""
+class Permitted(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+    """Asks the table of permits who may add, change, delete and use each action.
+
+    A verb that the table lacks is open to nobody. Reading takes the permission to view the model.
+    """
+
+    def may(self, request: HttpRequest, verb: str) -> bool:
+        """Tell whether the user has the permit of a verb on this model."""
+        permit = table().admin.get(f"{self.opts.label}:{verb}")
+        return permit is not None and request.user.has_perms(permit.permissions)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Tell whether the user may view the model."""
+        return request.user.has_perm(f"{self.opts.app_label}.view_{self.opts.model_name}")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Tell whether the user may add a row."""
+        return self.may(request, "add")
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Tell whether the user may change a row."""
+        return self.may(request, "change")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Tell whether the user may delete a row."""
+        return self.may(request, "delete")
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer the actions that the user has the permit of."""
+        found: dict[str, Any] = super().get_actions(request)
+        return {name: one for name, one in found.items() if self.may(request, name)}
+
+
+class ReadOnly(Permitted):
+    """Shows rows and changes none; lists follow an index and are counted up to a limit."""
 
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -40,22 +74,6 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for 
         if obj is None or not self.console_page:
             return None
         return on_console(self.console_page, obj.pk)
-
-    def has_act_permission(self, request: HttpRequest) -> bool:
-        """Tell whether the user may use the actions."""
-        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
 
 
 class ById(ReadOnly):

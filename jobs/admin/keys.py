@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from jobs import models
-from jobs.admin.base import BoundedPaginator, caller_of
+from jobs.admin.base import BoundedPaginator, Permitted, caller_of
 from jobs.domain import keys
 from jobs.domain.claim import POOL_PATTERN
 from jobs.services import api_keys, staff
@@ -73,8 +73,11 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
 
 
 @admin.register(models.ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """Keys are made, rotated and revoked here; nothing else of a key can be changed."""
+class ApiKeyAdmin(Permitted):
+    """Keys are made, rotated and revoked here; nothing else of a key can be changed.
+
+    A revoked key stays, as the record of who had access.
+    """
 
     form = NewKeyForm
     list_display = (
@@ -93,18 +96,6 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
     def shown_prefix(self, key: models.ApiKey) -> str:
         """Show what can be recognised of a key."""
         return keys.shown(key.prefix)
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: the list is for those who may view, revoking asks for the delete permission."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: a revoked key stays, as the record of who had access."""
-        return False
-
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Tell whether the user may rotate and revoke keys."""
-        return request.user.has_perm("ojs_jobs.change_apikey")
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Show all but the hash."""
@@ -155,14 +146,14 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only f
         }
         return TemplateResponse(request, self.page_of_secrets, facts)
 
-    @admin.action(description="Revoke the chosen keys", permissions=["revoke"])
+    @admin.action(description="Revoke the chosen keys")
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Revoke for good."""
         who = caller_of(request)
         revoked = sum(api_keys.revoke(key.prefix, who) for key in queryset)
         self.message_user(request, f"{revoked} keys revoked.")
 
-    @admin.action(description="Give the chosen keys new secrets", permissions=["revoke"])
+    @admin.action(description="Give the chosen keys new secrets")
     def rotate(
         self, request: HttpRequest, queryset: QuerySet[models.ApiKey]
     ) -> HttpResponse | None:
@@ -192,7 +183,7 @@ class StaffForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for 
 
 
 @admin.register(models.Staff)
-class StaffAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
+class StaffAdmin(Permitted):
     """Users who see and change the things of some tenants alone."""
 
     form = StaffForm

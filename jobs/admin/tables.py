@@ -24,13 +24,13 @@ class JobAdmin(ById):
         """Leave out what a classified job carries: the console shows it to who may."""
         return ("args", "result") if obj is not None and word_of(obj.meta) else ()
 
-    @admin.action(description="Retry the chosen jobs", permissions=["act"])
+    @admin.action(description="Retry the chosen jobs")
     def retry(self, request: HttpRequest, queryset: QuerySet[models.Job]) -> None:
         """Make discarded and cancelled jobs available again."""
         each(request, queryset, lambda job, who: operate.retry_job(str(job.pk), None, who),
              "jobs are available again")  # fmt: skip
 
-    @admin.action(description="Cancel the chosen jobs", permissions=["act"])
+    @admin.action(description="Cancel the chosen jobs")
     def cancel(self, request: HttpRequest, queryset: QuerySet[models.Job]) -> None:
         """Cancel jobs that have not ended."""
         each(request, queryset, lambda job, who: operate.cancel_job(str(job.pk), who),
@@ -47,12 +47,12 @@ class QueueAdmin(ReadOnly):
     console_page = "queue"
     actions = ("pause", "resume")
 
-    @admin.action(description="Pause the chosen queues", permissions=["act"])
+    @admin.action(description="Pause the chosen queues")
     def pause(self, request: HttpRequest, queryset: QuerySet[models.Queue]) -> None:
         """Start none of their jobs."""
         each(request, queryset, lambda row, who: queues.pause(row.name, who), "queues are paused")
 
-    @admin.action(description="Resume the chosen queues", permissions=["act"])
+    @admin.action(description="Resume the chosen queues")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Queue]) -> None:
         """Start their jobs again."""
         each(request, queryset, lambda row, who: queues.resume(row.name, who), "queues go on")
@@ -109,17 +109,17 @@ class WorkerAdmin(ReadOnly):
     console_page = "worker"
     actions = ("quiet", "resume", "terminate")
 
-    @admin.action(description="Let the chosen workers take no new jobs", permissions=["act"])
+    @admin.action(description="Let the chosen workers take no new jobs")
     def quiet(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
         """Tell them with their next heartbeat."""
         self._direct(request, queryset, "quiet")
 
-    @admin.action(description="Let the chosen workers take jobs again", permissions=["act"])
+    @admin.action(description="Let the chosen workers take jobs again")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
         """Tell them with their next heartbeat."""
         self._direct(request, queryset, "resume")
 
-    @admin.action(description="Let the chosen workers finish and exit", permissions=["act"])
+    @admin.action(description="Let the chosen workers finish and exit")
     def terminate(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
         """Tell them with their next heartbeat."""
         self._direct(request, queryset, "terminate")

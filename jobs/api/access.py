@@ -1,17 +1,18 @@
 """Who a request comes from and what it may do: API keys, staff sessions. Spec: contract 31."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
 from django.utils import timezone
 
 from jobs.api.session import staff
 from jobs.conf import conf
 from jobs.domain import keys
-from jobs.domain.errors import OJSError, PermissionDenied, TenantMismatch, Unauthenticated
+from jobs.domain.errors import PermissionDenied, TenantMismatch, Unauthenticated
+from jobs.domain.permits import Required
+from jobs.permits import table
 from jobs.services.api_keys import Known, cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -25,16 +26,25 @@ class Principal:
     name: str
     grant: keys.Grant
     is_narrowed: bool = False  # to a tenant, by the request itself
+    holds: Callable[[str], bool] | None = None  # a permission, of a session; None: a key
 
     @property
     def tenant(self) -> str | None:
         """The tenant the key is bound to; None: any."""
         return self.grant.tenant
 
+    @property
+    def sees_classified(self) -> bool:
+        """Arguments and results of classified jobs are shown: to keys, and by a permit."""
+        permit = table().named["jobs.see_classified"]
+        return self.holds is None or all(map(self.holds, permit.permissions))
+
     def require_any_tenant(self, operation: str) -> None:
         """Refuse a key bound to a tenant. Raises PermissionDenied."""
         if self.tenant is not None:
-            raise self._denied(f"{operation} for all tenants")
+            refusal = self._denied(f"{operation} for all tenants")
+            refusal.details["reason"] = "concerns_all_tenants"
+            raise refusal
 
     def within(self, tenant: str) -> "Principal":
         """Return who may do the same to one tenant alone. Raises TenantMismatch."""
@@ -47,7 +57,7 @@ class Principal:
             )
             refusal.principal = self.name
             raise refusal
-        return Principal(self.name, replace(self.grant, tenant=tenant), is_narrowed=True)
+        return replace(self, grant=replace(self.grant, tenant=tenant), is_narrowed=True)
 
     def require_enqueue(self, queues_and_types: Iterable[tuple[str, str]]) -> None:
         """Refuse queues and types the key does not cover. Raises PermissionDenied."""
@@ -61,11 +71,37 @@ class Principal:
         """Tell whether the key covers a queue."""
         return keys.allowed(queue, self.grant.queues_fetch)
 
+    @property
+    def is_limited(self) -> bool:
+        """The key covers some queues alone."""
+        return bool(self.grant.queues_enqueue or self.grant.queues_fetch)
+
+    def covers(self, queue: str) -> bool:
+        """Tell whether a key may change things of a queue: it enqueues there or fetches there."""
+        return keys.allowed(queue, self.grant.queues_enqueue + self.grant.queues_fetch)
+
+    def require_queues(self, operation: str, queues: Iterable[str]) -> None:
+        """Refuse to change things of queues the key does not cover. Raises PermissionDenied."""
+        for queue in queues:
+            if not self.covers(queue):
+                raise self._denied(f"{operation} in queue {queue!r}", queue=queue)
+
+    def require_unlimited(self, operation: str) -> None:
+        """Refuse a limited key what concerns all queues. Raises PermissionDenied."""
+        if self.is_limited:
+            raise self._denied(f"{operation} in all queues")
+
+    def fetch_refusal(self, queue: str) -> PermissionDenied | None:
+        """Return why the key may not fetch from a queue; None: it may."""
+        if self.may_fetch(queue):
+            return None
+        return self._denied(f"fetch from queue {queue!r}", queue=queue)
+
     def require_fetch(self, queues: Iterable[str]) -> None:
         """Refuse queues the key does not cover. Raises PermissionDenied."""
         for queue in queues:
-            if not keys.allowed(queue, self.grant.queues_fetch):
-                raise self._denied(f"fetch from queue {queue!r}", queue=queue)
+            if refusal := self.fetch_refusal(queue):
+                raise refusal
 
     def pool(self, named: str | None) -> str | None:
         """Return the pool of a worker that names one, or none. Raises PermissionDenied."""
@@ -85,10 +121,20 @@ class Principal:
             refusal.details |= {"field": field, "region": bound}
             raise refusal
 
-    def require_scope(self, scope: str) -> None:
-        """Refuse who lacks a scope. Raises PermissionDenied."""
-        if scope not in self.grant.scopes:
-            raise self._denied(scope)
+    def require(self, wanted: Required) -> None:
+        """Refuse a key without the scope, and a user without a permission.
+
+        Raises PermissionDenied.
+        """
+        if self.holds is None:
+            if wanted.scope not in self.grant.scopes:
+                raise self._denied(str(wanted.scope))
+            return
+        for permission in wanted.permit.permissions:
+            if not self.holds(permission):
+                refusal = self._denied(wanted.operation)
+                refusal.details["permission"] = permission
+                raise refusal
 
     def _denied(self, operation: str, *, queue: str | None = None) -> PermissionDenied:
         details = {"operation": operation} | ({"queue": queue} if queue else {})
@@ -100,28 +146,17 @@ class Principal:
 OPEN = Principal("anonymous", keys.Grant(keys.SCOPES))
 
 
-def authenticate(request: HttpRequest, scope: str | None) -> Principal:
-    """Return the principal of a request that needs `scope` (None: anyone may).
+def authenticate(request: HttpRequest, wanted: Required) -> Principal:
+    """Return the principal of a request for an operation.
 
     Raises Unauthenticated or PermissionDenied. No statement while the key is cached.
     """
-    if scope is None or conf().auth == "off":
+    if wanted.scope is None or conf().auth == "off":
         return OPEN
     key = _key(request)
     known = _known(key) if key is not None else _certified(request) or _session(request)
-    known.require_scope(scope)
+    known.require(wanted)
     return known
-
-
-def is_allowed(request: HttpRequest, scope: str, *, of_all: bool = False) -> bool:
-    """Tell whether a request that may come from anyone has `scope`; `of_all`: for all tenants."""
-    try:
-        known = authenticate(request, scope)
-        if of_all:
-            known.require_any_tenant(scope)
-    except (OJSError, DatabaseError, InterfaceError):
-        return False
-    return True
 
 
 def _key(request: HttpRequest) -> str | None:
@@ -137,7 +172,7 @@ def _session(request: HttpRequest) -> Principal:
     known = staff(request)
     if known is None:
         raise Unauthenticated("an API key is required", headers=CHALLENGE)
-    return Principal(*known)
+    return Principal(known.name, keys.Grant(frozenset(), known.tenant), holds=known.holds)
 
 
 def _certified(request: HttpRequest) -> Principal | None:

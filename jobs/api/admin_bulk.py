@@ -9,7 +9,7 @@ from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, integer, obj, text
-from jobs.api.targets import MOST_MATCHES, decode_targets, targets
+from jobs.api.targets import MOST_MATCHES, decode_targets, require_covered, targets
 from jobs.domain.bulk import Verb
 from jobs.domain.errors import ConfirmationRequired
 from jobs.services.bulk import Report
@@ -33,7 +33,6 @@ ADMIN_DONE = obj(
 class AdminVerb(OJSView):
     """One verb on jobs of all tenants, after a confirmation."""
 
-    is_global = True
     verb: ClassVar[Verb]
 
     def act(self) -> Answer:
@@ -44,6 +43,7 @@ class AdminVerb(OJSView):
                 "confirm must be true", details={"field": "confirm", "expected": True}
             )
         ids, wanted = decode_targets(body)
+        require_covered(self.principal, ids, wanted.queue)
         why: Mapping[str, str] = {}
         if ids is not None:
             report, why = many(self.verb, ids, self.caller)
@@ -70,7 +70,6 @@ class AdminVerb(OJSView):
 class AdminBulkCancel(AdminVerb):
     """CANCEL of many."""
 
-    scopes = {"POST": "ojs:admin:write"}
     verb = Verb.CANCEL
 
     @operation("adminBulkCancel", {200: ADMIN_DONE}, body=ADMIN_TARGETS)
@@ -82,7 +81,6 @@ class AdminBulkCancel(AdminVerb):
 class AdminBulkRetry(AdminVerb):
     """Manual retry of many."""
 
-    scopes = {"POST": "ojs:admin:write"}
     verb = Verb.RETRY
 
     @operation("adminBulkRetry", {200: ADMIN_DONE}, body=ADMIN_TARGETS)
@@ -97,7 +95,6 @@ class AdminBulkRetry(AdminVerb):
 class AdminBulkDelete(AdminVerb):
     """Removal of many."""
 
-    scopes = {"POST": "ojs:admin:purge"}
     verb = Verb.DELETE
 
     @operation("adminBulkDelete", {200: ADMIN_DONE}, body=ADMIN_TARGETS)

@@ -6,7 +6,7 @@ Spec: contract 3.1, 4, 31. A view method returns an `Answer`; it raises OJSError
 import logging
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from jobs.api.openapi import OperationSchema
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
+from jobs.domain.classified import SEEN, classification, redacted
 from jobs.domain.errors import (
     BackendError,
     InvalidPayload,
@@ -41,12 +42,15 @@ from jobs.domain.errors import (
     Unsupported,
 )
 from jobs.domain.ids import request_id
+from jobs.domain.job import Job
+from jobs.domain.permits import Required, Tenants
 from jobs.domain.sqlstates import MISTAKE
 from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
+from jobs.permits import table
 from jobs.repeat import refusal
 from jobs.services import refused
-from jobs.services.audit import denied
+from jobs.services.audit import denied, record
 
 logger = logging.getLogger("ojs.api")
 
@@ -57,10 +61,11 @@ READABLE = frozenset(map(chr, range(33, 127)))
 
 
 class OJSView(APIView):
-    """Base of all endpoints. `scopes` names what a key needs per method; None is public.
+    """Base of all endpoints. The table of permits says what each operation takes.
 
-    A public view may show more to who has `optional_scope`. Every method answers with an Answer;
-    where DRF's types name its own Response the annotation is Any.
+    The id of an operation stands at its method. `inherited` has those of methods that a view
+    takes over from another one. Every method answers with an Answer; where DRF's types name its
+    own Response the annotation is Any.
     """
 
     schema = OperationSchema()
@@ -70,9 +75,8 @@ class OJSView(APIView):
     permission_classes = ()
     throttle_classes = ()
     default_response_headers: ClassVar[dict[str, str]] = {}  # for DRF's Response, not used here
-    scopes: ClassVar[Mapping[str, str | None]] = {}
-    optional_scope: ClassVar[str | None] = None
-    is_global: ClassVar[bool] = False  # concerns all tenants: not for keys bound to one
+    inherited: ClassVar[Mapping[str, str]] = {}  # ids of operations, by method
+    optional: ClassVar[str | None] = None  # operation whose permit adds to a public answer
     may_refuse: ClassVar[bool] = True  # by the request limiter: contract 27 §3
     deepest: ClassVar[int] = jsonio.REQUEST_DEPTH  # levels of the body
 
@@ -90,31 +94,70 @@ class OJSView(APIView):
         _check_version(self.http)
         _check_query(self.http)
         method = "GET" if request.method == "HEAD" else request.method or ""
-        if method in self.scopes:
-            self.principal = authenticate(self.http, self.scopes[method])
+        wanted = self.required(method)
+        if wanted is not None:
+            self.principal = self.admitted(wanted)
             self.is_anybody = self.principal is OPEN
-            if self.is_global:
-                self.principal.require_any_tenant(method)
-            elif (scope := self.scopes[method]) is not None:
-                self.narrow(scope)
             self.charge(1, enqueues=False)
         elif method != "OPTIONS" and method in self.allowed_methods:
-            raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
+            raise PermissionDenied(f"nobody may {method} here")  # the table lacks the operation
 
-    def narrow(self, scope: str) -> None:
-        """Let the request see and touch one tenant alone where its headers name one.
+    def admitted(self, wanted: Required) -> Principal:
+        """Return the caller as far as an operation lets it in. Raises OJSError.
 
-        Or where the server takes a request that names none, and needs this scope, for that of one.
+        A header that names a tenant narrows the caller to it, and so does the default tenant
+        where the server is set so. An operation on all tenants refuses a narrowed caller.
         """
+        principal = authenticate(self.http, wanted)
+        if wanted.scope is None:
+            return principal
         for hook in extensions.having("tenant_of"):
             tenant = hook(self.http.META)
             if tenant is not None:
-                self.principal = self.principal.within(tenant)
-        if self.principal.tenant is None:
+                principal = principal.within(tenant)
+        if wanted.tenants is Tenants.ALL:
+            principal.require_any_tenant(wanted.operation)
+        elif principal.tenant is None:
             for hook in extensions.having("tenant_without"):
-                tenant = hook(scope)
+                tenant = hook(wanted.scope)
                 if tenant is not None:
-                    self.principal = self.principal.within(tenant)
+                    principal = principal.within(tenant)
+        return principal
+
+    @classmethod
+    def required(cls, method: str) -> Required | None:
+        """Return what a method takes; None: the table of permits lacks its operation."""
+        kind: Any = cls  # mypy takes a class of views for unhashable
+        return _required(kind, method)
+
+    def require(self, operation: str) -> None:
+        """Refuse a caller who lacks the permit of a part of this operation.
+
+        Raises PermissionDenied.
+        """
+        self.principal.require(table().operations[operation])
+
+    def as_seen(self, job: Job, *, is_listed: bool = False) -> Job:
+        """Return a job as the caller may see it; a look at a classified job is recorded.
+
+        A user needs a permit for the arguments and the result of a classified job, and no list
+        shows them. Keys are for software, which gets all.
+        """
+        word = None if self.principal.holds is None else classification(job)
+        if word is None:
+            return job
+        if is_listed or not self.principal.sees_classified:
+            return redacted(job)
+        record(self.caller, SEEN, job.id, data={"classification": word})
+        return job
+
+    def may(self, operation: str) -> bool:
+        """Tell whether the caller may use an operation too."""
+        try:
+            self.admitted(table().operations[operation])
+        except (OJSError, DatabaseError, InterfaceError):
+            return False
+        return True
 
     @property
     def caller(self) -> Caller:
@@ -204,6 +247,16 @@ class OJSView(APIView):
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer OPTIONS without a body."""
         return Answer(None, status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+
+
+@lru_cache(maxsize=4096)  # a client may send any word as its method
+def _required(view: type[OJSView], method: str) -> Required | None:
+    name = method.lower()
+    if name not in view.http_method_names:
+        return None
+    described = getattr(getattr(view, name, None), "operation", None)
+    operation = view.inherited.get(method) or getattr(described, "id", None)
+    return table().operations.get(operation) if operation else None
 
 
 def _check_version(request: HttpRequest) -> None:

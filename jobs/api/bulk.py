@@ -14,7 +14,7 @@ from jobs.api.jobs import REPEATED, decode_all
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, PROBLEM, array, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
-from jobs.api.targets import MOST, MOST_MATCHES, decode_targets, limited, targets
+from jobs.api.targets import MOST, MOST_MATCHES, decode_targets, limited, require_covered, targets
 from jobs.domain import jsonio
 from jobs.domain.bulk import ALLOWED_TO_CLIENTS, DEFAULTS, DONE, JobFilter, Verb
 from jobs.domain.envelope import JobDraft
@@ -78,7 +78,6 @@ def _key(header: str | None, body: Mapping[str, Any]) -> str | None:
 class BulkEnqueue(Repeatable):
     """PUSH of many, each by itself unless asked otherwise."""
 
-    scopes = {"POST": "ojs:data:enqueue"}
     is_atomic = True
 
     @operation(
@@ -162,7 +161,7 @@ class BulkEnqueue(Repeatable):
             error = error_body(outcome, self.identity)["error"]
             return {"index": index, "status": status, "error": error}
         status = "duplicate" if outcome.deduplicated else "created"
-        return {"index": index, "status": status, "job": codec.encode_job(outcome)}
+        return {"index": index, "status": status, "job": codec.encode_job(self.as_seen(outcome))}
 
 
 # --- verbs on stored jobs -------------------------------------------------------------------------
@@ -184,6 +183,7 @@ class BulkVerb(Repeatable):
         """Read the request and do it."""
         body = self.body()
         ids, wanted = decode_targets(body)
+        require_covered(self.principal, ids, wanted.queue)
         if ids is not None:
             return self.answer_once(body, lambda: self._by_id(ids))
         return self.answer_once(body, lambda: self._by_filter(wanted))
@@ -230,7 +230,6 @@ def _item(job_id: str, status: str) -> dict[str, str]:
 class BulkCancel(BulkVerb):
     """CANCEL of many."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     verb = Verb.CANCEL
 
     @operation("bulkCancel", dict.fromkeys((200, 207), _done(verb)), body=TARGETS, refusals=(409,))
@@ -246,7 +245,6 @@ class BulkCancel(BulkVerb):
 class BulkRetry(BulkVerb):
     """Manual retry of many."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     verb = Verb.RETRY
 
     @operation("bulkRetry", dict.fromkeys((200, 207), _done(verb)), body=TARGETS, refusals=(409,))
@@ -258,7 +256,6 @@ class BulkRetry(BulkVerb):
 class BulkDelete(BulkVerb):
     """Removal of many."""
 
-    scopes = {"POST": "ojs:admin:purge"}
     verb = Verb.DELETE
 
     @operation("bulkDelete", dict.fromkeys((200, 207), _done(verb)), body=TARGETS, refusals=(409,))

@@ -1,6 +1,6 @@
 """JSON to domain and back; the wire names live here. Spec: contract 1 to 3."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -461,6 +461,6 @@ def pagination(total: int, limit: int, offset: int, next_cursor: str | None) -> 
     return shown
 
 
-def encode_all(jobs: Sequence[Job]) -> list[orjson.Fragment]:
+def encode_all(jobs: Iterable[Job]) -> list[orjson.Fragment]:
     """Encode envelopes in order."""
     return [encode_job(job) for job in jobs]

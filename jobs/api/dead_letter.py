@@ -40,6 +40,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER
+from jobs.api.targets import require_covered
 from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job
@@ -139,8 +140,6 @@ STATS = component(
 class DeadLetterCollection(OJSView):
     """List the dead letter, or empty it."""
 
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:admin:purge"}
-
     @operation(
         "listDeadLetter",
         {200: LIST},
@@ -153,7 +152,7 @@ class DeadLetterCollection(OJSView):
         jobs, total = dead_letters(
             self.decode_filter(request), limit=window.limit, offset=window.offset
         )
-        shown = encode_dead(jobs)
+        shown = encode_dead([self.as_seen(job, is_listed=True) for job in jobs])
         pagination = window.numbered(total) | window.answer(total)
         return Answer({"jobs": shown, "items": shown, "total": total, "pagination": pagination})
 
@@ -191,6 +190,7 @@ class DeadLetterCollection(OJSView):
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
+        require_covered(self.principal, None, wanted.queue)
         return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))
 
 
@@ -260,8 +260,6 @@ def _purged(swept: Swept) -> dict[str, Any]:
 class DeadLetterStats(OJSView):
     """How much there is."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation(
         "getDeadLetterStats",
         {200: STATS},
@@ -304,7 +302,6 @@ def _encode_retention(kept: Retention) -> dict[str, Any]:
 class DeadLetterJob(JobDetail):
     """One discarded job."""
 
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
     http_method_names = ["get", "head", "delete", "options"]
 
     @operation(
@@ -317,7 +314,8 @@ class DeadLetterJob(JobDetail):
         """Show a discarded job with everything known of it."""
         self.visible(job_id)
         job = dead_letter(job_id)
-        return Answer(codec.job_answer(job, **details(job, replays_of([job.id]).get(job.id))))
+        more = details(job, replays_of([job.id]).get(job.id))
+        return Answer(codec.job_answer(self.as_seen(job), **more))
 
     @operation(
         "deleteDeadLetterJob",
@@ -331,14 +329,13 @@ class DeadLetterJob(JobDetail):
 
     def remove(self, job_id: str) -> None:
         """Delete the job if the caller may see it. Raises NotFound."""
-        self.visible(job_id)
+        self.changeable(job_id)
         operate.delete_dead_letter(job_id, self.caller)
 
 
 class DeadLetterRetry(JobDetail):
     """Manual retry."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -352,17 +349,16 @@ class DeadLetterRetry(JobDetail):
     def post(self, request: Request, job_id: str) -> Answer:
         """Make a discarded job available again, with changes if wanted."""
         raw = self.optional_body().get("override")
-        job = self.visible(job_id)
+        job = self.changeable(job_id)
         override = decode_override(raw, job)
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
-        return Answer(codec.job_answer(operate.retry_dead_letter(job_id, override, self.caller)))
+        retried = operate.retry_dead_letter(job_id, override, self.caller)
+        return Answer(codec.job_answer(self.as_seen(retried)))
 
 
 class DeadLetterRetryAll(OJSView):
     """Manual retry of many."""
-
-    scopes = {"POST": "ojs:data:cancel"}
 
     @operation(
         "retryDeadLetter",
@@ -375,6 +371,7 @@ class DeadLetterRetryAll(OJSView):
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
+        require_covered(self.principal, None, wanted.queue)
         swept = operate.retry_dead_letters(wanted, self.caller)
         shown = {
             "action": "retry",
@@ -393,8 +390,6 @@ class DeadLetterRetryAll(OJSView):
 class DeadLetterPurge(OJSView):
     """Empty the dead letter, as the command line client asks for it."""
 
-    scopes = {"POST": "ojs:admin:purge"}
-
     @operation(
         "purgeDeadLetter",
         {200: PURGED},
@@ -404,5 +399,6 @@ class DeadLetterPurge(OJSView):
     def post(self, request: Request) -> Answer:
         """Delete the jobs of the dead letter for good, at most 10,000 at once."""
         before = age_limit(request.query_params.get("older_than"))
+        require_covered(self.principal, None, None)
         wanted = DeadLetterFilter(before=before, tenant=self.principal.tenant)
         return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))

@@ -46,8 +46,6 @@ def document() -> bytes:
 class OpenAPIDocument(OJSView):
     """The OpenAPI document."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("getOpenAPI", {200: None}, media={JSON_TYPE: OBJECT})
     def get(self, request: Request) -> Answer:
         """Show this document."""
@@ -56,8 +54,6 @@ class OpenAPIDocument(OJSView):
 
 class Docs(OJSView):
     """A page that shows the document and sends requests from the browser."""
-
-    scopes = {"GET": "ojs:data:read"}
 
     @operation("getDocs", {200: None, 302: None}, media={HTML: text()})
     def get(self, request: Request) -> Answer:

@@ -93,8 +93,6 @@ LIST_QUERY = {
 class EventCollection(OJSView):
     """Read the event record by polling."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("listEvents", {200: LIST}, query=LIST_QUERY)
     def get(self, request: Request) -> Answer:
         """List events: the latest first, a page at a time, or those after an event in order.
@@ -127,7 +125,6 @@ class EventCollection(OJSView):
 class JobHistory(JobDetail):
     """What happened to one job."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation(

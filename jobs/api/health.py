@@ -5,7 +5,6 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import VERSION
-from jobs.api.access import is_allowed
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.media import OJS_VERSION
@@ -67,8 +66,7 @@ WORKER: Schema = obj(
 class HealthView(OJSView):
     """Is the server well."""
 
-    scopes = {"GET": None}
-    optional_scope = "ojs:data:read"
+    optional = "getHealth?numbers"
 
     @operation("getHealth", {200: HEALTH, 503: HEALTH}, aliases={"/health": "getHealthShort"})
     def get(self, request: Request) -> Answer:
@@ -77,7 +75,7 @@ class HealthView(OJSView):
         Numbers of queues, workers and loops are for who may read and is bound to no tenant.
         """
         found = health()
-        is_reader = not found.error and is_allowed(self.http, self.optional_scope, of_all=True)
+        is_reader = not found.error and self.may(self.optional)
         return Answer(
             {
                 "status": "ok" if found.is_well else "degraded",
@@ -126,8 +124,6 @@ def _system(found: Health) -> dict[str, Any]:
 class Alive(OJSView):
     """The process answers; no database."""
 
-    scopes = {"GET": None}
-
     @operation("isAlive", {200: ALIVE}, aliases={"/healthz": "isAliveZ"})
     def get(self, request: Request) -> Answer:
         """Tell that the process answers."""
@@ -137,8 +133,7 @@ class Alive(OJSView):
 class Ready(OJSView):
     """Whether to send requests here."""
 
-    scopes = {"GET": None}
-    optional_scope = "ojs:admin:read"
+    optional = "isReady?lacking"
 
     @operation("isReady", {200: READY, 503: READY}, aliases={"/readyz": "isReadyZ"})
     def get(self, request: Request) -> Answer:
@@ -160,7 +155,7 @@ class Ready(OJSView):
 
     def _missing(self) -> str:
         """Name what the database lacks to who may know; the route itself is public."""
-        if is_allowed(self.http, self.optional_scope, of_all=True) and (parts := lacking()):
+        if self.may(self.optional) and (parts := lacking()):
             return f"missing: {parts}"
         return "missing"
 
@@ -173,8 +168,6 @@ def _loops(found: Health) -> str:
 
 class WorkerHealth(OJSView):
     """How one worker is."""
-
-    scopes = {"GET": "ojs:data:read"}
 
     @operation("getWorkerHealth", {200: WORKER, 503: WORKER}, refusals=(404,))
     def get(self, request: Request, worker_id: str) -> Answer:

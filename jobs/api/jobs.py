@@ -86,8 +86,6 @@ PRESSURE = ("X-OJS-Queue-Depth", "X-OJS-Queue-Bound", "X-OJS-Queue-Pressure")
 class JobCollection(OJSView):
     """PUSH and list."""
 
-    scopes = {"POST": "ojs:data:enqueue", "GET": "ojs:data:read"}
-
     @operation(
         "listJobs",
         {200: LIST},
@@ -105,7 +103,7 @@ class JobCollection(OJSView):
             raise InvalidRequest.field("state", f"must be one of {', '.join(STATES)}", state[:100])
         found = find_jobs(self.wanted(request, state), offset=window.offset, limit=window.limit)
         answer = {
-            "jobs": codec.encode_all(found.jobs),
+            "jobs": codec.encode_all(self.as_seen(job, is_listed=True) for job in found.jobs),
             "total": found.total,
             "pagination": window.answer(found.total),
         }
@@ -148,7 +146,7 @@ class JobCollection(OJSView):
         if job is None:
             return Answer({"job": None, "dropped": True})
         if job.deduplicated:
-            return Answer({"job": codec.encode_job(job), "deduplicated": True})
+            return Answer({"job": codec.encode_job(self.as_seen(job)), "deduplicated": True})
         observe_enqueue(draft.queue, perf_counter() - self.began)
         location = f"/ojs/v1/jobs/{job.id}"
         return Answer(codec.job_answer(job), status=201, headers={"Location": location})
@@ -156,8 +154,6 @@ class JobCollection(OJSView):
 
 class JobBatch(OJSView):
     """PUSH of many, all or none."""
-
-    scopes = {"POST": "ojs:data:enqueue"}
 
     @operation(
         "createJobs",
@@ -181,7 +177,7 @@ class JobBatch(OJSView):
         except Duplicate as problem:  # a batch of one is a batch, too
             problem.details.setdefault("index", 0)
             raise
-        kept = [encode_stored(job) for job in stored if job is not None]
+        kept = [encode_stored(self.as_seen(job)) for job in stored if job is not None]
         answer: dict[str, Any] = {"jobs": kept, "count": len(kept)}
         if len(kept) < len(stored):
             answer["dropped"] = [n for n, job in enumerate(stored) if job is None]
@@ -212,16 +208,10 @@ def decode_all(raw: list[Any]) -> list[JobDraft]:
 class JobDetail(OJSView):
     """INFO, CANCEL and PATCH."""
 
-    scopes = {
-        "GET": "ojs:data:read",
-        "DELETE": "ojs:data:cancel",
-        "PATCH": "ojs:data:cancel",
-    }
-
     @operation("getJob", {200: JOB_ANSWER}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
         """Show a job."""
-        return Answer(codec.job_answer(self.visible(job_id)))
+        return Answer(codec.job_answer(self.as_seen(self.visible(job_id))))
 
     @operation(
         "changeJob", {200: JOB_ANSWER}, body=obj({"priority": PRIORITY}), refusals=(404, 409)
@@ -229,15 +219,17 @@ class JobDetail(OJSView):
     def patch(self, request: Request, job_id: str) -> Answer:
         """Change the priority of a job that waits: available, scheduled or pending."""
         priority = decode_priority(self.body())
-        self.visible(job_id)
-        return Answer(codec.job_answer(change_priority(job_id, priority, self.caller)))
+        self.changeable(job_id)
+        return Answer(
+            codec.job_answer(self.as_seen(change_priority(job_id, priority, self.caller)))
+        )
 
     @operation("cancelJob", {200: JOB_ANSWER}, refusals=(404, 409))
     def delete(self, request: Request, job_id: str) -> Answer:
         """Cancel a job."""
-        self.visible(job_id)
+        self.changeable(job_id)
         job, previous = cancel(job_id, self.principal.name)
-        return Answer(codec.job_answer(job, previous_state=previous.value))
+        return Answer(codec.job_answer(self.as_seen(job), previous_state=previous.value))
 
     def visible(self, job_id: str) -> Job:
         """Read a job the caller may see. Raises NotFound, also for another tenant's job."""
@@ -248,26 +240,30 @@ class JobDetail(OJSView):
             raise NotFound.of("job", job_id)
         return job
 
+    def changeable(self, job_id: str) -> Job:
+        """Read a job the caller may change. Raises NotFound, PermissionDenied."""
+        job = self.visible(job_id)
+        self.principal.require_queues("change jobs", [job.queue])
+        return job
+
 
 class JobActivation(JobDetail):
     """ACTIVATE."""
 
-    scopes = {"POST": "ojs:data:enqueue"}
     http_method_names = ["post", "options"]
 
     @operation("activateJob", {200: JOB_ANSWER}, body=OBJECT, needs_body=False, refusals=(404, 409))
     def post(self, request: Request, job_id: str) -> Answer:
         """Start a pending job."""
         self.optional_body()
-        self.visible(job_id)
+        self.changeable(job_id)
         job = activate(job_id)
-        return Answer(codec.job_answer(job, previous_state=State.PENDING.value))
+        return Answer(codec.job_answer(self.as_seen(job), previous_state=State.PENDING.value))
 
 
 class JobResult(JobDetail):
     """The result."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation(
@@ -288,6 +284,7 @@ class JobResult(JobDetail):
         job = self.visible(job_id)
         if wait_s:
             job = job_or_wait(job, wait_s)
+        job = self.as_seen(job)
         is_ended = state_of(job.state) in TERMINAL
         return Answer(
             {
@@ -317,7 +314,6 @@ def decode_wait(request: Request) -> float:
 class JobRetries(JobDetail):
     """Failed attempts."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation("getJobRetries", {200: RETRIES}, refusals=(404,))

@@ -53,7 +53,6 @@ vitals = Vitals()
 class ProgressStream(JobDetail, StreamView):
     """The progress of one job, until it ends."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "options"]
 
     @operation("streamProgress", {200: None, 204: None}, media=STREAM["media"], refusals=(404, 429))
@@ -105,9 +104,6 @@ def _twice(job: Job, number: int | None) -> bytes:
 
 class StatsStream(StreamView):
     """The numbers of the whole system, and what happens in it."""
-
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
 
     @operation("streamStats", {200: None}, **STREAM)
     def get(self, request: Request) -> Any:

@@ -33,9 +33,6 @@ SUMMARY = obj(
 class Metrics(OJSView):
     """Everything Prometheus may know."""
 
-    is_global = True
-    scopes = {"GET": "ojs:admin:read"}
-
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Need no key when the deployment says so."""
         if not conf().metrics_public:
@@ -57,9 +54,6 @@ def prometheus_text(request: Request) -> Answer:
 
 class MetricsSummary(OJSView):
     """A few numbers for dashboards without Prometheus."""
-
-    is_global = True
-    scopes = {"GET": "ojs:admin:read"}
 
     @operation(
         "getMetricsSummary",

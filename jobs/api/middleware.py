@@ -25,9 +25,6 @@ STATIONS = array(
 class MiddlewareChains(OJSView):
     """What jobs pass on their way in and out."""
 
-    scopes = {"GET": "ojs:data:read"}
-    is_global = True  # it names the modules of this server
-
     @operation("listMiddleware", {200: obj({"enqueue": STATIONS, "execution": STATIONS})})
     def get(self, request: Request) -> Answer:
         """List the steps of enqueue and of execution, from the first to the last."""

@@ -18,6 +18,8 @@ from jobs.api.answer import PASSING
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.domain.errors import OJSError
+from jobs.domain.permits import Required, Tenants
+from jobs.permits import table
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -110,9 +112,12 @@ class OperationSchema(AutoSchema):
         found: Operation | None = getattr(handler, "operation", None)
         if found is None:
             return None
-        scope, more = view.scopes[method], view.optional_scope
-        # as the view does: what is public or of all tenants does not look at the header
-        names_tenants = scope is not None and not view.is_global and bool(tenant_parameters())
+        wanted: Required = view.required(method)
+        scope = wanted.scope
+        more = table().operations[view.optional].scope if view.optional else None
+        # as the view does: an operation on all tenants refuses the header
+        is_of_all = wanted.tenants is Tenants.ALL
+        names_tenants = scope is not None and not is_of_all and bool(tenant_parameters())
         summary, _, description = (handler.__doc__ or "").partition("\n")
         built: Schema = {
             "operationId": found.aliases.get(path, found.id),

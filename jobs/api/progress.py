@@ -115,6 +115,7 @@ class ProgressView(JobDetail):
     def reported(self, job_id: str, wanted: Progress, worker_id: str | None) -> Answer:
         """Store a report and show what is known then. Raises NotFound, Conflict."""
         job = self.visible(job_id)
+        self.principal.require_fetch([job.queue])
         is_stored = report(job_id, wanted, worker_id=worker_id)
         if is_stored:
             checkpoint = wanted.checkpoint
@@ -126,7 +127,6 @@ class ProgressView(JobDetail):
 class JobProgress(ProgressView):
     """Read and report the progress of one job."""
 
-    scopes = {"GET": "ojs:data:read", "PUT": "ojs:data:fetch"}
     http_method_names = ["get", "head", "put", "options"]
 
     @operation("getProgress", {200: PROGRESS}, refusals=(404,))
@@ -154,7 +154,6 @@ class JobProgress(ProgressView):
 class WorkerProgress(ProgressView):
     """The SDKs' way to report progress, in percent."""
 
-    scopes = {"POST": "ojs:data:fetch"}
     http_method_names = ["post", "options"]
 
     @operation(

@@ -30,9 +30,6 @@ def _change(view: OJSView, name: str, change: dict[str, Any], *, strict: bool) -
 class QueueConfig(OJSView):
     """The configuration of one queue, or, under the name `_default`, of those to come."""
 
-    scopes = {"GET": "ojs:data:read", "PUT": "ojs:admin:write"}
-    is_global = True
-
     @operation("getQueueConfig", {200: CONFIGURED}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show how a queue is configured; `_default`: how new queues will be."""
@@ -45,6 +42,7 @@ class QueueConfig(OJSView):
 
         Absent members stay, null resets one. Under the name `_default`: that of new queues.
         """
+        self.principal.require_queues("configure", [name])
         body = self.body()
         change = body.get("config", body)
         if not isinstance(change, dict):
@@ -55,15 +53,13 @@ class QueueConfig(OJSView):
 class AdminQueueConfig(OJSView):
     """The configuration of one queue, for operators: unknown members are refused."""
 
-    scopes = {"PUT": "ojs:admin:write"}
-    is_global = True
-
     @operation("configureQueue", {200: CONFIGURED}, body=STRICT_CHANGE)
     def put(self, request: Request, name: str) -> Answer:
         """Change the configuration of a queue; `paused` pauses or resumes it.
 
         Under the name `_default`: that of new queues, which start unpaused.
         """
+        self.principal.require_queues("configure", [name])
         change = self.body()
         paused = change.pop("paused", None)
         if not isinstance(paused, bool | None):
@@ -79,13 +75,11 @@ class AdminQueueConfig(OJSView):
 class AdminQueueRateLimit(OJSView):
     """The rate limit of one queue."""
 
-    scopes = {"PUT": "ojs:admin:write"}
-    is_global = True
-
     @operation("setQueueRateLimit", {200: CONFIGURED}, body=QUEUE_RATE)
     def put(self, request: Request, name: str) -> Answer:
         """Limit how many jobs of a queue start in a time, or how many run."""
         codec.queue_name("name", name)
+        self.principal.require_queues("configure", [name])
         body = self.body()
         change: dict[str, Any] = {}
         if "concurrency" in body:

@@ -38,20 +38,15 @@ PURGED = obj(
 class QueuePurge(OJSView):
     """Delete jobs of a queue."""
 
-    scopes = {"POST": "ojs:admin:purge"}
-    is_global = True
-
     @operation("purgeQueue", {200: PURGED}, body=PURGE, needs_body=False, refusals=(404,))
     def post(self, request: Request, name: str) -> Answer:
         """Delete the waiting jobs of a queue, or those in `states`; at most 10,000 at a time."""
+        self.principal.require_queues("delete jobs", [name])
         return _purged(name, self.optional_body(), self.caller)
 
 
 class AdminQueueJobs(OJSView):
     """The jobs of a queue, for operators."""
-
-    scopes = {"DELETE": "ojs:admin:purge"}
-    is_global = True
 
     @operation("purgeQueueJobs", {200: PURGED}, body=CONFIRMED_PURGE, refusals=(404,))
     def delete(self, request: Request, name: str) -> Answer:
@@ -59,6 +54,7 @@ class AdminQueueJobs(OJSView):
         body = self.body()
         if body.get("confirm") is not True:
             raise ConfirmationRequired.field("confirm", "must be true", body.get("confirm"))
+        self.principal.require_queues("delete jobs", [name])
         return _purged(name, body, self.caller)
 
 

@@ -171,8 +171,6 @@ def known_name(name: str) -> str:
 class QueueCollection(OJSView):
     """List and make queues."""
 
-    scopes = {"GET": "ojs:data:read", "POST": "ojs:admin:write"}
-
     @operation("listQueues", {200: QUEUE_LIST}, query=QUERY)
     def get(self, request: Request) -> Answer:
         """List queues by name; a key bound to a tenant sees those where that one has jobs."""
@@ -204,8 +202,8 @@ class QueueCollection(OJSView):
     )
     def post(self, request: Request) -> Answer:
         """Make a queue before its first job."""
-        self.principal.require_any_tenant("POST")
         name, config = decode_new(self.body())
+        self.principal.require_queues("configure", [name])
         queue = create(name, config, self.caller)
         facts = encode_queue(queue)
         return Answer(
@@ -215,8 +213,6 @@ class QueueCollection(OJSView):
 
 class QueueDetail(OJSView):
     """One queue."""
-
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:admin:purge"}
 
     @operation(
         "getQueue", {200: obj({**STATS, "state": STATUS, "created_at": TIME})}, refusals=(404,)
@@ -243,7 +239,7 @@ class QueueDetail(OJSView):
         202: it is drained first: it takes no new jobs, what waits is cancelled or moved, active
         jobs end.
         """
-        self.principal.require_any_tenant("DELETE")
+        self.principal.require_queues("delete jobs", [name])
         body = self.optional_body()
         strategy = body.get("strategy", request.query_params.get("strategy"))
         if strategy is None:
@@ -275,8 +271,6 @@ class QueueDetail(OJSView):
 class QueueStatistics(OJSView):
     """Numbers of one queue."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("getQueueStats", {200: QUEUE_STATS}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show the numbers of a queue; a key bound to a tenant sees those of its jobs alone."""
@@ -285,8 +279,6 @@ class QueueStatistics(OJSView):
 
 class QueuePriorities(OJSView):
     """Available jobs by priority."""
-
-    scopes = {"GET": "ojs:data:read"}
 
     @operation(
         "getQueuePriorities",
@@ -326,15 +318,13 @@ class QueuePriorities(OJSView):
 class QueuePause(OJSView):
     """Pause a queue."""
 
-    scopes = {"POST": "ojs:data:cancel"}
-    is_global = True
-
     @operation(
         "pauseQueue", {200: obj({**STATS, "paused_at": TIME})}, body=OBJECT, needs_body=False
     )
     def post(self, request: Request, name: str) -> Answer:
         """Stop handing out a queue's jobs; idempotent, makes an unknown queue."""
         self.optional_body()
+        self.principal.require_queues("pause", [name])
         numbers, at = pause(codec.queue_name("name", name), self.caller)
         return Answer({**encode_stats(numbers), "paused_at": format_time(at)})
 
@@ -342,14 +332,12 @@ class QueuePause(OJSView):
 class QueueResume(OJSView):
     """Resume a queue."""
 
-    scopes = {"POST": "ojs:data:cancel"}
-    is_global = True
-
     @operation(
         "resumeQueue", {200: obj({**STATS, "resumed_at": TIME})}, body=OBJECT, needs_body=False
     )
     def post(self, request: Request, name: str) -> Answer:
         """Hand out a queue's jobs again; idempotent, makes an unknown queue."""
         self.optional_body()
+        self.principal.require_queues("resume", [name])
         numbers, at = resume(codec.queue_name("name", name), self.caller)
         return Answer({**encode_stats(numbers), "resumed_at": format_time(at)})

@@ -134,8 +134,6 @@ def _override(state: LimitState) -> dict[str, Any] | None:
 class RateLimitCollection(OJSView):
     """List limits."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation(
         "listRateLimits",
         {
@@ -175,8 +173,6 @@ class RateLimitCollection(OJSView):
 
 class RateLimitDetail(OJSView):
     """One limit and its override."""
-
-    scopes = {"GET": "ojs:data:read", "PUT": "ojs:admin:write", "DELETE": "ojs:admin:write"}
 
     @operation(
         "getRateLimit",

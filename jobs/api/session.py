@@ -3,8 +3,10 @@
 Looked at only when a request brings no key: API paths have no session middleware to pay for.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -13,25 +15,23 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.authentication import CSRFCheck
 
 from jobs.api.media import JSON_TYPE, OJS_TYPE
-from jobs.domain import keys
 from jobs.domain.errors import PermissionDenied
 from jobs.services.staff import bound_to
 
-# What a scope of an API key is among the permissions of users; the other scopes take a superuser
-PERMISSIONS: Final = {
-    "ojs:data:read": "ojs_jobs.view_job",
-    "ojs:data:enqueue": "ojs_jobs.add_job",
-    "ojs:data:cancel": "ojs_jobs.change_job",
-    "ojs:admin:read": "ojs_jobs.view_worker",
-    "ojs:admin:write": "ojs_jobs.change_worker",
-    "ojs:admin:purge": "ojs_jobs.delete_job",
-    "ojs:webhooks:write": "ojs_webhooks.change_subscription",
-}
 SAFE: Final = {"GET", "HEAD", "OPTIONS"}
 
 
-def staff(request: HttpRequest) -> tuple[str, keys.Grant] | None:
-    """Return the name and the rights of the user who is logged in, None when nobody is.
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A user who is logged in: the name, the tenant it is restricted to, what it may do."""
+
+    name: str
+    tenant: str | None
+    holds: Callable[[str], bool]  # a permission
+
+
+def staff(request: HttpRequest) -> Session | None:
+    """Return the user who is logged in, None when nobody is.
 
     Raises PermissionDenied when another site may have sent the request.
     """
@@ -47,17 +47,12 @@ def staff(request: HttpRequest) -> tuple[str, keys.Grant] | None:
             "the request does not come from a page of this server",
             details={"reason": "csrf_failed"},
         )
-    scopes = _scopes(user)
-    tenant = bound_to(user, request.session) if scopes else None
-    return f"user:{user.get_username()}", keys.Grant(scopes, tenant)
-
-
-def _scopes(user: Any) -> frozenset[str]:
-    if not user.is_staff:
-        return frozenset()
-    if user.is_superuser:
-        return keys.SCOPES
-    return frozenset(scope for scope, name in PERMISSIONS.items() if user.has_perm(name))
+    is_staff = bool(user.is_staff)
+    return Session(
+        f"user:{user.get_username()}",
+        bound_to(user, request.session) if is_staff else None,
+        lambda permission: is_staff and user.has_perm(permission),
+    )
 
 
 def _is_own_page(request: HttpRequest) -> bool:

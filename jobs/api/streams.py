@@ -15,7 +15,6 @@ from django.db import connections
 from django.utils import timezone
 from rest_framework.request import Request
 
-from jobs.api.access import is_allowed
 from jobs.api.answer import Answer, EventStream
 from jobs.api.base import OJSView
 from jobs.api.event_codec import encode_event
@@ -87,7 +86,6 @@ class Plan:
 class StreamView(OJSView):
     """Base of all streams."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "options"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -140,9 +138,9 @@ def opened(
 
 def _is_welcome(view: OJSView) -> bool:
     """Tell whether the caller's key or session still allows the stream."""
-    scope = view.scopes["GET"]
+    wanted = view.required("GET")
     try:
-        return scope is None or is_allowed(view.http, scope)
+        return wanted is not None and view.may(wanted.operation)
     finally:
         connections.close_all()
 
@@ -384,7 +382,6 @@ class Events(EventCollection, StreamView):
 class JobEvents(JobDetail, StreamView):
     """One job, until it ends."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "options"]
 
     @operation("streamJobEvents", {200: None, 204: None}, **DESCRIBED)

@@ -77,8 +77,6 @@ MANIFEST = component(
 class Manifest(OJSView):
     """What this server can do, computed from what is installed."""
 
-    scopes = {"GET": None}
-
     @operation("getManifest", {200: MANIFEST})
     def get(self, request: Request) -> Answer:
         """Show the manifest."""
@@ -157,9 +155,6 @@ def _limits() -> dict[str, Any]:
 
 class Reset(OJSView):
     """Wipe everything; exists only for test runs."""
-
-    scopes = {"POST": "ojs:admin:purge"}
-    is_global = True
 
     @operation("reset", {204: None}, refusals=(404,))
     def post(self, request: Request) -> Answer:

@@ -1,18 +1,21 @@
 """Which jobs a bulk request means: `job_ids` or `filter`. Spec: contract 11.2, 24.1, 24.6."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from jobs.api import schemas
+from jobs.api.access import Principal
 from jobs.api.codec import integer, list_of
 from jobs.api.schemas import OBJECT, QUEUE, SPAN, STATE, TIME, Schema, array, obj, optional, text
 from jobs.domain.bulk import JobFilter
 from jobs.domain.durations import parse_period
 from jobs.domain.envelope import MAX_PRIORITY, QUEUE_PATTERN
 from jobs.domain.errors import BatchTooLarge, InvalidRequest
+from jobs.domain.ids import is_id
 from jobs.domain.states import CODES, State
 from jobs.domain.times import parse_time
+from jobs.services.show import queues_of
 
 MOST = 1_000  # jobs or ids in a request, and listed items
 MOST_MATCHES = 10_000  # of a filter
@@ -62,6 +65,22 @@ def decode_targets(body: Mapping[str, Any]) -> tuple[list[str] | None, JobFilter
     if found is not None and raw is not None:
         raise InvalidRequest.field("filter", "cannot be sent together with job_ids")
     return found, wanted
+
+
+def require_covered(principal: Principal, ids: Collection[str] | None, queue: str | None) -> None:
+    """Refuse a key that is limited to queues jobs of others; a filter must name a queue.
+
+    A key without limits costs no look. Raises PermissionDenied.
+    """
+    if not principal.is_limited:
+        return
+    if ids is not None:
+        formed = [one for one in ids if is_id(one)]
+        principal.require_queues("change jobs", queues_of(formed, principal.tenant).values())
+    elif queue is None:
+        principal.require_unlimited("change jobs")
+    else:
+        principal.require_queues("change jobs", [queue])
 
 
 def limited(body: Mapping[str, Any], name: str) -> list[Any]:

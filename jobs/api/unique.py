@@ -27,8 +27,6 @@ LIST = obj({"items": array(UNIQUE_JOB), "pagination": PAGINATION})
 class UniqueJobs(OJSView):
     """The jobs that keep equal ones out."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation("listUniqueJobs", {200: LIST}, query=QUERY)
     def get(self, request: Request) -> Answer:
         """List the jobs whose own policy would refuse an equal job, newest first.

@@ -22,9 +22,10 @@ from jobs.queries import Claimed
 from jobs.services.ack import Ack, ack
 from jobs.services.fetch import fetch
 from jobs.services.heartbeat import Report, Standing, heartbeat
+from jobs.services.held import queues_of_worker
 from jobs.services.leave import leave
 from jobs.services.nack import Nack, nack
-from jobs.services.show import owned
+from jobs.services.show import queues_of
 from jobs.services.waiting import fetch_or_wait
 
 HEARTBEAT_S = 5  # how often a worker should be heard
@@ -34,22 +35,37 @@ POOL_HEADER = "HTTP_X_OJS_POOL"  # counts where the body names no pool
 class WorkerView(OJSView):
     """Base of what only workers call."""
 
-    scopes = {"POST": "ojs:data:fetch"}
+    def known(self, ids: Iterable[str]) -> dict[str, OJSError | None]:
+        """Return the ids that may name jobs the caller sees, and why it may not answer for them.
 
-    def known(self, ids: Iterable[str]) -> set[str]:
-        """Return the ids that may name jobs the caller sees; only a bound key costs a look."""
+        A key without limits costs no look.
+        """
         formed = {job_id for job_id in ids if is_id(job_id)}
         tenant = self.principal.tenant
-        return formed if tenant is None else owned(formed, tenant)
+        if tenant is None and not self.principal.grant.queues_fetch:
+            return dict.fromkeys(formed)
+        found = queues_of(formed, tenant)
+        return {job_id: self.principal.fetch_refusal(queue) for job_id, queue in found.items()}
+
+    def require_worker(self, worker_id: str | None) -> None:
+        """Refuse to speak for a worker of queues the key does not cover. Raises PermissionDenied.
+
+        A key without limits costs no look.
+        """
+        if self.principal.grant.queues_fetch and worker_id is not None:
+            self.principal.require_fetch(queues_of_worker(worker_id))
 
     def of_pool(self, report: Report) -> Report:
         """Return a report with the pool that the caller's key binds it to, if it does."""
         return replace(report, pool=self.principal.pool(report.pool))
 
     def known_id(self, job_id: str) -> str:
-        """Return a job id that the caller may name. Raises NotFound."""
-        if not self.known([job_id]):
+        """Return a job id that the caller may answer for. Raises NotFound, PermissionDenied."""
+        known = self.known([job_id])
+        if job_id not in known:
             raise NotFound.of("job", job_id)
+        if problem := known[job_id]:
+            raise problem
         return job_id
 
 
@@ -67,6 +83,7 @@ class FetchJobs(WorkerView):
         )
         wanted = replace(wanted, pool=self.principal.pool(wanted.pool))
         self.principal.require_fetch(split_queue(name)[1] for name in wanted.queues)
+        self.require_worker(wanted.worker_id)
         if not wanted.queues and self.principal.grant.queues_fetch:
             wanted = replace(wanted, may_fetch=self.principal.may_fetch)
         claimed = self.claim(wanted, codec.wait_ms(body))
@@ -129,10 +146,12 @@ class BatchView(WorkerView):
         raw = codec.items(self.body(), self.member, conf().max_batch)
         wanted = [codec.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
         known = self.known(item.job_id for item in wanted)
-        first = {item.job_id: item for item in reversed(wanted) if item.job_id in known}
+        barred = {job_id: problem for job_id, problem in known.items() if problem}
+        mine = known.keys() - barred.keys()
+        first = {item.job_id: item for item in reversed(wanted) if item.job_id in mine}
         # a job named again is answered as a second request would be
         again = {i.job_id: i for i in wanted if i.job_id in first and i is not first[i.job_id]}
-        done, refused = self.outcomes(first), self.outcomes(again)
+        done, refused = self.outcomes(first), self.outcomes(again) | barred
         results = [
             self.result(i.job_id, (done if i is first.get(i.job_id) else refused).get(i.job_id))
             for i in wanted
@@ -228,8 +247,10 @@ class Heartbeat(WorkerView):
     def post(self, request: Request) -> Answer:
         """Note that a worker lives and tell it what to do."""
         report = self.of_pool(codec.decode_heartbeat(self.body(), tenant=self.principal.tenant))
-        if self.principal.tenant is not None:
-            report = replace(report, active_ids=tuple(self.known(report.active_ids)))
+        self.require_worker(report.worker_id)
+        known = self.known(report.active_ids)
+        mine = tuple(one for one in report.active_ids if one in known and known[one] is None)
+        report = replace(report, active_ids=mine)
         return Answer(codec.encode_heartbeat(heartbeat(report)))
 
 
@@ -244,6 +265,7 @@ class RegisterWorker(WorkerView):
     def post(self, request: Request) -> Answer:
         """Note a worker, what it is and the pool it belongs to."""
         report = codec.decode_registration(self.body(), tenant=self.principal.tenant)
+        self.require_worker(report.worker_id)
         heard = heartbeat(self.of_pool(report))
         return Answer(
             {
@@ -259,10 +281,9 @@ class RegisterWorker(WorkerView):
 class OneWorker(WorkerView):
     """A worker as itself."""
 
-    scopes = {"DELETE": "ojs:data:fetch"}
-
     @operation("deregisterWorker", {204: None}, refusals=(404,))
     def delete(self, request: Request, worker_id: str) -> Answer:
         """Note that a worker has ended, and give back the jobs it still holds."""
+        self.require_worker(worker_id)
         leave(worker_id, tenant=self.principal.tenant)
         return Answer(None, status=204)

@@ -1,8 +1,9 @@
 """Jobs whose arguments are not for everybody's eyes. Spec: contract 31 §4.
 
-What a job may say of itself in `meta.data_classification`; workers and the API get it whole.
+What a job may say of itself in `meta.data_classification`; workers and API keys get it whole.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -10,7 +11,15 @@ import orjson
 from jobs.domain.job import Job
 
 MEMBER: Final = "data_classification"
+SEEN: Final = "job.arguments_seen"  # in the audit log
+HIDDEN: Final = "(classified)"  # shown in place of what a classified job carries
 CLOSED: Final = frozenset({"confidential", "restricted"})
+
+
+def redacted(job: Job) -> Job:
+    """Return a job without its arguments and its result."""
+    hidden = orjson.dumps(HIDDEN)
+    return replace(job, args=orjson.dumps([HIDDEN]), result=job.result and hidden)
 
 
 def classification(job: Job) -> str | None:

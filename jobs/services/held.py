@@ -1,7 +1,10 @@
 """What a worker holds by its leases, and who may know the worker. Spec: MT 5, D-MT-8."""
 
+import orjson
+
+from jobs.domain.claim import split_queue
 from jobs.models import Lease, Worker
-from jobs.services.show import owned
+from jobs.services.show import owned, queues_of
 
 
 def held_by(worker_id: str) -> dict[str, int]:
@@ -10,10 +13,18 @@ def held_by(worker_id: str) -> dict[str, int]:
     return {str(job_id): attempt for job_id, attempt in rows}
 
 
-def may_know(worker_id: str, tenant: str | None) -> bool:
-    """Tell whether whoever is bound to a tenant may know a worker: it is the tenant's, or nobody's.
+def queues_of_worker(worker_id: str) -> set[str]:
+    """Return the queues that a worker declared, and those of the jobs it holds."""
+    declared = Worker.objects.filter(id=worker_id).values_list("queues", flat=True).first()
+    listed = orjson.loads(declared) if isinstance(declared, str) else declared
+    named = {split_queue(one)[1] for one in listed or () if isinstance(one, str)}
+    return named | set(queues_of(held_by(worker_id)).values())
 
-    One that is nobody's only while it runs no job of another tenant.
+
+def may_know(worker_id: str, tenant: str | None) -> bool:
+    """Tell whether whoever is bound to a tenant may know a worker: it is the tenant's.
+
+    A worker that no tenant's caller made known is the tenant's while all its jobs are.
     """
     if tenant is None:
         return True
@@ -22,4 +33,4 @@ def may_know(worker_id: str, tenant: str | None) -> bool:
     if owner is not None:
         return owner == tenant
     held = set(held_by(worker_id))
-    return owned(held, tenant) == held
+    return bool(held) and owned(held, tenant) == held

@@ -35,6 +35,14 @@ def owned(ids: Collection[str], tenant: str) -> set[str]:
     return set(map(str, found))
 
 
+def queues_of(ids: Collection[str], tenant: str | None = None) -> dict[str, str]:
+    """Return the queues of those of `ids` that name jobs, of a tenant if given."""
+    found = Row.objects.filter(id__in=ids)
+    if tenant is not None:
+        found = found.filter(tenant=tenant)
+    return {str(job_id): queue for job_id, queue in found.values_list("id", "queue")}
+
+
 def existing(ids: Collection[str]) -> set[str]:
     """Return those of `ids` that name jobs."""
     return set(map(str, Row.objects.filter(id__in=ids).values_list("id", flat=True)))

@@ -2,7 +2,7 @@
 -- A lease is never shortened; its length is the request's, else the one of the claim.
 -- Does nothing but name the pool (`conflict`) when a worker that lives says it is in another one, or is
 -- not the caller's: `tenant` is the one that the caller is bound to, null: none. The first one makes it
--- that tenant's for good. One that is nobody's is anybody's as long as it runs no job of others.
+-- that tenant's for good. A worker of no tenant is a tenant's while it runs jobs, all of that tenant.
 -- `tell_beats` and `tell_leases`: events of heartbeats, which are off by default for their volume.
 -- Locks: the worker, then its leases in id order.
 WITH before AS (
@@ -30,9 +30,9 @@ WITH before AS (
      WHERE (excluded.pool IS NULL OR coalesce(w.pool, excluded.pool) = excluded.pool
             OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL)
        AND (excluded.tenant IS NULL OR w.tenant = excluded.tenant
-            OR w.tenant IS NULL AND NOT EXISTS (
-                SELECT 1 FROM ojs_lease AS l
-                 WHERE l.worker_id = w.id AND l.tenant <> excluded.tenant))
+            OR w.tenant IS NULL AND (
+                SELECT bool_and(l.tenant = excluded.tenant) FROM ojs_lease AS l
+                 WHERE l.worker_id = w.id))
     RETURNING w.directive
 ), held AS MATERIALIZED (
     SELECT l.id FROM ojs_lease AS l

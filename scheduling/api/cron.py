@@ -12,7 +12,6 @@ from jobs.api.openapi import operation
 from jobs.api.paging import QUERY, page
 from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj, text
 from jobs.api.schemas.jobs import JOB
-from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.times import format_time
 from scheduling.api.cron_codec import (
@@ -60,15 +59,13 @@ class CronView(OJSView):
             raise InvalidRequest.field("tenant", "is not the id of a tenant", raw)
         return raw
 
-    def allow(self, job: JobDraft) -> None:
+    def allow(self, queue: str, kind: str) -> None:
         """Refuse jobs the key may not enqueue. Raises PermissionDenied."""
-        self.principal.require_enqueue([(job.queue, job.type)])
+        self.principal.require_enqueue([(queue, kind)])
 
 
 class CronCollection(CronView):
     """List and register."""
-
-    scopes = {"GET": "ojs:data:read", "POST": "ojs:data:enqueue"}
 
     @operation(
         "listCrons",
@@ -121,10 +118,6 @@ class CronCollection(CronView):
 class CronDetail(CronView):
     """One schedule."""
 
-    scopes = {
-        "GET": "ojs:data:read", "PATCH": "ojs:data:enqueue", "DELETE": "ojs:data:enqueue",
-    }  # fmt: skip
-
     @operation(
         "getCron",
         {200: ENTRY_ANSWER},
@@ -146,7 +139,10 @@ class CronDetail(CronView):
     )
     def patch(self, request: Request, name: str) -> Answer:
         """Change a schedule, pause or resume it by `enabled`."""
-        changes = decode_changes(self.body(), name=name)
+        body = self.body()
+        if body.keys() - {"enabled"}:  # pausing takes less than another definition
+            self.require("changeCron?definition")
+        changes = decode_changes(body, name=name)
         return Answer(
             wrapped(
                 cron_register.change(name, changes, self.caller, self.allow, tenant=self.tenant)
@@ -162,14 +158,12 @@ class CronDetail(CronView):
     )
     def delete(self, request: Request, name: str) -> Answer:
         """Delete a schedule; its jobs stay."""
-        entry = cron_register.delete(name, self.caller, tenant=self.tenant)
+        entry = cron_register.delete(name, self.caller, self.allow, tenant=self.tenant)
         return Answer(wrapped(entry, deleted=True, name=entry.name))
 
 
 class CronTrigger(CronView):
     """Run now."""
-
-    scopes = {"POST": "ojs:data:enqueue"}
 
     @operation(
         "triggerCron",
@@ -192,7 +186,7 @@ class CronTrigger(CronView):
             {
                 "job_id": job.id,
                 "triggered": True,
-                "job": codec.encode_job(job),
+                "job": codec.encode_job(self.as_seen(job)),
                 "cron": encode_entry(entry),
             },
             status=201,
@@ -202,8 +196,6 @@ class CronTrigger(CronView):
 
 class CronPause(CronView):
     """Pause a schedule."""
-
-    scopes = {"POST": "ojs:data:enqueue"}
 
     @operation(
         "pauseCron",
@@ -217,14 +209,14 @@ class CronPause(CronView):
     def post(self, request: Request, name: str) -> Answer:
         """Let a schedule make no more jobs; idempotent."""
         self.optional_body()
-        entry = cron_register.switch(name, self.caller, enabled=False, tenant=self.tenant)
+        entry = cron_register.switch(
+            name, self.caller, self.allow, enabled=False, tenant=self.tenant
+        )
         return Answer(wrapped(entry))
 
 
 class CronResume(CronView):
     """Resume a schedule."""
-
-    scopes = {"POST": "ojs:data:enqueue"}
 
     @operation(
         "resumeCron",
@@ -238,14 +230,14 @@ class CronResume(CronView):
     def post(self, request: Request, name: str) -> Answer:
         """Let a schedule make jobs again, from its next time on; idempotent."""
         self.optional_body()
-        entry = cron_register.switch(name, self.caller, enabled=True, tenant=self.tenant)
+        entry = cron_register.switch(
+            name, self.caller, self.allow, enabled=True, tenant=self.tenant
+        )
         return Answer(wrapped(entry))
 
 
 class CronHistory(CronView):
     """What became of the latest occurrences."""
-
-    scopes = {"GET": "ojs:data:read"}
 
     @operation(
         "getCronHistory",
@@ -265,8 +257,6 @@ class CronHistory(CronView):
 
 class CronUpcoming(CronView):
     """When a schedule runs next."""
-
-    scopes = {"GET": "ojs:data:read"}
 
     @operation(
         "getCronUpcoming",

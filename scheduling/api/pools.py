@@ -26,9 +26,6 @@ from scheduling.services import configuration, pools
 class PoolCollection(OJSView):
     """All pools."""
 
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
-
     @operation("listPools", {200: list_of(POOL, "pools")}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
         """List pools by name, with their live workers and active jobs."""
@@ -39,9 +36,6 @@ class PoolCollection(OJSView):
 
 class PoolDetail(OJSView):
     """One pool."""
-
-    scopes = {"GET": "ojs:admin:read", "PUT": "ojs:admin:write", "DELETE": "ojs:admin:write"}
-    is_global = True
 
     @operation("getPool", {200: DETAIL}, path={"name": NAME}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
@@ -75,9 +69,6 @@ class PoolDetail(OJSView):
 
 class SchedulingConfiguration(OJSView):
     """What holds where no pool says otherwise."""
-
-    scopes = {"GET": "ojs:admin:read", "PUT": "ojs:admin:write"}
-    is_global = True
 
     @operation("getSchedulingConfig", {200: CONFIGURATION})
     def get(self, request: Request) -> Answer:

@@ -4,8 +4,9 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import ReadView, plain
+from jobs.api.admin.base import plain
 from jobs.api.answer import Answer
+from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     BOOLEAN,
@@ -49,10 +50,8 @@ MEMBERS: Schema = {"queues": array(QUEUE_STATS), "window": DURATION}
 STATS = component("SchedulingStats", obj({**MEMBERS, "strategy": STRATEGY, "stats": obj(MEMBERS)}))
 
 
-class SchedulingStats(ReadView):
+class SchedulingStats(OJSView):
     """What queues were given lately."""
-
-    is_global = True
 
     @operation(
         "getSchedulingStats",

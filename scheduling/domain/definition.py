@@ -55,6 +55,12 @@ class Definition:
         return job
 
 
+def aim(template: dict[str, Any]) -> tuple[str, str]:
+    """Return the queue and the type of the jobs that a stored template makes."""
+    queue = template["options"].get("queue") or template.get("queue") or "default"
+    return queue, template["type"]
+
+
 def draft(name: str, template: dict[str, Any], at: datetime, limits: Limits) -> JobDraft:
     """Make the job of a schedule's occurrence. Raises as `parse_job`."""
     told = {"cron_name": name, "cron_triggered_at": format_time(at)}

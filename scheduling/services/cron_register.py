@@ -14,13 +14,14 @@ from jobs.services.clock import now as database_now
 from jobs.services.enqueue import require_accepted, require_prepared
 from jobs.services.envelopes import limits
 from scheduling.domain.cron import Interval, Plan, plan
-from scheduling.domain.definition import Definition
+from scheduling.domain.definition import Definition, aim
 from scheduling.domain.overlap import Overlap
 from scheduling.models import WITH_NOW, CronEntry
 from scheduling.services.cron_entries import find
 from scheduling.services.cron_run import of_tenant
 
-Check = Callable[[JobDraft], None]  # raises when the caller may not enqueue such a job
+# of a queue and a job type: raises when the caller may not enqueue such a job
+Check = Callable[[str, str], None]
 TRIES = 5  # of two that register one name at once, one finds the other's
 
 
@@ -87,6 +88,7 @@ def register(definition: Definition, caller: Caller, check: Check) -> tuple[Cron
                 entry = _own(definition.name, caller)
                 if entry is None:
                     return _new(definition, caller, now, coming), True
+                check(*aim(entry.template))
                 _store(entry, definition)
                 return entry, False
         except IntegrityError:
@@ -100,6 +102,7 @@ def change(
     """Change facts of a schedule; raises as `register`, and as `find`."""
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
+        check(*aim(entry.template))
         definition = changes.applied(entry)
         job = definition.check(entry.now, limits())
         _check(job, caller, check)
@@ -110,8 +113,8 @@ def change(
 
 
 def _check(job: JobDraft, caller: Caller, check: Check) -> None:
-    """Refuse what the caller may not enqueue, such as a job that names another tenant."""
-    check(job)
+    """Refuse a job that the caller may not enqueue, such as one that names another tenant."""
+    check(job.queue, job.type)
     if caller.tenant is not None:
         require_prepared(job, caller)
     require_accepted([job], caller)
@@ -123,15 +126,18 @@ def _require_runnable(job: JobDraft, caller: Caller, tenant: str | None) -> None
     require_prepared(of_tenant(job, tenant), unbound)
 
 
-def switch(name: str, caller: Caller, *, enabled: bool, tenant: str | None = None) -> CronEntry:
+def switch(
+    name: str, caller: Caller, check: Check, *, enabled: bool, tenant: str | None = None
+) -> CronEntry:
     """Pause or resume a schedule; idempotent. Raises as `find`."""
-    return change(name, Changes(enabled=enabled), caller, lambda job: None, tenant=tenant)
+    return change(name, Changes(enabled=enabled), caller, check, tenant=tenant)
 
 
-def delete(name: str, caller: Caller, *, tenant: str | None = None) -> CronEntry:
+def delete(name: str, caller: Caller, check: Check, *, tenant: str | None = None) -> CronEntry:
     """Forget a schedule; its jobs stay, also those that wait for their turn. Raises as `find`."""
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
+        check(*aim(entry.template))
         CronEntry.objects.filter(pk=entry.pk).delete()
         return entry
 

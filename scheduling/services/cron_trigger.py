@@ -7,10 +7,10 @@ from django.db import transaction
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
-from jobs.services.envelopes import stored_limits
+from scheduling.domain.definition import aim
 from scheduling.models import CronEntry
 from scheduling.services.cron_entries import find
-from scheduling.services.cron_register import Check, definition_of
+from scheduling.services.cron_register import Check
 from scheduling.services.cron_run import Firing, make, note
 
 
@@ -23,7 +23,7 @@ def trigger(
     """
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
-        check(definition_of(entry).draft(entry.now, stored_limits()))
+        check(*aim(entry.template))
         firing = Firing(entry, entry.now, manual=True)
         make([firing], replace(caller, tenant=None, block_ms=0))
         if firing.job is None:

@@ -40,11 +40,6 @@ class TenantView(OJSView):
             self.principal.within(tenant_id)
         return tenant_id
 
-    def changed_id(self, tenant_id: str) -> str:
-        """Return the id of a tenant the caller may change. Raises PermissionDenied, NotFound."""
-        self.principal.require_any_tenant("change tenants")
-        return self.known_id(tenant_id)
-
     def shown(self, row: Tenant, status: int = 200) -> Answer:
         """Answer with a tenant and what it has."""
         is_own = self.principal.tenant is not None
@@ -54,8 +49,6 @@ class TenantView(OJSView):
 
 class TenantCollection(TenantView):
     """All tenants."""
-
-    scopes = {"GET": "ojs:admin:read"}
 
     @operation(
         "listTenants",
@@ -87,8 +80,6 @@ class TenantCollection(TenantView):
 class TenantDetail(TenantView):
     """One tenant."""
 
-    scopes = {"GET": "ojs:admin:read", "PUT": "ojs:admin:write", "DELETE": "ojs:admin:write"}
-
     @operation("getTenant", {200: codec.DETAIL}, path=PATH, refusals=(404,))
     def get(self, request: Request, tenant_id: str) -> Answer:
         """Show a tenant, its limits and what it has."""
@@ -106,7 +97,7 @@ class TenantDetail(TenantView):
 
         But for `state`, which stays. Members that only answers have are taken back unread.
         """
-        wanted = parse_tenant(self.changed_id(tenant_id), self.body())
+        wanted = parse_tenant(self.known_id(tenant_id), self.body())
         row, is_new = tenants.put(tenant_id, wanted, self.caller)
         return self.shown(row, 201 if is_new else 200)
 
@@ -124,15 +115,13 @@ class TenantDetail(TenantView):
         """
         force = chosen(request, "force", FLAGS) == "true"
         if force:
-            self.principal.require_scope("ojs:admin:purge")
-        tenants.delete(self.changed_id(tenant_id), self.caller, force=force)
+            self.require("deleteTenant?force")
+        tenants.delete(self.known_id(tenant_id), self.caller, force=force)
         return Answer(None, status=204)
 
 
 class TenantLimits(TenantView):
     """What a tenant may use."""
-
-    scopes = {"PUT": "ojs:admin:write"}
 
     @operation(
         "putTenantLimits", {200: codec.DETAIL}, body=codec.PUT_LIMITS, path=PATH, refusals=(404,)
@@ -142,7 +131,7 @@ class TenantLimits(TenantView):
         body = self.body()
         reason = codec.decode_reason(body)
         codec.decode_limits(body, Limits())  # what cannot be read is refused for any tenant
-        row = tenants.find(self.changed_id(tenant_id))
+        row = tenants.find(self.known_id(tenant_id))
         wanted = codec.decode_limits(body, limits_of(row))
         return self.shown(tenants.put_limits(tenant_id, wanted, self.caller, reason=reason))
 
@@ -150,7 +139,6 @@ class TenantLimits(TenantView):
 class TenantSuspension(TenantView):
     """Hold all jobs of a tenant."""
 
-    scopes = {"POST": "ojs:admin:write"}
     standing = Standing.SUSPENDED
 
     @operation(
@@ -167,7 +155,7 @@ class TenantSuspension(TenantView):
 
     def set(self, tenant_id: str) -> Answer:
         """Give the tenant its standing."""
-        self.changed_id(tenant_id)
+        self.known_id(tenant_id)
         body = self.optional_body()
         codec.require_only(body, "reason")
         reason = codec.decode_reason(body)
@@ -197,8 +185,6 @@ class TenantResumption(TenantSuspension):
 class TenantThrottle(TenantView):
     """What is taken from a noisy tenant for a while."""
 
-    scopes = {"DELETE": "ojs:admin:write"}
-
     @operation(
         "releaseTenant",
         {200: codec.DETAIL},
@@ -212,7 +198,7 @@ class TenantThrottle(TenantView):
 
         It is not throttled again by itself for as long as a throttle lasts.
         """
-        self.changed_id(tenant_id)
+        self.known_id(tenant_id)
         body = self.optional_body()
         codec.require_only(body, "reason")
         reason = codec.decode_reason(body)
@@ -221,8 +207,6 @@ class TenantThrottle(TenantView):
 
 class TenantStats(TenantView):
     """A tenant in numbers."""
-
-    scopes = {"GET": "ojs:admin:read"}
 
     @operation("getTenantStats", {200: codec.STATS}, path=PATH, refusals=(404,))
     def get(self, request: Request, tenant_id: str) -> Answer:
@@ -236,8 +220,6 @@ class TenantStats(TenantView):
 
 class TenantJobs(TenantView):
     """The jobs of a tenant."""
-
-    scopes = {"GET": "ojs:admin:read"}
 
     @operation(
         "listTenantJobs",

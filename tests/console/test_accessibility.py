@@ -75,7 +75,7 @@ def places(page: Page) -> Places:
     entry, _ = cron_register.register(
         decode_definition({"name": "nightly", "expression": "0 3 * * *",
                            "job_template": {"type": "report", "args": []}}),
-        Caller("ada"), lambda _job: None,
+        Caller("ada"), lambda _queue, _kind: None,
     )  # fmt: skip
     presses.ACTS["webhook-retry"].make()  # a delivery
     for version in ("1.0", "1.1"):

@@ -112,7 +112,7 @@ def test_actions_call_the_services_and_are_recorded(act: Act) -> None:
     entry, _ = cron_register.register(
         decode_definition({"name": "nightly", "expression": "0 3 * * *",
                            "job_template": {"type": "report", "args": []}}),
-        Caller("ada"), lambda _job: None,
+        Caller("ada"), lambda _queue, _kind: None,
     )  # fmt: skip
 
     act(Job, "retry", dead.id)

@@ -55,7 +55,7 @@ def lost_worker() -> Form:
 
 def schedule() -> Form:
     body = {"name": "n", "expression": "0 3 * * *", "job_template": {"type": "r", "args": []}}
-    entry, _ = cron_register.register(decode_definition(body), ADA, lambda _job: None)
+    entry, _ = cron_register.register(decode_definition(body), ADA, lambda _queue, _kind: None)
     return {"id": str(entry.pk)}
 
 

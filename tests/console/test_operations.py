@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from django_q.models import OrmQ, Schedule
+from django_q.models import OrmQ
 
 from console import operations, walk
 from console.filters import JobFilter
@@ -350,8 +350,6 @@ def test_what_nobody_drives_is_picked_up_again() -> None:
     operation.refresh_from_db()
     assert operation.state == "done"
     assert_state(State.CANCELLED, *ids)
-    schedule = Schedule.objects.get(name=operations.TEND)
-    assert (schedule.func, schedule.minutes) == ("console.operations.tend", 1)
 
 
 def test_old_operations_are_forgotten() -> None:

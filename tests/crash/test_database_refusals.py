@@ -11,7 +11,7 @@ import pytest
 from ojs_project.postgres import Cluster
 from tests.conftest import ROOT, wait_until_answering, wait_until_healthy
 from tests.crash.conftest import Run, serve
-from tests.crash.faults import PROMISE_S, read_only, refusing, stopped
+from tests.crash.database_faults import PROMISE_S, read_only, refusing, stopped
 from tests.processes import until
 
 pytestmark = pytest.mark.xdist_group("crash")

@@ -7,7 +7,7 @@ from ojs_project.postgres import Cluster
 from tests.concurrency import at_once
 from tests.conftest import wait_until_answering
 from tests.crash.conftest import Run, serve
-from tests.crash.faults import PROMISE_S, SHORT, stalled
+from tests.crash.database_faults import PROMISE_S, SHORT, stalled
 from tests.crash.test_database_restart import REQUESTS
 from tests.processes import until
 

@@ -217,6 +217,7 @@ WHILE = {
     "federation/services/attend.py": SHRINKS,
     "federation/services/forget_region.py": BOUNDED,
     "federation/services/place.py": BOUNDED,
+    "federation/transport.py": BOUNDED,
     "federation/wire.py": TIMED,
     "jobs/api/live.py": THREAD,
     "jobs/api/streams.py": PAGES,

@@ -23,7 +23,7 @@ NORTH, SOUTH = Caller("north key", "north"), Caller("south key", "south")
 Register = Callable[..., CronEntry]
 
 
-def allow_all(_job: object) -> None:
+def allow_all(_queue: str, _kind: str) -> None:
     """Refuse nothing."""
 
 

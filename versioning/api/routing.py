@@ -36,9 +36,6 @@ def _detail(row: Routing) -> dict[str, object]:
 class RoutingCollection(OJSView):
     """All rules."""
 
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
-
     @operation("listRouting", {200: list_of(codec.RULES)}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
         """List the types that have routing rules, by name."""
@@ -49,9 +46,6 @@ class RoutingCollection(OJSView):
 
 class RoutingDetail(OJSView):
     """The rules of one type."""
-
-    scopes = {"GET": "ojs:admin:read", "PUT": "ojs:admin:write", "DELETE": "ojs:admin:write"}
-    is_global = True
 
     @operation("getRouting", {200: codec.RULES}, path=PATH, refusals=(404,))
     def get(self, request: Request, type: str) -> Answer:
@@ -85,9 +79,6 @@ class RoutingDetail(OJSView):
 
 class RoutingAction(OJSView):
     """One thing done to the rules of a type."""
-
-    scopes = {"POST": "ojs:admin:write"}
-    is_global = True
 
     def revision(self) -> int | None:
         """Read which rules are meant."""

@@ -27,7 +27,6 @@ NAMED: dict[str, Any] = {
 }
 VERSION: dict[str, Any] = {"version": text(1)}
 LONGEST = 2000  # of a name in a path: of a URI
-READ = {"GET": "ojs:admin:read"}
 FORCE = ("true", "false")
 DELETE_QUERY = {"force": {"type": "string", "enum": [*FORCE, ""]}}
 
@@ -48,13 +47,8 @@ def storable(name: str) -> str:
 class SchemaView(OJSView):
     """Everybody who may read sees all schemas: they belong to types, not to tenants."""
 
-    def require_writer(self) -> None:
-        """Refuse callers bound to a tenant. Raises PermissionDenied."""
-        self.principal.require_any_tenant("change schemas")
-
     def put_one(self, job_type: str, version: str) -> Answer:
         """Register or update."""
-        self.require_writer()
         on_conflict = chosen(self.request, "on_conflict", (codec.REPLACE, codec.ERROR))
         wanted = codec.decode_put(self.body(), job_type, version, on_conflict)
         done = schemas.register(wanted, self.caller)
@@ -63,7 +57,6 @@ class SchemaView(OJSView):
 
     def deleted(self, found: list[Schema], version: str | None) -> Answer:
         """Delete, and tell what."""
-        self.require_writer()
         force = chosen(self.request, "force", FORCE) == "true"
         schemas.delete(found, self.caller, force=force)
         shown = None if version is None else shown_version(found[0].version)
@@ -72,8 +65,6 @@ class SchemaView(OJSView):
 
 class SchemaCollection(SchemaView):
     """All types."""
-
-    scopes = READ
 
     @operation(
         "listSchemas",
@@ -93,8 +84,6 @@ class SchemaCollection(SchemaView):
 
 class SchemasOfType(SchemaView):
     """One type."""
-
-    scopes = {**READ, "DELETE": "ojs:admin:write"}
 
     @operation("getSchemas", {200: codec.OF_TYPE}, path=TYPE, refusals=(404,))
     def get(self, request: Request, job_type: str) -> Answer:
@@ -116,8 +105,6 @@ class SchemasOfType(SchemaView):
 class SchemaVersions(SchemaView):
     """The versions of a type."""
 
-    scopes = READ
-
     @operation("listSchemaVersions", {200: codec.VERSIONS}, path=TYPE, refusals=(404,))
     def get(self, request: Request, job_type: str) -> Answer:
         """List the versions of a type, newest first."""
@@ -126,8 +113,6 @@ class SchemaVersions(SchemaView):
 
 class SchemaDiff(SchemaView):
     """Two versions."""
-
-    scopes = READ
 
     @operation(
         "diffSchemas",
@@ -152,8 +137,6 @@ class SchemaDiff(SchemaView):
 class SchemaCheck(SchemaView):
     """Try arguments."""
 
-    scopes = {"POST": "ojs:admin:read"}
-
     @operation("checkArgs", {200: codec.CHECKED}, body=codec.VALIDATE, path=TYPE, refusals=(404,))
     def post(self, request: Request, job_type: str) -> Answer:
         """Check arguments by the schema of a version, or of the latest; nothing is enqueued."""
@@ -166,8 +149,6 @@ class SchemaCheck(SchemaView):
 
 class SchemaDetail(SchemaView):
     """One version."""
-
-    scopes = {**READ, "PUT": "ojs:admin:write", "DELETE": "ojs:admin:write"}
 
     @operation("getSchema", {200: codec.FLAT}, path={**TYPE, **VERSION}, refusals=(404,))
     def get(self, request: Request, job_type: str, version: str) -> Answer:
@@ -207,13 +188,9 @@ class SchemaDetail(SchemaView):
 
 # --- as SDKs have it ------------------------------------------------------------------------------
 
-DATA_READ = {"GET": "ojs:data:read"}
-
 
 class EntryCollection(SchemaView):
     """All types."""
-
-    scopes = {**DATA_READ, "POST": "ojs:admin:write"}
 
     @operation("listSchemaEntries", {200: list_of(codec.ENTRY, "schemas")}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
@@ -226,15 +203,12 @@ class EntryCollection(SchemaView):
     @operation("registerSchemaEntry", {201: codec.ENTRY_ANSWER}, body=codec.POST, refusals=(409,))
     def post(self, request: Request) -> Answer:
         """Register the schema of a new version, which a URI may name."""
-        self.require_writer()
         done = schemas.register(codec.decode_post(self.body()), self.caller)
         return Answer(codec.encode_wrapped(done.schema), status=201)
 
 
 class NamedEntry(SchemaView):
     """The latest of a type, or one by its URI."""
-
-    scopes = {**DATA_READ, "DELETE": "ojs:admin:write"}
 
     @operation("getSchemaEntry", {200: codec.ENTRY_ANSWER}, path=NAMED, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
@@ -262,8 +236,6 @@ class NamedEntry(SchemaView):
 class EntryVersions(SchemaView):
     """The versions of a type."""
 
-    scopes = DATA_READ
-
     @operation("listSchemaEntryVersions", {200: codec.VERSIONS}, path=TYPE, refusals=(404,))
     def get(self, request: Request, job_type: str) -> Answer:
         """List the versions of a type, newest first."""
@@ -273,7 +245,6 @@ class EntryVersions(SchemaView):
 class EntryDetail(SchemaView):
     """One version."""
 
-    scopes = {**DATA_READ, "DELETE": "ojs:admin:write"}
     SHORT = "/ojs/v1/schemas/{job_type}/{version}"
 
     @operation(

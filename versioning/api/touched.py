@@ -20,9 +20,6 @@ ENDS = {ended: failed for failed, ended in codec.ENDS.items()}
 class TouchedJobs(OJSView):
     """The last jobs of a version that was tried out."""
 
-    scopes = {"GET": "ojs:admin:read"}
-    is_global = True
-
     @operation(
         "listTouchedJobs",
         {200: list_of(codec.TOUCHED)},

@@ -56,8 +56,6 @@ ID = {"delivery_id": text(1)}
 class DeliveryCollection(OJSView):
     """The log of deliveries."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation(
         "listDeliveries",
         {200: LIST},
@@ -99,8 +97,6 @@ def _text(request: Request, name: str) -> str | None:
 class DeliveryDetail(OJSView):
     """One delivery."""
 
-    scopes = {"GET": "ojs:data:read"}
-
     @operation(
         "getDelivery",
         {200: obj({"delivery": DELIVERY, **FIELDS, "attempt_log": array(ATTEMPT)})},
@@ -118,8 +114,6 @@ class DeliveryDetail(OJSView):
 
 class DeliveryRetry(OJSView):
     """Send a delivery again."""
-
-    scopes = {"POST": "ojs:webhooks:write"}
 
     @operation(
         "retryDelivery",

@@ -23,8 +23,6 @@ PATH = {"workflow_id": ID}
 class WorkflowCollection(OJSView):
     """Create and list."""
 
-    scopes = {"GET": "ojs:data:read", "POST": "ojs:data:enqueue"}
-
     @operation(
         "listWorkflows",
         {200: LIST},
@@ -72,8 +70,6 @@ class WorkflowCollection(OJSView):
 class WorkflowDetail(OJSView):
     """Show and cancel."""
 
-    scopes = {"GET": "ojs:data:read", "DELETE": "ojs:data:cancel"}
-
     @operation("getWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404,))
     def get(self, request: Request, workflow_id: str) -> Answer:
         """Show a workflow with all its steps."""
@@ -87,13 +83,17 @@ class WorkflowDetail(OJSView):
     def visible(self, workflow_id: str) -> Whole:
         """Read a workflow the caller may see. Raises NotFound, also for another tenant's."""
         self.require_own(workflow_id)
-        return show(workflow_id)
+        return self.shown(workflow_id)
+
+    def shown(self, workflow_id: str) -> Whole:
+        """Read a workflow; results may be of classified jobs, and then are not for all users."""
+        return show(workflow_id, with_results=self.principal.sees_classified)
 
     def cancelled(self, workflow_id: str) -> Answer:
         """Cancel a workflow the caller may see."""
         self.require_own(workflow_id)
         done = cancel(workflow_id, self.principal.name)
-        return Answer(codec.encode_workflow(show(workflow_id), done))
+        return Answer(codec.encode_workflow(self.shown(workflow_id), done))
 
     def require_own(self, workflow_id: str) -> None:
         """Hide other tenants' workflows from a key bound to one. Raises NotFound."""
@@ -104,7 +104,6 @@ class WorkflowDetail(OJSView):
 class WorkflowCancel(WorkflowDetail):
     """Cancel, the admin interface's way."""
 
-    scopes = {"POST": "ojs:data:cancel"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -124,7 +123,6 @@ class WorkflowCancel(WorkflowDetail):
 class WorkflowProgress(WorkflowDetail):
     """How far a workflow is."""
 
-    scopes = {"GET": "ojs:data:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation("getWorkflowProgress", {200: PROGRESS}, path=PATH, refusals=(404,))

@@ -7,7 +7,6 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import queries
-from jobs.api.base import OJSView
 from jobs.api.paging import Page
 from jobs.api.schemas import (
     BOOLEAN,
@@ -48,18 +47,6 @@ SINCE: Schema = {
     "description": "RFC 3339 time, or a duration before now such as 24h",
     "anyOf": [TIME, *SHORT_DURATION["anyOf"], {"const": ""}],
 }
-
-
-class ReadView(OJSView):
-    """Reads what operators see."""
-
-    scopes = {"GET": "ojs:admin:read"}
-
-
-class WriteView(OJSView):
-    """Does one thing for an operator."""
-
-    scopes = {"POST": "ojs:admin:write"}
 
 
 def list_of(item: Schema, *aliases: str, more: Schema | None = None) -> Schema:

@@ -41,7 +41,7 @@ RULES = obj({"rules": array(RULE)})
 class AdminDeadLetter(core.DeadLetterCollection):
     """The list."""
 
-    scopes = {"GET": "ojs:admin:read", "DELETE": "ojs:admin:purge"}
+    inherited = {"GET": "adminListDeadLetter", "DELETE": "adminEmptyDeadLetter"}
 
     def window(self, request: Request) -> Page:
         """Read the window as the admin API has it. Raises InvalidRequest."""
@@ -51,13 +51,13 @@ class AdminDeadLetter(core.DeadLetterCollection):
 class AdminDeadLetterStats(core.DeadLetterStats):
     """The numbers."""
 
-    scopes = {"GET": "ojs:admin:read"}
+    inherited = {"GET": "adminGetDeadLetterStats"}
 
 
 class AdminDeadLetterJob(core.DeadLetterJob):
     """One job."""
 
-    scopes = {"GET": "ojs:admin:read", "DELETE": "ojs:admin:write"}
+    inherited = {"GET": "adminGetDeadLetterJob"}
 
     @operation("adminDeleteDeadLetterJob", {204: None}, refusals=(404,))
     def delete(self, request: Request, job_id: str) -> Answer:
@@ -69,26 +69,23 @@ class AdminDeadLetterJob(core.DeadLetterJob):
 class AdminDeadLetterRetry(core.DeadLetterRetry):
     """Retry of one."""
 
-    scopes = {"POST": "ojs:admin:write"}
+    inherited = {"POST": "adminRetryDeadLetterJob"}
 
 
 class AdminDeadLetterRetryAll(core.DeadLetterRetryAll):
     """Retry of many."""
 
-    scopes = {"POST": "ojs:admin:write"}
+    inherited = {"POST": "adminRetryDeadLetter"}
 
 
 class AdminDeadLetterPurge(core.DeadLetterPurge):
     """Deletion of many."""
 
-    scopes = {"POST": "ojs:admin:purge"}
+    inherited = {"POST": "adminPurgeDeadLetter"}
 
 
 class ReplayRules(OJSView):
     """What is retried by itself."""
-
-    scopes = {"GET": "ojs:admin:read", "PUT": "ojs:admin:write"}
-    is_global = True
 
     @operation("getReplayRules", {200: RULES})
     def get(self, request: Request) -> Answer:

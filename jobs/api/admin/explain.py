@@ -107,7 +107,6 @@ EXPLANATION = component(
 class AdminJobExplain(JobDetail):
     """The explanation of one job."""
 
-    scopes = {"GET": "ojs:admin:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation("adminExplainJob", {200: EXPLANATION}, refusals=(404,))

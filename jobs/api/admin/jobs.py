@@ -65,8 +65,6 @@ def decode_wanted(request: Request, tenant: str | None) -> Wanted:
 class AdminJobs(OJSView):
     """Jobs by filter."""
 
-    scopes = {"GET": "ojs:admin:read"}
-
     @operation("adminListJobs", {200: list_of(JOB_SUMMARY, "jobs")}, query={**FILTER, **NUMBERED})
     def get(self, request: Request) -> Answer:
         """List jobs, newest first, those of an ended state by their end.
@@ -79,24 +77,19 @@ class AdminJobs(OJSView):
         window, wanted = admin_page(request), decode_wanted(request, self.principal.tenant)
         found = find_jobs(wanted, offset=window.offset, limit=window.limit)
         encode: Any = codec.encode_job if wanted.is_live else summary
-        items = [encode(job) for job in found.jobs]
+        items = [encode(self.as_seen(job, is_listed=True)) for job in found.jobs]
         return Answer(listed(items, found.total, window, "jobs", is_estimate=found.is_estimate))
 
 
 class AdminJob(JobDetail):
     """One job."""
 
-    scopes = {
-        "GET": "ojs:admin:read",
-        "PATCH": "ojs:admin:write",
-        "DELETE": "ojs:admin:write",
-    }
     http_method_names = ["get", "head", "patch", "delete", "options"]
 
     @operation("adminGetJob", {200: JOB_DETAIL}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
         """Show a job with everything known of it."""
-        return Answer(job_detail(self.visible(job_id)))
+        return Answer(job_detail(self.as_seen(self.visible(job_id))))
 
     @operation(
         "adminChangeJob",
@@ -107,13 +100,13 @@ class AdminJob(JobDetail):
     def patch(self, request: Request, job_id: str) -> Answer:
         """Change the priority of a job that waits: available, scheduled or pending."""
         priority = decode_priority(self.body())
-        self.visible(job_id)
-        return Answer(job_detail(change_priority(job_id, priority, self.caller)))
+        self.changeable(job_id)
+        return Answer(job_detail(self.as_seen(change_priority(job_id, priority, self.caller))))
 
     @operation("adminDeleteJob", {204: None}, refusals=(404, 409))
     def delete(self, request: Request, job_id: str) -> Answer:
         """Delete an ended job for good."""
-        self.visible(job_id)
+        self.changeable(job_id)
         delete_job(job_id, self.caller)
         return Answer(None, status=204)
 
@@ -121,7 +114,6 @@ class AdminJob(JobDetail):
 class AdminJobRetry(JobDetail):
     """Retry by hand."""
 
-    scopes = {"POST": "ojs:admin:write"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -134,17 +126,16 @@ class AdminJobRetry(JobDetail):
     def post(self, request: Request, job_id: str) -> Answer:
         """Make a discarded or cancelled job available again, with changes if wanted."""
         raw = self.optional_body().get("override")
-        job = self.visible(job_id)
+        job = self.changeable(job_id)
         override = decode_override(raw, job)
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
-        return Answer(job_detail(retry_job(job_id, override, self.caller)))
+        return Answer(job_detail(self.as_seen(retry_job(job_id, override, self.caller))))
 
 
 class AdminJobCancel(JobDetail):
     """Cancel."""
 
-    scopes = {"POST": "ojs:admin:write"}
     http_method_names = ["post", "options"]
 
     @operation(
@@ -157,15 +148,14 @@ class AdminJobCancel(JobDetail):
     def post(self, request: Request, job_id: str) -> Answer:
         """Cancel a job that waits or runs."""
         reason = optional_text(self.optional_body(), "reason")
-        self.visible(job_id)
+        self.changeable(job_id)
         job, _ = cancel_job(job_id, self.caller, reason)
-        return Answer(job_detail(job))
+        return Answer(job_detail(self.as_seen(job)))
 
 
 class AdminJobTrace(JobDetail):
     """The way of a job."""
 
-    scopes = {"GET": "ojs:admin:read"}
     http_method_names = ["get", "head", "options"]
 
     @operation(

@@ -6,8 +6,9 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs.api import codec
-from jobs.api.admin.base import ReadView, WriteView, list_of, listed, optional_text
+from jobs.api.admin.base import list_of, listed, optional_text
 from jobs.api.answer import Answer
+from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.queues import COUNTS, STATUS, encode_config, known_name
@@ -107,7 +108,7 @@ def _pressure(queue: QueueStats) -> dict[str, Any]:
     return {"backpressure": {**queue.config["backpressure"], **shown}}
 
 
-class AdminQueues(ReadView):
+class AdminQueues(OJSView):
     """All queues."""
 
     @operation("adminListQueues", {200: list_of(QUEUE_SUMMARY, "queues")}, query=NUMBERED)
@@ -118,7 +119,7 @@ class AdminQueues(ReadView):
         return Answer(listed(encode_queues(found, tenant=tenant), total, window, "queues"))
 
 
-class AdminQueue(ReadView):
+class AdminQueue(OJSView):
     """One queue."""
 
     @operation("adminGetQueue", {200: DETAIL}, refusals=(404,))
@@ -141,15 +142,14 @@ class AdminQueue(ReadView):
         )
 
 
-class SwitchView(WriteView):
+class SwitchView(OJSView):
     """Pauses or resumes."""
-
-    is_global = True
 
     def switched(self, name: str, *, paused: bool) -> Answer:
         """Switch a queue and show it."""
         reason = optional_text(self.optional_body(), "reason")
         queue = codec.queue_name("name", name)
+        self.principal.require_queues("pause or resume", [queue])
         switch = pause if paused else resume
         numbers, _ = switch(queue, self.caller, reason)
         shown = encode_queues([numbers])[0]

@@ -6,9 +6,10 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import queries
-from jobs.api.admin.base import SINCE, ReadView, chosen, moment, plain
+from jobs.api.admin.base import SINCE, chosen, moment, plain
 from jobs.api.admin.queues import visible_queues
 from jobs.api.answer import Answer
+from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, Page, admin_page
 from jobs.api.schemas import NUMBER, TIME, Schema, array, component, integer, obj, text
@@ -74,7 +75,7 @@ POINTS = obj(
 )
 
 
-class SystemStats(ReadView):
+class SystemStats(OJSView):
     """How much there is and what happens just now."""
 
     @operation(
@@ -145,7 +146,7 @@ def encode_rates(found: Rates) -> dict[str, Any]:
     }
 
 
-class StatsHistory(ReadView):
+class StatsHistory(OJSView):
     """What happened over time."""
 
     @operation(

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import VERSION, extensions
-from jobs.api.admin.base import SHORT_DURATION, ReadView, list_of, listed, optional_text, plain
+from jobs.api.admin.base import SHORT_DURATION, list_of, listed, optional_text, plain
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -72,9 +72,6 @@ ENTRY = component(
 
 class MaintenanceMode(OJSView):
     """The switch of the whole system."""
-
-    scopes = {"GET": "ojs:admin:read", "POST": "ojs:admin:write"}
-    is_global = True
 
     @operation(
         "getMaintenance",
@@ -143,10 +140,8 @@ def _encode(found: Maintenance | None) -> dict[str, Any]:
     }
 
 
-class Configuration(ReadView):
+class Configuration(OJSView):
     """The settings that are in force."""
-
-    is_global = True
 
     @operation(
         "getConfiguration",
@@ -179,10 +174,8 @@ class Configuration(ReadView):
         )
 
 
-class AuditLog(ReadView):
+class AuditLog(OJSView):
     """Who did what."""
-
-    is_global = True
 
     @operation(
         "listAudit",
@@ -222,10 +215,8 @@ def _encode_entry(entry: Audit) -> dict[str, Any]:
     }
 
 
-class ObservabilityHealth(ReadView):
+class ObservabilityHealth(OJSView):
     """How well it goes, in one number."""
-
-    is_global = True
 
     @operation(
         "getObservabilityHealth",

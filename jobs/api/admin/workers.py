@@ -6,8 +6,6 @@ import orjson
 from rest_framework.request import Request
 
 from jobs.api.admin.base import (
-    ReadView,
-    WriteView,
     chosen,
     known_worker_id,
     list_of,
@@ -38,6 +36,7 @@ from jobs.queries import WorkerRow
 from jobs.services import workers as service
 from jobs.services.audit import audited
 from jobs.services.heartbeat import Standing
+from jobs.services.held import queues_of_worker
 
 STANDINGS = ("running", "quiet", "stale", "terminate")
 MEMBERS: Schema = {
@@ -93,10 +92,8 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
     }
 
 
-class AdminWorkers(ReadView):
+class AdminWorkers(OJSView):
     """All workers."""
-
-    is_global = True
 
     @operation(
         "adminListWorkers",
@@ -125,11 +122,21 @@ class AdminWorkers(ReadView):
         return Answer({**shown, "summary": {"total": sum(counts.values()), **summary}})
 
 
-class AdminWorker(OJSView):
-    """One worker."""
+class OneWorkerView(OJSView):
+    """Changes one worker."""
 
-    scopes = {"GET": "ojs:admin:read", "DELETE": "ojs:admin:write"}
-    is_global = True
+    def require_own(self, worker_id: str) -> None:
+        """Refuse a key that is limited to queues workers of others.
+
+        Raises NotFound, PermissionDenied.
+        """
+        known_worker_id(worker_id)
+        if self.principal.is_limited:
+            self.principal.require_queues("direct workers", queues_of_worker(worker_id))
+
+
+class AdminWorker(OneWorkerView):
+    """One worker."""
 
     @operation("adminGetWorker", {200: DETAIL}, refusals=(404,))
     def get(self, request: Request, worker_id: str) -> Answer:
@@ -153,15 +160,14 @@ class AdminWorker(OJSView):
         One that heartbeats is refused unless `force=true`.
         """
         force = chosen(request, "force", ("true", "false")) == "true"
+        self.require_own(worker_id)
         with audited(self.caller, "worker.removed", known_worker_id(worker_id)) as data:
             data["returned_jobs"] = service.remove(worker_id, force=force)
         return Answer(None, status=204)
 
 
-class WorkerDirective(WriteView):
+class WorkerDirective(OneWorkerView):
     """What an operator wants of one worker."""
-
-    is_global = True
 
     @operation(
         "directWorker",
@@ -174,16 +180,14 @@ class WorkerDirective(WriteView):
     def post(self, request: Request, worker_id: str, verb: str) -> Answer:
         """Tell a worker what to do; it learns it with its next heartbeat or FETCH."""
         reason = optional_text(self.optional_body(), "reason")
-        known_worker_id(worker_id)
+        self.require_own(worker_id)
         with audited(self.caller, f"worker.{verb}", worker_id, reason=reason):
             service.direct(worker_id, verb)
         return Answer({**encode_worker(service.worker(worker_id)), "worker_id": worker_id})
 
 
-class WorkersDirective(WriteView):
+class WorkersDirective(OJSView):
     """What an operator wants of all workers."""
-
-    is_global = True
 
     @operation(
         "directWorkers",
@@ -203,6 +207,7 @@ class WorkersDirective(WriteView):
         if not isinstance(verb, str) or verb not in service.DIRECTIVES:
             names = ", ".join(service.DIRECTIVES)
             raise InvalidRequest.field("directive", f"must be one of {names}", verb)
+        self.principal.require_unlimited("direct workers")
         pool, reason = optional_text(body, "pool"), optional_text(body, "reason")
         with audited(self.caller, f"workers.{verb}", pool or "all", reason=reason) as data:
             affected = data["affected"] = service.direct_all(verb, pool)

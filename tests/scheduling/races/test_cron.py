@@ -207,7 +207,7 @@ def test_cron_7_5_schedule_that_is_deleted_meanwhile_does_not_fire() -> None:
     make_due()
 
     with threads(1) as start, transaction.atomic():
-        delete("nightly", ANYBODY)
+        delete("nightly", ANYBODY, allow_all)
         assert start(fire).result() == 0  # the row is held: skipped
 
     assert fire() == 0

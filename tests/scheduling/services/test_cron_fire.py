@@ -132,12 +132,12 @@ def test_cron_7_3_interval_on_time_keeps_its_beat_and_a_late_one_starts_anew() -
 
 def test_cron_7_3_disabled_schedule_does_not_fire(nightly: CronEntry) -> None:
     make_due()
-    switch("nightly", ANYBODY, enabled=False)
+    switch("nightly", ANYBODY, allow_all, enabled=False)
 
     assert fire() == 0
     assert entry().next_run_at is None
 
-    switch("nightly", ANYBODY, enabled=True)
+    switch("nightly", ANYBODY, allow_all, enabled=True)
     assert fire() == 0
     assert entry().next_run_at is not None
 
@@ -176,7 +176,7 @@ def test_cron_7_3_next_run_in_ms_is_known(nightly: CronEntry) -> None:
     make_due(ago=timedelta(milliseconds=1500))
     assert -3000 < (due_in_ms() or 0) <= -1500
 
-    delete("nightly", ANYBODY)
+    delete("nightly", ANYBODY, allow_all)
     assert due_in_ms() is None
 
 
@@ -476,7 +476,7 @@ def test_cron_7_4_enqueue_waits_for_a_run_that_somebody_started_by_hand() -> Non
 def test_cron_7_4_waiting_runs_follow_each_other_after_their_schedule_is_deleted() -> None:
     registered(overlap_policy="enqueue")
     first, second, third = (fire_again() for _ in range(3))
-    delete("nightly", ANYBODY)
+    delete("nightly", ANYBODY, allow_all)
 
     assert state(second) is State.PENDING
     end(first)

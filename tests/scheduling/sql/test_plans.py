@@ -109,7 +109,7 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "trigger": (trigger_one, FEW),
     "sends": (lambda: sends("tests.cron", looked=100), SOME),
     "sends of another type": (lambda: sends("tests.other", looked=100), FEW),
-    "switch": (lambda: switch("known", ANYBODY, enabled=True), FEW),
+    "switch": (lambda: switch("known", ANYBODY, allow_all, enabled=True), FEW),
     "register": (lambda: registered("known"), FEW),
     "pass on": (lambda: pass_on([HOLDER, "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"]), FEW),
 }

@@ -179,3 +179,15 @@ def test_admin_workers_are_listed_by_tenant() -> None:
     assert [(one["id"], one["tenant_id"]) for one in listed["workers"]] == [("w1", "acme")]
     assert listed["summary"]["total"] == 1
     assert answer(send("GET", "admin/workers/w2"))["tenant_id"] is None
+
+
+@pytest.mark.parametrize("path", BEATS)
+def test_d_mt_8_an_idle_worker_of_no_tenant_is_not_a_tenants_to_speak_for(path: str) -> None:
+    beat(hostname="a")
+    before = stored()
+
+    beat("acme", path=path, status=409, hostname="b", state="terminate")
+    leave("acme", 404)
+
+    assert health("acme") == 404
+    assert stored() == before

@@ -310,7 +310,13 @@ class Ask:
 
 def routes() -> list[str]:
     """Name every method of every route once, however many patterns lead to it."""
-    return sorted({f"{method} /{path}" for path, view in views() for method in view.scopes})
+    return sorted(
+        {
+            f"{method} /{path}"
+            for path, view in views()
+            for method in set(view().allowed_methods) - {"OPTIONS", "HEAD"}
+        }
+    )
 
 
 def lines(text: str) -> list[str]:

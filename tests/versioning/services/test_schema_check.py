@@ -289,7 +289,7 @@ def test_schema_4_schedules_are_checked_when_they_are_registered(
     monkeypatch.setattr(Definition, "check", lambda *_: wrong)
 
     with pytest.raises(ArgsRefused) as refused:
-        cron_register.register(definition, Caller("tests"), lambda _: None)
+        cron_register.register(definition, Caller("tests"), lambda _queue, _kind: None)
 
     assert "index" not in refused.value.details
 

@@ -1,0 +1,71 @@
+"""The queue of operator tasks: it takes in and hands out the functions of the table alone.
+
+django-q2 runs any function that a queued task names. `Q_CLUSTER` names this queue, so a task of
+another function is refused when it is queued and again when the cluster fetches it: a row may come
+from elsewhere. Schedules of django-q2 are switched off (`scheduler`), as they can run a function
+without the queue.
+"""
+
+import logging
+from time import monotonic
+from typing import Any, Final
+
+from django_q.brokers.orm import ORM
+from django_q.signing import BadSignature, SignedPackage
+from django_q.tasks import async_task
+
+from jobs.domain.caller import Caller
+from jobs.permits import table
+from jobs.services.audit import record
+
+logger = logging.getLogger("ojs.console")
+TEND: Final = "console.operations.tend"
+TEND_S: Final = 60.0
+# no hook, no chain, no synchronous call: each of them would run a function of its own
+MEMBERS: Final = frozenset(
+    {"id", "name", "func", "args", "kwargs", "started", "group", "save", "timeout", "ack_failure"}
+)
+UNREADABLE: Final = (BadSignature, TypeError, ValueError, AttributeError, ImportError)
+
+
+class TaskRefused(ValueError):
+    """A task that is none of the operator tasks."""
+
+
+class Tasks(ORM):  # type: ignore[misc]  # ships no types
+    """The table of tasks that django-q2 keeps, for operator tasks alone."""
+
+    tend_at = 0.0
+
+    def enqueue(self, task: str) -> Any:
+        """Queue a signed task. Raises TaskRefused."""
+        require_known(SignedPackage.loads(task))
+        return super().enqueue(task)
+
+    def dequeue(self) -> list[tuple[Any, str]]:
+        """Return the next tasks; a task that is refused is removed and recorded."""
+        if monotonic() >= self.tend_at:
+            self.tend_at = monotonic() + TEND_S
+            async_task(TEND, broker=self, save=False)
+        return [(key, task) for key, task in super().dequeue() or () if self._takes(key, task)]
+
+    def _takes(self, key: Any, task: str) -> bool:
+        try:
+            require_known(SignedPackage.loads(task))
+        except UNREADABLE as problem:
+            self.fail(key)
+            why = str(problem)[:200]
+            record(Caller("qcluster"), "operator_task.refused", f"task {key}", outcome="denied",
+                   data={"problem": why})  # fmt: skip
+            logger.warning("operator_task.refused", extra={"task": key, "problem": why})
+            return False
+        return True
+
+
+def require_known(task: dict[str, Any]) -> None:
+    """Refuse a task of a function that the table lacks. Raises TaskRefused."""
+    function = task.get("func")
+    if not isinstance(function, str) or function not in table().tasks:
+        raise TaskRefused(f"{function!r} is no function of an operator task")
+    if others := task.keys() - MEMBERS:
+        raise TaskRefused(f"an operator task has no {', '.join(sorted(others))}")
