@@ -137,7 +137,9 @@ class Reader:
         Raises OJSError for a request that cannot be answered otherwise. The connection then is of
         no more use.
         """
-        if not self._is_body:
+        if not self.is_begun:
+            self._head_bytes = len(data)
+        elif not self._is_body:
             self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
@@ -153,8 +155,9 @@ class Reader:
             raise InvalidRequest(f"the headers have more than {MAX_HEAD_BYTES} bytes")
 
     def discard(self) -> None:
-        """Forget a request that is not complete."""
-        self._held.take_back(self._size)
+        """Forget requests that nobody will answer."""
+        self._held.take_back(self._size + sum(request.size for request in self.complete))
+        self.complete.clear()
         self._size = 0
         self._body = []
 

@@ -11,31 +11,32 @@ reads, accepts and refuses while all others wait. Decision: docs/adr/0024-slow-c
 """
 
 import contextlib
+import errno
 import logging
 import os
 import select
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from math import inf
 from time import monotonic
 from typing import Any, Final
-
-from django.db import connections
 
 from jobs.api.transport import HEALTH
 from jobs.domain.errors import (
     BackendError,
     BackendUnavailable,
     OJSError,
-    RateLimited,
     RequestTimeout,
 )
 from ojs_project.serving.connections import Connection, base_environ
 from ojs_project.serving.lanes import Lane
 from ojs_project.serving.limits import Limits
+from ojs_project.serving.register import BUSY, READABLE, RETRY, WRITABLE, Register
 from ojs_project.serving.requests import Environ, Held, Reader, Request
-from ojs_project.serving.responses import Started, chunk, head, refusal, whole
+from ojs_project.serving.responses import Started, refusal, whole
+from ojs_project.serving.streams import Stream
 
 logger = logging.getLogger("ojs.http")
 
@@ -46,12 +47,8 @@ PROBES: Final = HEALTH - LIVE
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 ACCEPTED: Final = 16  # connections that a thread accepts before it looks at others
 LINGER_MS: Final = 5_000
-SENT_BYTES: Final = 65_536
 END_S: Final = 0.5  # that a thread may take to end
-BUSY: Final = "the server is busy"
-RETRY: Final = {"Retry-After": "1"}
-READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT
-WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
+EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Server:
@@ -71,17 +68,13 @@ class Server:
         self._application = application
         self._listeners = {listener.fileno(): listener for listener in listeners}
         self._limits = limits
-        self._is_trusted = is_trusted
         self._tls = tls
-        self._lock = threading.RLock()  # of the tables of connections; closing one evicts it
         self._requests, self._probes = Lane(threads), Lane(1)
         self._bodies, self._responses = Held(limits.body_bytes), Held(limits.response_bytes)
         self._epoll = select.epoll()
+        self._register = Register(limits, self._epoll, is_trusted)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
-        self._connections: dict[int, Connection] = {}
-        # Connections that wait for their client, the longest first. Whoever takes one out owns it.
-        self._armed: dict[int, Connection] = {}
-        self._clients: dict[str, dict[int, Connection]] = {}
+        self._paused: list[int] = []  # listeners, while there are no file descriptors
         self._is_over = self._is_draining = False
         self._pool = [
             threading.Thread(target=self._work, name=f"ojs-http-{n}", daemon=True)
@@ -104,19 +97,16 @@ class Server:
             with contextlib.suppress(OSError):
                 self._epoll.unregister(number)
             self._listeners[number].close()
-        for number in list(self._armed):
-            connection = self._armed.pop(number, None)
-            if connection is None:
-                continue
+        for connection in self._register.take_all(inf):
             if connection.unsent or connection.reader.is_begun:
-                self._arm(connection, WRITABLE if connection.unsent else READABLE)
+                self._register.arm_again(connection)
             else:
-                self._close(connection)
+                self._register.close(connection)
 
     @property
     def is_idle(self) -> bool:
         """No client waits for anything."""
-        return not self._connections
+        return not self._register.connections
 
     def stop(self) -> None:
         """End the threads and close what is left; a thread that still answers is left alone."""
@@ -124,8 +114,8 @@ class Server:
         os.eventfd_write(self._woken, 1)
         for thread in self._pool:
             thread.join(END_S)
-        for connection in list(self._connections.values()):
-            self._close(connection)
+        for connection in list(self._register.connections.values()):
+            self._register.close(connection)
         if not any(thread.is_alive() for thread in self._pool):
             self._epoll.close()
             os.close(self._woken)
@@ -133,16 +123,10 @@ class Server:
     def look(self) -> None:
         """End what took too long: to be called again and again."""
         now = monotonic()
-        for number in list(self._armed):
-            candidate = self._armed.get(number)
-            if candidate is not None and candidate.due <= now:
-                connection = self._armed.pop(number, None)
-                if connection is None:
-                    continue
-                if connection.due <= now:
-                    self._end_late(connection)
-                else:  # another thread had it meanwhile
-                    self._arm(connection, WRITABLE if connection.unsent else READABLE)
+        for connection in self._register.take_all(now):
+            self._end_late(connection)
+        while self._paused:
+            self._listen(self._paused.pop())
         for lane in (self._requests, self._probes):
             for connection in lane.withdraw(now):
                 self._refuse(connection, BackendUnavailable(BUSY, headers=RETRY))
@@ -150,10 +134,10 @@ class Server:
     # --- threads ----------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        poll, armed, listeners = self._epoll.poll, self._armed, self._listeners
+        poll, take, listeners = self._epoll.poll, self._register.take, self._listeners
         while not self._is_over:
             for number, _ in poll(-1, 1):
-                connection = armed.pop(number, None)
+                connection = take(number)
                 try:
                     if connection is not None:
                         self._go_on(connection)
@@ -162,19 +146,27 @@ class Server:
                 except Exception:
                     logger.exception("http.broken")
                     if connection is not None:
-                        self._close(connection)
+                        self._register.close(connection)
 
     def _accept(self, number: int) -> None:
         listener = self._listeners[number]
-        try:
-            for _ in range(ACCEPTED):
+        for _ in range(ACCEPTED):
+            try:
                 sock, address = listener.accept()
+            except OSError as problem:  # nobody waits, or whoever did has left
+                if problem.errno in EXHAUSTED:
+                    logger.warning("http.accept_failed", extra={"error": str(problem)})
+                    self._register.evict()
+                    self._paused.append(number)
+                    return
+                break
+            try:
                 self._welcome(sock, str(address[0]) if isinstance(address, tuple) else "")
-        except BlockingIOError:
-            pass
-        except OSError as problem:  # no file descriptor is left
-            logger.warning("http.accept_failed", extra={"error": str(problem)})
-            self._evict(self._armed)
+            except OSError:
+                sock.close()
+        self._listen(number)
+
+    def _listen(self, number: int) -> None:
         if not self._is_draining:
             with contextlib.suppress(OSError):
                 self._epoll.modify(number, READABLE)
@@ -187,50 +179,12 @@ class Server:
             sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         reader = Reader(base_environ(sock, client), self._limits.max_body_bytes, self._bodies)
         connection = Connection(sock, client, reader, self._responses)
-        has_room = self._remember(connection)
         self._epoll.register(sock.fileno(), select.EPOLLONESHOT)
-        if has_room:
+        problem = self._register.add(connection)
+        if problem is None:
             self._await(connection, self._limits.idle_timeout_ms)
         else:
-            problem = "too many connections at once, all of them with a request"
-            self._refuse(connection, RateLimited(problem, headers=RETRY))
-
-    def _remember(self, connection: Connection) -> bool:
-        """Count a new connection; False if there is no room for it.
-
-        Others make room that wait for their client: so idle connections keep nobody out.
-        """
-        number, client = connection.sock.fileno(), connection.client
-        with self._lock:
-            others = self._clients.setdefault(client, {})
-            has_room = (
-                len(self._connections) < self._limits.connections or self._evict(self._armed)
-            ) and (
-                len(others) < self._limits.client_connections
-                or self._is_trusted(client)
-                or self._evict(others)
-            )
-            self._connections[number] = others[number] = connection
-            self._clients[client] = others
-        return has_room
-
-    def _forget(self, connection: Connection) -> None:
-        number, client = connection.sock.fileno(), connection.client
-        with self._lock:
-            self._connections.pop(number, None)
-            others = self._clients.get(client, {})
-            others.pop(number, None)
-            if not others:
-                self._clients.pop(client, None)
-
-    def _evict(self, candidates: dict[int, Connection]) -> bool:
-        """Close the connection that has waited longest for its client; False if none waits."""
-        for number in list(candidates):
-            connection = self._armed.pop(number, None)
-            if connection is not None:
-                self._close(connection)
-                return True
-        return False
+            self._refuse(connection, problem)
 
     # --- one connection ---------------------------------------------------------------------------
 
@@ -238,15 +192,15 @@ class Server:
         """Do what the client made possible: it has sent something, or can take more."""
         if connection.unsent:
             if not connection.send_rest():
-                self._close(connection)
+                self._register.close(connection)
             elif self._is_ready(connection):
                 self._enter(connection)
             return
         data = connection.read()
         if data is None or (data and connection.is_lingering):
-            self._arm(connection, READABLE)
+            self._register.arm(connection, READABLE)
         elif not data:
-            self._close(connection)
+            self._register.close(connection)
         else:
             self._feed(connection, data)
 
@@ -260,13 +214,21 @@ class Server:
             return
         if reader.complete:
             self._enter(connection)
-        elif reader.is_in_body:
-            if reader.wants_continue:
-                reader.wants_continue = False
-                connection.send(CONTINUE)
-            self._await(connection, None if was_in_body else self._limits.body_timeout_ms)
-        else:
+        elif reader.is_begun:
+            self._await_rest(connection, was_begun=was_begun, was_in_body=was_in_body)
+        else:  # empty lines before a request, which move no deadline
+            self._register.arm(connection, READABLE)
+
+    def _await_rest(self, connection: Connection, *, was_begun: bool, was_in_body: bool) -> None:
+        """Wait for the rest of a request; each part of it has one deadline."""
+        reader = connection.reader
+        if not reader.is_in_body:
             self._await(connection, None if was_begun else self._limits.header_timeout_ms)
+            return
+        if reader.wants_continue:
+            reader.wants_continue = False
+            connection.send(CONTINUE)
+        self._await(connection, None if was_in_body else self._limits.body_timeout_ms)
 
     def _enter(self, connection: Connection) -> None:
         """Answer the complete requests of a connection, and of others that wait for a thread."""
@@ -290,7 +252,7 @@ class Server:
         others: list[Connection] = []
         following: Connection | None = connection
         while following is not None:
-            if self._answer(following):
+            if self._is_answered(following):
                 if self._lane(following) is lane:
                     following.due = monotonic() + self._limits.queue_timeout_ms / 1000
                     lane.waiting.append(following)
@@ -298,6 +260,15 @@ class Server:
                     others.append(following)
             following = lane.leave()
         return others
+
+    def _is_answered(self, connection: Connection) -> bool:
+        """Answer as `_answer` does; a fault of ours costs the connection, not the lane's place."""
+        try:
+            return self._answer(connection)
+        except Exception:
+            logger.exception("http.broken")
+            self._register.close(connection)
+            return False
 
     def _lane(self, connection: Connection) -> Lane | None:
         """Return where the next request of a connection waits; None: nowhere."""
@@ -311,8 +282,10 @@ class Server:
         request = connection.reader.complete.popleft()
         started = Started()
         try:
-            body = self._application(request.environ, started)
-            self._bodies.take_back(request.size)
+            try:
+                body = self._application(request.environ, started)
+            finally:
+                self._bodies.take_back(request.size)
             if not isinstance(body, list):
                 self._stream(connection, request, started, body)
                 return False
@@ -327,45 +300,36 @@ class Server:
             return False
         if connection.send(response):
             return self._is_ready(connection)
-        self._close(connection)
+        self._register.close(connection)
         return False
 
     def _is_ready(self, connection: Connection) -> bool:
         """Tell whether the next request can be answered; else wait for the client, or close."""
-        limits = self._limits
         if connection.unsent:
-            connection.due = monotonic() + limits.write_timeout_ms / 1000
-            self._arm(connection, WRITABLE)
+            connection.due = monotonic() + self._limits.write_timeout_ms / 1000
+            self._register.arm(connection, WRITABLE)
         elif connection.ends:
-            self._close(connection)
+            self._register.close(connection)
         elif connection.reader.complete:
             return True
+        elif connection.reader.is_begun:
+            self._await_rest(connection, was_begun=False, was_in_body=False)
         else:
-            is_begun = connection.reader.is_begun
-            self._await(
-                connection, limits.header_timeout_ms if is_begun else limits.idle_timeout_ms
-            )
+            self._await(connection, self._limits.idle_timeout_ms)
         return False
 
     def _await(self, connection: Connection, timeout_ms: int | None) -> None:
         """Wait for the client to send; without a timeout the deadline is that of before."""
         if timeout_ms is not None:
             connection.due = monotonic() + timeout_ms / 1000
-        self._arm(connection, READABLE)
-
-    def _arm(self, connection: Connection, events: int) -> None:
-        """Give the connection to whichever thread finds that it can go on."""
-        number = connection.sock.fileno()
-        self._armed[number] = connection
-        with contextlib.suppress(OSError):  # `look` may have closed it already
-            self._epoll.modify(number, events)
+        self._register.arm(connection, READABLE)
 
     def _end_late(self, connection: Connection) -> None:
         """End a connection whose client took too long; owned by the caller."""
         if connection.reader.is_begun and not (connection.unsent or connection.is_lingering):
             self._refuse(connection, RequestTimeout("the request did not arrive in time"))
         else:
-            self._close(connection)
+            self._register.close(connection)
 
     def _refuse(self, connection: Connection, problem: OJSError) -> None:
         """Answer without the application, then close.
@@ -373,79 +337,29 @@ class Server:
         Bytes that are still to be read when a socket closes would turn the response into a reset,
         so they are thrown away for a while.
         """
-        self._drop(connection)
+        connection.reader.discard()
         if connection.unsent or not connection.send(refusal(problem)):
-            self._close(connection)
+            self._register.close(connection)
             return
         with contextlib.suppress(OSError):
             connection.sock.shutdown(socket.SHUT_WR)
         connection.is_lingering = True
         self._await(connection, LINGER_MS)
 
-    def _drop(self, connection: Connection) -> None:
-        """Give back what the process holds of requests."""
-        while connection.reader.complete:
-            self._bodies.take_back(connection.reader.complete.popleft().size)
-        connection.reader.discard()
-
-    def _close(self, connection: Connection) -> None:
-        if connection.sock.fileno() < 0:
-            return
-        self._drop(connection)
-        self._forget(connection)
-        connection.close()
-
-    # --- streams ----------------------------------------------------------------------------------
-
     def _stream(
         self, connection: Connection, request: Request, started: Started, body: Any
     ) -> None:
         """Let a thread of its own send a body of unknown length, and then close."""
-        number = connection.sock.fileno()
-        self._epoll.unregister(number)
-        with self._lock:
-            self._clients.get(connection.client, {}).pop(number, None)  # streams have own bounds
-        arguments = (connection, request, started, body)
+        self._epoll.unregister(connection.sock.fileno())
+        self._register.release(connection)
+        timeout_s = self._limits.write_timeout_ms / 1000
+        stream = Stream(connection, request, started, body)
         sender = threading.Thread(
-            target=self._send_stream, args=arguments, daemon=True, name="ojs-stream"
-        )
+            target=stream.send, args=(timeout_s, self._register.close), daemon=True,
+            name="ojs-stream",
+        )  # fmt: skip
         try:
             sender.start()
         except RuntimeError:  # the system has no thread left
             body.close()
             raise
-
-    def _send_stream(
-        self, connection: Connection, request: Request, started: Started, body: Any
-    ) -> None:
-        connection.sock.settimeout(self._limits.write_timeout_ms / 1000)
-        is_chunked = request.environ["SERVER_PROTOCOL"] == "HTTP/1.1"
-        framing = "Transfer-Encoding: chunked\r\n" if is_chunked else ""
-        try:
-            connection.sock.sendall(head(started, framing, ends=True))
-            if request.environ["REQUEST_METHOD"] != "HEAD":
-                for part in _parts(body, is_chunked=is_chunked):
-                    _send_all(connection.sock, part)
-        except OSError:
-            pass  # the client has left, or reads nothing
-        except Exception:
-            logger.exception("stream.broken")
-        finally:
-            if hasattr(body, "close"):
-                body.close()
-            connections.close_all()
-            self._close(connection)
-
-
-def _parts(body: Any, *, is_chunked: bool) -> Iterator[bytes]:
-    for part in body:
-        if part:
-            yield chunk(part) if is_chunked else part
-    if is_chunked:
-        yield chunk(b"")
-
-
-def _send_all(sock: socket.socket, part: bytes) -> None:
-    """Send bytes; the timeout of the socket counts for each piece of them."""
-    for start in range(0, len(part), SENT_BYTES):
-        sock.sendall(part[start : start + SENT_BYTES])

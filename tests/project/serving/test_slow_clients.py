@@ -249,6 +249,40 @@ def test_a_failure_of_the_application_is_answered_and_costs_no_thread(serving: C
     assert connect().get("/x").status() == 200
 
 
+def test_31_3_bodies_of_failed_requests_give_their_bytes_back(serving: Connect) -> None:
+    connect = serving(body_bytes=100_000)
+    broken = b"POST /broken HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n"
+
+    for _ in range(5):
+        assert connect().send(broken + b"x" * 70_000).error() == (500, "backend_error")
+
+
+def test_31_3_empty_lines_do_not_keep_a_connection_open(serving: Connect) -> None:
+    line = serving(idle_timeout_ms=300)()
+    is_over = threading.Event()
+
+    def trickle() -> None:
+        with suppress(OSError):
+            while not is_over.wait(0.02):
+                line.send(b"\r\n")
+
+    trickling = threading.Thread(target=trickle)
+    trickling.start()
+    try:
+        assert line.is_closed()
+    finally:
+        is_over.set()
+        trickling.join()
+
+
+def test_a_request_that_begins_behind_another_is_waited_for(serving: Connect) -> None:
+    line = serving()()
+    line.send(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n" + SLOW["continue"])
+
+    assert (line.status(), line.status()) == (200, 100)
+    assert line.send(b"x" * 5_000).response()[2] == b"/ojs/v1/jobs 5000 5000"
+
+
 def test_a_client_that_leaves_costs_no_thread(serving: Connect, gate: Gate) -> None:
     connect = serving()
     for _ in range(THREADS * 3):
