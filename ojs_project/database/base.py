@@ -57,6 +57,8 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
     return CountingCursor
 
 
+NOT_CONNECTED = "08001"  # sqlclient_unable_to_establish_sqlconnection; libpq gives no code
+
 _outages: defaultdict[str, Outage] = defaultdict(Outage)  # by alias
 
 
@@ -89,11 +91,16 @@ class DatabaseWrapper(DatabaseWrapperMixin, base.DatabaseWrapper):  # type: igno
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         """Connect, unless the database stands still. Raises NoAnswer."""
         outage = _outages[self.alias]
-        with outage.trial() as is_suspect:
-            made: Connection = super().get_new_connection(conn_params)
-            made.bind(outage, bounds.current().answer_s)
-            if is_suspect:
-                made.prove()
+        try:
+            with outage.trial() as is_suspect:
+                made: Connection = super().get_new_connection(conn_params)
+                made.bind(outage, bounds.current().answer_s)
+                if is_suspect:
+                    made.prove()
+        except driver.OperationalError as problem:
+            # nothing was asked of the database: whoever retries elsewhere may know that
+            problem.sqlstate = problem.sqlstate or NOT_CONNECTED
+            raise
         return made
 
     def close_if_suspect(self) -> None:

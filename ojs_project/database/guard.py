@@ -130,7 +130,11 @@ class Connection(psycopg.Connection[Any]):
                 return
             self.is_cut = True
             self.outage.begin()  # first: whoever waits may connect anew at once
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.fileno())) as line:
+            # psycopg's own where the connection broke by itself just now
+            with (
+                contextlib.suppress(OSError, psycopg.Error),
+                socket.socket(fileno=os.dup(self.fileno())) as line,
+            ):
                 line.shutdown(socket.SHUT_RDWR)
 
 
@@ -152,7 +156,7 @@ def _watch() -> None:
     pause = threading.Event()
     while not pause.wait(TICK_S):
         now = monotonic()
-        for connection, until in list(_waiting.items()):
+        for connection, until in _waiting.copy().items():
             if until <= now:
                 connection.cut(until)
 

@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from prometheus_client import REGISTRY
 
 from jobs.bounds import Work, answered_within, for_thread
+from jobs.repeat import refusal
 from jobs.tally import write_now
 from ojs_project import env
 from ojs_project.database.guard import NoAnswer, Outage
@@ -116,6 +117,19 @@ def test_a_statement_without_an_answer_ends_at_its_deadline() -> None:
         assert made.connection.outage.number == before + 1
     with connected(Work.REQUESTS) as made:  # the outage ends with the next connection
         assert bounds_of(made)
+
+
+def test_a_connection_that_is_refused_says_that_nothing_was_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
+
+    with pytest.raises(OperationalError) as refused, connected(None):
+        pass
+
+    found = refusal(refused.value)
+    assert found is not None
+    assert found.is_undone
 
 
 def test_one_thread_at_a_time_connects_while_the_database_stands_still() -> None:
