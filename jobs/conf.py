@@ -87,8 +87,8 @@ class Conf:
 
     @property
     def heard_ms(self) -> int:
-        """How old the noted sign of a worker's life is when its next request is noted."""
-        return self.worker_silence_ms // 10
+        """How old the noted sign of a worker's life, or a lease, is when a request is noted."""
+        return self.worker_silence_ms // 20
 
 
 @cache

@@ -27,7 +27,7 @@ BACKLOG: Final = 600  # jobs behind those of a worker that is lost
 CLAIMERS: Final = 3
 BATCH: Final = 2
 HELD: Final = 3  # jobs of the worker that is lost
-BACK_S: Final = 60.0
+BACK_S: Final = 120.0
 
 # Starts of other jobs of the queue between a job's return and its next start, at most. Kinds of
 # events: 3 started, 100 returned.

@@ -2,8 +2,9 @@
 
 Heartbeat, FETCH, ACK, FAIL and progress are signs of a worker's life. Each heartbeat is noted in
 `Worker.last_heartbeat_at`. The other requests note the sign only when the last one is older than
-`conf().heard_ms` (`sql/functions/heard.sql`): the row of a busy worker is rarely written. A worker
-is therefore dead after `OJS_WORKER_SILENCE_MS` plus `conf().heard_ms` without a noted sign.
+`conf().heard_ms` (`sql/functions/heard.sql`): the row of a busy worker is rarely written. An ACK or
+FAIL of a lease that is younger than that notes none. The last noted sign may therefore be older
+than the last sign by twice `conf().heard_ms`, and a worker is dead that much later.
 """
 
 from typing import Any
@@ -25,7 +26,7 @@ def reap(batch: int = 1000) -> int:
 
 def reap_dead_workers(batch: int = 1000) -> int:
     """Mark silent workers dead, take their jobs, forget those long gone; returns rows changed."""
-    silence_ms = conf().worker_silence_ms + conf().heard_ms
+    silence_ms = conf().worker_silence_ms + 2 * conf().heard_ms
     buried = queries.bury(silence_ms, batch)
     with transaction.atomic():  # the workers stay locked until their jobs are taken
         ended = fail([(item, _error(item)) for item in queries.orphans(silence_ms, batch)])

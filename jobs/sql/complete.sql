@@ -4,7 +4,8 @@
 -- `result_ttl` of the job: 0, its result is not stored; above, expire_results.sql drops it in time.
 -- `watched` false leaves jobs alone that an extension follows and answers them without a queue: the
 -- caller ends those in a transaction with the extension's own work.
--- `heard_ms`: an ACK is a sign of life of the job's worker, see ojs_heard; null: nobody worked.
+-- `heard_ms`: an ACK is a sign of life of the job's worker, see ojs_heard; null: nobody worked. The
+-- claim of a younger lease was noted lately.
 -- Locks: the leases, in id order; then those of ojs_release and ojs_heard.
 WITH ack AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(acks)s::json)
@@ -52,8 +53,7 @@ WITH ack AS MATERIALIZED (
 SELECT s.id, s.queue, s.type, s.tenant, s.attempt, s.finished_at,
        (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
           FROM ended AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed,
-       (SELECT ojs_heard(array_agg(w.id), %(heard_ms)s::bigint) FROM ojs_worker AS w
-         WHERE w.id = ANY (ARRAY(SELECT e.worker_id FROM ended AS e))
-           AND w.last_heartbeat_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
+       (SELECT ojs_heard(array_agg(e.worker_id), %(heard_ms)s::bigint) FROM ended AS e
+         WHERE e.started_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
   FROM stored AS s
  UNION ALL SELECT h.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM held AS h WHERE NOT h.ends

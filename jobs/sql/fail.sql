@@ -82,7 +82,6 @@ SELECT s.id, s.state, s.attempt, s.max_attempts, s.due_at, s.delay_ms, s.finishe
                    coalesce(array_agg(e.lane_id) FILTER (WHERE e.state = 3), '{}'),
                    coalesce(array_agg(e.seq) FILTER (WHERE e.state = 3), '{}'))
           FROM ended AS e) AS returned,
-       (SELECT ojs_heard(array_agg(w.id), %(heard_ms)s::bigint) FROM ojs_worker AS w
-         WHERE w.id = ANY (ARRAY(SELECT e.worker_id FROM ended AS e))
-           AND w.last_heartbeat_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
+       (SELECT ojs_heard(array_agg(e.worker_id), %(heard_ms)s::bigint) FROM ended AS e
+         WHERE e.started_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
   FROM stored AS s

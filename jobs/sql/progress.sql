@@ -56,7 +56,5 @@ WITH held AS MATERIALIZED (
      ORDER BY k.kind
 )
 SELECT s.job_id,
-       (SELECT ojs_heard(array_agg(w.id), %(heard_ms)s::bigint) FROM ojs_worker AS w
-         WHERE w.id = (SELECT h.worker_id FROM held AS h)
-           AND w.last_heartbeat_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
+       (SELECT ojs_heard(array_agg(h.worker_id), %(heard_ms)s::bigint) FROM held AS h) AS heard
   FROM stored AS s

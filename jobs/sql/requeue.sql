@@ -45,7 +45,6 @@ SELECT s.id, s.attempt, s.max_attempts,
                    array_agg(e.id),
                    ARRAY(SELECT DISTINCT m FROM ended AS x CROSS JOIN LATERAL unnest(x.limits) AS m),
                    array_agg(e.lane_id), array_agg(e.seq)) FROM ended AS e) AS returned,
-       (SELECT ojs_heard(array_agg(w.id), %(heard_ms)s::bigint) FROM ojs_worker AS w
-         WHERE w.id = ANY (ARRAY(SELECT e.worker_id FROM ended AS e))
-           AND w.last_heartbeat_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
+       (SELECT ojs_heard(array_agg(e.worker_id), %(heard_ms)s::bigint) FROM ended AS e
+         WHERE e.started_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
   FROM stored AS s

@@ -380,18 +380,11 @@ BEGIN
                 v_from_vt := '-Infinity';
                 v_hinted := p_low_ranks[i] IS NOT NULL;
                 IF v_hinted THEN
-                    -- A lane of higher priority may have woken since the hint was taken. A returned job
-                    -- moves the `vt` of an ordered lane down.
-                    PERFORM 1
-                       FROM ((SELECT 1 FROM ojs_lane AS l
-                               WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
-                                 AND l.rank < p_low_ranks[i]
-                               ORDER BY l.queue, l.rank, l.vt LIMIT 1)
-                             UNION ALL
-                             (SELECT 1 FROM ojs_lane AS l
-                               WHERE l.queue = q AND l.ordered AND l.returned IS NOT NULL
-                                 AND ojs_offered(l.active, l.blocked_by, l.paused)
-                               ORDER BY l.queue LIMIT 1)) AS z LIMIT 1;
+                    -- a lane of higher priority may have woken since the hint was taken
+                    PERFORM 1 FROM ojs_lane AS l
+                      WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
+                        AND l.rank < p_low_ranks[i]
+                      ORDER BY l.queue, l.rank, l.vt LIMIT 1;
                     v_hinted := NOT FOUND;
                     IF v_hinted THEN
                         v_from_rank := p_low_ranks[i];
@@ -426,9 +419,10 @@ BEGIN
                                SELECT count(*) AS lanes, min(z.id) AS id, min(z.tenant) AS tenant,
                                       min(z.vt) AS vt, min(z.weight) AS weight, min(z.rank) AS rank,
                                       bool_or(z.limits IS NOT NULL OR z.timed) AS limited,
-                                      min(z.low) AS low
+                                      min(z.low) AS low, bool_or(z.ordered) AS ordered
                                  FROM (SELECT l.id, l.tenant, l.vt, l.weight, l.rank, l.limits,
-                                              ojs_lowest(l.low, l.returned) AS low, l.timed
+                                              ojs_lowest(l.low, l.returned) AS low, l.timed,
+                                              l.ordered
                                          FROM ojs_lane AS l
                                         WHERE l.queue = x.queue
                                           AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -455,7 +449,7 @@ BEGIN
                            AND (SELECT true FROM ojs_lane AS l
                                  WHERE l.queue = x.queue AND l.blocked_until <= v_now
                                  ORDER BY l.queue, l.blocked_until LIMIT 1) IS NULL
-                           AND CASE WHEN p_low_ranks[x.i] IS NOT NULL THEN
+                           AND CASE WHEN a.ordered AND p_low_ranks[x.i] IS NOT NULL THEN
                                (SELECT true FROM ojs_lane AS l
                                  WHERE l.queue = x.queue AND l.ordered AND l.returned IS NOT NULL
                                    AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -467,7 +461,7 @@ BEGIN
                     -- The head decides the priority; one lane alone needs no bookkeeping between lanes.
                     IF p_tenant IS NULL THEN
                         SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1], array_agg(z.id),
-                               (count(*) > 1 OR v_held) AND (array_agg(z.ordered))[1]
+                               (array_agg(z.ordered))[1]
                           INTO v_lanes, v_rank, v_vt, v_near, v_ordered
                           FROM (SELECT l.id, l.rank, l.vt, l.ordered FROM ojs_lane AS l
                                  WHERE l.queue = q AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -477,8 +471,7 @@ BEGIN
                                    AND (p_routes IS NULL OR l.route = ANY (p_routes))
                                  ORDER BY l.queue, l.rank, l.vt, l.id LIMIT 2) AS z;
                     ELSE
-                        SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id),
-                               (count(*) > 1 OR v_held) AND bool_or(z.ordered)
+                        SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id), bool_or(z.ordered)
                           INTO v_lanes, v_rank, v_vt, v_near, v_ordered
                           FROM (SELECT l.id, l.rank, l.vt, l.ordered, min(l.rank) OVER () AS head
                                   FROM ojs_lane AS l
@@ -495,6 +488,20 @@ BEGIN
                         v_from_vt := '-Infinity';
                         CONTINUE;
                     END IF;
+                    IF v_ordered AND v_hinted THEN
+                        -- a job that came back has moved the `vt` of its lane down
+                        PERFORM 1 FROM ojs_lane AS l
+                          WHERE l.queue = q AND l.ordered AND l.returned IS NOT NULL
+                            AND ojs_offered(l.active, l.blocked_by, l.paused)
+                          ORDER BY l.queue LIMIT 1;
+                        IF FOUND THEN
+                            v_hinted := false;
+                            v_from_rank := -32768;
+                            v_from_vt := '-Infinity';
+                            CONTINUE;
+                        END IF;
+                    END IF;
+                    v_ordered := v_ordered AND (v_lanes > 1 OR v_held);
 
                     -- What others are at work on may turn out to be of higher priority.
                     EXIT WHEN v_rank > v_busy_rank;

@@ -30,7 +30,7 @@ from tests.asserts import assert_store_is_sound, state
 from tests.factories import error, stored_ids
 
 SILENCE_MIN = 600
-NOTED_MIN = 60  # a tenth
+NOTED_MIN = 60  # a tenth: what is noted may be so much older
 WORKERS = ("w1", "w2")
 
 
