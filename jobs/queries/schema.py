@@ -67,8 +67,8 @@ def install_functions(connection: BaseDatabaseWrapper) -> list[str]:
 
 
 def lock_schema(own: BaseDatabaseWrapper) -> int | None:
-    """Take the lock of migrations until the session ends; returns who holds it."""
-    [(is_mine, holder)] = run_hot("schema_lock", {}, on=own)
+    """Take the lock of migrations until the transaction ends; returns who holds it, None: we do."""
+    [(is_mine, holder, _)] = run_hot("schema_lock", {}, on=own)
     return None if is_mine else int(holder or 0)
 
 

@@ -54,9 +54,11 @@ def lacking() -> list[str]:
 def alone(wait_s: float) -> Iterator[None]:
     """Be the only process that migrates. Raises SchemaBusy when another does for too long.
 
-    The lock belongs to a session of its own, past any pooler.
+    The lock belongs to a transaction of its own, which a pooler leaves in one session.
     """
     own = connections.create_connection(conf().direct_database)
+    own.ensure_connection()
+    own.set_autocommit(False)
     until = monotonic() + wait_s
     try:
         while (holder := queries.lock_schema(own)) is not None:
@@ -65,6 +67,7 @@ def alone(wait_s: float) -> Iterator[None]:
                     f"another process migrates this database (session {holder}) and did not end"
                     f" within {wait_s:g} s: wait for it and run this again"
                 )
+            own.rollback()
             Event().wait(ASK_S)
         yield
     finally:
@@ -109,12 +112,19 @@ def finish(alias: str) -> list[str]:
 
 def bound_locks(alias: str, lock_ms: int) -> None:
     """Let statements of a migration wait so long for locks, 0: any time; and run any time."""
-    queries.bound_session(connections[alias], lock_ms)
+    if not _is_pooled(alias):
+        queries.bound_session(connections[alias], lock_ms)
 
 
 def lift_bounds(alias: str) -> None:
     """Let the settings of the connection apply again."""
-    queries.unbound_session(connections[alias])
+    if not _is_pooled(alias):
+        queries.unbound_session(connections[alias])
+
+
+def _is_pooled(alias: str) -> bool:
+    """Tell whether sessions are those of a pooler in transaction mode: what is set in one stays."""
+    return bool(connections[alias].settings_dict["DISABLE_SERVER_SIDE_CURSORS"])
 
 
 def is_ours(alias: str) -> bool:

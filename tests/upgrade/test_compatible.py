@@ -8,6 +8,8 @@ import psycopg
 import pytest
 from psycopg.pq import DiagnosticField, ExecStatus
 
+pytestmark = pytest.mark.xdist_group("upgrade")  # one process makes the databases
+
 PLACE = re.compile(r"%\((\w+)\)s")
 MARK = re.compile(r"/\* ([a-z ]+) \*/")
 FEW_MARKS = 2

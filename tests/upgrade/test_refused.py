@@ -12,6 +12,8 @@ from jobs.services import schema
 from tests.concurrency import at_once
 from tests.upgrade.conftest import Enter, Make, firststart
 
+pytestmark = pytest.mark.xdist_group("upgrade")  # one process makes the databases
+
 Change = Callable[..., None]
 
 

@@ -13,7 +13,7 @@ from tests.processes import until
 from tests.upgrade import release
 from tests.upgrade.conftest import Make, Run, firststart
 
-pytestmark = pytest.mark.xdist_group("crash")
+pytestmark = pytest.mark.xdist_group("upgrade")
 
 COMPLETED = 6
 HANDLERS = {"DJANGO_SETTINGS_MODULE": "tests.worker.settings"}

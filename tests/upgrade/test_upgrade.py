@@ -21,6 +21,8 @@ from ojs_project.postgres import bin_dir
 from tests.upgrade import release
 from tests.upgrade.conftest import Enter, Make
 
+pytestmark = pytest.mark.xdist_group("upgrade")  # one process makes the databases
+
 # Django fills these by itself after each migrate, and a release may change who may do what
 GROWING = {"auth_permission", "django_content_type", "django_migrations", "auth_group_permissions"}
 MOST_PAGES = 150

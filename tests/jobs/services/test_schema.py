@@ -130,6 +130,8 @@ def test_migrate_that_only_looks_takes_no_lock(option: str) -> None:
 def test_migrate_waits_for_another_and_names_it() -> None:
     other = connections.create_connection(conf().direct_database)
     try:
+        other.ensure_connection()
+        other.set_autocommit(False)
         assert queries.lock_schema(other) is None
         pid = other.connection.info.backend_pid
 
@@ -151,6 +153,35 @@ def test_migrate_gives_the_bounds_of_the_session_back() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT setting = reset_val FROM pg_settings WHERE name = 'lock_timeout'")
         assert cursor.fetchone() == (True,)
+
+
+def test_migrate_through_a_pooler_leaves_no_setting_in_its_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
+
+    schema.bound_locks("default", 3000)
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setting = reset_val FROM pg_settings WHERE name = 'lock_timeout'")
+        assert cursor.fetchone() == (True,)
+
+
+def test_no_timeout_of_idle_transactions_ends_the_lock_of_migrations() -> None:
+    other = connections.create_connection(conf().direct_database)
+    try:
+        other.ensure_connection()
+        with other.cursor() as cursor:
+            cursor.execute("SET idle_in_transaction_session_timeout = '60s'")
+        other.set_autocommit(False)
+
+        assert queries.lock_schema(other) is None
+
+        with other.cursor() as cursor:
+            cursor.execute("SHOW idle_in_transaction_session_timeout")
+            assert cursor.fetchone() == ("0",)
+    finally:
+        other.close()
 
 
 def test_migrate_tries_again_while_a_table_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
