@@ -451,16 +451,6 @@ def encode_heartbeat(answer: Answer) -> dict[str, Any]:
     }
 
 
-def pagination(total: int, limit: int, offset: int, next_cursor: str | None) -> dict[str, Any]:
-    """Build the object of contract 3.1."""
-    shown: dict[str, Any] = {
-        "total": total, "limit": limit, "offset": offset, "has_more": next_cursor is not None,
-    }  # fmt: skip
-    if next_cursor is not None:
-        shown["next_cursor"] = next_cursor
-    return shown
-
-
 def encode_all(jobs: Sequence[Job]) -> list[orjson.Fragment]:
     """Encode envelopes in order."""
     return [encode_job(job) for job in jobs]

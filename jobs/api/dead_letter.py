@@ -30,6 +30,7 @@ from jobs.api.paging import QUERY, Page, page
 from jobs.api.schemas import (
     BOOLEAN,
     ID,
+    PAGINATION,
     TIME,
     Schema,
     array,
@@ -64,14 +65,7 @@ LIST = obj(
         "jobs": array(JOB),
         "items": array(JOB),
         "total": integer(0),
-        "pagination": component(
-            "DeadLetterPagination",
-            obj(
-                {name: integer(0) for name in ("total", "limit", "offset", "page", "per_page")}
-                | {"has_more": BOOLEAN},
-                {"next_cursor": text(1)},
-            ),
-        ),
+        "pagination": PAGINATION,
     }
 )
 FILTER: dict[str, Schema] = {
@@ -154,7 +148,7 @@ class DeadLetterCollection(OJSView):
             self.decode_filter(request), limit=window.limit, offset=window.offset
         )
         shown = encode_dead(jobs)
-        pagination = window.numbered(total) | window.answer(total)
+        pagination = window.answer(total)
         return Answer({"jobs": shown, "items": shown, "total": total, "pagination": pagination})
 
     def window(self, request: Request) -> Page:

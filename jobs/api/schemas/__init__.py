@@ -117,7 +117,11 @@ ERROR = component("Error", obj({"error": PROBLEM}))
 PAGINATION = component(
     "Pagination",
     obj(
-        {"total": integer(0), "limit": integer(1), "offset": integer(0), "has_more": BOOLEAN},
+        {
+            **dict.fromkeys(("total", "offset"), integer(0)),
+            **dict.fromkeys(("page", "per_page", "limit"), integer(1)),
+            "has_more": BOOLEAN,
+        },
         {"next_cursor": text(1)},
     ),
 )
