@@ -186,6 +186,13 @@ def job_id(body: Mapping[str, Any]) -> str:
     return raw
 
 
+def of_path(body: Mapping[str, Any], job_id: str) -> dict[str, Any]:
+    """Give a body the job id of its path. Raises InvalidRequest where it names another one."""
+    if body.get("job_id") not in (None, job_id):
+        raise InvalidRequest.field("job_id", "must be that of the path", body["job_id"])
+    return {**body, "job_id": job_id}
+
+
 def decode_ack(body: Mapping[str, Any]) -> Ack:
     """Decode ACK."""
     result = None

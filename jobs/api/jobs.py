@@ -161,7 +161,16 @@ class JobBatch(OJSView):
 
     @operation(
         "createJobs",
-        {201: obj({"jobs": array(JOB), "count": integer(0)}, {"dropped": array(integer(0))})},
+        {
+            201: obj(
+                {
+                    "jobs": array(JOB),
+                    **dict.fromkeys(("count", "enqueued"), integer(0)),
+                    "failed": {"const": 0},
+                },
+                {"dropped": array(integer(0))},
+            )
+        },
         body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
         headers={201: (REPEATED,)},
         refusals=(409, 429),
@@ -182,7 +191,9 @@ class JobBatch(OJSView):
             problem.details.setdefault("index", 0)
             raise
         kept = [encode_stored(job) for job in stored if job is not None]
-        answer: dict[str, Any] = {"jobs": kept, "count": len(kept)}
+        # all or none: the command line client counts both
+        counts = {"count": len(kept), "enqueued": len(kept), "failed": 0}
+        answer: dict[str, Any] = {"jobs": kept, **counts}
         if len(kept) < len(stored):
             answer["dropped"] = [n for n, job in enumerate(stored) if job is None]
         return Answer(answer, status=201)

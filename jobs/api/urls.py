@@ -50,10 +50,12 @@ from jobs.api.unique import UniqueJobs
 from jobs.api.workers import (
     AckBatch,
     AckJob,
+    AckOwnPath,
     FetchJobs,
     Heartbeat,
     NackBatch,
     NackJob,
+    NackOwnPath,
     OneWorker,
     RegisterWorker,
 )
@@ -87,6 +89,8 @@ urlpatterns = [
     path("ojs/v1/jobs/bulk/delete", BulkDelete.as_view(), name="ojs-bulk-delete"),
     path("ojs/v1/jobs/<str:job_id>", JobDetail.as_view(), name="ojs-job"),
     path("ojs/v1/jobs/<str:job_id>/activate", JobActivation.as_view(), name="ojs-job-activate"),
+    path("ojs/v1/jobs/<str:job_id>/ack", AckOwnPath.as_view(), name="ojs-job-ack"),
+    path("ojs/v1/jobs/<str:job_id>/nack", NackOwnPath.as_view(), name="ojs-job-nack"),
     path("ojs/v1/jobs/<str:job_id>/progress", JobProgress.as_view(), name="ojs-job-progress"),
     path("ojs/v1/jobs/<str:job_id>/result", JobResult.as_view(), name="ojs-job-result"),
     path("ojs/v1/jobs/<str:job_id>/retries", JobRetries.as_view(), name="ojs-job-retries"),

@@ -48,8 +48,8 @@ MEMBERS: Schema = {
     "concurrency": maybe(integer(0)),
     "active_jobs": integer(0),
     "started_at": TIME,
-    "last_heartbeat_at": maybe(TIME),
-    "last_heartbeat": maybe(TIME),
+    "last_heartbeat_at": TIME,
+    "last_heartbeat": TIME,
     "hostname": maybe(text()),
     "pid": maybe(integer(0)),
     "version": maybe(text()),
@@ -71,7 +71,8 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
     """Encode a worker."""
     labels = orjson.loads(worker.labels or "null")
     facts = labels if isinstance(labels, dict) else {}
-    heard = worker.last_heartbeat_at and format_time(worker.last_heartbeat_at)
+    # the official clients need a time; of a worker that only fetches it is that of its first FETCH
+    heard = format_time(worker.last_heartbeat_at or worker.started_at)
     version = facts.get("version")
     return {
         "id": worker.id,

@@ -89,7 +89,10 @@ FETCH = obj(
 )
 FETCHED = obj({"jobs": array(JOB)}, {"directive": DIRECTIVE})
 HELD: Schema = {"job_id": text(1)}
-ACK = component("Ack", obj(HELD, {"result": ANY, "worker_id": maybe(WORKER_ID)}))
+OF_ACK: Schema = {"result": ANY, "worker_id": maybe(WORKER_ID)}
+ACK = component("Ack", obj(HELD, OF_ACK))
+# of the job that the path names
+OWN_ACK = obj({}, {**optional(HELD), **OF_ACK})
 ACKED = obj(
     {
         "acknowledged": BOOLEAN,
@@ -117,17 +120,13 @@ REPORTED_ERROR = {
         anyOf=[{"required": [name], "properties": {name: text(1)}} for name in ("code", "type")],
     ),
 }
-NACK = component(
-    "Nack",
-    obj(
-        HELD,
-        {"error": ANY, "requeue": BOOLEAN, "worker_id": maybe(WORKER_ID)},
-        anyOf=[
-            {"required": ["error"], "properties": {"error": REPORTED_ERROR}},
-            {"required": ["requeue"], "properties": {"requeue": {"const": True}}},
-        ],
-    ),
-)
+OF_NACK: Schema = {"error": ANY, "requeue": BOOLEAN, "worker_id": maybe(WORKER_ID)}
+HAS_REASON: list[Schema] = [
+    {"required": ["error"], "properties": {"error": REPORTED_ERROR}},
+    {"required": ["requeue"], "properties": {"requeue": {"const": True}}},
+]
+NACK = component("Nack", obj(HELD, OF_NACK, anyOf=HAS_REASON))
+OWN_NACK = obj({}, {**optional(HELD), **OF_NACK}, anyOf=HAS_REASON)
 NACKED = obj(
     {"id": ID, "job_id": ID, "state": STATE, "attempt": integer(0), "max_attempts": integer(0)},
     {
@@ -137,6 +136,11 @@ NACKED = obj(
         "completed_at": TIME,
         "dead_letter": BOOLEAN,
     },
+)
+OWN_ACKED = obj({**ACKED["properties"], "job": JOB})
+OWN_NACKED = obj(
+    {**{name: NACKED["properties"][name] for name in NACKED["required"]}, "job": JOB},
+    NACKED["properties"],
 )
 COUNT = integer(0, 2**31 - 1)
 OF_WORKER: Schema = optional(
