@@ -52,6 +52,7 @@ class Facts:
     version: str
     tier: str = "official"  # or "experimental"
     capabilities: dict[str, bool] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()  # the beginnings of its paths below /ojs/v1
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,9 +326,9 @@ class Extension:
         """Contribute verbs to `manage.py ojs`."""
         return ()
 
-    def manifest(self) -> Facts | None:
-        """Declare capabilities."""
-        return None
+    def manifest(self) -> Sequence[Facts]:
+        """Declare what it offers, with its capabilities and its paths."""
+        return ()
 
 
 @cache

@@ -29,6 +29,7 @@ from jobs.api.jobs import (
     JobRetries,
 )
 from jobs.api.live import ProgressStream, StatsStream
+from jobs.api.manifest import Manifest
 from jobs.api.metrics import Metrics, MetricsSummary
 from jobs.api.middleware import MiddlewareChains
 from jobs.api.progress import JobProgress, WorkerProgress
@@ -45,7 +46,7 @@ from jobs.api.queues import (
 from jobs.api.rate_limits import RateLimitCollection, RateLimitDetail
 from jobs.api.spa import admin_ui
 from jobs.api.streams import AllEvents, Events, JobEvents, QueueEvents
-from jobs.api.system import Manifest, Reset
+from jobs.api.system import Reset
 from jobs.api.unique import UniqueJobs
 from jobs.api.workers import (
     AckBatch,

@@ -81,15 +81,10 @@ class FetchJobs(WorkerView):
         return fetch_or_wait(wanted, wait_ms) if wait_ms else fetch(wanted)
 
 
-class AckJob(WorkerView):
-    """ACK."""
+class AckView(WorkerView):
+    """Base of what completes one job."""
 
     may_refuse = False
-
-    @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
-    def post(self, request: Request) -> Answer:
-        """Complete a job."""
-        return Answer(self.acked(self.body()))
 
     def acked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the job that a body names."""
@@ -101,7 +96,16 @@ class AckJob(WorkerView):
         return codec.encode_ack(outcome)
 
 
-class AckOwnPath(AckJob):
+class AckJob(AckView):
+    """ACK."""
+
+    @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
+    def post(self, request: Request) -> Answer:
+        """Complete a job."""
+        return Answer(self.acked(self.body()))
+
+
+class AckOwnPath(AckView):
     """ACK under the path of the job, which answers with the job."""
 
     @operation(
@@ -117,15 +121,10 @@ class AckOwnPath(AckJob):
         return Answer({**done, "job": codec.encode_job(show(job_id))})
 
 
-class NackJob(WorkerView):
-    """FAIL."""
+class NackView(WorkerView):
+    """Base of what fails one attempt."""
 
     may_refuse = False
-
-    @operation("nackJob", {200: schemas.NACKED}, body=schemas.NACK, refusals=(404, 409))
-    def post(self, request: Request) -> Answer:
-        """Fail an attempt, or give it back."""
-        return Answer(self.nacked(self.body()))
 
     def nacked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Fail the attempt of the job that a body names, or give the job back."""
@@ -137,7 +136,16 @@ class NackJob(WorkerView):
         return codec.encode_nack(outcome)
 
 
-class NackOwnPath(NackJob):
+class NackJob(NackView):
+    """FAIL."""
+
+    @operation("nackJob", {200: schemas.NACKED}, body=schemas.NACK, refusals=(404, 409))
+    def post(self, request: Request) -> Answer:
+        """Fail an attempt, or give it back."""
+        return Answer(self.nacked(self.body()))
+
+
+class NackOwnPath(NackView):
     """FAIL under the path of the job, which answers with the job."""
 
     @operation(
