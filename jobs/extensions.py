@@ -221,6 +221,12 @@ class Extension:
         """
         raise NotImplementedError
 
+    def enlists(self, worker_id: str, pool: str | None) -> None:
+        """Refuse a worker that reports itself and must not work here. Raises OJSError.
+
+        `pool` is the one it names with this report. No statement unless the settings ask for one.
+        """
+
     def forget(self) -> None:
         """Drop what `plan`, `weigh`, `ways` and `apart` go by: those terms are not the latest."""
 

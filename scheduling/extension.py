@@ -76,6 +76,10 @@ class FairScheduling(Extension):
         """Let the worker's pool decide about queues, their turns and the number of jobs."""
         return plan.plan(plan_, request)
 
+    def enlists(self, worker_id: str, pool: str | None) -> None:
+        """Refuse a worker without a pool where the settings require one."""
+        plan.require_pool(worker_id, pool)
+
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
         """Return the weights of tenants as the pools of the queues have them."""
         pools = pool_cache.known()

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from jobs import queries
+from jobs import extensions, queries
 from jobs.conf import conf
 from jobs.domain.claim import Declaration
 from jobs.domain.errors import OJSError, PoolConflict, WorkerTaken
@@ -62,8 +62,10 @@ def heartbeat(report: Report) -> Answer:
     """Note that a worker lives and extend its leases; one statement.
 
     Raises PoolConflict for a worker that lives in another pool than it says, WorkerTaken for one
-    that is not the caller's.
+    that is not the caller's, and what extensions refuse it for.
     """
+    for hook in extensions.having("enlists"):
+        hook(report.worker_id, report.pool)
     is_stopped = report.standing is Standing.TERMINATE and not report.active_jobs
     beat = queries.heartbeat(
         {
