@@ -185,7 +185,7 @@ _DURATIONS = {
 }
 _LISTS = {
     "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",
-    "job_types",
+    "job_types", "json_user_agents",
 }  # fmt: skip
 
 

@@ -18,10 +18,10 @@ from jobs.domain.claim import (
     Turns,
 )
 from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
+from jobs.domain.wishes import parse_weights
 from jobs.services import bindings, terms
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
-from scheduling.domain.pool_request import parse_weights
 from scheduling.services.pool_cache import Pools, forget, known
 
 

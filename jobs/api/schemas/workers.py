@@ -58,6 +58,15 @@ HANDLERS = {
         "description": "Jobs of types that are not in `handlers` go elsewhere, too",
     },
 }
+TURNS: Schema = {
+    "strategy": {"type": "string", "enum": list(STRATEGIES)},
+    "weights": {
+        "type": "object",
+        "description": "By queue, of the strategy weighted. Where no pool of the server says "
+        "otherwise, the FETCH counts before the worker's last report",
+        "additionalProperties": integer(1, MAX_WEIGHT),
+    },
+}
 FETCH = obj(
     {},
     optional(
@@ -77,13 +86,8 @@ FETCH = obj(
                 "description": "Hold the request until a job arrives or the time is over",
             },
             "pool": POOL,
-            "strategy": {"type": "string", "enum": list(STRATEGIES)},
             **HANDLERS,
-            "weights": {
-                "type": "object",
-                "description": "By queue, of the strategy weighted",
-                "additionalProperties": integer(1, MAX_WEIGHT),
-            },
+            **TURNS,
         }
     ),
 )
@@ -157,6 +161,7 @@ OF_WORKER: Schema = optional(
         "started_at": TIME,
         "pool": POOL,
         **HANDLERS,
+        **TURNS,
     }
 )
 

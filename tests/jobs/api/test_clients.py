@@ -116,3 +116,28 @@ def test_3_4_a_path_that_names_another_job_than_its_body_is_refused(api: Client,
 
 def test_3_4_an_answer_about_an_unknown_job_is_404(api: Client) -> None:
     assert _send(api, "POST", "jobs/none/ack", {}).status_code == 404
+
+
+SDK = {"User-Agent": "python-httpx/0.28.1", "Accept": OJS}
+
+
+@pytest.mark.parametrize("agents", [["python-httpx/"], ["curl/", "python-httpx"], ["*"]])
+def test_d15_clients_of_these_names_get_the_type_that_they_understand(
+    api: Client, settings: Any, agents: list[str]
+) -> None:
+    settings.OJS = {**settings.OJS, "JSON_USER_AGENTS": agents}
+
+    for path in ("/ojs/manifest", "/ojs/v1/queues", "/ojs/v1/jobs/none"):
+        answer = api.get(path, headers=SDK)
+        assert answer.headers["Content-Type"] == "application/json"
+        assert answer.headers["Vary"] == "Accept, User-Agent"
+
+
+@pytest.mark.parametrize("agents", [[], ["curl/"], ["httpx"]])
+def test_d15_all_others_get_the_type_of_the_contract(
+    api: Client, settings: Any, agents: list[str]
+) -> None:
+    settings.OJS = {**settings.OJS, "JSON_USER_AGENTS": agents}
+
+    assert api.get("/ojs/v1/queues", headers=SDK).headers["Content-Type"] == OJS
+    assert api.get("/ojs/v1/queues").headers["Content-Type"] == OJS
