@@ -87,6 +87,7 @@ class OJSView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check version and access before the handler runs, instead of all that DRF could check."""
+        self._check_method()
         _check_version(self.http)
         _check_query(self.http)
         method = "GET" if request.method == "HEAD" else request.method or ""
@@ -100,6 +101,15 @@ class OJSView(APIView):
             self.charge(1, enqueues=False)
         elif method != "OPTIONS" and method in self.allowed_methods:
             raise PermissionDenied(f"nobody may {method} here")  # a view that forgot its scope
+
+    def _check_method(self) -> None:
+        """Refuse `get` for GET: methods are case-sensitive, and Django changes their case.
+
+        Spec: RFC 9110 §9.1.
+        """
+        sent = str(self.http.META.get("REQUEST_METHOD", self.http.method))
+        if sent != self.http.method:
+            raise MethodNotAllowed.of(sent, self.allowed_methods)
 
     def narrow(self, scope: str) -> None:
         """Let the request see and touch one tenant alone where its headers name one.

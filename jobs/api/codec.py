@@ -20,6 +20,7 @@ from jobs.domain.errors import (
 )
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job, ends_of
+from jobs.domain.priorities import parse_priority
 from jobs.domain.retry import normalise_error
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.times import format_time, parse_time
@@ -173,6 +174,14 @@ def worker_id(body: Mapping[str, Any], *, required: bool = False) -> str | None:
             "worker_id", f"must be a string of 1 to {MAX_WORKER_ID} characters", raw
         )
     return raw
+
+
+def priority_of(raw: object) -> int:
+    """Read a priority by the rules of PUSH. Raises InvalidRequest."""
+    try:
+        return parse_priority(raw)
+    except ValueError as problem:
+        raise InvalidRequest.field("priority", str(problem), raw) from None
 
 
 def job_id(body: Mapping[str, Any]) -> str:

@@ -13,7 +13,6 @@ from rest_framework.request import Request
 from jobs import queries
 from jobs.api import codec
 from jobs.api.admin.base import (
-    SHORT_DURATION,
     SINCE,
     moment,
     moment_of,
@@ -31,6 +30,7 @@ from jobs.api.schemas import (
     BOOLEAN,
     ID,
     PAGINATION,
+    SHORT_DURATION,
     TIME,
     Schema,
     array,

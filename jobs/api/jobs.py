@@ -27,7 +27,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIORITY
-from jobs.domain.envelope import JobDraft, parse_job
+from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
@@ -362,4 +362,4 @@ def decode_priority(body: Mapping[str, Any]) -> int:
     """Read `priority` by the rules of PUSH. Raises InvalidRequest."""
     if body.get("priority") is None:
         raise InvalidRequest.field("priority", "is required", body.get("priority"))
-    return parse_job({"type": "any", "args": [], "priority": body["priority"]}).priority
+    return codec.priority_of(body["priority"])

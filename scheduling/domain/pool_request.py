@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from jobs.domain.claim import POOL_PATTERN, STRATEGIES, PriorityScope, Strategy
-from jobs.domain.durations import parse_duration
+from jobs.domain.durations import parse_short_duration
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import Unprocessable, Unsupported
 from jobs.domain.wishes import parse_weight, parse_weights
@@ -183,7 +183,7 @@ def _rotation(raw: object, default: int) -> int:
         return default
     name = "starvation_prevention.rotation_interval"
     try:
-        ms = parse_duration(raw)
+        ms = parse_short_duration(raw)
     except ValueError as problem:
         raise Unprocessable.field(name, str(problem), raw) from None
     if not MIN_ROTATION_MS <= ms <= MAX_ROTATION_MS:

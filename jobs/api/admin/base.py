@@ -11,18 +11,16 @@ from jobs.api.base import OJSView
 from jobs.api.paging import Page
 from jobs.api.schemas import (
     BOOLEAN,
-    DURATION,
     PAGINATION,
+    SHORT_DURATION,
     TIME,
     Schema,
     array,
     integer,
-    matching,
     maybe,
     obj,
     text,
 )
-from jobs.domain import durations
 from jobs.domain.durations import TOO_LONG, parse_short_duration
 from jobs.domain.errors import ConfirmationRequired, InvalidRequest, NotFound
 from jobs.domain.times import read_time
@@ -30,10 +28,6 @@ from jobs.domain.times import read_time
 MAX_REASON = 1000
 SPAN_RULE = "must be an RFC 3339 time or a duration such as 24h or PT1H"
 REASON: Schema = maybe(text(0, MAX_REASON))
-SHORT_DURATION: Schema = {
-    "description": "ISO 8601, or short such as 30m",
-    "anyOf": [DURATION, matching(durations.SHORT)],
-}
 SINCE: Schema = {
     "description": "RFC 3339 time, or a duration before now such as 24h",
     "anyOf": [TIME, *SHORT_DURATION["anyOf"], {"const": ""}],
