@@ -28,6 +28,12 @@ fuzzed = settings(
 )
 
 
+ODD = (
+    st.text(max_size=30), st.integers(-(2**63), 2**63), st.floats(), st.booleans(), st.just([]),
+    st.just({}),
+)  # fmt: skip
+
+
 class Place(NamedTuple):
     """A member of a request: how to send a value there, and what a refusal calls it."""
 
@@ -48,9 +54,12 @@ def _send(api: Client, place: Place, value: Any) -> Any:
 
 
 def _check_refusal(answer: Any, place: Place) -> None:
-    """A refusal is a 400 or 422 that names the member."""
+    """A refusal is a 400 or 422 that names the member, unless the whole body cannot be stored."""
     assert answer.status_code in (400, 422), (place.name, answer.content)
-    details = answer.json()["error"]["details"]
+    error = answer.json()["error"]
+    if error["code"] == "invalid_payload":
+        return
+    details = error["details"]
     named = [str(one.get("field", one.get("path"))) for one in details.get("errors", ())]
     named += [one["path"] for one in details.get("validation_errors", ()) if isinstance(one, dict)]
     named.append(str(details.get("field")))
@@ -59,6 +68,12 @@ def _check_refusal(answer: Any, place: Place) -> None:
 
 def _job(**members: Any) -> dict[str, Any]:
     return {**JOB, **members}
+
+
+@pytest.fixture(autouse=True)
+def known_queue(api: Client) -> None:
+    """Make the queue that requests name."""
+    api.generic("POST", "/ojs/v1/queues/q/pause", b"", OJS)
 
 
 # --- durations ------------------------------------------------------------------------------------
@@ -151,7 +166,7 @@ def test_a_wrong_duration_is_refused_with_its_name(api: Client, place: Place, wr
 @given(value=st.one_of(
     st.from_regex(r"P?(\d{1,12}[YMWDHS]|T|\d{1,3}[.,]\d+S)*", fullmatch=True),
     st.from_regex(r"-?\d{0,12}(ms|[smhdwy])?", fullmatch=True),
-    st.text(max_size=12), st.integers(), st.floats(), st.booleans(), st.just([]), st.just({}),
+    *ODD,
 ))  # fmt: skip
 def test_any_duration_is_taken_or_named(api: Client, place: Place, value: Any) -> None:
     answer = _send(api, place, value)
@@ -201,7 +216,7 @@ def test_a_wrong_time_is_refused_with_its_name(api: Client, place: Place, wrong:
         r"20\d\d-[01]\d-[0-3]\d[Tt ][0-2]\d:[0-6]\d:[0-6]\d(\.\d{1,12})?([Zz]|[+-]\d\d:\d\d)?",
         fullmatch=True,
     ),
-    st.text(max_size=30), st.integers(), st.floats(), st.booleans(), st.just([]), st.just({}),
+    *ODD,
 ))  # fmt: skip
 def test_any_time_is_taken_or_named(api: Client, place: Place, value: Any) -> None:
     answer = _send(api, place, value)
