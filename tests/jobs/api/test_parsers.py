@@ -28,7 +28,7 @@ fuzzed = settings(
 )
 
 
-ODD = (
+ODD: tuple[st.SearchStrategy[Any], ...] = (
     st.text(max_size=30), st.integers(-(2**63), 2**63), st.floats(), st.booleans(), st.just([]),
     st.just({}),
 )  # fmt: skip
