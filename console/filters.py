@@ -12,14 +12,14 @@ from urllib.parse import urlencode
 
 from jobs.domain.durations import parse_period
 from jobs.domain.ids import is_id
+from jobs.domain.priorities import read_priority
 from jobs.domain.states import TERMINAL, State
-from jobs.domain.times import format_time
+from jobs.domain.times import format_time, read_form_time
 from jobs.services.find import Place, Wanted, contained, pattern
 
 STATES: Final = {state.value: state for state in State}
 ENDED: Final = "ended"  # `by`: times are those of the end, not of the creation
 LONGEST = 200  # characters of one field
-RANKS = 32_767  # priorities that a job can have at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,11 @@ class JobFilter:
                 read_time(getattr(self, name), datetime.now(UTC))
             except ValueError:
                 found[name] = "is no time: write 2026-11-22T10:00 (UTC), or how long ago, as in 2h"
-        if self.priority and not _is_rank(self.priority):
-            found["priority"] = "must be a whole number"
+        if self.priority:
+            try:
+                read_priority(self.priority)
+            except ValueError as problem:
+                found["priority"] = str(problem)
         if self.by and self.state and STATES[self.state] not in TERMINAL:
             found["by"] = f"cannot be the end: no {self.state} job has ended"
         return found
@@ -117,7 +120,7 @@ class JobFilter:
             tenant=self.tenant or None,
             type=pattern(self.type) if self.type else None,
             version=pattern(self.version) if self.version else None,
-            priority=int(self.priority) if self.priority else None,
+            priority=read_priority(self.priority) if self.priority else None,
             args=contained(self.args) if self.args else None,
             meta=contained(self.meta) if self.meta else None,
             error=contained(self.error) if self.error else None,
@@ -137,8 +140,7 @@ def read_time(text: str, now: datetime) -> datetime | None:
         return None
     try:
         if text[0].isdigit() and "-" in text:
-            at = datetime.fromisoformat(text)
-            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+            return read_form_time(text)
         return now - timedelta(milliseconds=parse_period(text))
     except OverflowError:
         raise ValueError(text) from None
@@ -162,8 +164,3 @@ def _write(place: Place) -> str:
 def _clean(text: str) -> str:
     kept = text.encode(errors="ignore").decode()  # lone surrogates cannot be stored, nor found
     return kept.replace("\x00", "").strip()[:LONGEST]
-
-
-def _is_rank(text: str) -> bool:
-    digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdecimal() and len(digits) < 6 and int(digits) <= RANKS  # noqa: PLR2004

@@ -89,8 +89,14 @@ class Federation(Extension):
         yield from exposition.families()
         yield from lag_metrics.families()
 
-    def manifest(self) -> Facts:
+    def manifest(self) -> Sequence[Facts]:
         """Declare what is there."""
-        return Facts(
-            "federation", "urn:ojs:spec:federation", "1.0.0-rc.1", capabilities={"federation": True}
+        return (
+            Facts(
+                "federation",
+                "urn:ojs:spec:federation",
+                "1.0.0-rc.1",
+                capabilities={"federation": True},
+                paths=("federation", "admin/federation"),
+            ),
         )

@@ -19,6 +19,7 @@ class Conf:
     test_directives: bool = False
     metrics_public: bool = False
     short_paths: bool = True
+    json_user_agents: tuple[str, ...] = ()  # beginnings; these get application/json, `*`: all
     admin_ui_dir: str | None = None
     extensions: tuple[str, ...] = ()
     enqueue_middleware: tuple[str, ...] = ()

@@ -53,6 +53,7 @@ class Facts:
     version: str
     tier: str = "official"  # or "experimental"
     capabilities: dict[str, bool] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()  # the beginnings of its paths below /ojs/v1
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,12 @@ class Extension:
         """
         raise NotImplementedError
 
+    def enlists(self, worker_id: str, pool: str | None) -> None:
+        """Refuse a worker that reports itself and must not work here. Raises OJSError.
+
+        `pool` is the one it names with this report. No statement unless the settings ask for one.
+        """
+
     def forget(self) -> None:
         """Drop what `plan`, `weigh`, `ways` and `apart` go by: those terms are not the latest."""
 
@@ -333,9 +340,9 @@ class Extension:
         """Contribute verbs to `manage.py ojs`."""
         return ()
 
-    def manifest(self) -> Facts | None:
-        """Declare capabilities."""
-        return None
+    def manifest(self) -> Sequence[Facts]:
+        """Declare what it offers, with its capabilities and its paths."""
+        return ()
 
 
 @cache

@@ -142,8 +142,8 @@ PERMITS: Final = (
     Permit(
         "workers.work", Role.SUPERUSER, SUPERUSER, OWN,
         api={
-            FETCH: "fetchJobs ackJob ackJobs nackJob nackJobs heartbeat registerWorker"
-            " deregisterWorker reportProgress reportPercentage",
+            FETCH: "fetchJobs ackJob ackJobByPath ackJobs nackJob nackJobByPath nackJobs"
+            " heartbeat registerWorker deregisterWorker reportProgress reportPercentage",
         },
     ),
     Permit(

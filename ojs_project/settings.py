@@ -200,7 +200,7 @@ _DURATIONS = {
 }
 _LISTS = {
     "extensions", "enqueue_middleware", "execution_middleware", "events_exclude", "trusted_proxies",
-    "job_types", "encryption_keys",
+    "job_types", "encryption_keys", "json_user_agents",
 }  # fmt: skip
 
 

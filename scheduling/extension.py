@@ -56,9 +56,17 @@ class Cron(Extension):
             Loop("cron_turns", pass_on_forgotten, 1000),
         )
 
-    def manifest(self) -> Facts:
+    def manifest(self) -> Sequence[Facts]:
         """Declare schedules."""
-        return Facts("cron", "urn:ojs:ext:cron", "1.0.0", capabilities={"cron_jobs": True})
+        return (
+            Facts(
+                "cron",
+                "urn:ojs:ext:cron",
+                "1.0.0",
+                capabilities={"cron_jobs": True},
+                paths=("cron", "crons"),
+            ),
+        )
 
 
 class FairScheduling(Extension):
@@ -67,6 +75,10 @@ class FairScheduling(Extension):
     def plan(self, plan_: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         """Let the worker's pool decide about queues, their turns and the number of jobs."""
         return plan.plan(plan_, request)
+
+    def enlists(self, worker_id: str, pool: str | None) -> None:
+        """Refuse a worker without a pool where the settings require one."""
+        plan.require_pool(worker_id, pool)
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
         """Return the weights of tenants as the pools of the queues have them."""
@@ -118,17 +130,20 @@ class FairScheduling(Extension):
         """Show what goes where, and whom it does not reach."""
         return families(label)
 
-    def manifest(self) -> Facts:
+    def manifest(self) -> Sequence[Facts]:
         """Declare what is there."""
-        return Facts(
-            "fair-scheduling",
-            "urn:ojs:ext:fair-scheduling",
-            "1.0.0-rc.1",
-            capabilities={
-                "worker_pools": True,
-                "pool_isolation": True,
-                "strategies": True,
-                "starvation_prevention": True,
-                "tenant_fairness": True,
-            },
+        return (
+            Facts(
+                "fair-scheduling",
+                "urn:ojs:ext:fair-scheduling",
+                "1.0.0-rc.1",
+                capabilities={
+                    "worker_pools": True,
+                    "pool_isolation": True,
+                    "strategies": True,
+                    "starvation_prevention": True,
+                    "tenant_fairness": True,
+                },
+                paths=("admin/pools", "admin/scheduling"),
+            ),
         )

@@ -139,16 +139,19 @@ class Tenancy(Extension):
         """Contribute what tenants have, do and get."""
         return metrics.families(label)
 
-    def manifest(self) -> Facts | None:
+    def manifest(self) -> Sequence[Facts]:
         """Declare what is there."""
         if not conf().enabled:
-            return None
-        return Facts(
-            "multi-tenancy",
-            "urn:ojs:ext:experimental:multi-tenancy",
-            "0.1.0",
-            tier="experimental",
-            capabilities={"multi_tenancy": True},
+            return ()
+        return (
+            Facts(
+                "multi-tenancy",
+                "urn:ojs:ext:experimental:multi-tenancy",
+                "0.1.0",
+                tier="experimental",
+                capabilities={"multi_tenancy": True},
+                paths=("admin/tenants",),
+            ),
         )
 
 

@@ -108,12 +108,22 @@ class Versioning(Extension):
         """Tell on the command line whether handlers of old versions may go."""
         return (contract_verb.VERB,)
 
-    def manifest(self) -> Facts:
+    def manifest(self) -> Sequence[Facts]:
         """Declare what is there."""
-        return Facts(
-            "job-versioning",
-            "urn:ojs:ext:experimental:job-versioning",
-            "0.1.0",
-            tier="experimental",
-            capabilities={"job_versioning": True, "schema_validation": True},
+        return (
+            Facts(
+                "job-versioning",
+                "urn:ojs:ext:experimental:job-versioning",
+                "0.1.0",
+                tier="experimental",
+                capabilities={"job_versioning": True},
+                paths=("admin/routing", "admin/versions"),
+            ),
+            Facts(
+                "schema-registry",
+                "urn:ojs:ext:schema-registry",
+                "1.0.0",
+                capabilities={"schema_validation": True},
+                paths=("schemas", "admin/schemas"),
+            ),
         )

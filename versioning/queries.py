@@ -26,7 +26,7 @@ def declarations(
     """Return what workers that run have declared, of those that may fetch a queue; None: any."""
     found: dict[str | None, list[Declared]] = {queue: [] for queue in queues}
     for row in _rows("declarations", {"queues": list(queues), "silence_ms": silence_ms}):
-        declaration = Declaration(row[1], row[2]) if row[1] else UNDECLARED
+        declaration = UNDECLARED if row[2] == "{}" else Declaration(row[1], row[2])
         found[row[0]].append(Declared(declaration, row[3], row[4]))
     return found
 

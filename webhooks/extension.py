@@ -42,6 +42,14 @@ class WebhooksExtension(Extension):
         """Keep events until they were turned into deliveries."""
         return unread_from()
 
-    def manifest(self) -> Facts:
+    def manifest(self) -> Sequence[Facts]:
         """Declare the extension."""
-        return Facts("webhooks", "urn:ojs:ext:webhooks", "1.0.0", capabilities={"webhooks": True})
+        return (
+            Facts(
+                "webhooks",
+                "urn:ojs:ext:webhooks",
+                "1.0.0",
+                capabilities={"webhooks": True},
+                paths=("webhooks",),
+            ),
+        )

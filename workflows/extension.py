@@ -52,8 +52,14 @@ class WorkflowsExtension(Extension):
             Loop("prune_workflows", prune, 5000),
         )
 
-    def manifest(self) -> Facts:
+    def manifest(self) -> Sequence[Facts]:
         """Declare the capability."""
-        return Facts(
-            "workflows", "urn:ojs:ext:workflows", "1.0.0", capabilities={"workflows": True}
+        return (
+            Facts(
+                "workflows",
+                "urn:ojs:ext:workflows",
+                "1.0.0",
+                capabilities={"workflows": True},
+                paths=("workflows",),
+            ),
         )

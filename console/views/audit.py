@@ -1,11 +1,12 @@
 """The audit log: who did what, when and why."""
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from console.pages import Page
+from jobs.domain.times import read_form_time
 from jobs.services.audit import AuditFilter, known_actions, page
 
 SIZE = 50
@@ -55,7 +56,6 @@ class Audit(Page):
 def _time(text: str) -> datetime | None:
     """Read a time of a form, which has no zone and means UTC; others are any."""
     try:
-        at = datetime.fromisoformat(text)
+        return read_form_time(text)
     except ValueError:
         return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)

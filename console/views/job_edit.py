@@ -18,6 +18,7 @@ from jobs.domain import jsonio
 from jobs.domain.bulk import REVIVED
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.job import Job
+from jobs.domain.priorities import read_priority
 from jobs.domain.states import state_of
 from jobs.services import operate
 from jobs.services.audit import audited
@@ -102,7 +103,7 @@ class JobRetry(JobForm):
         """Retry it with what differs from the job."""
         given: dict[str, Any] = {"queue": self.request.POST.get("queue", "").strip()}
         given |= {name: _json(name, self.request.POST.get(name, "")) for name in EDITED[:2]}
-        given["priority"] = _json("priority", self.request.POST.get("priority", ""))
+        given["priority"] = _priority(self.request.POST.get("priority", ""))
         stored = {
             "args": orjson.loads(job.args), "meta": orjson.loads(job.meta),
             "queue": job.queue, "priority": job.priority,
@@ -143,6 +144,13 @@ class JobClone(JobForm):
 
 def _pretty(text: str | bytes) -> str:
     return orjson.dumps(orjson.loads(text), option=orjson.OPT_INDENT_2).decode()
+
+
+def _priority(text: str) -> int:
+    try:
+        return read_priority(text)
+    except ValueError as problem:
+        raise InvalidRequest.field("priority", str(problem), text) from None
 
 
 def _json(field: str, text: str) -> Any:

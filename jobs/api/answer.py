@@ -10,6 +10,7 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from jobs.api.media import JSON_TYPE, OJS_TYPE, STREAM_TYPE
+from jobs.conf import conf
 from jobs.domain import jsonio
 
 PASSING: Final = frozenset({429, 503, 504})  # statuses of what is expected to pass
@@ -38,14 +39,17 @@ class Answer(HttpResponse):
     def settle(self, request: HttpRequest) -> None:
         """Choose between the two types of one body: OJS unless only JSON is asked for. Spec: D15.
 
-        Never 406: whatever a client accepts, it gets one of them.
+        Never 406: whatever a client accepts, it gets one of them. A client that asks for the OJS
+        type and understands only the other one is known by its name, where the settings list it.
         """
         if not self._has_choice:
             return
-        accept = request.META.get("HTTP_ACCEPT", "")
-        if JSON_TYPE in accept and OJS_TYPE not in accept:
+        accept, agents = request.META.get("HTTP_ACCEPT", ""), conf().json_user_agents
+        if (JSON_TYPE in accept and OJS_TYPE not in accept) or (
+            agents and ("*" in agents or request.META.get("HTTP_USER_AGENT", "").startswith(agents))
+        ):
             self.headers["Content-Type"] = JSON_TYPE
-        self.headers["Vary"] = "Accept"
+        self.headers["Vary"] = "Accept, User-Agent" if agents else "Accept"
 
 
 def _body(data: object) -> bytes:

@@ -90,6 +90,7 @@ class OJSView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check version and access before the handler runs, instead of all that DRF could check."""
+        self._check_method()
         check_path(self.http)
         _check_version(self.http)
         _check_query(self.http)
@@ -101,6 +102,15 @@ class OJSView(APIView):
             self.charge(1, enqueues=False)
         elif method != "OPTIONS" and method in self.allowed_methods:
             raise PermissionDenied(f"nobody may {method} here")  # the table lacks the operation
+
+    def _check_method(self) -> None:
+        """Refuse `get` for GET: methods are case-sensitive, and Django changes their case.
+
+        Spec: RFC 9110 §9.1.
+        """
+        sent = str(self.http.META.get("REQUEST_METHOD", self.http.method))
+        if sent != self.http.method:
+            raise MethodNotAllowed.of(sent, self.allowed_methods)
 
     def admitted(self, wanted: Required) -> Principal:
         """Return the caller as far as an operation lets it in. Raises OJSError.

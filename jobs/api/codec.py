@@ -9,7 +9,7 @@ import orjson
 from jobs import extensions, queries
 from jobs.conf import conf
 from jobs.domain import jsonio
-from jobs.domain.claim import POOL_PATTERN, STRATEGIES, Declaration, FetchRequest, split_queue
+from jobs.domain.claim import POOL_PATTERN, Declaration, FetchRequest, split_queue
 from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, parse_job
 from jobs.domain.errors import (
     BatchTooLarge,
@@ -20,9 +20,11 @@ from jobs.domain.errors import (
 )
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job, ends_of
+from jobs.domain.priorities import parse_priority
 from jobs.domain.retry import normalise_error
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.times import format_time, parse_time
+from jobs.domain.wishes import read_wish
 from jobs.services.ack import Ack
 from jobs.services.envelopes import limits
 from jobs.services.heartbeat import Answer, Report, Standing
@@ -113,11 +115,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
     for queue in queues:
         _fetched_queue(queue)
     count = integer(body, "count", low=1)
-    strategy, weights = body.get("strategy"), body.get("weights")
-    if strategy is not None and not (isinstance(strategy, str) and strategy in STRATEGIES):
-        raise Unprocessable.field("strategy", f"must be one of {', '.join(STRATEGIES)}", strategy)
-    if weights is not None and not isinstance(weights, dict):
-        raise Unprocessable.field("weights", "must be an object of integers", weights)
+    wish = read_wish(body, queues or None)
     return FetchRequest(
         queues=tuple(queues),
         count=min(count or 1, MAX_COUNT),
@@ -126,8 +124,8 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
         tenant=tenant,
         bound_to=tenant,
         pool=pool_name(body),
-        strategy=strategy,
-        weights=weights,
+        strategy=wish and wish.strategy,
+        weights=wish and wish.weights,
         declaration=declaration(body),
     )
 
@@ -178,12 +176,27 @@ def worker_id(body: Mapping[str, Any], *, required: bool = False) -> str | None:
     return raw
 
 
+def priority_of(raw: object) -> int:
+    """Read a priority by the rules of PUSH. Raises InvalidRequest."""
+    try:
+        return parse_priority(raw)
+    except ValueError as problem:
+        raise InvalidRequest.field("priority", str(problem), raw) from None
+
+
 def job_id(body: Mapping[str, Any]) -> str:
     """Read `job_id`; text that is no id names no job, which is for the service to say."""
     raw = body.get("job_id")
     if not isinstance(raw, str) or not raw:
         raise InvalidRequest.field("job_id", "is required and must be a string", raw)
     return raw
+
+
+def of_path(body: Mapping[str, Any], job_id: str) -> dict[str, Any]:
+    """Give a body the job id of its path. Raises InvalidRequest where it names another one."""
+    if body.get("job_id") not in (None, job_id):
+        raise InvalidRequest.field("job_id", "must be that of the path", body["job_id"])
+    return {**body, "job_id": job_id}
 
 
 def decode_ack(body: Mapping[str, Any]) -> Ack:
@@ -212,7 +225,7 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
     if not isinstance(state, str) or state not in STANDINGS:
         raise Unprocessable.field("state", f"must be one of {', '.join(STANDINGS)}", state)
     ids, number = _active(body)
-    started = body.get("started_at")
+    started, queues = body.get("started_at"), _names(body)
     return Report(
         worker_id=worker_id(body, required=True) or "",
         standing=STANDINGS[state],
@@ -222,13 +235,14 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
         visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
         hostname=_text(body, "hostname"),
         pid=integer(body, "pid"),
-        queues=_names(body),
+        queues=queues,
         concurrency=integer(body, "concurrency", high=2**31 - 1),
         labels=_labels(body),
         started_at=None if started is None else parse_time(started, "started_at"),
         pool=pool_name(body),
         tenant=tenant,
         declaration=declaration(body),
+        wish=read_wish(body, queues),
     )
 
 
@@ -449,16 +463,6 @@ def encode_heartbeat(answer: Answer) -> dict[str, Any]:
         "server_time": format_time(answer.server_time),
         "acknowledged": True,
     }
-
-
-def pagination(total: int, limit: int, offset: int, next_cursor: str | None) -> dict[str, Any]:
-    """Build the object of contract 3.1."""
-    shown: dict[str, Any] = {
-        "total": total, "limit": limit, "offset": offset, "has_more": next_cursor is not None,
-    }  # fmt: skip
-    if next_cursor is not None:
-        shown["next_cursor"] = next_cursor
-    return shown
 
 
 def encode_all(jobs: Iterable[Job]) -> list[orjson.Fragment]:

@@ -13,7 +13,6 @@ from rest_framework.request import Request
 from jobs import queries
 from jobs.api import codec
 from jobs.api.admin.base import (
-    SHORT_DURATION,
     SINCE,
     moment,
     moment_of,
@@ -30,6 +29,8 @@ from jobs.api.paging import QUERY, Page, page
 from jobs.api.schemas import (
     BOOLEAN,
     ID,
+    PAGINATION,
+    SHORT_DURATION,
     TIME,
     Schema,
     array,
@@ -65,14 +66,7 @@ LIST = obj(
         "jobs": array(JOB),
         "items": array(JOB),
         "total": integer(0),
-        "pagination": component(
-            "DeadLetterPagination",
-            obj(
-                {name: integer(0) for name in ("total", "limit", "offset", "page", "per_page")}
-                | {"has_more": BOOLEAN},
-                {"next_cursor": text(1)},
-            ),
-        ),
+        "pagination": PAGINATION,
     }
 )
 FILTER: dict[str, Schema] = {
@@ -153,7 +147,7 @@ class DeadLetterCollection(OJSView):
             self.decode_filter(request), limit=window.limit, offset=window.offset
         )
         shown = encode_dead([self.as_seen(job, is_listed=True) for job in jobs])
-        pagination = window.numbered(total) | window.answer(total)
+        pagination = window.answer(total)
         return Answer({"jobs": shown, "items": shown, "total": total, "pagination": pagination})
 
     def window(self, request: Request) -> Page:

@@ -32,11 +32,13 @@ def encode_event(event: StoredEvent) -> dict[str, Any]:
 def _subject(event: StoredEvent) -> object:
     named = (event.data.get(name) for name in ("workflow_id", "cron_name", "subscription_id"))
     about = next(filter(None, named), None) or event.job_id or event.queue or event.worker_id
-    return about or event.data.get("pool")
+    return about or event.data.get("pool") or event.type
 
 
 def _data(event: StoredEvent) -> dict[str, Any]:
     shown: dict[str, Any] = {}
+    if event.type is not None:
+        shown = {"job_type": event.type, "type": event.type}
     if event.job_id:
         shown = {"job_id": event.job_id, "job_type": event.type, "type": event.type}
         if event.to_state is not None:

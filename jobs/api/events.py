@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
+from jobs.api.admin.base import SINCE, moment
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.event_codec import encode_event
@@ -26,7 +27,6 @@ from jobs.api.schemas import (
 from jobs.domain.errors import InvalidRequest, PermissionDenied
 from jobs.domain.ids import is_id
 from jobs.domain.place import FIRST, read_place
-from jobs.domain.times import parse_time
 from jobs.services.events import EventFilter, following, history, latest
 
 MAX_EVENTS = 1000
@@ -83,8 +83,8 @@ FILTER = {
 }
 LIST_QUERY = {
     **FILTER,
-    "since": {**TIME, "description": "Events from this time on"},
-    "until": {**TIME, "description": "Events before this time"},
+    "since": {**SINCE, "description": "Events from this time on, or so long ago"},
+    "until": {**SINCE, "description": "Events before this time, or so long ago"},
     "after": {**text(), "description": "The id of an event: those after it, oldest first"},
     **{name: QUERY[name] for name in ("limit", "page", "per_page", "offset")},
 }
@@ -157,15 +157,14 @@ def event_filter(request: Request, tenant: str | None) -> EventFilter:
             f"the credentials are bound to another tenant than {asked[:100]!r}",
             details={"reason": "tenant_mismatch", "operation": "read events"},
         )
-    since, until = query.get("since"), query.get("until")
     return EventFilter(
         types=_names(request, "types", "type", "event_types"),
         queues=_names(request, "queues", "queue"),
         job_types=_names(request, "job_types", "job_type"),
         job_id=_job_id(query.get("job_id")),
         tenant=tenant or _clean("tenant", asked),
-        since=parse_time(since, "since") if since is not None else None,
-        until=parse_time(until, "until") if until is not None else None,
+        since=moment(request, "since"),
+        until=moment(request, "until"),
     )
 
 

@@ -27,7 +27,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIORITY
-from jobs.domain.envelope import JobDraft, parse_job
+from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
@@ -157,7 +157,16 @@ class JobBatch(OJSView):
 
     @operation(
         "createJobs",
-        {201: obj({"jobs": array(JOB), "count": integer(0)}, {"dropped": array(integer(0))})},
+        {
+            201: obj(
+                {
+                    "jobs": array(JOB),
+                    **dict.fromkeys(("count", "enqueued"), integer(0)),
+                    "failed": {"const": 0},
+                },
+                {"dropped": array(integer(0))},
+            )
+        },
         body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
         headers={201: (REPEATED,)},
         refusals=(409, 429),
@@ -178,7 +187,9 @@ class JobBatch(OJSView):
             problem.details.setdefault("index", 0)
             raise
         kept = [encode_stored(self.as_seen(job)) for job in stored if job is not None]
-        answer: dict[str, Any] = {"jobs": kept, "count": len(kept)}
+        # all or none: the command line client counts both
+        counts = {"count": len(kept), "enqueued": len(kept), "failed": 0}
+        answer: dict[str, Any] = {"jobs": kept, **counts}
         if len(kept) < len(stored):
             answer["dropped"] = [n for n, job in enumerate(stored) if job is None]
         return Answer(answer, status=201)
@@ -347,4 +358,4 @@ def decode_priority(body: Mapping[str, Any]) -> int:
     """Read `priority` by the rules of PUSH. Raises InvalidRequest."""
     if body.get("priority") is None:
         raise InvalidRequest.field("priority", "is required", body.get("priority"))
-    return parse_job({"type": "any", "args": [], "priority": body["priority"]}).priority
+    return codec.priority_of(body["priority"])

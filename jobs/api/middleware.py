@@ -14,7 +14,8 @@ STATIONS = array(
     obj(
         {
             "name": text(1),
-            "phase": {"type": "string", "enum": ["server", "middleware", "extension"]},
+            "phase": {"type": "string", "enum": ["enqueue", "execution"]},
+            "origin": {"type": "string", "enum": ["server", "middleware", "extension"]},
             "order": integer(1),
             "description": text(),
         }
@@ -29,15 +30,19 @@ class MiddlewareChains(OJSView):
     def get(self, request: Request) -> Answer:
         """List the steps of enqueue and of execution, from the first to the last."""
         return Answer(
-            {"enqueue": _shown(enqueue_stations()), "execution": _shown(execution_stations())}
+            {
+                "enqueue": _shown("enqueue", enqueue_stations()),
+                "execution": _shown("execution", execution_stations()),
+            }
         )
 
 
-def _shown(stations: list[Station]) -> list[dict[str, Any]]:
+def _shown(phase: str, stations: list[Station]) -> list[dict[str, Any]]:
     return [
         {
             "name": station.name,
-            "phase": station.phase,
+            "phase": phase,
+            "origin": station.origin,
             "order": order,
             "description": station.description,
         }

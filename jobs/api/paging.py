@@ -11,16 +11,18 @@ from jobs.domain.errors import InvalidRequest
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, MAX_DIGITS = 50, 200, 1_000_000, 7
 LOWEST = {"per_page": 1, "limit": 1, "page": 1, "offset": 0}
+CURSOR: Schema = {**text(format="cursor"), "description": "`next_cursor` of the page before"}
 NUMBERED: dict[str, Schema] = {
     "page": integer(1, 1_000_000),
     "per_page": {**integer(1, 1_000_000), "description": "At most 100 are shown"},
     "limit": {**integer(1, 1_000_000), "description": "For exports; at most 10,000 are shown"},
     "offset": integer(0, 1_000_000),
+    "cursor": CURSOR,
 }
 QUERY: dict[str, Schema] = {
     "limit": {**integer(1, MAX_OFFSET), "description": "Clamped to what the list allows"},
     "offset": integer(0, MAX_OFFSET),
-    "cursor": {**text(format="cursor"), "description": "`next_cursor` of the page before"},
+    "cursor": CURSOR,
     "page": integer(1, MAX_OFFSET),
     "per_page": {**integer(1, MAX_OFFSET), "description": "Another name of `limit`"},
 }
@@ -38,27 +40,38 @@ class Page:
 
     def answer(self, total: int) -> dict[str, Any]:
         """Build the `pagination` object."""
-        shown: dict[str, Any] = {
-            "total": total,
-            "limit": self.limit,
-            "offset": self.offset,
-            "has_more": self.offset + self.limit < total,
-        }
-        if shown["has_more"]:
-            text = f"off:{self.offset + self.limit}"
-            shown["next_cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-        return shown
+        after = self.offset + self.limit
+        following = f"off:{after}" if after < total else None
+        return pagination(total, self.limit, self.offset, following)
 
-    def numbered(self, total: int) -> dict[str, Any]:
-        """Build the `pagination` object of the admin API. Spec: contract 24."""
-        return {
-            "total": total,
-            "page": self.offset // self.limit + 1,
-            "per_page": self.limit,
-            "limit": self.limit,
-            "offset": self.offset,
-            "has_more": self.offset + self.limit < total,
-        }
+
+def pagination(total: int, limit: int, offset: int, following: str | None) -> dict[str, Any]:
+    """Build the one `pagination` object of all lists. Spec: contract 3.1, 24, 40.
+
+    `following` is the text of the next page's cursor, None on the last page. Official clients
+    count in pages; of an offset between two pages they get the one that it lies in.
+    """
+    shown: dict[str, Any] = {
+        "total": total,
+        "page": offset // limit + 1,
+        "per_page": limit,
+        "limit": limit,
+        "offset": offset,
+        "has_more": following is not None,
+    }
+    if following is not None:
+        shown["next_cursor"] = encode_cursor(following)
+    return shown
+
+
+def encode_cursor(text: str) -> str:
+    """Spell a cursor for the wire."""
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str) -> str:
+    """Return the text of a cursor. Raises ValueError."""
+    return base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)).decode()
 
 
 def page(
@@ -86,6 +99,7 @@ def page(
 def admin_page(request: Request) -> Page:
     """Read the window of an admin list: `page` with `per_page`, or `limit` with `offset`.
 
+    A cursor replaces both `page` and `offset`.
     Larger pages are clamped, lists end at DEEPEST. Raises InvalidRequest. Spec: contract 24.
     """
     query = request.query_params
@@ -94,9 +108,13 @@ def admin_page(request: Request) -> Page:
         limit = min(given["limit"], MAX_EXPORT)
     else:
         limit = min(given["per_page"] or ADMIN_LIMIT, MAX_PER_PAGE)
-    offset = (given["page"] - 1) * limit if given["page"] else given["offset"] or 0
+    if cursor := query.get("cursor"):
+        name, offset = "cursor", _offset_of(cursor)
+    elif given["page"]:
+        name, offset = "page", (given["page"] - 1) * limit
+    else:
+        name, offset = "offset", given["offset"] or 0
     if offset > DEEPEST:
-        name = "page" if given["page"] else "offset"
         raise InvalidRequest.field(name, f"must not lead beyond the first {DEEPEST} entries")
     return Page(limit, offset)
 
@@ -115,8 +133,7 @@ def _number(raw: str | None, name: str, low: int) -> int | None:
 
 def _offset_of(cursor: str) -> int:
     try:
-        text = base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)).decode()
-        offset = int(text.removeprefix("off:"))
+        offset = int(decode_cursor(cursor).removeprefix("off:"))
     except ValueError:
         offset = -1
     if not 0 <= offset <= MAX_OFFSET:

@@ -5,11 +5,12 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs.api import codec
+from jobs.api.admin.queues import OF_DETAIL, PAUSED_AT, queue_detail
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.queues import encode_config, known_name
-from jobs.api.schemas import OBJECT, QUEUE, obj
+from jobs.api.schemas import OBJECT, QUEUE, Schema, obj
 from jobs.api.schemas.queues import CONFIG_CHANGE, QUEUE_RATE, STRICT_CHANGE
 from jobs.domain.errors import InvalidRequest
 from jobs.services.queue_config import TEMPLATE, config_of, template
@@ -17,20 +18,30 @@ from jobs.services.queue_config import change as reconfigure
 from jobs.services.queues import pause, resume
 
 NAME = {"anyOf": [QUEUE, {"type": "string", "enum": [TEMPLATE]}]}
-CONFIGURED = obj({"name": NAME, "queue": NAME, "config": OBJECT, "configuration": OBJECT})
+CONFIGURATION: Schema = {
+    "name": NAME, "queue": NAME, "config": OBJECT, "configuration": OBJECT,
+}  # fmt: skip
+# of a queue with its detail, and of the template
+CONFIGURED = obj(CONFIGURATION, {**OF_DETAIL, **PAUSED_AT})
 
 
-def _change(view: OJSView, name: str, change: dict[str, Any], *, strict: bool) -> Answer:
-    """Change the configuration of a queue, or that of new queues."""
+def _change(view: OJSView, name: str, change: dict[str, Any], *, strict: bool) -> dict[str, Any]:
+    """Change the configuration of a queue, or that of new queues; returns it as stored."""
     if name != TEMPLATE:
         codec.queue_name("name", name)
-    return Answer(encode_config(name, reconfigure(name, change, view.caller, strict=strict)))
+    return reconfigure(name, change, view.caller, strict=strict)
+
+
+def _configured(name: str, config: dict[str, Any]) -> Answer:
+    """Show a changed configuration, with the detail of its queue. Spec: contract 24.1."""
+    shown = encode_config(name, config)
+    return Answer(shown if name == TEMPLATE else {**shown, **queue_detail(name, None)})
 
 
 class QueueConfig(OJSView):
     """The configuration of one queue, or, under the name `_default`, of those to come."""
 
-    @operation("getQueueConfig", {200: CONFIGURED}, refusals=(404,))
+    @operation("getQueueConfig", {200: obj(CONFIGURATION)}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show how a queue is configured; `_default`: how new queues will be."""
         config = template() if name == TEMPLATE else config_of(known_name(name))
@@ -47,7 +58,7 @@ class QueueConfig(OJSView):
         change = body.get("config", body)
         if not isinstance(change, dict):
             raise InvalidRequest.field("config", "must be an object", change)
-        return _change(self, name, change, strict=False)
+        return _configured(name, _change(self, name, change, strict=False))
 
 
 class AdminQueueConfig(OJSView):
@@ -66,10 +77,10 @@ class AdminQueueConfig(OJSView):
             raise InvalidRequest.field("paused", "must be a boolean", paused)
         if paused and name == TEMPLATE:
             raise InvalidRequest.field("paused", "is not a member of the template", paused)
-        answer = _change(self, name, change, strict=True)
+        config = _change(self, name, change, strict=True)
         if paused is not None and name != TEMPLATE:
             (pause if paused else resume)(name, self.caller)
-        return answer
+        return _configured(name, config)
 
 
 class AdminQueueRateLimit(OJSView):
@@ -87,5 +98,4 @@ class AdminQueueRateLimit(OJSView):
         rest = {key: value for key, value in body.items() if key != "concurrency"}
         if rest or not change:
             change["rate_limit"] = rest
-        config = reconfigure(name, change, self.caller, strict=True)
-        return Answer(encode_config(name, config))
+        return _configured(name, reconfigure(name, change, self.caller, strict=True))

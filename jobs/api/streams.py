@@ -17,6 +17,7 @@ from rest_framework.request import Request
 
 from jobs.api.answer import Answer, EventStream
 from jobs.api.base import OJSView
+from jobs.api.codec import queue_name
 from jobs.api.event_codec import encode_event
 from jobs.api.events import FILTER, EventCollection, event_filter
 from jobs.api.jobs import JobDetail
@@ -455,7 +456,7 @@ def plan_of(request: Request, view: OJSView) -> Plan:
     channel = unquote(request.query_params.get("channel") or "all")
     kind, _, name = channel.partition(":")
     if kind == "queue" and name:
-        stats(known_name(name))
+        queue_name("channel", name)  # clients follow a queue before its first job
         wanted = replace(wanted, queues=(name,))
     elif kind == "job" and name:
         JobDetail.visible(view, name)  # type: ignore[arg-type]  # needs a principal only

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from jobs.api import schemas
 from jobs.api.access import Principal
-from jobs.api.codec import integer, list_of
+from jobs.api.codec import list_of, priority_of
 from jobs.api.schemas import OBJECT, QUEUE, SPAN, STATE, TIME, Schema, array, obj, optional, text
+from jobs.api.schemas.jobs import PRIORITY
 from jobs.domain.bulk import JobFilter
 from jobs.domain.durations import parse_period
-from jobs.domain.envelope import MAX_PRIORITY, QUEUE_PATTERN
+from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import BatchTooLarge, InvalidRequest
 from jobs.domain.ids import is_id
 from jobs.domain.states import CODES, State
@@ -28,7 +28,7 @@ FILTER = obj(
             "queue": QUEUE,
             "type": text(1, MAX_NAME, description="A type, or a prefix and `*`"),
             "state": {"anyOf": [STATE, array(STATE, minItems=1)]},
-            "priority": schemas.integer(-MAX_PRIORITY, MAX_PRIORITY),
+            "priority": PRIORITY,
             "meta": {**OBJECT, "description": "Contained in the job's meta"},
             "error_type": text(1, MAX_NAME),
             "tenant": text(1, MAX_NAME),
@@ -108,7 +108,7 @@ def _filter(raw: Mapping[str, Any]) -> JobFilter:
         type=_name(raw, "type"),
         tenant=_name(raw, "tenant"),
         error_type=_name(raw, "error_type"),
-        priority=integer(raw, "priority", low=-MAX_PRIORITY, high=MAX_PRIORITY),
+        priority=None if raw.get("priority") is None else priority_of(raw["priority"]),
         meta=meta or {},
         since=_time(raw, "enqueued_after", "since"),
         until=_time(raw, "enqueued_before", "until"),

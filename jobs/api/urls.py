@@ -29,6 +29,7 @@ from jobs.api.jobs import (
     JobRetries,
 )
 from jobs.api.live import ProgressStream, StatsStream
+from jobs.api.manifest import Manifest
 from jobs.api.metrics import Metrics, MetricsSummary
 from jobs.api.middleware import MiddlewareChains
 from jobs.api.progress import JobProgress, WorkerProgress
@@ -45,15 +46,17 @@ from jobs.api.queues import (
 from jobs.api.rate_limits import RateLimitCollection, RateLimitDetail
 from jobs.api.spa import admin_ui
 from jobs.api.streams import AllEvents, Events, JobEvents, QueueEvents
-from jobs.api.system import Manifest, Reset
+from jobs.api.system import Reset
 from jobs.api.unique import UniqueJobs
 from jobs.api.workers import (
     AckBatch,
     AckJob,
+    AckOwnPath,
     FetchJobs,
     Heartbeat,
     NackBatch,
     NackJob,
+    NackOwnPath,
     OneWorker,
     RegisterWorker,
 )
@@ -87,6 +90,8 @@ urlpatterns = [
     path("ojs/v1/jobs/bulk/delete", BulkDelete.as_view(), name="ojs-bulk-delete"),
     path("ojs/v1/jobs/<str:job_id>", JobDetail.as_view(), name="ojs-job"),
     path("ojs/v1/jobs/<str:job_id>/activate", JobActivation.as_view(), name="ojs-job-activate"),
+    path("ojs/v1/jobs/<str:job_id>/ack", AckOwnPath.as_view(), name="ojs-job-ack"),
+    path("ojs/v1/jobs/<str:job_id>/nack", NackOwnPath.as_view(), name="ojs-job-nack"),
     path("ojs/v1/jobs/<str:job_id>/progress", JobProgress.as_view(), name="ojs-job-progress"),
     path("ojs/v1/jobs/<str:job_id>/result", JobResult.as_view(), name="ojs-job-result"),
     path("ojs/v1/jobs/<str:job_id>/retries", JobRetries.as_view(), name="ojs-job-retries"),

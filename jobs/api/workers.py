@@ -25,7 +25,7 @@ from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.held import queues_of_worker
 from jobs.services.leave import leave
 from jobs.services.nack import Nack, nack
-from jobs.services.show import queues_of
+from jobs.services.show import queues_of, show
 from jobs.services.waiting import fetch_or_wait
 
 HEARTBEAT_S = 5  # how often a worker should be heard
@@ -98,36 +98,80 @@ class FetchJobs(WorkerView):
         return fetch_or_wait(wanted, wait_ms) if wait_ms else fetch(wanted)
 
 
-class AckJob(WorkerView):
-    """ACK."""
+class AckView(WorkerView):
+    """Base of what completes one job."""
 
     may_refuse = False
 
-    @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
-    def post(self, request: Request) -> Answer:
-        """Complete a job."""
-        wanted = codec.decode_ack(self.body())
+    def acked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Complete the job that a body names."""
+        wanted = codec.decode_ack(body)
         self.known_id(wanted.job_id)
         outcome = ack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
-        return Answer(codec.encode_ack(outcome))
+        return codec.encode_ack(outcome)
 
 
-class NackJob(WorkerView):
-    """FAIL."""
+class AckJob(AckView):
+    """ACK."""
+
+    @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
+    def post(self, request: Request) -> Answer:
+        """Complete a job."""
+        return Answer(self.acked(self.body()))
+
+
+class AckOwnPath(AckView):
+    """ACK under the path of the job, which answers with the job."""
+
+    @operation(
+        "ackJobByPath",
+        {200: schemas.OWN_ACKED},
+        body=schemas.OWN_ACK,
+        needs_body=False,
+        refusals=(404, 409),
+    )
+    def post(self, request: Request, job_id: str) -> Answer:
+        """Complete the job of the path."""
+        done = self.acked(codec.of_path(self.optional_body(), job_id))
+        return Answer({**done, "job": codec.encode_job(self.as_seen(show(job_id)))})
+
+
+class NackView(WorkerView):
+    """Base of what fails one attempt."""
 
     may_refuse = False
 
-    @operation("nackJob", {200: schemas.NACKED}, body=schemas.NACK, refusals=(404, 409))
-    def post(self, request: Request) -> Answer:
-        """Fail an attempt, or give it back."""
-        wanted = codec.decode_nack(self.body())
+    def nacked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Fail the attempt of the job that a body names, or give the job back."""
+        wanted = codec.decode_nack(body)
         self.known_id(wanted.job_id)
         outcome = nack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
-        return Answer(codec.encode_nack(outcome))
+        return codec.encode_nack(outcome)
+
+
+class NackJob(NackView):
+    """FAIL."""
+
+    @operation("nackJob", {200: schemas.NACKED}, body=schemas.NACK, refusals=(404, 409))
+    def post(self, request: Request) -> Answer:
+        """Fail an attempt, or give it back."""
+        return Answer(self.nacked(self.body()))
+
+
+class NackOwnPath(NackView):
+    """FAIL under the path of the job, which answers with the job."""
+
+    @operation(
+        "nackJobByPath", {200: schemas.OWN_NACKED}, body=schemas.OWN_NACK, refusals=(404, 409)
+    )
+    def post(self, request: Request, job_id: str) -> Answer:
+        """Fail the attempt of the job of the path, or give the job back."""
+        done = self.nacked(codec.of_path(self.body(), job_id))
+        return Answer({**done, "job": codec.encode_job(self.as_seen(show(job_id)))})
 
 
 Item = Ack | Nack

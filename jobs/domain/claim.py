@@ -42,7 +42,9 @@ class FetchRequest:
     may_fetch: Callable[[str], bool] | None = None  # by queue name; null: any
     # what it handles; null: as it declared before
     declaration: Declaration | None = None
-    is_remembered: bool = False  # the declaration is from before, which the claim checks
+    # the declaration of its worker that all this goes by in part, which the claim checks; null: the
+    # request says everything itself
+    remembered: int | None = None
     prefetches: bool = False  # it holds more than it runs, and keeps count of that itself
 
 

@@ -1,4 +1,9 @@
-"""ISO 8601 durations as whole milliseconds. Spec: contract 5.2."""
+"""Durations as whole milliseconds. Spec: contract 5.2, 24 §1, D25.
+
+Retry policies and `+` times of jobs take ISO 8601 alone (`parse_duration`). All other requests and
+settings also take short forms (`parse_short_duration`). Periods must be longer than nothing and may
+be named units (`parse_period`).
+"""
 
 import re
 from typing import Final
@@ -24,6 +29,7 @@ SHORT_MS: Final = {
     "w": 7 * 86_400_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1,
 }  # fmt: skip
 NAMED_MS: Final = {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+SPAN_RULE: Final = "must be a duration such as PT30S or 30s"
 TOO_LONG: Final = "must be at most 100 years"
 LONGEST_MS: Final = 100 * 365 * 86_400_000
 
@@ -50,7 +56,10 @@ def parse_short_duration(text: object) -> int:
     """
     short = SHORT.fullmatch(text) if isinstance(text, str) else None
     if short is None:
-        return parse_duration(text)
+        try:
+            return parse_duration(text)
+        except ValueError as problem:
+            raise ValueError(TOO_LONG if str(problem) == TOO_LONG else SPAN_RULE) from None
     ms = int(short[1]) * SHORT_MS[short[2]]
     if ms > LONGEST_MS:
         raise ValueError(TOO_LONG)
@@ -83,7 +92,7 @@ def parse_period(text: object) -> int:
         ms = parse_short_duration(text)
     except ValueError as problem:
         if str(problem) != TOO_LONG:
-            raise ValueError("must be a duration such as PT30S or 30s") from problem
+            raise
         ms = 0
     if not ms:
         raise ValueError("must be longer than nothing and at most 100 years")

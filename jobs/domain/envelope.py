@@ -21,6 +21,7 @@ from jobs.domain.errors import (
 from jobs.domain.ids import is_id, new_id
 from jobs.domain.keys import allowed
 from jobs.domain.limits import RateLimit, parse_rate_limit
+from jobs.domain.priorities import parse_priority
 from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy, parse_policy
 from jobs.domain.times import read_time
 from jobs.domain.unique import UniquePolicy, read_policy
@@ -31,11 +32,10 @@ QUEUE_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
 URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 META_NAME: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")  # Spec: contract 31.3
-PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
 DEFAULT_TIMEOUT_MS: Final = 1_800_000
 MAX_MS: Final = 10 * 365 * 86_400_000
 KEEP_RESULT, NO_RESULT = -1, 0  # values of `result_ttl` besides seconds. Spec: contract 10.6
-MAX_TYPE, MAX_TAGS, MAX_TAG, MAX_PRIORITY = 255, 64, 128, 100
+MAX_TYPE, MAX_TAGS, MAX_TAG = 255, 64, 128
 SPECVERSION: Final = "1.0"
 
 # Set by the server alone; a client's value is dropped. Spec: contract 1.2
@@ -357,13 +357,11 @@ class _Reader:
         value = self.get("priority")
         if value is None:
             return 0
-        if isinstance(value, str) and value.lower() in PRIORITIES:
-            return PRIORITIES[value.lower()]
-        number = _whole(value)
-        if number is None or abs(number) > MAX_PRIORITY:
-            self.refuse("priority", "must be an integer from -100 to 100, or a name", value)
+        try:
+            return parse_priority(value)
+        except ValueError as problem:
+            self.refuse("priority", str(problem), value)
             return 0
-        return number
 
     def tags(self) -> list[str]:
         value = self.get("tags")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from jobs.domain.durations import parse_duration
+from jobs.domain.durations import parse_short_duration
 
 DAY_MS: Final = 86_400_000
 MOST_JOBS: Final = 10**12
@@ -38,7 +38,7 @@ def parse_age(value: object) -> int | None:
     """
     if value is None or (value in ("0", 0) and not isinstance(value, bool)):
         return None
-    return parse_duration(value) or None
+    return parse_short_duration(value) or None
 
 
 def parse_retention(raw: object, default: Retention) -> Retention:

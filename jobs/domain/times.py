@@ -6,18 +6,33 @@ from typing import Final
 
 from jobs.domain.errors import InvalidRequest
 
+OFFSET: Final = r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
 PATTERN: Final = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,30})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
+    rf"\d{{4}}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{{1,30}})?{OFFSET}", re.ASCII
+)
+# of a form: browsers leave out the offset, and seconds that are zero
+FORM: Final = re.compile(
+    rf"\d{{4}}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{{1,30}})?)?{OFFSET}?)?", re.ASCII
 )
 RULE: Final = "must be an RFC 3339 time with an offset, such as 2026-05-04T09:12:30Z"
 
 
 def read_time(text: object) -> datetime:
     """Return an aware UTC time; fractions below a microsecond are cut. Raises ValueError."""
-    if not isinstance(text, str) or not PATTERN.fullmatch(text):
+    return _read(text, PATTERN)
+
+
+def read_form_time(text: object) -> datetime:
+    """Return an aware UTC time; without an offset a form means UTC. Raises ValueError."""
+    return _read(text, FORM)
+
+
+def _read(text: object, pattern: re.Pattern[str]) -> datetime:
+    if not isinstance(text, str) or not pattern.fullmatch(text):
         raise ValueError(RULE)
     try:
-        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+        at = datetime.fromisoformat(text.upper())
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise ValueError(RULE) from None
 

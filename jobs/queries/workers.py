@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from jobs.domain.claim import Declaration
 from jobs.queries.base import run
 
 
@@ -17,13 +18,15 @@ class Beat(NamedTuple):
     test_directive: str | None
     # the pool the worker lives in, or empty; nothing was done: it says another, or is another's
     conflict: str | None
+    declared: Declaration | None  # as it is now, where the heartbeat said something of it
 
 
 def heartbeat(params: Mapping[str, Any]) -> Beat:
     """Note a heartbeat; parameters as named in `sql/heartbeat.sql`."""
     row = run("heartbeat", params)[0]
     extended, cancelled = ([str(i) for i in listed] for listed in row[2:4])
-    return Beat(row[0], row[1], extended, cancelled, row[4], row[5])
+    declared = None if row[6] is None else Declaration(row[6], row[7])
+    return Beat(row[0], row[1], extended, cancelled, row[4], row[5], declared)
 
 
 def bury(silence_ms: int, batch: int) -> list[str]:
@@ -37,7 +40,7 @@ def forget(silence_ms: int, batch: int) -> int:
 
 
 class WorkerRow(NamedTuple):
-    """One worker and how many jobs it holds; `queues` and `labels` are JSON text."""
+    """One worker and how many jobs it holds; `queues`, `labels`, `declaration` are JSON text."""
 
     id: str
     hostname: str | None
@@ -57,6 +60,7 @@ class WorkerRow(NamedTuple):
     labels: str | None
     standing: str
     tenant: str | None
+    declaration: str | None
 
     @property
     def rank(self) -> int:

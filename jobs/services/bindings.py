@@ -60,7 +60,7 @@ def find_declared(worker_id: str) -> Declaration:
     row = Worker.objects.filter(id=worker_id, declared__isnull=False)
     found = row.values_list("declared", "declaration").first()
     known = UNDECLARED
-    if found is not None and found[0]:
+    if found is not None and found[0]:  # 0: it took back what it had declared
         known = Declaration(found[0], orjson.dumps(found[1]).decode())
     learn_declared(worker_id, known)
     return known

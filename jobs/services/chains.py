@@ -9,10 +9,10 @@ from jobs.extensions import Extension
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """One step; `phase` says whether it is the server's, configured or an extension's."""
+    """One step; `origin` says whether it is the server's, configured or an extension's."""
 
     name: str
-    phase: str  # "server", "middleware" or "extension"
+    origin: str  # "server", "middleware" or "extension"
     description: str
 
 

@@ -5,8 +5,9 @@ from math import inf
 
 from jobs import extensions, queries
 from jobs.conf import conf
-from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
+from jobs.domain.wishes import NOTHING, wish_of
 from jobs.services import bindings
 from jobs.services.address import addressed
 from jobs.services.crowd import crowd_out
@@ -69,7 +70,7 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
         elif claimed.is_taken:
             wanted = _nobodys(request)
         elif claimed.declared is not None and request.worker_id is not None:
-            wanted = replace(wanted, declaration=bindings.find_declared(request.worker_id))
+            wanted = bindings.known(_with(request, bindings.find_declared(request.worker_id)))
         elif claimed.bound is None:
             return claimed
         elif request.pool is not None:
@@ -106,9 +107,23 @@ def _nobodys(request: FetchRequest) -> FetchRequest:
 
 def _declared(request: FetchRequest) -> FetchRequest:
     """Return the request with what its worker declared before, unless it says so itself."""
-    if request.declaration is not None:
+    return _with(request, bindings.declared(request.worker_id))
+
+
+def _with(request: FetchRequest, known: Declaration) -> FetchRequest:
+    """Complete a request by what its worker declared; what the request says itself stays."""
+    says_turns = request.strategy is not None or request.weights is not None
+    if request.declaration is not None and says_turns:
         return request
-    return replace(request, declaration=bindings.declared(request.worker_id), is_remembered=True)
+    wish = NOTHING if says_turns else wish_of(known)
+    weights = wish.weights and {q: wish.weights[q] for q in request.queues if q in wish.weights}
+    return replace(
+        request,
+        declaration=known if request.declaration is None else request.declaration,
+        strategy=request.strategy or wish.strategy,
+        weights=weights if request.weights is None else request.weights,
+        remembered=known.digest,
+    )
 
 
 def planned(request: FetchRequest, count: int) -> ClaimPlan:
@@ -144,7 +159,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.
         request.is_declared,
         request.prefetches,
         awaits,
-        request.declaration.digest if request.is_remembered and request.declaration else None,
+        request.remembered,
         request.bound_to,
         conf().heard_ms,
     )

@@ -8,11 +8,13 @@ from typing import Any
 
 import orjson
 
-from jobs import queries
+from jobs import extensions, queries
 from jobs.conf import conf
+from jobs.domain import jsonio
 from jobs.domain.claim import Declaration
 from jobs.domain.errors import OJSError, PoolConflict, WorkerTaken
 from jobs.domain.events import Kind
+from jobs.domain.wishes import MEMBER, Wish
 from jobs.services import bindings
 from jobs.services.events import is_excluded
 from jobs.services.held import may_know
@@ -46,6 +48,7 @@ class Report:
     pool: str | None = None
     tenant: str | None = None  # that the caller is bound to
     declaration: Declaration | None = None  # null: what it declared before still counts
+    wish: Wish | None = None  # the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,10 @@ def heartbeat(report: Report) -> Answer:
     """Note that a worker lives and extend its leases; one statement.
 
     Raises PoolConflict for a worker that lives in another pool than it says, WorkerTaken for one
-    that is not the caller's.
+    that is not the caller's, and what extensions refuse it for.
     """
+    for hook in extensions.having("enlists"):
+        hook(report.worker_id, report.pool)
     is_stopped = report.standing is Standing.TERMINATE and not report.active_jobs
     beat = queries.heartbeat(
         {
@@ -78,8 +83,7 @@ def heartbeat(report: Report) -> Answer:
             "concurrency": report.concurrency,
             "labels": _json(report.labels),
             "started_at": report.started_at,
-            "declaration": report.declaration and report.declaration.text,
-            "declared": report.declaration and report.declaration.digest,
+            "declaration": _declaration(report),
             "pool": report.pool,
             "tenant": report.tenant,
             "stopped": is_stopped,
@@ -92,8 +96,8 @@ def heartbeat(report: Report) -> Answer:
         raise _refusal(report, beat.conflict)
     if report.pool is not None:
         bindings.learn(report.worker_id, report.pool)
-    if report.declaration is not None:
-        bindings.learn_declared(report.worker_id, report.declaration)
+    if beat.declared is not None:
+        bindings.learn_declared(report.worker_id, beat.declared)
     standing = Standing(max(beat.directive, report.standing))
     if beat.test_directive:
         standing = Standing[beat.test_directive.upper()]
@@ -111,6 +115,16 @@ def _refusal(report: Report, pool: str) -> OJSError:
         f"worker {worker_id} is in pool {pool}, not in {report.pool}",
         details={"worker_id": worker_id, "pool": pool},
     )
+
+
+def _declaration(report: Report) -> str | None:
+    """Return the members of the worker's declaration that a report sets; null clears one."""
+    if report.declaration is None and report.wish is None:
+        return None
+    said = {} if report.declaration is None else jsonio.loads(report.declaration.text.encode())
+    if report.wish is not None:
+        said[MEMBER] = report.wish.to_row()
+    return jsonio.dumps(said).decode()
 
 
 def _json(value: object) -> str | None:

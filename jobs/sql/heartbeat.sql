@@ -3,20 +3,26 @@
 -- Does nothing but name the pool (`conflict`) when a worker that lives says it is in another one, or is
 -- not the caller's: `tenant` is the one that the caller is bound to, null: none. The first one makes it
 -- that tenant's for good. A worker of no tenant is a tenant's while it runs jobs, all of that tenant.
+-- `declaration` has the members of what the worker declared that this report sets, null removes one;
+-- `declared` numbers the whole, 0 for nothing.
 -- `tell_beats` and `tell_leases`: events of heartbeats, which are off by default for their volume.
 -- Locks: the worker, then its leases in id order.
 WITH before AS (
     SELECT w.reported, w.last_heartbeat_at, w.dead_at, w.stopped_at, w.started_at, w.pool
       FROM ojs_worker AS w WHERE w.id = %(worker_id)s::text
+), given AS (
+    SELECT jsonb_strip_nulls(%(declaration)s::jsonb) AS declaration
 ), beat AS (
     INSERT INTO ojs_worker AS w (id, reported, is_draining, hostname, pid, queues, concurrency,
                                  labels, declaration, declared, pool, tenant, started_at,
                                  last_heartbeat_at, stopped_at)
-    VALUES (%(worker_id)s::text, %(reported)s::smallint, %(draining)s::boolean,
-            %(hostname)s::text, %(pid)s::bigint, %(queues)s::jsonb, %(concurrency)s::int,
-            %(labels)s::jsonb, %(declaration)s::jsonb, %(declared)s::bigint, %(pool)s::text,
-            %(tenant)s::text, coalesce(%(started_at)s::timestamptz, now()), now(),
-            CASE WHEN %(stopped)s::boolean THEN now() END)
+    SELECT %(worker_id)s::text, %(reported)s::smallint, %(draining)s::boolean,
+           %(hostname)s::text, %(pid)s::bigint, %(queues)s::jsonb, %(concurrency)s::int,
+           %(labels)s::jsonb, g.declaration,
+           CASE WHEN g.declaration = '{}' THEN 0 ELSE hashtextextended(g.declaration::text, 0) END,
+           %(pool)s::text, %(tenant)s::text, coalesce(%(started_at)s::timestamptz, now()), now(),
+           CASE WHEN %(stopped)s::boolean THEN now() END
+      FROM given AS g
     ON CONFLICT (id) DO UPDATE
        SET reported = excluded.reported, is_draining = excluded.is_draining,
            last_heartbeat_at = now(), dead_at = NULL, stopped_at = excluded.stopped_at,
@@ -24,8 +30,15 @@ WITH before AS (
            queues = coalesce(excluded.queues, w.queues),
            concurrency = coalesce(excluded.concurrency, w.concurrency),
            labels = coalesce(excluded.labels, w.labels), pool = coalesce(excluded.pool, w.pool),
-           declaration = coalesce(excluded.declaration, w.declaration),
-           declared = coalesce(excluded.declared, w.declared),
+           (declaration, declared) = (
+               SELECT d.whole, CASE WHEN d.whole = '{}' THEN 0
+                                    ELSE hashtextextended(d.whole::text, 0) END
+                 FROM (SELECT jsonb_strip_nulls(
+                           CASE WHEN jsonb_typeof(w.declaration) = 'object' THEN w.declaration
+                                ELSE '{}' END || %(declaration)s::jsonb) AS whole) AS d
+                WHERE %(declaration)s::jsonb IS NOT NULL
+                UNION ALL
+               SELECT w.declaration, w.declared WHERE %(declaration)s::jsonb IS NULL),
            started_at = coalesce(%(started_at)s::timestamptz, w.started_at)
      WHERE (excluded.pool IS NULL OR coalesce(w.pool, excluded.pool) = excluded.pool
             OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL)
@@ -33,7 +46,7 @@ WITH before AS (
             OR w.tenant IS NULL AND (
                 SELECT bool_and(l.tenant = excluded.tenant) FROM ojs_lease AS l
                  WHERE l.worker_id = w.id))
-    RETURNING w.directive
+    RETURNING w.directive, w.declared, w.declaration
 ), held AS MATERIALIZED (
     SELECT l.id FROM ojs_lease AS l
      WHERE l.id = ANY (%(ids)s::uuid[]) AND EXISTS (SELECT 1 FROM beat)
@@ -77,4 +90,7 @@ SELECT (SELECT directive FROM beat) AS directive, now() AS server_time,
               WHERE j.meta ->> 'test_directive' IN ('quiet', 'terminate') ORDER BY j.id LIMIT 1)
        END AS test_directive,
        CASE WHEN NOT EXISTS (SELECT 1 FROM beat) THEN coalesce((SELECT pool FROM before), '') END
-           AS conflict
+           AS conflict,
+       CASE WHEN %(declaration)s::jsonb IS NOT NULL THEN (SELECT declared FROM beat) END AS declared,
+       CASE WHEN %(declaration)s::jsonb IS NOT NULL THEN (SELECT declaration::text FROM beat) END
+           AS declaration

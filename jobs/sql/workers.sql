@@ -33,6 +33,7 @@ WITH known AS MATERIALIZED (
 SELECT n.id, n.hostname, n.pid, n.queues::text AS queues, n.concurrency, n.pool, n.reported,
        n.directive, n.started_at, n.last_heartbeat_at, n.dead_at, n.stopped_at,
        coalesce(h.jobs, 0) AS active, n.is_silent,
-       n.is_draining, n.labels::text AS labels, n.standing, n.tenant
+       n.is_draining, n.labels::text AS labels, n.standing, n.tenant,
+       n.declaration::text AS declaration
   FROM page AS n LEFT JOIN held AS h ON h.worker_id = n.id
  ORDER BY n.rank, n.id

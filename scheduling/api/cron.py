@@ -84,14 +84,9 @@ class CronCollection(CronView):
             offset=window.offset,
         )
         shown = [encode_entry(entry) for entry in found]
-        paging = {
-            **window.answer(total),
-            "page": window.offset // window.limit + 1,
-            "per_page": window.limit,
-        }
         return Answer(
             {"crons": shown, "cron_jobs": shown, "items": shown, "count": len(shown),
-             "total": total, "pagination": paging}
+             "total": total, "pagination": window.answer(total)}
         )  # fmt: skip
 
     @operation(

@@ -7,6 +7,7 @@ from jobs.api.schemas import (
     BOOLEAN,
     ID,
     OBJECT,
+    PAGINATION,
     QUEUE,
     STATE,
     TIME,
@@ -91,17 +92,7 @@ ENTRY_LIST = obj(
         "items": array(ENTRY),
         "count": integer(0),
         "total": integer(0),
-        "pagination": component(
-            "NumberedPagination",
-            obj(
-                {
-                    **dict.fromkeys(("total", "offset"), integer(0)),
-                    **dict.fromkeys(("limit", "page", "per_page"), integer(1)),
-                    "has_more": BOOLEAN,
-                },
-                {"next_cursor": text(1)},
-            ),
-        ),
+        "pagination": PAGINATION,
     }
 )
 EXECUTION = component(

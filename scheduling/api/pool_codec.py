@@ -5,9 +5,9 @@ from typing import Any
 
 from jobs.api.schemas import (
     BOOLEAN,
-    DURATION,
     NUMBER,
     QUEUE,
+    SHORT_DURATION,
     Schema,
     array,
     component,
@@ -35,7 +35,7 @@ WEIGHT = integer(1, MAX_WEIGHT)
 WEIGHTS: Schema = {"type": "object", "additionalProperties": WEIGHT}
 PREVENTION_MEMBERS: Schema = {
     "enabled": BOOLEAN,
-    "rotation_interval": {**DURATION, "description": "From one second to one day"},
+    "rotation_interval": {**SHORT_DURATION, "description": "From one second to one day"},
     "min_dispatch_ratio": {"type": "number", "minimum": 0, "maximum": 1},
 }
 FAIRNESS_MEMBERS: Schema = {

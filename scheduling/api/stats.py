@@ -13,6 +13,7 @@ from jobs.api.schemas import (
     DURATION,
     NUMBER,
     QUEUE,
+    SHORT_DURATION,
     Schema,
     array,
     component,
@@ -21,7 +22,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain.claim import MAX_WEIGHT
-from jobs.domain.durations import format_duration, parse_duration
+from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from scheduling.api.pool_codec import STRATEGY
 from scheduling.services.stats import QueueStats, stats
@@ -60,7 +61,7 @@ class SchedulingStats(OJSView):
             "pool": text(),
             "window": {
                 "description": "From one second to one day; a minute unless told",
-                "anyOf": [DURATION, {"const": ""}],
+                "anyOf": [*SHORT_DURATION["anyOf"], {"const": ""}],
             },
         },
         refusals=(404,),
@@ -92,7 +93,7 @@ def _window(request: Request) -> int:
     if not raw:
         return DEFAULT_MS
     try:
-        window_ms = parse_duration(raw)
+        window_ms = parse_short_duration(raw)
     except ValueError as problem:
         raise InvalidRequest.field("window", str(problem), raw[:100]) from None
     if not SHORTEST_MS <= window_ms <= LONGEST_MS:

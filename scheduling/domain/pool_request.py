@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES, PriorityScope, Strategy
-from jobs.domain.durations import parse_duration
+from jobs.domain.claim import POOL_PATTERN, STRATEGIES, PriorityScope, Strategy
+from jobs.domain.durations import parse_short_duration
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import Unprocessable, Unsupported
+from jobs.domain.wishes import parse_weight, parse_weights
 from scheduling.domain.errors import InfeasibleRatio
 from scheduling.domain.pool import (
     MAX_CONCURRENCY,
@@ -28,7 +29,6 @@ OneOf = TypeVar("OneOf", bound=StrEnum)
 PREFIX: Final = "tenant:"
 MAX_TENANT: Final = 256
 MIN_ROTATION_MS, MAX_ROTATION_MS = 1_000, 86_400_000
-WEIGHT_RULE = f"must be an integer from 1 to {MAX_WEIGHT}"
 
 
 def parse_pool(name: str, body: Mapping[str, Any]) -> Pool:
@@ -115,28 +115,8 @@ def _inline(given: Mapping[str, Any]) -> dict[str, int]:
         weight = said.get("weight") if isinstance(said, Mapping) else said
         if weight is None and isinstance(said, Mapping):
             continue
-        found[name] = _weight(f"queues.{name}", weight)
+        found[name] = parse_weight(f"queues.{name}", weight)
     return found
-
-
-def parse_weights(raw: object, queues: Any) -> dict[str, int]:
-    """Read weights of queues, all of which must be in `queues`."""
-    if raw is None:
-        return {}
-    if not isinstance(raw, Mapping):
-        raise Unprocessable.field("weights", "must be an object of integers", raw)
-    for name in raw:
-        if name not in queues:
-            raise Unprocessable.field("weights", "must name queues of the list only", name)
-    return {name: _weight(f"weights.{name}", weight) for name, weight in raw.items()}
-
-
-def _weight(name: str, raw: object) -> int:
-    if isinstance(raw, float) and raw.is_integer():
-        raw = int(raw)
-    if not isinstance(raw, int) or isinstance(raw, bool) or not 1 <= raw <= MAX_WEIGHT:
-        raise Unprocessable.field(name, WEIGHT_RULE, raw)
-    return raw
 
 
 def _concurrency(raw: Mapping[str, Any]) -> int | None:
@@ -203,7 +183,7 @@ def _rotation(raw: object, default: int) -> int:
         return default
     name = "starvation_prevention.rotation_interval"
     try:
-        ms = parse_duration(raw)
+        ms = parse_short_duration(raw)
     except ValueError as problem:
         raise Unprocessable.field(name, str(problem), raw) from None
     if not MIN_ROTATION_MS <= ms <= MAX_ROTATION_MS:
@@ -228,7 +208,7 @@ def parse_tenants(raw: object) -> TenantWeights | None:
         raise Unsupported.field(f"{path}.cost", f"must be dispatch with scope {scope}", raw["cost"])
     return TenantWeights(
         _tenant_weights(raw.get("weights")),
-        1 if default is None else _weight(f"{path}.default_weight", default),
+        1 if default is None else parse_weight(f"{path}.default_weight", default),
         _flag(raw, "enabled", f"{path}.enabled", default=True),
         cost,
         scope,
@@ -259,5 +239,5 @@ def _tenant_weights(raw: object) -> dict[str, int]:
             raise Unprocessable.field(path, "must name tenants", key)
         if tenant in found:
             raise Unprocessable.field(path, "must not name a tenant twice", key)
-        found[tenant] = _weight(f"{path}.{key}", weight)
+        found[tenant] = parse_weight(f"{path}.{key}", weight)
     return found

@@ -13,6 +13,7 @@ from jobs.domain.claim import LaneKey
 from jobs.domain.durations import parse_period, parse_short_duration
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import Unprocessable
+from jobs.domain.priorities import parse_priority
 from scheduling.domain.change import (
     MEMBERS,
     Change,
@@ -76,7 +77,10 @@ def _source(raw: object, path: str, until_ms: int, chance: Random) -> Iterator[A
         raise Unprocessable.field(f"{path}.queue", "must be a valid queue name", queue)
     if not isinstance(tenant, str) or not tenant or "\0" in tenant:
         raise Unprocessable.field(f"{path}.tenant", "must be the name of a tenant", tenant)
-    priority = integer(raw.get("priority", 0), f"{path}.priority", -100, 100)
+    try:
+        priority = parse_priority(raw.get("priority", 0))
+    except ValueError as problem:
+        raise Unprocessable.field(f"{path}.priority", str(problem), raw["priority"]) from None
     lane = LaneKey(queue, priority, tenant)
     times = _times(raw.get("arrivals"), f"{path}.arrivals", until_ms, chance)
     runs = _runs(raw.get("runs"), f"{path}.runs", chance)

@@ -10,10 +10,10 @@ from jobs.domain.claim import PriorityScope, Strategy
 from jobs.models import Queue
 from jobs.services import terms
 from jobs.services.audit import audited
-from scheduling.domain.pool import TenantWeights
+from scheduling.domain.pool import DEFAULT, TenantWeights
 from scheduling.models import Configuration
 from scheduling.services import pool_cache
-from scheduling.services.pools import share
+from scheduling.services.pools import share, tell_rebalanced
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
             },
         )
         after = pool_cache.read()
+        if before.default_strategy != after.default_strategy:
+            tell_rebalanced(DEFAULT, (before.default_strategy, {}), (after.default_strategy, {}))
         if before.tenants != after.tenants:
             share(after, list(Queue.objects.values_list("name", flat=True)))
     pool_cache.forget()

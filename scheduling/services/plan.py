@@ -18,10 +18,10 @@ from jobs.domain.claim import (
     Turns,
 )
 from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
+from jobs.domain.wishes import parse_weights
 from jobs.services import bindings, terms
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
-from scheduling.domain.pool_request import parse_weights
 from scheduling.services.pool_cache import Pools, forget, known
 
 
@@ -64,12 +64,19 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
     )
 
 
-def _require(request: FetchRequest) -> None:
-    named = request.pool
-    if named is None and conf().require_pool and request.worker_id is not None:
-        named = bindings.find(request.worker_id)
-    if named is None and conf().require_pool:
+def require_pool(worker_id: str | None, pool: str | None) -> None:
+    """Refuse a worker that is in no pool where the settings require one. Spec: D-FS-6.
+
+    A pool called `default` has every worker that names none. Raises Unprocessable.
+    """
+    if pool is not None or not conf().require_pool or known().governing(None) is not None:
+        return
+    if worker_id is None or bindings.find(worker_id) is None:
         raise Unprocessable.field("pool", "is required by this server")
+
+
+def _require(request: FetchRequest) -> None:
+    require_pool(request.worker_id, request.pool)
     if not request.queues:
         raise InvalidRequest.field("queues", "is required, since no pool names any")
 

@@ -1,6 +1,6 @@
 """Pools: stored, changed, listed, deleted. Spec: contract 20 §2, §3."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Q
@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from jobs import extensions
 from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.claim import Strategy
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.models import Lease, Worker
@@ -20,6 +21,8 @@ from scheduling.domain.pool import DEFAULT, Pool, Scope
 from scheduling.models import Overload, PoolQueue, PoolRow
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools
+
+Policy = tuple[Strategy, Mapping[str, int]]  # how queues take turns, and their weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +132,23 @@ def _tell(before: Pool, after: Pool) -> None:
         after.queues,
         after.weights,
     ):
-        data = {
-            "pool": after.name,
-            "previous_strategy": before.strategy.wire,
-            "new_strategy": after.strategy.wire,
-            "previous_weights": before.weight_by_queue,
-            "new_weights": after.weight_by_queue,
-        }
-        tell([Told(Kind.REBALANCED, data=data)])
+        tell_rebalanced(
+            after.name,
+            (before.strategy, before.weight_by_queue),
+            (after.strategy, after.weight_by_queue),
+        )
+
+
+def tell_rebalanced(pool: str, before: Policy, after: Policy) -> None:
+    """Record that the queues of a pool take turns in another way. Spec: fair-scheduling 11.1."""
+    data = {
+        "pool": pool,
+        "previous_strategy": before[0].wire,
+        "new_strategy": after[0].wire,
+        "previous_weights": before[1],
+        "new_weights": after[1],
+    }
+    tell([Told(Kind.REBALANCED, data=data)])
 
 
 def _store(pool: Pool) -> None:

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Min, Q, QuerySet
 from django.db.models.functions import Now
 
 from jobs.domain.bulk import ALLOWED, JobFilter, Verb
@@ -35,9 +38,23 @@ def find(tenant_id: str) -> Tenant:
     """Return a tenant; the default one is always there. Raises NotFound."""
     found = _rows().filter(id=tenant_id).first()
     if found is None and tenant_id == conf().default:
-        return Tenant(id=tenant_id, source=Source.AUTO)
+        return _default()
     if found is None:
         raise NotFound.of("tenant", tenant_id)
+    return found
+
+
+def _default() -> Tenant:
+    """Return the default tenant as it is before anything was said about it."""
+    since = _begun_at()
+    return Tenant(id=conf().default, source=Source.AUTO, created_at=since, updated_at=since)
+
+
+@cache
+def _begun_at() -> datetime:
+    """Return since when this database has tenants, and so the default one."""
+    applied = MigrationRecorder.Migration.objects.filter(app=Tenant._meta.app_label)
+    found: datetime = applied.aggregate(since=Min("applied"))["since"]
     return found
 
 
@@ -63,7 +80,7 @@ def named(ids: Sequence[str]) -> list[Tenant]:
     """Return the tenants of these ids that are there, the default one always."""
     found = _rows().in_bulk(ids)
     if conf().default in ids:
-        found.setdefault(conf().default, Tenant(id=conf().default, source=Source.AUTO))
+        found.setdefault(conf().default, _default())
     return list(found.values())
 
 
@@ -105,7 +122,7 @@ def _unstored(
     standing: str | None, containing: str, only: str | None, *, is_noisy: bool | None
 ) -> list[Tenant]:
     """Return the default tenant where nothing was said about it and the filters of a page fit."""
-    row = Tenant(id=conf().default, source=Source.AUTO)
+    row = _default()
     fits = standing in (None, row.state) and containing in row.id and only in (None, row.id)
     if not fits or _rows().filter(id=row.id).exists():
         return []

@@ -7,6 +7,7 @@ import orjson
 
 from jobs.api.schemas import (
     DURATION,
+    SHORT_DURATION,
     STATE,
     TIME,
     TYPE,
@@ -164,17 +165,17 @@ PUT = obj(
         "type": maybe(TYPE),
         "mode": maybe(MODE),
         "on_no_worker": maybe(ON_NO_WORKER),
-        "fallback_after": maybe(DURATION),
+        "fallback_after": maybe(SHORT_DURATION),
         "auto_rollback": maybe(
             obj(
                 {"error_rate_threshold": RATE},
                 optional(
                     {
-                        "evaluation_window": DURATION,
+                        "evaluation_window": SHORT_DURATION,
                         "min_samples": integer(1, MAX_SAMPLES),
                         "action": {"const": ACTION},
                         "significance": SIGNIFICANCE,
-                        "cool_down": DURATION,
+                        "cool_down": SHORT_DURATION,
                     }
                 ),
                 additionalProperties=False,
@@ -184,7 +185,7 @@ PUT = obj(
             obj(
                 {
                     "steps": array(PERCENT, minItems=1, maxItems=MAX_STEPS),
-                    "bake_time": DURATION,
+                    "bake_time": SHORT_DURATION,
                 },
                 {"min_samples": maybe(integer(0, MAX_SAMPLES))},
                 additionalProperties=False,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from jobs.domain.durations import format_duration, parse_duration
+from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest, Unprocessable
 from versioning.domain.canary import WHOLE, Mode, OnNoWorker, Share, newest, ramped
 from versioning.domain.evidence import Guard
@@ -215,7 +215,7 @@ def _duration(
     if said is None:
         return default
     try:
-        ms = parse_duration(said)
+        ms = parse_short_duration(said)
     except ValueError as problem:
         raise Unprocessable.field(f"{prefix}{name}", str(problem), said) from None
     if not bounds[0] <= ms <= bounds[1]:

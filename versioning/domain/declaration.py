@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from jobs.domain import jsonio
-from jobs.domain.claim import UNDECLARED, Declaration
+from jobs.domain.claim import Declaration
 from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Unprocessable
 from versioning.domain.errors import InvalidVersionRange
@@ -51,6 +51,8 @@ class Handles:
 
 
 ALL: Final = Handles()
+# takes back what was declared: the members are removed
+CLEARED: Final = Declaration(0, '{"handlers":null,"exclusive":null}')
 
 
 def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
@@ -59,7 +61,7 @@ def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
     An entry may be the name of a type alone. Raises Unprocessable, InvalidVersionRange.
     """
     if not handlers and not is_exclusive:
-        return UNDECLARED
+        return CLEARED
     if len(handlers) > MOST:
         raise Unprocessable.field("handlers", f"must have at most {MOST} entries", len(handlers))
     entries = [_entry(n, one) for n, one in enumerate(handlers)]
@@ -105,6 +107,8 @@ def handles(declaration: Declaration) -> Handles:
     if not declaration.digest:
         return ALL
     read = jsonio.loads(declaration.text.encode())
+    if not (read.get("handlers") or read.get("exclusive")):
+        return ALL  # it names its turns alone
     found: dict[str, tuple[Range, ...]] = {}
     bare: set[str] = set()  # of which one entry takes jobs without a version
     for entry in read["handlers"]:

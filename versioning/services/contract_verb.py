@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from jobs.domain.durations import parse_duration
+from jobs.domain.durations import parse_short_duration
 from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Unprocessable
 from jobs.extensions import Verb
@@ -56,7 +56,7 @@ def _assessed(options: Mapping[str, Any]) -> Assessment:
     if not 1 <= look <= MOST_LOOK:
         raise Unprocessable.field("--look", f"must be from 1 to {MOST_LOOK}", look)
     try:
-        quiet = timedelta(milliseconds=parse_duration(options["quiet"]))
+        quiet = timedelta(milliseconds=parse_short_duration(options["quiet"]))
     except ValueError as problem:
         raise Unprocessable.field("--quiet", str(problem), options["quiet"]) from None
     try:

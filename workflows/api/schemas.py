@@ -48,11 +48,13 @@ STEP_REQUEST = component(
 )
 _STEPS = array(STEP_REQUEST, minItems=1)
 _NONE: Schema = {"type": "null"}
+_META = obj({}, {"tenant_id": {**maybe(text()), "description": "Whose all jobs of it are"}})
 
 
 def _form(kind: Schema, required: Schema, absent: tuple[str, ...]) -> Schema:
-    common = optional({"name": text(0, 255), "options": OBJECT})
-    return obj(required, {"type": kind, **common, **dict.fromkeys(absent, _NONE)})
+    common = optional({"name": text(0, 255), "options": OBJECT, "meta": _META})
+    missing = dict.fromkeys((*absent, "tenant", "tenant_id"), _NONE)
+    return obj(required, {"type": kind, **common, **missing})
 
 
 def _typed(kind: Kind, required: Schema, *absent: str) -> Schema:

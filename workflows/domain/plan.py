@@ -36,11 +36,20 @@ class Plan:
     name: str
     depth: int
     steps: list[StepPlan] = field(default_factory=list)
+    tenant: str | None = None  # that the request names for all of it
 
     @property
     def members(self) -> list[StepPlan]:
         """The steps that are no callbacks."""
         return [step for step in self.steps if step.callback is Callback.NONE]
+
+    def tenants(self) -> Iterator[str]:
+        """Return the tenants that this plan and those inside it name, not their jobs."""
+        if self.tenant is not None:
+            yield self.tenant
+        for step in self.steps:
+            if step.child is not None:
+                yield from step.child.tenants()
 
     def drafts(self) -> Iterator[JobDraft]:
         """Return every job of this plan and those inside it."""

@@ -18,6 +18,7 @@ from workflows.domain.plan import Plan, StepPlan
 MAX_DEPTH: Final = 3
 MAX_JOBS: Final = 10_000
 MAX_NAME: Final = 255
+TENANT_ID: Final = "tenant_id"  # of `meta`
 LISTED: Final = 100  # problems told at once
 OWN_MEMBERS: Final = frozenset({"id", "depends_on"})  # of a step, not of its job
 
@@ -65,6 +66,7 @@ class _Reader:
 
     def _plan(self, raw: Raw, path: str, depth: int, outer: Raw) -> Plan:
         plan = Plan(Kind.GROUP, self._name(raw, path), depth)
+        plan.tenant = self._tenant(raw, path)
         if depth > MAX_DEPTH:
             self.refuse(path, f"is nested deeper than {MAX_DEPTH} levels")
             return plan
@@ -87,6 +89,21 @@ class _Reader:
             self.refuse(f"{path}.name", f"must be a string of at most {MAX_NAME} characters")
             return ""
         return name
+
+    def _tenant(self, raw: Raw, path: str) -> str | None:
+        """Read whose the workflow is: named in `meta`, as a job names it."""
+        for name in ("tenant", TENANT_ID):
+            if raw.get(name) is not None:
+                self.refuse(f"{path}.{name}", f"is not read: name the tenant as meta.{TENANT_ID}")
+        meta = raw.get("meta")
+        if meta is not None and not isinstance(meta, Mapping):
+            self.refuse(f"{path}.meta", "must be an object")
+            return None
+        tenant = (meta or {}).get(TENANT_ID)
+        if tenant is not None and not isinstance(tenant, str):
+            self.refuse(f"{path}.meta.{TENANT_ID}", "must be a string")
+            return None
+        return tenant
 
     def _defaults(self, raw: Raw, path: str) -> Raw:
         options = raw.get("options")

@@ -4,8 +4,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from workflows.domain.errors import CrossTenantWorkflow
 from workflows.domain.plan import Plan
-
-MEMBER = "tenant_id"  # of `meta`
+from workflows.domain.request import TENANT_ID
 
 
 def inherit(plan: Plan, caller: Caller) -> None:
@@ -14,18 +13,19 @@ def inherit(plan: Plan, caller: Caller) -> None:
     Raises CrossTenantWorkflow when the key, the header and the steps name different ones.
     """
     named = {tenant for draft in plan.drafts() if (tenant := _named(draft)) is not None}
+    named.update(plan.tenants())
     told = {tenant for tenant in (caller.tenant, caller.tenant_header) if tenant}
     if len(named | told) > 1:
         raise CrossTenantWorkflow(
             f"the workflow names the tenants {', '.join(sorted(named | told)[:5])}: one is allowed",
-            details={"field": f"meta.{MEMBER}", "tenants": sorted(named | told)[:20]},
+            details={"field": f"meta.{TENANT_ID}", "tenants": sorted(named | told)[:20]},
         )
     if named or caller.tenant_header:
         _carry(plan, *(named | told))
 
 
 def _named(draft: JobDraft) -> str | None:
-    tenant = draft.meta.get(MEMBER)
+    tenant = draft.meta.get(TENANT_ID)
     return tenant if isinstance(tenant, str) else None
 
 
@@ -34,5 +34,5 @@ def _carry(plan: Plan, tenant: str) -> None:
         if step.child is not None:
             _carry(step.child, tenant)
         elif step.draft is not None and step.request is not None:
-            step.draft.meta = {**step.draft.meta, MEMBER: tenant}
+            step.draft.meta = {**step.draft.meta, TENANT_ID: tenant}
             step.request = {**step.request, "meta": step.draft.meta}

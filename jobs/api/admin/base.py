@@ -10,39 +10,23 @@ from jobs import queries
 from jobs.api.paging import Page
 from jobs.api.schemas import (
     BOOLEAN,
-    DURATION,
+    PAGINATION,
+    SHORT_DURATION,
     TIME,
     Schema,
     array,
-    component,
     integer,
-    matching,
     maybe,
     obj,
     text,
 )
-from jobs.domain import durations
 from jobs.domain.durations import TOO_LONG, parse_short_duration
 from jobs.domain.errors import ConfirmationRequired, InvalidRequest, NotFound
 from jobs.domain.times import read_time
 
 MAX_REASON = 1000
 SPAN_RULE = "must be an RFC 3339 time or a duration such as 24h or PT1H"
-NUMBERED_PAGINATION = component(
-    "AdminPagination",
-    obj(
-        {
-            **{name: integer(0) for name in ("total", "offset")},
-            **{name: integer(1) for name in ("page", "per_page", "limit")},
-            "has_more": BOOLEAN,
-        }
-    ),
-)
 REASON: Schema = maybe(text(0, MAX_REASON))
-SHORT_DURATION: Schema = {
-    "description": "ISO 8601, or short such as 30m",
-    "anyOf": [DURATION, matching(durations.SHORT)],
-}
 SINCE: Schema = {
     "description": "RFC 3339 time, or a duration before now such as 24h",
     "anyOf": [TIME, *SHORT_DURATION["anyOf"], {"const": ""}],
@@ -52,7 +36,7 @@ SINCE: Schema = {
 def list_of(item: Schema, *aliases: str, more: Schema | None = None) -> Schema:
     """Describe an admin list."""
     lists = {name: array(item) for name in ("items", *aliases)}
-    facts = {"total": integer(0), "pagination": NUMBERED_PAGINATION, **(more or {})}
+    facts = {"total": integer(0), "pagination": PAGINATION, **(more or {})}
     return obj({**lists, **facts}, {"total_is_estimate": BOOLEAN})
 
 
@@ -61,7 +45,7 @@ def listed(
 ) -> dict[str, Any]:
     """Build an admin list; clients read it by `items` or by a name of their own."""
     shown: dict[str, Any] = dict.fromkeys(("items", *aliases), items)
-    shown |= {"total": total, "pagination": window.numbered(total)}
+    shown |= {"total": total, "pagination": window.answer(total)}
     return shown | ({"total_is_estimate": True} if is_estimate else {})
 
 

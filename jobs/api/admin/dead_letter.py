@@ -11,8 +11,18 @@ from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import Page, admin_page
-from jobs.api.schemas import BOOLEAN, DURATION, Schema, array, component, integer, maybe, obj, text
-from jobs.domain.durations import format_duration, parse_duration
+from jobs.api.schemas import (
+    BOOLEAN,
+    SHORT_DURATION,
+    Schema,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+    text,
+)
+from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from jobs.models import ReplayRule
 from jobs.services.replay import replace_rules, rules
@@ -28,7 +38,7 @@ RULE: Schema = component(
             "filter": maybe(
                 obj({}, {name: maybe(text()) for name in MATCHED}, additionalProperties=False)
             ),
-            "delay": maybe(DURATION),
+            "delay": maybe(SHORT_DURATION),
             "max_replays": maybe(integer(1, MAX_REPLAYS)),
             "enabled": maybe(BOOLEAN),
         },
@@ -158,7 +168,7 @@ def _rule(n: int, raw: object) -> ReplayRule:
 def _delay(place: str, raw: Mapping[str, Any]) -> int:
     delay = DEFAULT_DELAY if raw.get("delay") is None else raw["delay"]
     try:
-        return parse_duration(delay)
+        return parse_short_duration(delay)
     except ValueError as problem:
         raise InvalidRequest.field(f"{place}.delay", str(problem), delay) from None
 

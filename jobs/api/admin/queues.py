@@ -43,10 +43,8 @@ SUMMARY = {
 }
 PAUSED_AT = {"paused_at": TIME}
 QUEUE_SUMMARY = component("QueueSummary", obj(SUMMARY, PAUSED_AT))
-DETAIL = component(
-    "QueueDetail",
-    obj({**SUMMARY, "configuration": OBJECT, "oldest_available_at": maybe(TIME)}, PAUSED_AT),
-)
+OF_DETAIL = {**SUMMARY, "configuration": OBJECT, "oldest_available_at": maybe(TIME)}
+DETAIL = component("QueueDetail", obj(OF_DETAIL, PAUSED_AT))
 SWITCHED = obj({**SUMMARY, "paused_at": maybe(TIME)})
 
 
@@ -108,6 +106,22 @@ def _pressure(queue: QueueStats) -> dict[str, Any]:
     return {"backpressure": {**queue.config["backpressure"], **shown}}
 
 
+def queue_detail(name: str, tenant: str | None) -> dict[str, Any]:
+    """Build the QueueDetail of contract 24.2. Raises NotFound."""
+    found, _ = named_stats(tenant=tenant, names=[name], limit=1, offset=0)
+    if not found:
+        raise NotFound.of("queue", name)
+    oldest = oldest_available(name, tenant)
+    configuration = encode_config(name, found[0].config)["configuration"]
+    if tenant is None:  # a tenant sees its own jobs alone, the bound is of all
+        configuration |= _pressure(found[0])
+    return {
+        **encode_queues(found, tenant=tenant)[0],
+        "configuration": configuration,
+        "oldest_available_at": oldest and format_time(oldest),
+    }
+
+
 class AdminQueues(OJSView):
     """All queues."""
 
@@ -125,21 +139,7 @@ class AdminQueue(OJSView):
     @operation("adminGetQueue", {200: DETAIL}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show a queue, its configuration and since when its oldest available job waits."""
-        tenant = self.principal.tenant
-        found, _ = named_stats(tenant=tenant, names=[known_name(name)], limit=1, offset=0)
-        if not found:
-            raise NotFound.of("queue", name)
-        oldest = oldest_available(name, tenant)
-        configuration = encode_config(name, found[0].config)["configuration"]
-        if tenant is None:  # a tenant sees its own jobs alone, the bound is of all
-            configuration |= _pressure(found[0])
-        return Answer(
-            {
-                **encode_queues(found, tenant=tenant)[0],
-                "configuration": configuration,
-                "oldest_available_at": oldest and format_time(oldest),
-            }
-        )
+        return Answer(queue_detail(known_name(name), self.principal.tenant))
 
 
 class SwitchView(OJSView):

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import VERSION, extensions
-from jobs.api.admin.base import SHORT_DURATION, list_of, listed, optional_text, plain
+from jobs.api.admin.base import list_of, listed, optional_text, plain
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -16,6 +16,7 @@ from jobs.api.schemas import (
     BOOLEAN,
     NUMBER,
     OBJECT,
+    SHORT_DURATION,
     TIME,
     array,
     component,

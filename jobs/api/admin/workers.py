@@ -19,6 +19,7 @@ from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import (
     ANY,
+    BOOLEAN,
     OBJECT,
     TIME,
     Schema,
@@ -30,8 +31,10 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.workers import DIRECTIVE
+from jobs.domain.claim import STRATEGIES
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.times import format_time
+from jobs.domain.wishes import MEMBER
 from jobs.queries import WorkerRow
 from jobs.services import workers as service
 from jobs.services.audit import audited
@@ -47,8 +50,8 @@ MEMBERS: Schema = {
     "concurrency": maybe(integer(0)),
     "active_jobs": integer(0),
     "started_at": TIME,
-    "last_heartbeat_at": maybe(TIME),
-    "last_heartbeat": maybe(TIME),
+    "last_heartbeat_at": TIME,
+    "last_heartbeat": TIME,
     "hostname": maybe(text()),
     "pid": maybe(integer(0)),
     "version": maybe(text()),
@@ -56,10 +59,23 @@ MEMBERS: Schema = {
     "tenant_id": maybe(text()),
     "metadata": OBJECT,
     "labels": ANY,
+    "strategy": maybe({"type": "string", "enum": list(STRATEGIES)}),
+    "weights": OBJECT,
 }
 SUMMARY = component("WorkerSummary", obj(MEMBERS))
 DETAIL = component(
-    "WorkerDetail", obj({**MEMBERS, "active_job_ids": array(text(1)), "handlers": array(text())})
+    "WorkerDetail",
+    obj(
+        {
+            **MEMBERS,
+            "active_job_ids": array(text(1)),
+            "handlers": array(text()),
+            "declared_handlers": array(
+                obj({"type": text(1), "versions": text(1)}, {"accept_unversioned": BOOLEAN})
+            ),
+            "handlers_exclusive": BOOLEAN,
+        }
+    ),
 )
 DIRECTED = component("DirectedWorker", obj({**MEMBERS, "worker_id": text(1)}))
 COUNTS = obj({name: integer(0) for name in ("total", "running", "quiet", "stale")})
@@ -70,8 +86,9 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
     """Encode a worker."""
     labels = orjson.loads(worker.labels or "null")
     facts = labels if isinstance(labels, dict) else {}
-    heard = worker.last_heartbeat_at and format_time(worker.last_heartbeat_at)
-    version = facts.get("version")
+    # the official clients need a time; of a worker that only fetches it is that of its first FETCH
+    heard = format_time(worker.last_heartbeat_at or worker.started_at)
+    version, turns = facts.get("version"), _declared(worker).get(MEMBER) or {}
     return {
         "id": worker.id,
         "state": worker.standing,
@@ -89,6 +106,27 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
         "tenant_id": worker.tenant,
         "metadata": facts,
         "labels": labels,
+        "strategy": turns.get("strategy"),
+        "weights": turns.get("weights") or {},
+    }
+
+
+def _declared(worker: WorkerRow) -> dict[str, Any]:
+    found = orjson.loads(worker.declaration or "null")
+    return found if isinstance(found, dict) else {}
+
+
+def _handlers(worker: WorkerRow) -> dict[str, Any]:
+    """Encode what a worker handles: as it declared versions, else the types of its registration."""
+    declared = _declared(worker)
+    entries = declared.get("handlers") or []
+    labels = orjson.loads(worker.labels or "null")
+    types = labels.get("handlers") if isinstance(labels, dict) else None
+    names = [str(one) for one in types] if isinstance(types, list) else []
+    return {
+        "handlers": list(dict.fromkeys(one["type"] for one in entries)) or names,
+        "declared_handlers": entries,
+        "handlers_exclusive": bool(declared.get("exclusive")),
     }
 
 
@@ -143,10 +181,7 @@ class AdminWorker(OneWorkerView):
         """Show a worker and the jobs it holds."""
         found = service.worker(known_worker_id(worker_id))
         ids = service.active_jobs(worker_id)
-        handlers = (orjson.loads(found.labels or "null") or {}) if found.labels else {}
-        types = handlers.get("handlers") if isinstance(handlers, dict) else None
-        names = [str(one) for one in types] if isinstance(types, list) else []
-        return Answer({**encode_worker(found), "active_job_ids": ids, "handlers": names})
+        return Answer({**encode_worker(found), "active_job_ids": ids, **_handlers(found)})
 
     @operation(
         "adminDeleteWorker",

@@ -76,6 +76,10 @@ STATE: Schema = {"type": "string", "enum": [state.value for state in State]}
 WORKER_ID = text(1, 256)
 LEASE_MS = integer(1000, envelope.MAX_MS)
 DURATION = matching(durations.PATTERN, description="ISO 8601 duration, at most 100 years")
+SHORT_DURATION: Schema = {
+    "description": "ISO 8601, or short such as 30m; at most 100 years",
+    "anyOf": [DURATION, matching(durations.SHORT)],
+}
 SPAN: Schema = {
     "description": "ISO 8601 duration, a short one such as 30m, or a unit: longer than nothing",
     "anyOf": [
@@ -117,7 +121,11 @@ ERROR = component("Error", obj({"error": PROBLEM}))
 PAGINATION = component(
     "Pagination",
     obj(
-        {"total": integer(0), "limit": integer(1), "offset": integer(0), "has_more": BOOLEAN},
+        {
+            **dict.fromkeys(("total", "offset"), integer(0)),
+            **dict.fromkeys(("page", "per_page", "limit"), integer(1)),
+            "has_more": BOOLEAN,
+        },
         {"next_cursor": text(1)},
     ),
 )

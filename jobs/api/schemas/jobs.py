@@ -23,7 +23,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain import durations, envelope, retry, unique, version
+from jobs.domain import durations, envelope, priorities, retry, unique, version
 
 _NUMBERS = {
     "max_attempts": integer(0, retry.MAX_INT),
@@ -93,8 +93,11 @@ UNIQUE_REQUEST = component(
 
 PRIORITY: Schema = {
     "anyOf": [
-        integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
-        {"type": "string", "enum": list(envelope.PRIORITIES)},
+        integer(-priorities.MAX_PRIORITY, priorities.MAX_PRIORITY),
+        {
+            "type": "string",
+            "enum": [*priorities.NAMES, *map(str.upper, priorities.NAMES)],
+        },
     ]
 }
 _RESULT_TTL = {
@@ -180,7 +183,7 @@ JOB_MEMBERS = obj(
         "queue": QUEUE,
         "args": array(ANY),
         "meta": OBJECT,
-        "priority": integer(-envelope.MAX_PRIORITY, envelope.MAX_PRIORITY),
+        "priority": integer(-priorities.MAX_PRIORITY, priorities.MAX_PRIORITY),
         "tags": array(text(1)),
         "retry": RETRY,
         "timeout_ms": integer(1),

@@ -58,6 +58,15 @@ HANDLERS = {
         "description": "Jobs of types that are not in `handlers` go elsewhere, too",
     },
 }
+TURNS: Schema = {
+    "strategy": {"type": "string", "enum": list(STRATEGIES)},
+    "weights": {
+        "type": "object",
+        "description": "By queue, of the strategy weighted. Where no pool of the server says "
+        "otherwise, the FETCH counts before the worker's last report",
+        "additionalProperties": integer(1, MAX_WEIGHT),
+    },
+}
 FETCH = obj(
     {},
     optional(
@@ -77,19 +86,17 @@ FETCH = obj(
                 "description": "Hold the request until a job arrives or the time is over",
             },
             "pool": POOL,
-            "strategy": {"type": "string", "enum": list(STRATEGIES)},
             **HANDLERS,
-            "weights": {
-                "type": "object",
-                "description": "By queue, of the strategy weighted",
-                "additionalProperties": integer(1, MAX_WEIGHT),
-            },
+            **TURNS,
         }
     ),
 )
 FETCHED = obj({"jobs": array(JOB)}, {"directive": DIRECTIVE})
 HELD: Schema = {"job_id": text(1)}
-ACK = component("Ack", obj(HELD, {"result": ANY, "worker_id": maybe(WORKER_ID)}))
+OF_ACK: Schema = {"result": ANY, "worker_id": maybe(WORKER_ID)}
+ACK = component("Ack", obj(HELD, OF_ACK))
+# of the job that the path names
+OWN_ACK = obj({}, {**optional(HELD), **OF_ACK})
 ACKED = obj(
     {
         "acknowledged": BOOLEAN,
@@ -117,17 +124,13 @@ REPORTED_ERROR = {
         anyOf=[{"required": [name], "properties": {name: text(1)}} for name in ("code", "type")],
     ),
 }
-NACK = component(
-    "Nack",
-    obj(
-        HELD,
-        {"error": ANY, "requeue": BOOLEAN, "worker_id": maybe(WORKER_ID)},
-        anyOf=[
-            {"required": ["error"], "properties": {"error": REPORTED_ERROR}},
-            {"required": ["requeue"], "properties": {"requeue": {"const": True}}},
-        ],
-    ),
-)
+OF_NACK: Schema = {"error": ANY, "requeue": BOOLEAN, "worker_id": maybe(WORKER_ID)}
+HAS_REASON: list[Schema] = [
+    {"required": ["error"], "properties": {"error": REPORTED_ERROR}},
+    {"required": ["requeue"], "properties": {"requeue": {"const": True}}},
+]
+NACK = component("Nack", obj(HELD, OF_NACK, anyOf=HAS_REASON))
+OWN_NACK = obj({}, {**optional(HELD), **OF_NACK}, anyOf=HAS_REASON)
 NACKED = obj(
     {"id": ID, "job_id": ID, "state": STATE, "attempt": integer(0), "max_attempts": integer(0)},
     {
@@ -137,6 +140,11 @@ NACKED = obj(
         "completed_at": TIME,
         "dead_letter": BOOLEAN,
     },
+)
+OWN_ACKED = obj({**ACKED["properties"], "job": JOB})
+OWN_NACKED = obj(
+    {**{name: NACKED["properties"][name] for name in NACKED["required"]}, "job": JOB},
+    NACKED["properties"],
 )
 COUNT = integer(0, 2**31 - 1)
 OF_WORKER: Schema = optional(
@@ -153,6 +161,7 @@ OF_WORKER: Schema = optional(
         "started_at": TIME,
         "pool": POOL,
         **HANDLERS,
+        **TURNS,
     }
 )
 

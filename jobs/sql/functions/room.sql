@@ -3,7 +3,8 @@
 -- The caller holds the limit's lock, exclusive: what is counted here stays true until it commits.
 -- A start counts for the window from the end of its slot on, so a window may be a thousandth of
 -- its length too strict, and is never too generous. Spec: contract 27 §2.
--- Notes when a limit is reached and when it opens again, each at most once a second.
+-- Tells when a limit is reached and when it opens again, each at most once a second. Of a tenant's
+-- limit (kind 2) it tells `tenant.limit_exceeded`; a tenant with a limit of 0 is suspended.
 -- Locks: the limit's row, unless another transaction is just changing it.
 CREATE OR REPLACE FUNCTION ojs_room(
     p_limit bigint, p_now timestamptz, OUT room int, OUT opens_at timestamptz
@@ -11,9 +12,12 @@ CREATE OR REPLACE FUNCTION ojs_room(
 DECLARE
     m ojs_limit;
     strategy text;
+    used bigint;
+    most int;
 BEGIN
     SELECT * INTO m FROM ojs_limit AS l WHERE l.id = p_limit;
-    SELECT u.room, u.opens_at, u.strategy INTO room, opens_at, strategy
+    SELECT u.room, u.opens_at, u.strategy, u.active, (u.policy ->> 'concurrency')::int
+      INTO room, opens_at, strategy, used, most
       FROM ojs_usage(m, p_now) AS u;
     IF m.is_exceeded <> (strategy IS NOT NULL)
        AND (m.told_at IS NULL OR m.told_at <= p_now - interval '1 second')
@@ -22,10 +26,17 @@ BEGIN
         IF FOUND THEN
             UPDATE ojs_limit AS l SET is_exceeded = strategy IS NOT NULL, told_at = p_now
              WHERE l.id = p_limit;
-            INSERT INTO ojs_event (at, kind, queue, tenant, limits, data)
-            VALUES (p_now, CASE WHEN strategy IS NULL THEN 75 ELSE 74 END,
-                    CASE WHEN m.kind = 1 THEN m.key END, nullif(m.tenant, '*'), ARRAY[p_limit],
-                    jsonb_strip_nulls(jsonb_build_object('key', m.key, 'strategy', strategy)));
+            IF m.kind <> 2 THEN
+                INSERT INTO ojs_event (at, kind, queue, tenant, limits, data)
+                VALUES (p_now, CASE WHEN strategy IS NULL THEN 75 ELSE 74 END,
+                        CASE WHEN m.kind = 1 THEN m.key END, nullif(m.tenant, '*'), ARRAY[p_limit],
+                        jsonb_strip_nulls(jsonb_build_object('key', m.key, 'strategy', strategy)));
+            ELSIF strategy = 'concurrency' AND most > 0 THEN
+                INSERT INTO ojs_event (at, kind, tenant, data)
+                VALUES (p_now, 87, m.tenant, jsonb_build_object(
+                        'tenant_id', m.tenant, 'limit', 'max_concurrency', 'current', used,
+                        'maximum', most, 'mode', 'hard'));
+            END IF;
         END IF;
     END IF;
 END $$

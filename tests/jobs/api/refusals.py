@@ -36,6 +36,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "fetchJobs": {"queues": ["default"], "handlers": HANDLERS},
     "ackJob": {"job_id": JOB_ID},
     "ackJobs": {"acks": [{"job_id": JOB_ID}]},
+    "ackJobByPath": {"result": 1},
+    "nackJobByPath": {"error": {"code": "x"}},
     "nackJob": {"job_id": JOB_ID, "error": {"code": "x"}},
     "nackJobs": {"nacks": [{"job_id": JOB_ID, "error": {"code": "x"}}]},
     "heartbeat": {"worker_id": "w1", "handlers": HANDLERS},

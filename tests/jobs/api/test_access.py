@@ -42,7 +42,8 @@ SCOPES = {
     },
     "ojs:data:fetch": {
         "registerWorker", "deregisterWorker",
-        "fetchJobs", "ackJob", "ackJobs", "nackJob", "nackJobs", "heartbeat", "beat",
+        "fetchJobs", "ackJob", "ackJobs", "ackJobByPath", "nackJob", "nackJobs",
+        "nackJobByPath", "heartbeat", "beat",
         "reportProgress", "reportPercentage",
     },
     "ojs:data:read": {

@@ -449,15 +449,6 @@ def test_gs_10_the_answer_to_a_heartbeat_has_one_of_three_states(standing: Stand
     assert found["state"] in {"running", "quiet", "terminate"}
 
 
-def test_3_1_next_cursor_is_there_exactly_when_there_is_more() -> None:
-    assert codec.pagination(9, 5, 0, "c") == {
-        "total": 9, "limit": 5, "offset": 0, "has_more": True, "next_cursor": "c",
-    }  # fmt: skip
-    assert codec.pagination(3, 5, 0, None) == {
-        "total": 3, "limit": 5, "offset": 0, "has_more": False,
-    }  # fmt: skip
-
-
 @pytest.mark.usefixtures("store")
 def test_3_6_an_override_of_a_manual_retry_is_read_by_the_rules_of_push() -> None:
     job = JobFactory.create(state=State.DISCARDED)

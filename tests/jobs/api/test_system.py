@@ -1,6 +1,6 @@
 """Manifest, readiness and reset. Spec: contract 3.2, 3.9, 32.1."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 import pytest
@@ -134,17 +134,17 @@ def test_manifest_tells_what_this_server_can_do(client: Client) -> None:
 class More(Extension):
     """Declares a capability."""
 
-    def manifest(self) -> Facts | None:
+    def manifest(self) -> Sequence[Facts]:
         """Declare a capability."""
-        return Facts("more", "urn:ojs:ext:more", "1.0.0", capabilities={"made_up": True})
+        return (Facts("more", "urn:ojs:ext:more", "1.0.0", capabilities={"made_up": True}),)
 
 
 class Silent(Extension):
     """Is installed, but switched off."""
 
-    def manifest(self) -> Facts | None:
+    def manifest(self) -> Sequence[Facts]:
         """Declare nothing."""
-        return None
+        return ()
 
 
 def test_manifest_declares_extensions_that_are_on(
@@ -162,7 +162,7 @@ def test_manifest_declares_extensions_that_are_on(
     }  # fmt: skip
     assert manifest["capabilities"]["made_up"] is True
     assert before["capabilities"]["cron_jobs"] is True
-    assert before["conformance_level"] == manifest["conformance_level"] == 3
+    assert before["conformance_level"] == manifest["conformance_level"] == 4
 
 
 def test_reset_forgets_all_jobs(api: Client) -> None:

@@ -356,6 +356,26 @@ def test_d_fs_6_a_server_may_require_pools() -> None:
         assert turns(queues=["a"], pool="p") == "a"
 
 
+@pytest.mark.parametrize("path", ["workers/register", "workers/heartbeat"])
+def test_d_fs_6_a_server_that_requires_pools_registers_no_worker_without(path: str) -> None:
+    put("p", "a")
+    beat("w1", pool="p")
+    with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):
+        assert refused(send("POST", path, {"worker_id": "w2"}), 422)["field"] == "pool"
+        assert send("POST", path, {"worker_id": "w3", "pool": "p"}).status_code == 200
+        assert send("POST", path, {"worker_id": "w1"}).status_code == 200  # it said so before
+
+    assert sorted(Worker.objects.values_list("id", flat=True)) == ["w1", "w3"]
+
+
+def test_d_fs_6_a_pool_called_default_has_the_workers_that_name_none() -> None:
+    put("default", "a")
+    fill(a=1)
+    with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):
+        assert beat("w1") == 200
+        assert turns(queues=["a"], worker_id="w1") == "a"
+
+
 def test_a_pool_may_name_the_queues_and_without_one_a_request_must() -> None:
     fill(a=2, b=1)
     put("p", "a", "b")

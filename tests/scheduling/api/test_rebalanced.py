@@ -82,3 +82,27 @@ def test_who_wants_no_such_events_sees_none() -> None:
 
         assert get("events")["events"] == []
     assert Event.objects.filter(kind=REBALANCED).count() == 1
+
+
+def test_a_changed_default_strategy_is_told() -> None:
+    body = {"default_strategy": "strict"}
+    for _ in range(2):
+        assert send("PUT", "admin/scheduling/config", body).status_code == 200
+    wait_until_settled()
+
+    (event,) = get("events?type=scheduling.rebalanced")["events"]
+    assert event["data"] == {
+        "pool": "default",
+        "previous_strategy": "round-robin",
+        "new_strategy": "strict",
+        "previous_weights": {},
+        "new_weights": {},
+    }
+
+
+def test_other_changes_of_the_defaults_are_not_told() -> None:
+    body = {"default_strategy": "round-robin", "tenant_fairness": {"default_weight": 2}}
+
+    assert send("PUT", "admin/scheduling/config", body).status_code == 200
+
+    assert not told(REBALANCED)

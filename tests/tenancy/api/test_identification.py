@@ -20,6 +20,7 @@ from tenancy.models import Tenant
 from tests.factories import JobFactory
 from tests.tenancy.served.things import nothings
 from tests.tenancy.wire import answer, push, send, told
+from workflows.models import Workflow
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -374,3 +375,50 @@ def test_d_mt_11_a_retry_keeps_the_tenant_of_its_job(path: str) -> None:
     answer(send("POST", path.format(dead.id), {"override": {"meta": {"a": 1}}}))
     meta = answer(send("GET", f"jobs/{dead.id}"))["job"]["meta"]
     assert (meta["a"], meta["tenant_id"]) == (1, "north")
+
+
+# --- workflows ------------------------------------------------------------------------------------
+
+STEP = {"type": "tests.noop", "args": []}
+
+
+def flow(status: int = 201, /, **members: Any) -> Any:
+    """Create a workflow of two steps and return the answer."""
+    body = {"type": "chain", "steps": [STEP, STEP], **members}
+    return answer(send("POST", "workflows", body), status)
+
+
+def test_mt_15_2_a_a_workflow_names_its_tenant_as_a_job_does() -> None:
+    made = flow(meta={"tenant_id": "blue"})
+
+    (job,) = Job.objects.all()
+    assert (job.tenant, job.meta["tenant_id"]) == ("blue", "blue")
+    assert Workflow.objects.get(id=made["id"]).tenant == "blue"
+
+
+def test_mt_15_2_b_a_workflow_and_its_steps_name_one_tenant() -> None:
+    step = {**STEP, "meta": {"tenant_id": "green"}}
+
+    error = flow(422, meta={"tenant_id": "blue"}, steps=[step])["error"]
+
+    assert error["code"] == "cross_tenant_workflow"
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("members", "path"),
+    [
+        ({"tenant_id": "blue"}, "$.tenant_id"),
+        ({"tenant": "blue"}, "$.tenant"),
+        ({"meta": ["blue"]}, "$.meta"),
+        ({"meta": {"tenant_id": 7}}, "$.meta.tenant_id"),
+        (
+            {"steps": [{"type": "group", "jobs": [STEP], "tenant_id": "blue"}]},
+            "$.steps[0].tenant_id",
+        ),
+    ],
+)
+def test_a_tenant_that_a_workflow_names_elsewhere_is_refused(members: Any, path: str) -> None:
+    details = flow(400, **members)["error"]["details"]
+
+    assert [one["path"] for one in details["validation_errors"]] == [path]

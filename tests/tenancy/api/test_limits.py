@@ -316,3 +316,33 @@ def test_4_suspension_keeps_the_limit_for_later() -> None:
     answer(send("POST", "admin/tenants/blue/resume"))
 
     assert len(fetched()) == 1
+
+
+def test_mt_11_1_a_a_tenant_that_reaches_its_concurrency_is_told_of() -> None:
+    limited(max_concurrency=1)
+    for _ in range(3):
+        push("blue")
+
+    assert len(fetched()) == 1
+    assert fetched() == []
+
+    assert told(Kind.TENANT_LIMIT_EXCEEDED) == [
+        {
+            "tenant_id": "blue",
+            "limit": "max_concurrency",
+            "current": 1,
+            "maximum": 1,
+            "mode": "hard",
+        }
+    ]
+    assert not told(Kind.LIMIT_EXCEEDED)  # that is for limits of queues, types and keys
+
+
+def test_mt_11_1_a_a_suspended_tenant_has_not_reached_a_limit() -> None:
+    push("blue")
+    answer(send("POST", "admin/tenants/blue/suspend", {}))
+
+    assert fetched() == []
+
+    assert not told(Kind.TENANT_LIMIT_EXCEEDED)
+    assert not told(Kind.LIMIT_EXCEEDED)

@@ -1,5 +1,6 @@
 """Tenants over the API. Spec: MT 8.1, 9.3, 10, 15.1, contract 21 §2, 31."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -43,6 +44,15 @@ def test_mt_8_1_a_what_was_put_is_shown() -> None:
     assert (made["state"], made["source"]) == ("active", "dynamic")
     assert (made["effective_weight"], made["priority_boost"], made["throttle"]) == (3, 0, None)
     assert made["stats"] == {"queues": 0, "jobs": ZEROS, "workers": 0}
+
+
+def test_24_5_every_tenant_has_a_name_and_a_time() -> None:
+    put("blue")
+
+    for shown in (*get()["items"], get("/_default"), get("/blue")):
+        assert shown["name"] == shown["id"]
+        assert datetime.fromisoformat(shown["created_at"])
+        assert datetime.fromisoformat(shown["updated_at"])
 
 
 def test_mt_8_1_a_what_was_shown_can_be_put_again() -> None:

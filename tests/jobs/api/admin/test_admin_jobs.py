@@ -60,6 +60,7 @@ def test_24_1_list_has_items_and_jobs_and_pages(api: Client) -> None:
     assert first["items"] == first["jobs"]
     assert first["pagination"] == {
         "total": 3, "page": 1, "per_page": 2, "limit": 2, "offset": 0, "has_more": True,
+        "next_cursor": "b2ZmOjI",
     }  # fmt: skip
     assert [job["id"] for job in first["items"] + second["items"]] == ids[::-1]
     assert "args" not in first["items"][0]

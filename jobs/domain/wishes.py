@@ -1,0 +1,72 @@
+"""How a worker wishes its queues to take turns. Spec: fair-scheduling 5.2, 14.1."""
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from jobs.domain import jsonio
+from jobs.domain.claim import MAX_WEIGHT, STRATEGIES, Declaration
+from jobs.domain.envelope import QUEUE_PATTERN
+from jobs.domain.errors import Unprocessable
+
+MEMBER: Final = "turns"  # of a declaration, beside what extensions write there
+
+
+class Wish(NamedTuple):
+    """A strategy by its wire name, and weights by queue; None: nothing is said."""
+
+    strategy: str | None = None
+    weights: Mapping[str, int] | None = None
+
+    def to_row(self) -> dict[str, Any] | None:
+        """Return the member of a declaration; None for an empty wish."""
+        shown = {"strategy": self.strategy, "weights": self.weights}
+        return {name: value for name, value in shown.items() if value} or None
+
+
+NOTHING: Final = Wish()
+
+
+def read_wish(body: Mapping[str, Any], queues: Collection[str] | None) -> Wish | None:
+    """Read `strategy` and `weights` of a request; None: it has neither.
+
+    `queues` are those that the request names, None: it names none. Raises Unprocessable.
+    """
+    strategy, weights = body.get("strategy"), body.get("weights")
+    if strategy is None and weights is None:
+        return None
+    if strategy is not None and not (isinstance(strategy, str) and strategy in STRATEGIES):
+        raise Unprocessable.field("strategy", f"must be one of {', '.join(STRATEGIES)}", strategy)
+    return Wish(strategy, None if weights is None else parse_weights(weights, queues))
+
+
+def parse_weights(raw: object, queues: Collection[str] | None) -> dict[str, int]:
+    """Read weights of queues, all in `queues`; None: of any queue. Raises Unprocessable."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        raise Unprocessable.field("weights", "must be an object of integers", raw)
+    for name in raw:
+        if queues is None and not QUEUE_PATTERN.fullmatch(name):
+            raise Unprocessable.field("weights", "must hold valid queue names", name)
+        if queues is not None and name not in queues:
+            raise Unprocessable.field("weights", "must name queues of the list only", name)
+    return {name: parse_weight(f"weights.{name}", weight) for name, weight in raw.items()}
+
+
+def parse_weight(name: str, raw: object) -> int:
+    """Read the weight of a queue. Raises Unprocessable."""
+    if isinstance(raw, float) and raw.is_integer():
+        raw = int(raw)
+    if not isinstance(raw, int) or isinstance(raw, bool) or not 1 <= raw <= MAX_WEIGHT:
+        raise Unprocessable.field(name, f"must be an integer from 1 to {MAX_WEIGHT}", raw)
+    return raw
+
+
+@lru_cache(maxsize=1_000)
+def wish_of(declaration: Declaration) -> Wish:
+    """Return the wish in what a worker has declared."""
+    if not declaration.digest:
+        return NOTHING
+    found = jsonio.loads(declaration.text.encode()).get(MEMBER) or {}
+    return Wish(found.get("strategy"), found.get("weights"))
