@@ -1,5 +1,6 @@
 """A connection of a client: its socket, its requests, and what it has yet to read."""
 
+import select
 import socket
 import ssl
 import sys
@@ -38,6 +39,13 @@ class Connection:
             return None
         except OSError:
             return b""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing has arrived that is not read yet."""
+        arrived = select.poll()
+        arrived.register(self.sock, select.POLLIN)
+        return not arrived.poll(0)
 
     def send(self, response: bytes) -> bool:
         """Send a response as far as the client takes it; False if it cannot be sent.

@@ -4,6 +4,7 @@ import contextlib
 import select
 import threading
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
 from jobs.domain.errors import BackendUnavailable, OJSError, RateLimited
@@ -11,6 +12,7 @@ from ojs_project.serving.connections import Connection
 from ojs_project.serving.limits import Limits
 
 BUSY: Final = "the server is busy"
+TRIED: Final = 200  # connections that are looked at to make room for one
 RETRY: Final = {"Retry-After": "1"}
 READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT
 WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
@@ -70,15 +72,18 @@ class Register:
         connection.close()
 
     def evict(self) -> bool:
-        """Close the connection that has waited longest for its client; False if none waits."""
+        """Close a connection that waits for its client, the longest first; False if none does."""
         return self._evict(self._armed)
 
     def _evict(self, candidates: dict[int, Connection]) -> bool:
-        for number in list(candidates):
+        for number in islice(list(candidates), TRIED):
             connection = self.take(number)
-            if connection is not None:
+            if connection is None:
+                continue
+            if connection.is_quiet:
                 self.close(connection)
                 return True
+            self.arm_again(connection)  # its request is there, and no thread has come to it yet
         return False
 
     def arm(self, connection: Connection, events: int) -> None:
