@@ -85,7 +85,7 @@ class Engine:
         self.terms = terms
         self._own = Standing.RUNNING  # by signals; only this is reported
         self._told = Standing.RUNNING  # by the server's latest answer
-        self._todo: SimpleQueue[Job | None] = SimpleQueue()
+        self._todo: SimpleQueue[Context | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._held: dict[str, Context] = {}  # every job claimed and not yet answered
         self._running: dict[int, _Running] = {}
@@ -210,12 +210,19 @@ class Engine:
             # perhaps older than a resume that was not reported yet: the next heartbeat decides
             self._obey(Standing(claimed.directive))
             self._beat_now.set()
-        with self._lock:
-            for job in claimed.jobs:
-                self._held[job.id] = Context(job, self.terms.worker_id)
-        for job in claimed.jobs:
-            self._todo.put(job)
+        self._take(claimed.jobs)
         return bool(claimed.jobs)
+
+    def _take(self, jobs: Sequence[Job]) -> None:
+        """Hold claimed jobs. A job that this worker lost and claims again replaces its old attempt.
+
+        The old attempt may still wait or run: what ends it must leave the new one alone.
+        """
+        contexts = [Context(job, self.terms.worker_id) for job in jobs]
+        with self._lock:
+            self._held.update({context.job.id: context for context in contexts})
+        for context in contexts:
+            self._todo.put(context)
 
     def _rest_after(self, refusal: str) -> None:
         if refusal != self._refusal:
@@ -234,10 +241,10 @@ class Engine:
         if not self._may_have_lost_claims:
             return
         with self._lock:
-            known = set(self._held)
+            known = {(job_id, context.attempt) for job_id, context in self._held.items()}
         if not self._acker.flush(RECONNECT_S):
             return
-        lost = [item for item in held_by(self.terms.worker_id).items() if item[0] not in known]
+        lost = [item for item in held_by(self.terms.worker_id).items() if item not in known]
         if lost:
             logger.warning("claim.lost", extra={"count": len(lost)})
             nack([self._requeue(job_id, attempt) for job_id, attempt in lost])
@@ -246,10 +253,10 @@ class Engine:
     # --- handler threads
 
     def _work(self) -> None:
-        while (job := self._todo.get()) is not None:
+        while (context := self._todo.get()) is not None:
+            job = context.job
             with self._lock:
-                context = self._held.get(job.id)
-                if context is None:  # given back meanwhile
+                if self._held.get(job.id) is not context:  # given back or claimed again meanwhile
                     continue
                 entry = _Running(
                     context, threading.get_ident(), monotonic() + job.timeout_ms / 1000
@@ -267,7 +274,7 @@ class Engine:
         is_late = self._finish(entry)
         if not is_late:
             self._acker.send(outcome, wait=not (handler and handler.idempotent))
-        self._forget(entry.context.job.id)
+        self._forget(entry.context)
 
     def _finish(self, entry: _Running) -> bool:
         """Leave the table of running attempts; returns whether it was answered already."""
@@ -275,9 +282,10 @@ class Engine:
             self._running.pop(entry.thread_id, None)
             return entry.answered
 
-    def _forget(self, job_id: str) -> None:
+    def _forget(self, context: Context) -> None:
         with self._lock:
-            self._held.pop(job_id, None)
+            if self._held.get(context.job.id) is context:
+                del self._held[context.job.id]
             self._ended += 1
             is_low = self._is_low()
         if is_low and not self._wake.is_set():  # whoever clears it looks afterwards
@@ -309,7 +317,7 @@ class Engine:
         elapsed_ms = job.timeout_ms + round((now - entry.until) * 1000)
         error = retry.timeout_error(job.timeout_ms, elapsed_ms)
         self._acker.send(failed(entry.context, error), wait=False)
-        self._forget(job.id)
+        self._forget(entry.context)
         self._must_leave.set()
         self._wake.set()
         self._listener.wake()
@@ -410,11 +418,11 @@ class Engine:
         found: list[Job] = []
         while True:
             try:
-                job = self._todo.get_nowait()
+                context = self._todo.get_nowait()
             except Empty:
                 return found
-            if job is not None:
-                found.append(job)
+            if context is not None:
+                found.append(context.job)
 
     def _give_back(self, jobs: Sequence[Job]) -> None:
         if not jobs:
