@@ -26,16 +26,18 @@ OF_ALL = "This concerns all tenants, and your account is restricted to some."
 
 
 def refusal(request: HttpRequest, permit: Permit | None) -> str | None:
-    """Say why whoever is logged in may not use a permit here; None: they may."""
+    """Say why whoever is logged in may not use a permit here; None: they may.
+
+    Raises PermissionDenied for a user who is restricted to no tenant.
+    """
     if permit is None:
         return UNKNOWN
     if missing := [one for one in permit.permissions if not request.user.has_perm(one)]:
         return f"Your account lacks the permission {missing[0]}."
     if conf().read_only and not all(is_reading(one) for one in permit.permissions):
         return READ_ONLY
-    if permit.tenants is Tenants.ALL and tenant_of(request) is not None:
-        return OF_ALL
-    return None
+    bound = tenant_of(request)  # raises, whatever the permit, where there is no tenant to see
+    return OF_ALL if bound is not None and permit.tenants is Tenants.ALL else None
 
 
 def may(request: HttpRequest, name: str) -> bool:

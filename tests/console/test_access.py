@@ -102,7 +102,9 @@ def resolved(path: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_every_route_stands_behind_the_guard_and_names_a_permission(route: URLPattern) -> None:
+def test_every_route_stands_behind_the_guard_and_names_a_permission(
+    store: None, route: URLPattern
+) -> None:
     view = view_of(route)
 
     assert issubclass(view, Guarded), "a view of the console is a Page or Guarded"
