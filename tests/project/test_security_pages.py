@@ -18,7 +18,7 @@ REQUIREMENTS = 253  # of levels 1 and 2 in version 5.0
 
 
 @cache
-def tests() -> frozenset[str]:
+def known_tests() -> frozenset[str]:
     """Return the names of all tests."""
     return frozenset(
         node.name
@@ -42,7 +42,7 @@ def test_what_proves_a_requirement_is_there(number: str, verdict: str, why: str)
     named = re.findall(r"`(test_\w+)`", why)
     pages = re.findall(r"\]\(([\w./-]+\.md)", why)
 
-    assert set(named) <= tests(), number
+    assert set(named) <= known_tests(), number
     assert verdict != "holds" or named or pages, "a test or a page proves it"
 
 

@@ -42,7 +42,6 @@ def filled(number: int) -> Subscription:
     return member
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("tenant", "missed"), [(None, 5_000), ("north", 1)])
 def test_25_3_a_gap_tells_a_tenant_no_number_of_all(tenant: str | None, missed: int) -> None:
     plan = Plan("all", Scope(), EventFilter(tenant=tenant), lambda _event: b"")
@@ -52,6 +51,7 @@ def test_25_3_a_gap_tells_a_tenant_no_number_of_all(tenant: str | None, missed: 
     assert json.loads(told.partition("data: ")[2])["estimated_missed_count"] == missed
 
 
+@pytest.mark.usefixtures("small")
 def test_25_3_a_full_buffer_drops_the_oldest_and_says_which() -> None:
     taken, dropped = filled(8).take(0)
 
