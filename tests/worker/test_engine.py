@@ -210,12 +210,13 @@ def test_the_claiming_thread_is_woken_when_half_of_a_grown_window_is_free(
     engine = Engine(Terms("w1", ("default",), concurrency=10))
     monkeypatch.setattr(engine._pace, "per", lambda _seconds, _ended: 100)
     job = show(JobFactory.create().id)
-    engine._held = {str(n): Context(job, "w1") for n in range(52)}
+    held = [Context(replace(job, id=str(n)), "w1") for n in range(52)]
+    engine._held = {context.job.id: context for context in held}
 
     assert engine._free() == 0
-    engine._forget("0")
+    engine._forget(held[0])
     assert not engine._wake.is_set()
-    engine._forget("1")
+    engine._forget(held[1])
 
     assert engine._wake.is_set()
     assert engine._free() == 50
