@@ -314,7 +314,7 @@ def test_form_empties_what_is_emptied(console: Client) -> None:
             "ratio",
             "Adds up to more than 1 over the queues",
         ),
-        ({"rotation": "soon"}, "rotation", "Must be an ISO 8601 duration"),
+        ({"rotation": "soon"}, "rotation", "Must be a duration such as PT30S or 30s"),
         ({"tenants": "blue"}, "tenants", "Must have a name and a weight on each line, not “blue”."),
         ({"tenants": "blue x"}, "tenants", "Weight of blue must be an integer"),
         ({"default": "-1"}, "default", "Must be an integer"),

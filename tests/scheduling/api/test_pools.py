@@ -110,7 +110,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
       for r in (1.2, -0.1, "0.1", True)],
     *[("starvation_prevention.rotation_interval",
        {"queues": ["a"], "starvation_prevention": {"rotation_interval": d}})
-      for d in ("30s", "", 30, "PT0S", "PT0.5S", "P2D")],
+      for d in ("30", "", 30, "PT0S", "PT0.5S", "P2D")],
     ("tenant_fairness", {"queues": ["a"], "tenant_fairness": True}),
     ("tenant_fairness.weights", {"queues": ["a"], "tenant_fairness": {"weights": [1]}}),
     ("tenant_fairness.weights", {"queues": ["a"], "tenant_fairness": {"weights": {"": 1}}}),

@@ -89,7 +89,7 @@ def test_tenant_and_priority_make_the_lane() -> None:
         (source(arrivals={"constant": 501}), "jobs"),
         (source(queue="No Queue"), "jobs[0].queue"),
         (source(tenant=""), "jobs[0].tenant"),
-        (source(priority="high"), "jobs[0].priority"),
+        (source(priority="urgent"), "jobs[0].priority"),
         (source(color="red"), "jobs[0].color"),
         (source(arrivals=None), "jobs[0].arrivals"),
         (source(arrivals=3), "jobs[0].arrivals"),
