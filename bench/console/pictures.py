@@ -1,7 +1,8 @@
 """python -m bench.console.pictures: pictures of every page of the console, for the manual.
 
-They are taken from a running demo (`manage.py quickstart --demo`): light, dark, and as wide as a
-telephone. Names of hosts and paths of the machine are replaced before a picture is taken.
+They are taken from a running demo: light, dark, and as wide as a telephone. Start it by `manage.py
+quickstart --demo` with OJS_FEDERATION_LOCAL_REGION=us and OJS_FEDERATION_ALLOW_PRIVATE=true. Names
+of hosts and paths of the machine are replaced before a picture is taken.
 """
 
 import argparse

@@ -87,3 +87,10 @@ def test_key_of_a_region_is_refused_for_another_one(
     assert (problem["code"], problem["details"]["region"]) == ("permission_denied", BOUND)
     assert problem["details"]["field"]
     assert stub_ap.requests == 0
+
+
+@pytest.mark.parametrize("path", [f"{ONE}/breaker", f"{ONE}/probe", f"{ONE}/adopt", ONE])
+def test_method_that_a_route_does_not_have_is_refused_as_such(path: str) -> None:
+    answer = Client(raise_request_exception=False).generic("TRACE", f"/ojs/v1/{path}")
+
+    assert answer.status_code == 405

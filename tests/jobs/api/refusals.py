@@ -128,7 +128,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "setRegionBreaker": {"state": "open"},
     "drainRegion": {},
     "undrainRegion": {},
-    "putFederationConfig": {"local_region": "eu"},
+    "putFederationConfig": {"topology": "mesh"},
     "replicateJobs": {"jobs": [REVISION]},
     "giveUpJobs": {"region": "us", "jobs": [CLAIM]},
     "adoptJobs": {},

@@ -97,9 +97,14 @@ BEYOND_SCHEMAS = {
     "must be at most 64 texts of 1 to 64 characters",  # that can be printed
     "is required with kind 'bearer'",
     "must be 'bearer' with a token",
-    "is required with kind 'mtls', and with no other",
-    "'mtls' needs an https URL",
     "must name registered regions",
+    "must be registered before",  # the local region
+    "is set by OJS_FEDERATION_LOCAL_REGION alone",
+    "is set in OJS_FEDERATION_REGIONS alone",
+    "is for OJS_FEDERATION_REGIONS alone; operators give auth.token",
+    "must be given again with another server",
+    "must have a host name or an address",
+    "must not be on this machine: see OJS_FEDERATION_ALLOW_PRIVATE",
     "must be one of affinity, overflow",  # the others with extended_strategies
     "is the same as failure_threshold",
     "is the same as cooldown_seconds",
