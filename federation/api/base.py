@@ -19,8 +19,9 @@ class FederationView(OJSView):
         """Check access, and the region that the path names."""
         super().initial(request, *args, **kwargs)
         region_id = kwargs.get("region_id")
-        # without a scope the method is none of the view's: it is answered with 405
-        is_change = request.method in self.scopes and request.method not in READS
+        method = request.method or ""
+        # a method without a permit is none of the view's: it is answered with 405
+        is_change = method not in READS and self.required(method) is not None
         if region_id is not None and is_change:
             self.for_region(region_id, "region_id")
 
