@@ -11,6 +11,7 @@ from jobs.api.session import staff
 from jobs.conf import conf
 from jobs.domain import keys
 from jobs.domain.errors import PermissionDenied, TenantMismatch, Unauthenticated
+from jobs.domain.job import JobKind
 from jobs.domain.permits import Required
 from jobs.permits import table
 from jobs.services.api_keys import Known, cache
@@ -71,37 +72,70 @@ class Principal:
         """Tell whether the key covers a queue."""
         return keys.allowed(queue, self.grant.queues_fetch)
 
+    def may_handle(self, kind: str) -> bool:
+        """Tell whether the key covers a job type."""
+        return keys.allowed(kind, self.grant.job_types)
+
     @property
     def is_limited(self) -> bool:
-        """The key covers some queues alone."""
-        return bool(self.grant.queues_enqueue or self.grant.queues_fetch)
+        """The key covers some queues or job types alone."""
+        grant = self.grant
+        return bool(grant.queues_enqueue or grant.queues_fetch or grant.job_types)
 
-    def covers(self, queue: str) -> bool:
-        """Tell whether a key may change things of a queue: it enqueues there or fetches there."""
-        return keys.allowed(queue, self.grant.queues_enqueue + self.grant.queues_fetch)
+    @property
+    def is_limited_worker(self) -> bool:
+        """The key answers for the jobs of some queues or job types alone."""
+        return bool(self.grant.queues_fetch or self.grant.job_types)
+
+    def require_jobs(self, operation: str, jobs: Iterable[JobKind]) -> None:
+        """Refuse to change jobs the key does not cover. Raises PermissionDenied.
+
+        It covers the queues that it enqueues to or fetches from, and the types it is limited to.
+        """
+        queues = self.grant.queues_enqueue + self.grant.queues_fetch
+        for job in jobs:
+            if not keys.allowed(job.queue, queues):
+                raise self._denied(f"{operation} in queue {job.queue!r}", queue=job.queue)
+            if job.type is None and self.grant.job_types:
+                raise self._denied(f"{operation} of all types", queue=job.queue)
+            if job.type is not None and not self.may_handle(job.type):
+                raise self._denied(f"{operation} of type {job.type!r}", queue=job.queue)
 
     def require_queues(self, operation: str, queues: Iterable[str]) -> None:
-        """Refuse to change things of queues the key does not cover. Raises PermissionDenied."""
-        for queue in queues:
-            if not self.covers(queue):
-                raise self._denied(f"{operation} in queue {queue!r}", queue=queue)
+        """Refuse to change what concerns all jobs of queues. Raises as `require_jobs`."""
+        self.require_jobs(operation, (JobKind(queue, None) for queue in queues))
 
     def require_unlimited(self, operation: str) -> None:
         """Refuse a limited key what concerns all queues. Raises PermissionDenied."""
         if self.is_limited:
             raise self._denied(f"{operation} in all queues")
 
-    def fetch_refusal(self, queue: str) -> PermissionDenied | None:
-        """Return why the key may not fetch from a queue; None: it may."""
-        if self.may_fetch(queue):
-            return None
-        return self._denied(f"fetch from queue {queue!r}", queue=queue)
+    def answer_refusal(self, job: JobKind) -> PermissionDenied | None:
+        """Return why the key may not answer for a job; None: it may."""
+        if not self.may_fetch(job.queue):
+            return self._denied(f"fetch from queue {job.queue!r}", queue=job.queue)
+        if job.type is not None and not self.may_handle(job.type):
+            return self._denied(f"answer for jobs of type {job.type!r}", queue=job.queue)
+        return None
 
     def require_fetch(self, queues: Iterable[str]) -> None:
         """Refuse queues the key does not cover. Raises PermissionDenied."""
         for queue in queues:
-            if refusal := self.fetch_refusal(queue):
+            if refusal := self.answer_refusal(JobKind(queue, None)):
                 raise refusal
+
+    def require_handlers(self, types: Iterable[str], *, is_exclusive: bool) -> None:
+        """Refuse a FETCH that may hand out types the key does not cover. Raises PermissionDenied.
+
+        A key that is limited to job types fetches for handlers of these types, exclusively.
+        """
+        if not self.grant.job_types:
+            return
+        if not is_exclusive:
+            raise self._denied("fetch without handlers_exclusive")
+        for kind in types:
+            if not self.may_handle(kind):
+                raise self._denied(f"fetch jobs of type {kind!r}")
 
     def pool(self, named: str | None) -> str | None:
         """Return the pool of a worker that names one, or none. Raises PermissionDenied."""

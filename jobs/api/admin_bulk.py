@@ -43,7 +43,7 @@ class AdminVerb(OJSView):
                 "confirm must be true", details={"field": "confirm", "expected": True}
             )
         ids, wanted = decode_targets(body)
-        require_covered(self.principal, ids, wanted.queue)
+        require_covered(self.principal, ids, wanted.queue, wanted.type)
         why: Mapping[str, str] = {}
         if ids is not None:
             report, why = many(self.verb, ids, self.caller)

@@ -183,7 +183,7 @@ class BulkVerb(Repeatable):
         """Read the request and do it."""
         body = self.body()
         ids, wanted = decode_targets(body)
-        require_covered(self.principal, ids, wanted.queue)
+        require_covered(self.principal, ids, wanted.queue, wanted.type)
         if ids is not None:
             return self.answer_once(body, lambda: self._by_id(ids))
         return self.answer_once(body, lambda: self._by_filter(wanted))

@@ -258,6 +258,15 @@ def declaration(body: Mapping[str, Any]) -> Declaration | None:
     return extensions.declared(handlers, is_exclusive=exclusive is True)
 
 
+def handled(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the types that a FETCH names handlers for, and whether it wants no others."""
+    handlers = body.get("handlers") or ()
+    return {
+        "types": [one["type"] for one in handlers],
+        "is_exclusive": bool(handlers) and body.get("handlers_exclusive") is True,
+    }
+
+
 def decode_registration(body: Mapping[str, Any], *, tenant: str | None = None) -> Report:
     """Decode a registration: a heartbeat that also says which job types the worker handles."""
     report = decode_heartbeat(body, tenant=tenant)

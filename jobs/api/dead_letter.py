@@ -184,7 +184,7 @@ class DeadLetterCollection(OJSView):
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
-        require_covered(self.principal, None, wanted.queue)
+        require_covered(self.principal, None, wanted.queue, wanted.type)
         return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))
 
 
@@ -365,7 +365,7 @@ class DeadLetterRetryAll(OJSView):
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
-        require_covered(self.principal, None, wanted.queue)
+        require_covered(self.principal, None, wanted.queue, wanted.type)
         swept = operate.retry_dead_letters(wanted, self.caller)
         shown = {
             "action": "retry",
@@ -393,6 +393,6 @@ class DeadLetterPurge(OJSView):
     def post(self, request: Request) -> Answer:
         """Delete the jobs of the dead letter for good, at most 10,000 at once."""
         before = age_limit(request.query_params.get("older_than"))
-        require_covered(self.principal, None, None)
+        require_covered(self.principal, None, None, None)
         wanted = DeadLetterFilter(before=before, tenant=self.principal.tenant)
         return Answer(_purged(operate.purge_dead_letters(wanted, self.caller)))

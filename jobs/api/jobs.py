@@ -30,7 +30,7 @@ from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIOR
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
 from jobs.domain.ids import is_id
-from jobs.domain.job import Job
+from jobs.domain.job import Job, JobKind
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.times import format_time
 from jobs.metrics import observe_enqueue
@@ -254,7 +254,7 @@ class JobDetail(OJSView):
     def changeable(self, job_id: str) -> Job:
         """Read a job the caller may change. Raises NotFound, PermissionDenied."""
         job = self.visible(job_id)
-        self.principal.require_queues("change jobs", [job.queue])
+        self.principal.require_jobs("change jobs", [JobKind(job.queue, job.type)])
         return job
 
 

@@ -26,7 +26,7 @@ from jobs.api.schemas import (
 )
 from jobs.domain import jsonio
 from jobs.domain.errors import InvalidRequest, PayloadTooLarge, Unprocessable
-from jobs.domain.job import Job
+from jobs.domain.job import Job, JobKind
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
 from jobs.metrics import observe_progress
@@ -115,7 +115,8 @@ class ProgressView(JobDetail):
     def reported(self, job_id: str, wanted: Progress, worker_id: str | None) -> Answer:
         """Store a report and show what is known then. Raises NotFound, Conflict."""
         job = self.visible(job_id)
-        self.principal.require_fetch([job.queue])
+        if refusal := self.principal.answer_refusal(JobKind(job.queue, job.type)):
+            raise refusal
         is_stored = report(job_id, wanted, worker_id=worker_id)
         if is_stored:
             checkpoint = wanted.checkpoint

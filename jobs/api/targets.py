@@ -13,9 +13,10 @@ from jobs.domain.durations import parse_period
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import BatchTooLarge, InvalidRequest
 from jobs.domain.ids import is_id
+from jobs.domain.job import JobKind
 from jobs.domain.states import CODES, State
 from jobs.domain.times import parse_time
-from jobs.services.show import queues_of
+from jobs.services.show import kinds_of
 
 MOST = 1_000  # jobs or ids in a request, and listed items
 MOST_MATCHES = 10_000  # of a filter
@@ -67,8 +68,10 @@ def decode_targets(body: Mapping[str, Any]) -> tuple[list[str] | None, JobFilter
     return found, wanted
 
 
-def require_covered(principal: Principal, ids: Collection[str] | None, queue: str | None) -> None:
-    """Refuse a key that is limited to queues jobs of others; a filter must name a queue.
+def require_covered(
+    principal: Principal, ids: Collection[str] | None, queue: str | None, kind: str | None
+) -> None:
+    """Refuse a limited key jobs of others; a filter must name what it is limited by.
 
     A key without limits costs no look. Raises PermissionDenied.
     """
@@ -76,11 +79,12 @@ def require_covered(principal: Principal, ids: Collection[str] | None, queue: st
         return
     if ids is not None:
         formed = [one for one in ids if is_id(one)]
-        principal.require_queues("change jobs", queues_of(formed, principal.tenant).values())
+        principal.require_jobs("change jobs", kinds_of(formed, principal.tenant).values())
     elif queue is None:
         principal.require_unlimited("change jobs")
     else:
-        principal.require_queues("change jobs", [queue])
+        is_one = kind is not None and not kind.endswith("*")
+        principal.require_jobs("change jobs", [JobKind(queue, kind if is_one else None)])
 
 
 def limited(body: Mapping[str, Any], name: str) -> list[Any]:

@@ -25,7 +25,7 @@ from jobs.services.heartbeat import Report, Standing, heartbeat
 from jobs.services.held import queues_of_worker
 from jobs.services.leave import leave
 from jobs.services.nack import Nack, nack
-from jobs.services.show import queues_of, show
+from jobs.services.show import kinds_of, show
 from jobs.services.waiting import fetch_or_wait
 
 HEARTBEAT_S = 5  # how often a worker should be heard
@@ -42,10 +42,10 @@ class WorkerView(OJSView):
         """
         formed = {job_id for job_id in ids if is_id(job_id)}
         tenant = self.principal.tenant
-        if tenant is None and not self.principal.grant.queues_fetch:
+        if tenant is None and not self.principal.is_limited_worker:
             return dict.fromkeys(formed)
-        found = queues_of(formed, tenant)
-        return {job_id: self.principal.fetch_refusal(queue) for job_id, queue in found.items()}
+        found = kinds_of(formed, tenant)
+        return {job_id: self.principal.answer_refusal(kind) for job_id, kind in found.items()}
 
     def require_worker(self, worker_id: str | None) -> None:
         """Refuse to speak for a worker of queues the key does not cover. Raises PermissionDenied.
@@ -84,6 +84,7 @@ class FetchJobs(WorkerView):
         wanted = replace(wanted, pool=self.principal.pool(wanted.pool))
         self.principal.require_fetch(split_queue(name)[1] for name in wanted.queues)
         self.require_worker(wanted.worker_id)
+        self.principal.require_handlers(**codec.handled(body))
         if not wanted.queues and self.principal.grant.queues_fetch:
             wanted = replace(wanted, may_fetch=self.principal.may_fetch)
         claimed = self.claim(wanted, codec.wait_ms(body))

@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from jobs.domain.states import CODES, State
 
 COMPLETED, CANCELLED, DISCARDED = (
     CODES[state] for state in (State.COMPLETED, State.CANCELLED, State.DISCARDED)
 )
+
+
+class JobKind(NamedTuple):
+    """What a key may be limited to; `type` None: jobs of all types in the queue."""
+
+    queue: str
+    type: str | None
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ import orjson
 
 from jobs.domain.claim import split_queue
 from jobs.models import Lease, Worker
-from jobs.services.show import owned, queues_of
+from jobs.services.show import kinds_of, owned
 
 
 def held_by(worker_id: str) -> dict[str, int]:
@@ -18,7 +18,7 @@ def queues_of_worker(worker_id: str) -> set[str]:
     declared = Worker.objects.filter(id=worker_id).values_list("queues", flat=True).first()
     listed = orjson.loads(declared) if isinstance(declared, str) else declared
     named = {split_queue(one)[1] for one in listed or () if isinstance(one, str)}
-    return named | set(queues_of(held_by(worker_id)).values())
+    return named | {kind.queue for kind in kinds_of(held_by(worker_id)).values()}
 
 
 def may_know(worker_id: str, tenant: str | None) -> bool:

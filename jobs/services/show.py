@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from jobs import queries
 from jobs.domain.errors import NotFound
 from jobs.domain.ids import is_id
-from jobs.domain.job import Job
+from jobs.domain.job import Job, JobKind
 from jobs.models import Job as Row
 
 
@@ -35,12 +35,13 @@ def owned(ids: Collection[str], tenant: str) -> set[str]:
     return set(map(str, found))
 
 
-def queues_of(ids: Collection[str], tenant: str | None = None) -> dict[str, str]:
-    """Return the queues of those of `ids` that name jobs, of a tenant if given."""
+def kinds_of(ids: Collection[str], tenant: str | None = None) -> dict[str, JobKind]:
+    """Return queue and type of those of `ids` that name jobs, of a tenant if given."""
     found = Row.objects.filter(id__in=ids)
     if tenant is not None:
         found = found.filter(tenant=tenant)
-    return {str(job_id): queue for job_id, queue in found.values_list("id", "queue")}
+    rows = found.values_list("id", "queue", "type")
+    return {str(job_id): JobKind(queue, kind) for job_id, queue, kind in rows}
 
 
 def existing(ids: Collection[str]) -> set[str]:

@@ -14,7 +14,7 @@ from workflows.api.paging import encode_pagination, read_cursor
 from workflows.api.schemas import LIST, PROGRESS, WORKFLOW_ANSWER, WORKFLOW_REQUEST
 from workflows.domain.request import parse_workflow
 from workflows.services.cancel import cancel
-from workflows.services.show import EVERY, STATES, Whole, Window, flow, listed, show
+from workflows.services.show import EVERY, STATES, Whole, Window, flow, jobs_of, listed, show
 from workflows.services.start import start
 
 PATH = {"workflow_id": ID}
@@ -92,6 +92,8 @@ class WorkflowDetail(OJSView):
     def cancelled(self, workflow_id: str) -> Answer:
         """Cancel a workflow the caller may see."""
         self.require_own(workflow_id)
+        if self.principal.is_limited:
+            self.principal.require_jobs("change jobs", jobs_of(workflow_id))
         done = cancel(workflow_id, self.principal.name)
         return Answer(codec.encode_workflow(self.shown(workflow_id), done))
 

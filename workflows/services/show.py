@@ -1,14 +1,18 @@
 """Read workflows. Spec: contract 8.2, 8.3, 8.5."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from jobs.domain.errors import NotFound
 from jobs.domain.ids import is_id
+from jobs.domain.job import JobKind
+from jobs.services.show import kinds_of
 from workflows import queries
 from workflows.domain.kinds import FlowState
 from workflows.domain.limits import SHOWN_RESULTS_BYTES
 from workflows.domain.rows import FlowRow, StepRow
+from workflows.models import Step
 
 STATES = {
     "pending": (),  # never shown
@@ -43,6 +47,21 @@ class Window:
 def flow(workflow_id: str) -> FlowRow:
     """Return one workflow without its steps. Raises NotFound."""
     return next(row for row in _tree(workflow_id) if row.id == workflow_id)
+
+
+def jobs_of(workflow_id: str) -> list[JobKind]:
+    """Return queue and type of each job of a workflow, also of those to come. Raises NotFound."""
+    rows = Step.objects.filter(workflow_id__in=[row.id for row in _tree(workflow_id)])
+    members = list(rows.values_list("job_id", "request"))
+    known = kinds_of([str(job_id) for job_id, _ in members if job_id is not None])
+    coming = [_kind(request) for job_id, request in members if job_id is None and request]
+    return [*known.values(), *coming]
+
+
+def _kind(request: Mapping[str, Any]) -> JobKind:
+    options = request.get("options") or {}
+    queue = options.get("queue") or request.get("queue") or "default"
+    return JobKind(queue, request["type"].partition("@")[0])
 
 
 def show(workflow_id: str, *, with_results: bool = True) -> Whole:

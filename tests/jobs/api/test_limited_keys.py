@@ -248,3 +248,95 @@ def test_a_schedule_of_other_jobs_is_not_touched(
 
     assert CronEntry.objects.values().get() == before
     assert not Job.objects.exists()
+
+
+# --- job types ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def typed(api: Client, new_key: Callable[..., dict[str, str]]) -> Send:
+    """Return a function that sends a request with an admin key that is limited to `mine.*`."""
+    limited = new_key("admin", job_types=("mine.*",))
+
+    def ask(method: str, path: str, body: Any = None) -> Any:
+        given = {} if body is None else {"data": body}
+        return api.generic(method, f"{V1}{path}", **_encoded(given), headers=limited)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/workers/ack", {}), ("/workers/nack", {"requeue": True}),
+        ("/workers/progress", {"percentage": 50}),
+    ],
+)  # fmt: skip
+def test_a_worker_answers_for_no_job_of_another_type(
+    typed: Send, store: None, path: str, body: dict[str, Any]
+) -> None:
+    job = JobFactory.create(state=State.ACTIVE, queue="q", type="theirs.one")
+
+    assert_denied(typed("POST", path, {"job_id": job.id, **body}), "q")
+    assert_state(State.ACTIVE, job.id)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("DELETE", "/jobs/{}"), ("PATCH", "/jobs/{}"), ("POST", "/admin/jobs/{}/cancel")],
+)
+def test_a_job_of_another_type_is_not_changed(
+    typed: Send, store: None, method: str, path: str
+) -> None:
+    job = JobFactory.create(queue="q", type="theirs.one")
+
+    assert_denied(typed(method, path.format(job.id), {"priority": 5}), "q")
+    assert_state(State.AVAILABLE, job.id)
+
+
+@pytest.mark.parametrize("kind", [None, "theirs.one", "*"])
+def test_a_filter_names_a_type_of_the_key(typed: Send, store: None, kind: str | None) -> None:
+    job = JobFactory.create(queue="q", type="theirs.one")
+    wanted = {"queue": "q"} | ({"type": kind} if kind else {})
+
+    answer = typed("POST", "/jobs/bulk/cancel", {"filter": wanted})
+
+    assert_denied(answer, "q")
+    assert_state(State.AVAILABLE, job.id)
+
+
+def test_a_fetch_wants_the_types_of_the_key_alone(typed: Send, store: None) -> None:
+    JobFactory.create(queue="q", type="theirs.one", version="1.0")
+    mine = JobFactory.create(queue="q", type="mine.one", version="1.0")
+    own = [{"type": "mine.one", "versions": "*"}]
+    other = [{"type": "theirs.one", "versions": "*"}]
+    plain = {"queues": ["q"], "count": 5}
+
+    for body in (
+        plain, {**plain, "handlers": own}, {**plain, "handlers_exclusive": True},
+        {**plain, "handlers": other, "handlers_exclusive": True},
+    ):  # fmt: skip
+        assert_denied(typed("POST", "/workers/fetch", body), None)
+    fetched = typed(
+        "POST", "/workers/fetch", {**plain, "handlers": own, "handlers_exclusive": True}
+    )
+
+    assert [job["id"] for job in fetched.json()["jobs"]] == [mine.id]
+
+
+@pytest.mark.parametrize("globs", [{"job_types": ("mine.*",)}, {"queues_enqueue": ("mine",)}])
+def test_a_workflow_with_a_job_of_others_is_not_cancelled(
+    api: Client, new_key: Callable[..., dict[str, str]], store: None, globs: dict[str, Any]
+) -> None:
+    steps = [
+        {"type": "mine.one", "args": [], "options": {"queue": "mine"}},
+        {"type": "theirs.one", "args": [], "options": {"queue": "theirs"}},
+    ]
+    made = api.generic(
+        "POST", f"{V1}/workflows", **_encoded({"data": {"type": "chain", "steps": steps}}),
+        headers=new_key("admin"),
+    ).json()["workflow"]["id"]  # fmt: skip
+
+    answer = api.generic("DELETE", f"{V1}/workflows/{made}", headers=new_key("operator", **globs))
+
+    assert_denied(answer, "theirs")
