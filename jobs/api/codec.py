@@ -259,11 +259,16 @@ def declaration(body: Mapping[str, Any]) -> Declaration | None:
 
 
 def handled(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types that a FETCH names handlers for, and whether it wants no others."""
+    """Return the types that a FETCH declares handlers for, and whether it wants no others.
+
+    Handlers that are names alone declare nothing.
+    """
     handlers = body.get("handlers") or ()
+    declared = [one for one in handlers if isinstance(one, Mapping)]
+    is_whole = bool(declared) and len(declared) == len(handlers)
     return {
-        "types": [one["type"] for one in handlers],
-        "is_exclusive": bool(handlers) and body.get("handlers_exclusive") is True,
+        "types": [one["type"] for one in declared],
+        "is_exclusive": is_whole and body.get("handlers_exclusive") is True,
     }
 
 

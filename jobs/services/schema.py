@@ -124,7 +124,7 @@ def lift_bounds(alias: str) -> None:
 
 def _is_pooled(alias: str) -> bool:
     """Tell whether sessions are those of a pooler in transaction mode: what is set in one stays."""
-    return bool(connections[alias].settings_dict["DISABLE_SERVER_SIDE_CURSORS"])
+    return bool(connections[alias].settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"))
 
 
 def is_ours(alias: str) -> bool:

@@ -73,7 +73,7 @@ def test_what_was_not_changed_is_not_overridden(console: Client) -> None:
     "changed",
     [
         {"args": "{"}, {"args": "{}"}, {"args": ""}, {"meta": "[]"}, {"queue": "Not A Queue"},
-        {"queue": ""}, {"priority": "high"}, {"priority": "1000000"}, {"args": '["\\u0000"]'},
+        {"queue": ""}, {"priority": "urgent"}, {"priority": "1000000"}, {"args": '["\\u0000"]'},
         {"args": "[" * 300 + "]" * 300}, {"priority": "1e400"},
     ],
 )  # fmt: skip

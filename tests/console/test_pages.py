@@ -149,7 +149,7 @@ def test_an_unknown_job_is_not_found(console: Client, job_id: str) -> None:
 
 def test_hostile_text_is_shown_as_text(console: Client) -> None:
     job = JobFactory.create(
-        state=State.DISCARDED, args=["<script>alert(1)</script>"], meta={"</pre>": "<b>"}
+        state=State.DISCARDED, args=["<script>alert(1)</script>"], meta={"note": "</pre><b>"}
     )
     for address in (url("job", job.id), url("jobs", type="<script>alert(1)</script>")):
         assert "<script>alert" not in text(console, address)

@@ -316,6 +316,7 @@ SENDERS = {
     "ojs_project/management/commands/quickstart.py",  # probes its own server
     "ojs_project/serving/connections.py",  # serves clients
     "ojs_project/serving/server.py",  # serves clients
+    "ojs_project/serving/streams.py",  # serves clients
     "webhooks/services/post.py",
 }
 

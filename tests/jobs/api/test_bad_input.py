@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from jobs.api.media import OJS_TYPE
@@ -246,6 +246,7 @@ def test_31_3_a_body_has_at_most_64_levels(api: Client) -> None:
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda t: t.encode("utf-8", "replace")))
 @settings(EXAMPLES, max_examples=200)
 def test_body_of_any_bytes_is_refused(api: Client, raw: bytes) -> None:
+    assume(b":" not in raw)  # an object with members may be a request
     for path in ("jobs", "workers/fetch", "workers/ack"):
         assert_refused(api.generic("POST", f"/ojs/v1/{path}", raw, content_type=OJS_TYPE), 400)
 

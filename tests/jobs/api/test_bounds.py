@@ -234,4 +234,4 @@ def test_key_of_a_tenant_does_nothing_that_concerns_all(
     answer = api.generic(method, url(path), body, content_type=OJS_TYPE, headers=north)
 
     assert answer.status_code == 403
-    assert answer.json()["error"]["details"]["operation"] == f"{method} for all tenants"
+    assert answer.json()["error"]["details"]["reason"] == "concerns_all_tenants"

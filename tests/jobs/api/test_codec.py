@@ -13,6 +13,7 @@ from jobs.api.override import decode_override
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.claim import FetchRequest
+from jobs.domain.envelope import META_NAME
 from jobs.domain.errors import (
     BatchTooLarge,
     InvalidRequest,
@@ -67,7 +68,7 @@ ENVELOPES = st.fixed_dictionaries(
     {"type": st.lists(SEGMENT, min_size=1, max_size=3).map(".".join), "args": st.lists(JSON)},
     optional={
         "queue": st.from_regex(r"[a-z0-9][a-z0-9.-]{0,9}", fullmatch=True),
-        "meta": st.dictionaries(TEXT, JSON, max_size=3),
+        "meta": st.dictionaries(st.from_regex(META_NAME, fullmatch=True), JSON, max_size=3),
         "priority": st.integers(-100, 100),
         "tags": st.lists(TEXT.filter(bool), max_size=4, unique=True),
         "timeout": st.integers(1, 9999),

@@ -37,7 +37,7 @@ def test_ready_when_database_tables_and_loops_are_there(api: Client, path: str) 
     assert answer.status_code == 200
     assert answer.json() == {
         "status": "ready",
-        "checks": {"database": "ok", "migrations": "ok", "loops": "ok"},
+        "checks": {"database": "ok", "migrations": "ok", "loops": "ok", "writes": "ok"},
     }
 
 
@@ -81,7 +81,7 @@ def test_ready_with_missing_tables_is_not(
     assert answer.status_code == 503
     assert answer.json() == {
         "status": "not_ready",
-        "checks": {"database": "ok", "migrations": "missing", "loops": "ok"},
+        "checks": {"database": "ok", "migrations": "missing", "loops": "ok", "writes": "ok"},
     }
 
 

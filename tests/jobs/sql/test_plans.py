@@ -615,8 +615,10 @@ def assert_reads_what_it_needs(name: str) -> None:
 
 def test_every_statement_is_measured() -> None:
     files = {path.stem for path in (Path(queries.__file__).parent.parent / "sql").glob("*.sql")}
+    # they run at a reset and at an upgrade; what they read does not grow with the jobs
+    rare = {"reset", *(name for name in files if name.startswith("schema_"))}
 
-    assert files - {"reset"} <= {name.split()[0] for name in CALLS}  # reset truncates
+    assert files - rare <= {name.split()[0] for name in CALLS}
 
 
 def test_events_that_are_not_folded_yet_are_bounded_on_both_sides() -> None:

@@ -219,6 +219,8 @@ CHANGES: dict[str, list[Any]] = {
         {"queues": ["{queue}"], "worker_id": "{worker_id}"},
     ],
     "POST /ojs/v1/workers/ack": [_ONE],
+    "POST /ojs/v1/jobs/{job_id}/ack": [{}],
+    "POST /ojs/v1/jobs/{job_id}/nack": [{"error": _ERROR}],
     "POST /ojs/v1/workers/ack/batch": [{"acks": [_ONE]}],
     "POST /ojs/v1/workers/nack": [{**_ONE, "error": _ERROR}],
     "POST /ojs/v1/workers/nack/batch": [{"nacks": [{**_ONE, "error": _ERROR}]}],
