@@ -18,7 +18,7 @@ from jobs.api.answer import PASSING
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.domain.errors import OJSError
-from jobs.domain.permits import Required, Tenants
+from jobs.domain.permits import Required
 from jobs.permits import table
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -115,9 +115,8 @@ class OperationSchema(AutoSchema):
         wanted: Required = view.required(method)
         scope = wanted.scope
         more = table().operations[view.optional].scope if view.optional else None
-        # as the view does: an operation on all tenants refuses the header
-        is_of_all = wanted.tenants is Tenants.ALL
-        names_tenants = scope is not None and not is_of_all and bool(tenant_parameters())
+        # an operation on all tenants reads the header, too, and refuses a request that has it
+        names_tenants = scope is not None and bool(tenant_parameters())
         summary, _, description = (handler.__doc__ or "").partition("\n")
         built: Schema = {
             "operationId": found.aliases.get(path, found.id),
