@@ -105,6 +105,10 @@ class Client:
         self._http = httpx.Client(base_url=url, timeout=PATIENCE_S)
         self._journal = journal
 
+    def close(self) -> None:
+        """End the connection."""
+        self._http.close()
+
     def ask(self, path: str, **body: Any) -> dict[str, Any] | None:
         """Send one request; None: refused, or the connection broke."""
         begin = time.monotonic()
@@ -171,6 +175,7 @@ class Load:
         self.url, self.journal = url, Journal()
         self._over, self._full = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
+        self._clients: list[Client] = []
         for number in range(2):
             self.start(self._produce)
             self.start(self._work, f"plain-{number}", seed + number)
@@ -178,8 +183,10 @@ class Load:
         self.start(self._hold)
 
     def client(self) -> Client:
-        """Return a new connection."""
-        return Client(self.url, self.journal)
+        """Return a new connection; `stop` ends it."""
+        made = Client(self.url, self.journal)
+        self._clients.append(made)
+        return made
 
     def start(self, work: Callable[..., None], *arguments: Any) -> threading.Thread:
         """Run something in a thread that ends before `stop` does."""
@@ -197,6 +204,8 @@ class Load:
         self._over.set()
         for thread in self._threads:
             thread.join(2 * PATIENCE_S)
+        for client in self._clients:
+            client.close()
 
     def _produce(self) -> None:
         client = self.client()

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import tomllib
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -123,6 +124,16 @@ def test_a_lock_pins_versions_and_names_no_index(path: Path) -> None:
         assert "://" not in line
         if not line.startswith(("#", " ")):
             assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z,-]+\])?==[^ ]+( ; .+)?( \\)?", line), line
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=named(LOCKS))
+def test_a_lock_has_every_package_that_the_project_names(path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = project["optional-dependencies"]["dev"] if "dev" in path.name else []
+    wanted = {re.split(r"[\[<>=;]", one)[0] for one in [*project["dependencies"], *extra]}
+    locked = {re.split(r"[\[=]", line)[0] for line in path.read_text().splitlines()}
+
+    assert wanted - locked == set()
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:
