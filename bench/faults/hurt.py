@@ -341,6 +341,18 @@ def _with_runworker(scene: Scene, seconds: int, lose: Callable[[Process], None])
         _watch(scene, queue, held, lambda: lose(process))
     finally:
         scene.arena.end(process)
+        _finish(scene, queue)
+
+
+def _finish(scene: Scene, queue: str) -> None:
+    """Do the jobs that a worker has left when it ended: nobody else asks for its queue."""
+    live = "SELECT count(*)::int FROM ojs_job WHERE state IS NULL AND queue = %s"
+
+    def is_done() -> bool:
+        _drain(scene, queue)
+        return int(scene.arena.rows(live, queue)[0][0]) == 0
+
+    _until(is_done)
 
 
 def _until(check: Callable[[], bool]) -> None:

@@ -55,9 +55,13 @@ class Permitted(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for
         """Tell whether the user may delete a row."""
         return self.may(request, "delete")
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Offer the actions that the user has the permit of."""
-        found: dict[str, Any] = super().get_actions(request)
+    def get_actions(self, request: HttpRequest, action_location: Any = None) -> dict[str, Any]:
+        """Offer the actions that the user has the permit of.
+
+        Django names the location from release 6.1 on.
+        """
+        where = () if action_location is None else (action_location,)
+        found: dict[str, Any] = super().get_actions(request, *where)
         return {name: one for name, one in found.items() if self.may(request, name)}
 
 
