@@ -68,6 +68,7 @@ ANY: Schema = {}
 BOOLEAN: Schema = {"type": "boolean"}
 NUMBER: Schema = {"type": "number"}
 OBJECT: Schema = {"type": "object"}
+META: Schema = {"type": "object", "propertyNames": {"pattern": "^[a-zA-Z0-9_.:-]{1,128}$"}}  # sent
 TIME = text(format="date-time")
 ID = matching(ids.PATTERN, description="UUIDv7 in lower case")
 QUEUE = matching(envelope.QUEUE_PATTERN)

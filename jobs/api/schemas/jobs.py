@@ -6,6 +6,7 @@ from jobs.api.schemas import (
     DURATION,
     ID,
     LEASE_MS,
+    META,
     OBJECT,
     QUEUE,
     SPAN,
@@ -133,7 +134,7 @@ JOB_REQUEST_MEMBERS = {
         | {
             "specversion": matching(envelope.VERSION_PATTERN),
             "id": ID,
-            "meta": OBJECT,
+            "meta": META,
             "timeout": integer(0, envelope.MAX_MS // 1000),
             "visibility_timeout": integer(1, envelope.MAX_MS // 1000),
             "schema": matching(envelope.URI_PATTERN),
