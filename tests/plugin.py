@@ -40,8 +40,6 @@ os.environ.setdefault("OJS_AUTH", "off")
 os.environ.setdefault("OJS_ALLOW_INSECURE", "true")
 os.environ.setdefault("OJS_ALLOW_RESET", "true")
 os.environ.setdefault("OJS_TEST_DIRECTIVES", "true")
-# many tests at once make a large statement slow; tests of the bound set their own
-os.environ.setdefault("OJS_STATEMENT_TIMEOUT_MS", "60000")
 os.environ.setdefault("OJS_FEDERATION_LOCAL_REGION", "us")  # once it is registered
 os.environ.setdefault("OJS_FEDERATION_ALLOW_PRIVATE", "true")  # stubs are on this machine
 
