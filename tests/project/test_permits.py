@@ -146,10 +146,8 @@ def test_a_header_of_another_tenant_than_the_keys_is_refused(gate: Client, heade
     assert walk(gate, headers) == expected(lambda _scope, _permit: False, 403)
 
 
-@pytest.mark.parametrize("role", [None, *Least])
+@pytest.mark.parametrize("role", [None, *sorted(set(Least) - {Least.ANYONE})])
 def test_a_session_gets_in_by_its_role(gate: Client, role: Least | None) -> None:
-    if role is Least.ANYONE:
-        return
     client = session(role)
 
     has = expected(lambda _, one: role is not None and role >= one.role, 403)
