@@ -89,7 +89,7 @@ class Stack:
         # each start has a folder for metrics, as with the quickstart
         metrics = self.folder / f"metrics-{port}"
         metrics.mkdir()
-        self._begin(_http(port), {"PROMETHEUS_MULTIPROC_DIR": str(metrics), **more})
+        self._begin(http_server(port), {"PROMETHEUS_MULTIPROC_DIR": str(metrics), **more})
         self._wait_until_healthy(port)
         return port
 
@@ -137,7 +137,8 @@ class Stack:
         raise StackError(f"the HTTP server did not answer; see {self.folder / 'server.log'}")
 
 
-def _http(port: int) -> Sequence[str]:
+def http_server(port: int) -> Sequence[str]:
+    """Return the command that starts an HTTP server as the quickstart does."""
     options = {
         "host": "127.0.0.1", "port": port, "workers": 0,
         "http_workers": HTTP_PROCESSES, "http_threads": HTTP_THREADS,

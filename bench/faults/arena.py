@@ -5,7 +5,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from typing import Any, LiteralString, Self
 import httpx
 import psycopg
 
-from bench.stack import Process, free_port
+from bench.stack import Process, free_port, http_server
 from jobs.worker.tether import tied
 from ojs_project.postgres import Cluster
 from ojs_project.quickstart import MANAGE, ROOT
@@ -24,7 +23,6 @@ from ojs_project.quickstart import MANAGE, ROOT
 SILENCE_MS = 3000  # after which a worker is dead
 START_S = 180.0  # on a machine that is busy with other tests
 END_S = 45.0
-HTTP_PROCESSES = 2
 
 
 class ArenaError(Exception):
@@ -48,27 +46,32 @@ class Arena:
         self.cluster = Cluster(self.folder / "cluster", {"fsync": "on", "shared_buffers": "64MB"})
 
     def __enter__(self) -> Self:
-        """Start everything. Raises ArenaError."""
+        """Start everything. Raises ArenaError; then nothing that was started is left."""
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.stop)
+            self._start()
+            undo.pop_all()
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        """End everything."""
+        self.stop()
+
+    def _start(self) -> None:
         self.cluster.start()
         subprocess.run(
             [*MANAGE, "migrate", "--verbosity", "0"], env=self.environment, cwd=ROOT, check=True
         )
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        self.keep(
-            "http", sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1",
-            "--port", str(port), "--workers", str(HTTP_PROCESSES), "--blocking-threads", "4",
-            "--log-level", "warning", "--respawn-failed-workers", "--respawn-interval", "0.1",
-            "--workers-kill-timeout", "10", "ojs_project.wsgi:application",
-        )  # fmt: skip
+        self.keep("http", *http_server(port))
         for number in range(2):
             self.keep(f"loops-{number}", *MANAGE, "runworker", "--no-handlers")
         self._keeper = threading.Thread(target=self._revive, daemon=True)
         self._keeper.start()
         self.wait_until_ready(START_S)
-        return self
 
-    def __exit__(self, *_problem: object) -> None:
+    def stop(self) -> None:
         """End everything, the database last."""
         self._over.set()
         if self._keeper:

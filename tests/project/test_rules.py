@@ -3,9 +3,12 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from collections import Counter
 from hashlib import sha256
+from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -134,6 +137,55 @@ def test_a_lock_has_every_package_that_the_project_names(path: Path) -> None:
     locked = {re.split(r"[\[=]", line)[0] for line in path.read_text().splitlines()}
 
     assert wanted - locked == set()
+
+
+def locked(name: str) -> set[str]:
+    """Return the packages of a lock, spelled alike."""
+    lines = (ROOT / name).read_text().splitlines()
+    return {canonical(re.split(r"[\[=]", line)[0]) for line in lines}
+
+
+def canonical(name: str) -> str:
+    """Spell the name of a package as locks do."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def modules(path: Path) -> set[str]:
+    """Return the top-level modules that a file imports or runs with `-m`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                found |= {one.name for one in names}
+            case ast.ImportFrom(module=str(name), level=0):
+                found.add(name)
+            case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Call(args=elts):
+                words = [one.value if isinstance(one, ast.Constant) else None for one in elts]
+                found |= {str(b) for a, b in pairwise(words) if a == "-m" and isinstance(b, str)}
+    return {name.split(".")[0] for name in found}
+
+
+def test_what_is_imported_or_run_is_in_the_lock() -> None:
+    """What an earlier lock left in a virtualenv would hide that something still needs it."""
+    owners = metadata.packages_distributions()
+    wrong = [
+        f"{path.relative_to(ROOT)}: {module}"
+        for path in (one for one in tracked() if one.suffix == ".py")
+        for module in sorted(modules(path) - set(sys.stdlib_module_names))
+        if not (ROOT / module).exists()
+        and not locked("requirements-dev.lock" if is_development(path) else "requirements.lock")
+        & {canonical(owner) for owner in owners.get(module, [])}
+    ]
+
+    assert wrong == []
+
+
+def is_development(path: Path) -> bool:
+    """Tell whether a file runs only where the development packages are installed."""
+    parts = path.relative_to(ROOT).parts
+    if parts == ("jobs", "spans.py"):  # what it imports is optional
+        return True
+    return parts[0] == "tests" or parts[:2] in {("bench", "console"), ("bench", "faults")}
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:

@@ -25,11 +25,14 @@ OTHERS = ("GET", "/ojs/v1/queues"), ("GET", "/ojs/v1/workers"), ("GET", "/ojs/v1
 
 def serve(processes: Run, url: str, source: Path) -> str:
     """Start an HTTP server and a worker of one source; returns the server's URL."""
-    port = str(free_port())
+    port = free_port()
+    # what served 0.1.0 is no dependency any more: threads of gunicorn serve its application
+    is_old = not (source / "ojs_project" / "serving").exists()
+    old = ["--worker-class", "gthread", "ojs_project.wsgi:application"]
+    new = ["--config", "python:ojs_project.gunicorn"]
     processes(
-        url, source, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", port,
-        "--workers", "1", "--blocking-threads", "4", "--log-level", "warning",
-        "ojs_project.wsgi:application",
+        url, source, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1",
+        "--threads", "4", "--log-level", "warning", *(old if is_old else new),
     )  # fmt: skip
     processes(url, source, "manage.py", "runworker", **HANDLERS)
     return f"http://127.0.0.1:{port}"
