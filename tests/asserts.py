@@ -11,7 +11,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL, State, may, state_of
 from jobs.models import Event, Finished, Hold, Later, Lease, Ready
 from jobs.models import Job as Row
-from jobs.services.show import show
+from jobs.services.read.show import show
 
 FLAGGED = 9  # Finished.kind of a job in the dead letter
 

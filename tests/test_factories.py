@@ -7,8 +7,8 @@ import pytest
 from jobs.domain.states import State
 from jobs.models import Event, Ready
 from jobs.models import Job as Row
-from jobs.services.dead_letter import delete
-from jobs.services.fold import fold
+from jobs.services.outcome.dead_letter import delete
+from jobs.services.record.fold import fold
 from tests.asserts import (
     assert_depths_equal_recount,
     assert_events_replay,

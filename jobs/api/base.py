@@ -49,8 +49,8 @@ from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
 from jobs.permits import table
 from jobs.repeat import refusal
-from jobs.services import refused
-from jobs.services.audit import denied, record
+from jobs.services.audit.audit import denied, record
+from jobs.services.storage import refused
 
 logger = logging.getLogger("ojs.api")
 

@@ -187,7 +187,7 @@ class TenantLabel(models.Model):
 
 
 class Tally(models.Model):
-    """How often what is counted by its events was told: see sql/fold.sql."""
+    """How often what is counted by its events was told: see sql/record/fold.sql."""
 
     pk = models.CompositePrimaryKey("kind", "name", "detail")
     kind = models.SmallIntegerField()  # of the event

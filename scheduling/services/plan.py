@@ -19,7 +19,7 @@ from jobs.domain.claim import (
 )
 from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
 from jobs.domain.wishes import parse_weights
-from jobs.services import bindings, terms
+from jobs.services.lanes import bindings, terms
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
 from scheduling.services.pool_cache import Pools, forget, known

@@ -7,7 +7,7 @@ from jobs.domain.claim import Strategy
 from jobs.domain.dispatches import Started
 from jobs.domain.errors import NotFound
 from jobs.models import Queue
-from jobs.services import dispatches
+from jobs.services.record import dispatches
 from scheduling.domain.pool import Pool
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools

@@ -16,8 +16,8 @@ from jobs.domain.dispatches import OpenQueue
 from jobs.domain.durations import format_duration
 from jobs.domain.events import Kind
 from jobs.extensions import Alerts, NotedRows
-from jobs.services import dispatches
-from jobs.services.tell import Told, tell
+from jobs.services.record import dispatches
+from jobs.services.record.tell import Told, tell
 from scheduling.domain.pool import DEFAULT
 from scheduling.domain.starvation import Wait, Watched, watched
 from scheduling.models import Overload, QueueWatch

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jobs.domain.events import Kind
-from jobs.services.tell import Told
+from jobs.services.record.tell import Told
 from tenancy.domain.throttle import Action, Hold, Reduction, Throttled
 from tenancy.models import Tenant, Throttle
 

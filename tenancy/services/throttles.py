@@ -15,10 +15,10 @@ from django.db.models.functions import Now
 
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.events import Kind
-from jobs.services import terms
-from jobs.services.audit import record
-from jobs.services.clock import now
-from jobs.services.tell import tell
+from jobs.services.audit.audit import record
+from jobs.services.lanes import terms
+from jobs.services.read.clock import now
+from jobs.services.record.tell import tell
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.tenant import Source, Standing

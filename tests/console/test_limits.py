@@ -13,9 +13,9 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.claim import FetchRequest
 from jobs.domain.limits import LimitPolicy
 from jobs.models import Audit, Limit
-from jobs.services import limits
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes import limits
+from jobs.services.lanes.queue_config import configure
 from tests.console.conftest import answer
 from tests.factories import stored
 

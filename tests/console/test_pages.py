@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from jobs.domain.states import State
 from jobs.models import Queue
-from jobs.services.cancel import cancel
-from jobs.services.fold import fold
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.queues import pause
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.cancel import cancel
+from jobs.services.record.fold import fold
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.factories import JobFactory, stored, stored_ids
 
 PAGES = ("overview", "jobs", "queues", "dead_letter", "limits", "pools", "workers", "events",
@@ -95,7 +95,7 @@ def test_the_overview_counts_and_tells_failures(console: Client) -> None:
 def test_the_overview_says_when_no_loop_runs(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.services.health.STALE_LOOP_MS", -3_600_000)
+    monkeypatch.setattr("jobs.services.health.health.STALE_LOOP_MS", -3_600_000)
     assert "No loops have run lately" in text(console, url("overview"))
 
 

@@ -15,10 +15,10 @@ from playwright.sync_api import Page, expect
 
 from jobs.domain.claim import FetchRequest, PriorityScope, Strategy
 from jobs.models import Audit, Period, TenantPeriod
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.operate.queues import pause
+from jobs.services.record.fold import fold
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.domain.pool import Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Configuration, PoolRow

@@ -19,8 +19,8 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
 from jobs.models import Audit, TenantPeriod
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.record.fold import fold
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import Definition, QuotaMode, Rate, Source, Standing, TenantLimits
 from tenancy.domain.throttle import Action, Hold

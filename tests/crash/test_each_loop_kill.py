@@ -49,13 +49,13 @@ from jobs.models import (
     Worker,
 )
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.nack import Nack, nack
-from jobs.services.progress import Progress as Reported
-from jobs.services.progress import report
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.progress import Progress as Reported
+from jobs.services.outcome.progress import report
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import CronTurn, Overload, QueueWatch
 from scheduling.services.cron_fire import fire

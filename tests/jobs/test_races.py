@@ -12,10 +12,10 @@ from jobs.domain.envelope import parse_job
 from jobs.domain.states import CODES, State
 from jobs.models import Finished, Later, Lease, Ready
 from jobs.queries import depths
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.record.fold import fold
 
 JOBS, THREADS = 5000, 16
 

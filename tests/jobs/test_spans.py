@@ -20,11 +20,11 @@ from jobs.domain.errors import OJSError
 from jobs.extensions import Loop
 from jobs.handlers import Context
 from jobs.loops import LoopRunner
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.outcome.nack import Nack
+from jobs.services.read.show import show
 from jobs.worker.execution import execute
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory

@@ -15,7 +15,7 @@ import pytest
 from django.urls import get_resolver
 
 from jobs.domain.errors import OJSError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, statements_in
 
 APPS = sorted(path.parent for name in ("queries.py", "queries") for path in ROOT.glob(f"*/{name}"))
 SQL = sorted(path for app in APPS for path in (app / "sql").rglob("*.sql"))
@@ -58,9 +58,10 @@ def statements_used(app: Path) -> Counter[str]:
 
 @pytest.mark.parametrize("app", APPS, ids=named(APPS))
 def test_5_every_statement_has_exactly_one_function(app: Path) -> None:
-    files = {path.stem for path in (app / "sql").glob("*.sql")}
+    """Its name is unique, in whichever folder its file is. Parts of statements have none."""
+    files = Counter(statements_in(app))
 
-    assert statements_used(app) == dict.fromkeys(files, 1)
+    assert statements_used(app) == files == dict.fromkeys(files, 1)
 
 
 @pytest.mark.parametrize("path", FUNCTIONS, ids=named(FUNCTIONS))
@@ -276,27 +277,27 @@ WHILE = {
     "federation/client/sync.py": THREAD,
     "federation/management/commands/adopt_jobs.py": PAGES,
     "federation/management/commands/forget_copies.py": SHRINKS,
-    "federation/services/adopt.py": BOUNDED,
-    "federation/services/attend.py": SHRINKS,
-    "federation/services/forget_region.py": BOUNDED,
-    "federation/services/place.py": BOUNDED,
+    "federation/services/replication/adopt.py": BOUNDED,
+    "federation/services/health/attend.py": SHRINKS,
+    "federation/services/replication/forget_region.py": BOUNDED,
+    "federation/services/routing/place.py": BOUNDED,
     "federation/transport.py": BOUNDED,
     "federation/wire.py": TIMED,
     "jobs/api/live.py": THREAD,
     "jobs/api/streams.py": PAGES,
     "jobs/loops.py": THREAD,
     "jobs/management/commands/migrate.py": TIMED,
-    "jobs/services/api_keys.py": SHRINKS,
-    "jobs/services/audit.py": SHRINKS,
-    "jobs/services/backpressure.py": BOUNDED,
-    "jobs/services/enqueue_each.py": SHRINKS,
-    "jobs/services/result.py": TIMED,
-    "jobs/services/retain.py": SHRINKS,
-    "jobs/services/runs.py": SHRINKS,
-    "jobs/services/schema.py": TIMED,
-    "jobs/services/verified.py": SHRINKS,
-    "jobs/services/vitals.py": SHRINKS,
-    "jobs/services/waiting.py": TIMED,
+    "jobs/services/access/api_keys.py": SHRINKS,
+    "jobs/services/audit/audit.py": SHRINKS,
+    "jobs/services/enqueue/backpressure.py": BOUNDED,
+    "jobs/services/enqueue/enqueue_each.py": SHRINKS,
+    "jobs/services/dispatch/result.py": TIMED,
+    "jobs/services/outcome/retain.py": SHRINKS,
+    "jobs/services/record/runs.py": SHRINKS,
+    "jobs/services/storage/schema.py": TIMED,
+    "jobs/services/access/verified.py": SHRINKS,
+    "jobs/services/health/vitals.py": SHRINKS,
+    "jobs/services/dispatch/waiting.py": TIMED,
     "jobs/spare.py": SHRINKS,
     "jobs/stream/feed.py": THREAD,
     "jobs/stream/subscription.py": TIMED,
@@ -369,12 +370,12 @@ OUTBOUND = re.compile(
     r"(?:\.request)?)\b(?!\.parse)",
     re.MULTILINE,
 )
-# Each module sends to an address that jobs/services/resolve.py judged, or to this machine alone, or
-# handles sockets that it did not open.
+# Each module sends to an address that jobs/services/outbound/resolve.py judged, or to this
+# machine alone, or handles sockets that it did not open.
 SENDERS = {
     "federation/transport.py",
     "federation/wire.py",
-    "jobs/services/resolve.py",
+    "jobs/services/outbound/resolve.py",
     "ojs_project/database/guard.py",  # ends connections to the database
     "ojs_project/management/commands/quickstart.py",  # probes its own server
     "ojs_project/serving/connections.py",  # serves clients

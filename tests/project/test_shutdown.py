@@ -12,8 +12,8 @@ import pytest
 from django.test import Client
 
 from jobs.domain.states import State
-from jobs.services import draining
-from jobs.services.result import job_or_wait
+from jobs.services.dispatch.result import job_or_wait
+from jobs.services.workers import draining
 from tests.conftest import free_port, http_server, wait_until_answering
 from tests.factories import JobFactory
 from tests.processes import until

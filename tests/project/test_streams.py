@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from jobs.models import ApiKey
-from jobs.services.api_keys import NewKey, create
+from jobs.services.access.api_keys import NewKey, create
 from jobs.stream.feed import POLL_S
 from tests.conftest import free_port, http_server, wait_until_answering
 from tests.factories import stored_ids

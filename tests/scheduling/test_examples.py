@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.services.ack import Ack, ack
+from jobs.services.outcome.ack import Ack, ack
 from tests.scheduling.pools import fill, get, of_tenant, send, taken
 
 pytestmark = pytest.mark.usefixtures("store")

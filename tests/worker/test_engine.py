@@ -14,8 +14,8 @@ from jobs.domain.states import State, state_of
 from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.queries import Claimed
-from jobs.services.fetch import fetch
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.read.show import show
 from jobs.worker import engine as module
 from jobs.worker.engine import Engine, Terms
 from tests.factories import JobFactory

@@ -10,8 +10,8 @@ from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.handlers import Context, Discard, JobTimeout, Retry, job
 from jobs.middleware import Chain, Link
-from jobs.services.ack import Ack
-from jobs.services.nack import Nack
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack
 from jobs.worker import execution
 from jobs.worker.execution import execute
 

@@ -15,9 +15,9 @@ from django.utils import timezone
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import Event, Progress, Worker
-from jobs.services.cancel import cancel
-from jobs.services.show import show
-from jobs.services.workers import direct
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.show import show
+from jobs.services.workers.workers import direct
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
 from tests.processes import DEADLINE_S, until

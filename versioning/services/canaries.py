@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from jobs.services import clock
+from jobs.services.read import clock
 from versioning.domain.canary_request import guard_of, plan_of
 from versioning.domain.evidence import Evidence, Guard, Outcomes, Pair
 from versioning.models import Routing, Trial

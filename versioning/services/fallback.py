@@ -7,7 +7,7 @@ that accept its own version, until there is one that accepts it. Spec: contract 
 
 from django.db import transaction
 
-from jobs.services import terms
+from jobs.services.lanes import terms
 from versioning import queries
 from versioning.domain.canary import OnNoWorker
 from versioning.models import Fallback, Routing

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from jobs.domain.latency import percentile
-from jobs.services import clock
+from jobs.services.read import clock
 from versioning.domain.canary_request import WINDOW_MS, guard_of, shares_of
 from versioning.domain.evidence import Evidence, Interval, Outcomes, wilson
 from versioning.domain.version import Version, parse_version

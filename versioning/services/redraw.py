@@ -15,8 +15,8 @@ import orjson
 from django.db import transaction
 
 from jobs.domain.version import parse_version, split_type
-from jobs.services import clock
-from jobs.services.reroute import Reroute, reroute
+from jobs.services.lanes.reroute import Reroute, reroute
+from jobs.services.read import clock
 from versioning import queries
 from versioning.domain.canary import Rules
 from versioning.domain.declaration import UNVERSIONED

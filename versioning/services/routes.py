@@ -15,7 +15,7 @@ from jobs.conf import read_anew
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.envelope import JobDraft
 from jobs.domain.version import Version, parse_version, split_type
-from jobs.services import terms
+from jobs.services.lanes import terms
 from versioning.conf import conf
 from versioning.domain.canary import Key, Rules, admits
 from versioning.domain.declaration import ALL, UNVERSIONED, handles

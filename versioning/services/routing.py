@@ -15,9 +15,10 @@ from django.db.models.functions import Now
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
-from jobs.services import clock, terms
-from jobs.services.audit import audited
-from jobs.services.tell import Told, tell
+from jobs.services.audit.audit import audited
+from jobs.services.lanes import terms
+from jobs.services.read import clock
+from jobs.services.record.tell import Told, tell
 from versioning import queries
 from versioning.domain.canary import WHOLE, Share, collapsed, newest, ramped, stable
 from versioning.domain.canary_request import (

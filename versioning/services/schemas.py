@@ -12,8 +12,8 @@ from django.db.models.functions import Now
 from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, Unprocessable
-from jobs.services import terms
-from jobs.services.audit import audited
+from jobs.services.audit.audit import audited
+from jobs.services.lanes import terms
 from versioning.conf import conf
 from versioning.domain.compatibility import (
     Bump,

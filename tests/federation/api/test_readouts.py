@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from federation.models import RegionHealth, RegionLoad
-from federation.services import regions
+from federation.services.registry import regions
 from jobs.queries import now
 from tests.federation.stub import Stub
 from tests.federation.wire import federate

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from jobs import queries
 from jobs.loops import all_loops
 from jobs.models import LoopTick, Worker
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.federation.stub import Stub
 from tests.federation.wire import answer, federate, place, send
 

@@ -7,8 +7,8 @@ import pytest
 
 from federation.domain.reasons import Reason
 from federation.models import RegionHealth
-from federation.services.configure import apply_settings
-from federation.services.regions import forget, registry
+from federation.services.registry.configure import apply_settings
+from federation.services.registry.regions import forget, registry
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub

@@ -10,17 +10,18 @@ import pytest
 from federation.domain.breaker import State
 from federation.domain.meta import FEDERATION_ID, PREFIX
 from federation.models import Placement, RegionHealth, RegionLoad
-from federation.services import breakers, placements
-from federation.services.attend import Prober
-from federation.services.configure import put_region, set_drain
-from federation.services.load import note as note_load
-from federation.services.regions import forget
+from federation.services.health import breakers
+from federation.services.health.attend import Prober
+from federation.services.health.load import note as note_load
+from federation.services.registry.configure import put_region, set_drain
+from federation.services.registry.regions import forget
+from federation.services.routing import placements
 from jobs.api.schemas import COMPONENTS
 from jobs.domain.caller import SYSTEM
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.models import Job
-from jobs.services.queue_config import configure
+from jobs.services.lanes.queue_config import configure
 from tests.factories import stored
 from tests.federation.stub import Stub, refusal
 from tests.federation.wire import answer, federate, job, pass_time, place, send, told
@@ -33,7 +34,7 @@ Stubs = Callable[..., list[Stub]]
 @pytest.fixture(autouse=True)
 def is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this server be well, which without its loops it is not."""
-    monkeypatch.setattr("jobs.services.health.Health.is_well", property(lambda _self: True))
+    monkeypatch.setattr("jobs.services.health.health.Health.is_well", property(lambda _self: True))
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from federation.domain.reasons import Reason
 from federation.models import RegionHealth, RegionLoad
-from federation.services.attend import Attendant, Counter, Prober
-from federation.services.configure import put_region
+from federation.services.health.attend import Attendant, Counter, Prober
+from federation.services.registry.configure import put_region
 from jobs.loops import all_loops
-from jobs.services.fold import fold
+from jobs.services.record.fold import fold
 from tests.concurrency import until
 from tests.factories import stored
 from tests.federation.stub import Stub

@@ -8,8 +8,8 @@ from django.utils import timezone
 from federation.domain.breaker import Outcome, Permit, Rules
 from federation.domain.reading import read_region
 from federation.models import RegionHealth
-from federation.services.breakers import Verdict, admit, settle
-from federation.services.configure import delete_region, put_region
+from federation.services.health.breakers import Verdict, admit, settle
+from federation.services.registry.configure import delete_region, put_region
 from jobs.domain.events import Kind
 from tests.concurrency import at_once
 from tests.federation.wire import told

@@ -19,9 +19,9 @@ from federation.domain.meta import (
 )
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob
-from federation.services.adopt import Order, adopt
-from federation.services.replication import required
-from federation.services.settle import settle_adoptions
+from federation.services.replication.adopt import Order, adopt
+from federation.services.replication.replication import required
+from federation.services.replication.settle import settle_adoptions
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.events import Kind
@@ -30,9 +30,9 @@ from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import Audit, Event
 from jobs.models import Job as Row
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes.queue_config import configure
+from jobs.services.read.show import show
 from tests.asserts import assert_store_is_sound, state
 from tests.concurrency import at_once
 from tests.factories import FAR, JobFactory

@@ -10,20 +10,20 @@ from django.test.utils import CaptureQueriesContext
 from federation.domain.config import Mode
 from federation.domain.meta import FEDERATION_ID, REGION, REPLICATED_FROM
 from federation.models import FederatedJob, ReplicationPosition
-from federation.services import capture as module
-from federation.services.capture import unread_from
-from federation.services.replicate import replicator
+from federation.services.replication import capture as module
+from federation.services.replication.capture import unread_from
+from federation.services.replication.replicate import replicator
 from jobs.domain.caller import SYSTEM
 from jobs.domain.ids import new_id
 from jobs.domain.states import State
 from jobs.models import Event
 from jobs.models import Job as Row
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.nack import Nack, nack
-from jobs.services.operate import change_priority
-from jobs.services.unread import unread_from as kept_from
+from jobs.services.operate.operate import change_priority
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.record.unread import unread_from as kept_from
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.factories import JobFactory, error, stored
 from tests.federation.replication.rig import LOCAL, capture, federate, federated, row
 

@@ -17,8 +17,8 @@ from pytest_django.plugin import DjangoDbBlocker
 from federation.domain.order import latest, place
 from federation.domain.replica import Replica, decode, encode
 from federation.models import FederatedJob
-from federation.services.copies import as_replica
-from federation.services.merge import merge
+from federation.services.replication.copies import as_replica
+from federation.services.replication.merge import merge
 from tests.federation.replication.rig import AP, EU, LOCAL, later, replica
 
 REGIONS = (LOCAL, EU, AP)

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from federation.domain.meta import FEDERATION_ID
 from federation.models import FederationKey
-from federation.services.copies_age import forget
-from federation.services.dedupe import asking, insisting
+from federation.services.replication.copies_age import forget
+from federation.services.replication.dedupe import asking, insisting
 from jobs.api.media import OJS_TYPE
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Duplicate
@@ -23,9 +23,9 @@ from jobs.domain.ids import new_id
 from jobs.domain.job import Job
 from jobs.models import Job as Row
 from jobs.queries import ago
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.queue_config import configure
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.lanes.queue_config import configure
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.conftest import ROOT

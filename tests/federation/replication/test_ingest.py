@@ -13,14 +13,14 @@ from django.test import Client
 from federation.domain.meta import FEDERATION_ID, REPLICATED_FROM
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob, ReplicationPeer
-from federation.services.copies_age import forget
+from federation.services.replication.copies_age import forget
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.domain.times import format_time
 from jobs.models import Event
 from jobs.models import Job as Row
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
 from tests.concurrency import at_once
 from tests.federation.replication.rig import (
     AP,

@@ -10,15 +10,16 @@ from django.test import Client
 from federation.domain.meta import FEDERATION_ID
 from federation.domain.reasons import Reason
 from federation.models import FederatedJob, Region, RegionHealth, ReplicationPeer
-from federation.services import lag, regions
-from federation.services.configure import put_configuration, put_region
-from federation.services.regions import forget
-from federation.services.replicate import Replicator
+from federation.services.registry import regions
+from federation.services.registry.configure import put_configuration, put_region
+from federation.services.registry.regions import forget
+from federation.services.replication import lag
+from federation.services.replication.replicate import Replicator
 from jobs.domain.ids import new_id
 from jobs.domain.states import State
 from jobs.models import Event
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
 from tests.concurrency import until, wait_until_settled
 from tests.factories import JobFactory
 from tests.federation.replication import rig

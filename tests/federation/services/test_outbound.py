@@ -11,8 +11,8 @@ from federation.domain.errors import FederationConfigError
 from federation.domain.exchange import HEALTH, Call, Failure, Reply
 from federation.domain.reading import read_region
 from federation.domain.reasons import Reason
-from federation.services import outbound
-from federation.services.configure import require_reachable
+from federation.services.registry import outbound
+from federation.services.registry.configure import require_reachable
 from tests.federation.stub import Stub
 
 

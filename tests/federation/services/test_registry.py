@@ -7,14 +7,14 @@ import pytest
 from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.reading import read_given_auth, read_region
 from federation.models import FederationConfig, Region, RegionHealth
-from federation.services.configure import (
+from federation.services.registry.configure import (
     apply_settings,
     delete_region,
     put_configuration,
     put_region,
     set_drain,
 )
-from federation.services.regions import forget, registry
+from federation.services.registry.regions import forget, registry
 from jobs.domain.errors import Conflict, NotFound
 from jobs.models import Audit
 

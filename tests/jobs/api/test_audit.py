@@ -14,9 +14,10 @@ from jobs.api.media import JSON_TYPE
 from jobs.domain.caller import Caller
 from jobs.domain.states import State
 from jobs.models import ApiKey, Audit, Queue
-from jobs.services import audit, bulk
-from jobs.services.audit import record
-from jobs.services.reset import reset
+from jobs.services.audit import audit
+from jobs.services.audit.audit import record
+from jobs.services.operate import bulk
+from jobs.services.upkeep.reset import reset
 from tests.factories import JobFactory, stored_ids
 
 Keys = Callable[..., dict[str, str]]

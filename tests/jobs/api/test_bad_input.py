@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from federation.domain.reading import read_region
-from federation.services.configure import put_region
+from federation.services.registry.configure import put_region
 from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import Job

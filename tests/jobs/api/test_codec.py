@@ -25,14 +25,14 @@ from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Ready
 from jobs.queries import Completed, Failed, Requeued, ago
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.expire import expire
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Answer, Report, Standing
-from jobs.services.nack import Nack, nack
-from jobs.services.revive import Override
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.expire import expire
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.revive import Override
+from jobs.services.read.show import show
+from jobs.services.workers.heartbeat import Answer, Report, Standing
 from tests.factories import EnvelopeFactory, JobFactory, error, stored_ids
 
 ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"

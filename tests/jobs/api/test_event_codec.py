@@ -7,7 +7,7 @@ import pytest
 from jobs.api.event_codec import encode_event
 from jobs.domain.events import NAMES, Kind
 from jobs.domain.place import Place
-from jobs.services.events import StoredEvent
+from jobs.services.record.events import StoredEvent
 
 
 def _event(kind: Kind, job_id: str | None) -> StoredEvent:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from jobs.domain.states import State
 from jobs.loops import run_once
-from jobs.services import exposition
+from jobs.services.health import exposition
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory
 

@@ -16,8 +16,8 @@ from jobs.domain.errors import RateLimited, ValidationFailed
 from jobs.domain.states import State
 from jobs.middleware import Chain, Link, enqueue_chain, execution_chain
 from jobs.models import Job
-from jobs.services.dead_letter import retry
-from jobs.services.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.dead_letter import retry
 from tests.factories import DraftFactory, EnvelopeFactory, JobFactory
 
 Following = Callable[[JobDraft], JobDraft | None]

@@ -9,8 +9,8 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure, create
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes.queue_config import configure, create
 from tests.asserts import assert_state
 from tests.factories import stored, stored_ids
 from tests.jobs.api.refusals import assert_refused

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from jobs.models import ApiKey, Audit
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 from tests.conftest import end_all, free_port, http_server, wait_until_answering
 
 HEALTH = ["/health", "/healthz", "/livez", "/readyz", "/ready", "/ojs/v1/health", "/v1/health"]

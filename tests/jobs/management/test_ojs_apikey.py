@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from jobs.models import ApiKey, Audit
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 from tests.jobs.management.conftest import Manage
 
 

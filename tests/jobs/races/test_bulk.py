@@ -9,10 +9,10 @@ from jobs.domain.bulk import JobFilter, Verb
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict
 from jobs.models import Job
-from jobs.services.ack import Ack, ack
-from jobs.services.bulk import run
-from jobs.services.fetch import fetch
-from jobs.services.idempotency import Reply, Ticket, once
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.idempotency import Reply, Ticket, once
+from jobs.services.operate.bulk import run
+from jobs.services.outcome.ack import Ack, ack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads, until, wait_until_blocked
 from tests.factories import stored_ids

@@ -10,13 +10,13 @@ import pytest
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Lane, Lease, Ready
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause, resume
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
+from jobs.services.operate.queues import pause, resume
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import at_once, threads
 from tests.factories import DraftFactory, stored_ids

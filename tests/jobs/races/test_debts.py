@@ -10,9 +10,9 @@ from django.db import transaction
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Debt, Lane
-from jobs.services import lanes
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
 from tests.concurrency import threads
 from tests.factories import DraftFactory
 

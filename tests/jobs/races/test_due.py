@@ -9,9 +9,9 @@ from jobs.domain.events import Kind
 from jobs.domain.states import State
 from jobs.models import Event, Later
 from jobs.queries import ago
-from jobs.services.expire import expire
-from jobs.services.fetch import fetch
-from jobs.services.promote import promote
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.expire import expire
+from jobs.services.outcome.promote import promote
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import FAR, stored_ids

@@ -11,11 +11,11 @@ from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.states import State
 from jobs.models import Lease
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.reap import reap
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import reap
 from tests.asserts import assert_store_is_sound, events_of, state
 from tests.concurrency import at_once, threads
 from tests.factories import error, stored_ids

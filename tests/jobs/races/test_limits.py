@@ -10,10 +10,10 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Event, Hold, Ready
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes import lanes
+from jobs.services.lanes.queue_config import configure
+from jobs.services.outcome.ack import Ack, ack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import stored

@@ -14,10 +14,10 @@ from jobs.domain.states import State, state_of
 from jobs.extensions import Loop
 from jobs.loops import LoopRunner
 from jobs.models import Depth, Event, Latency, LoopTick, Period, TenantPeriod, Total
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.record.fold import fold
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, recount
 from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_settled
 from tests.factories import error, stored_ids

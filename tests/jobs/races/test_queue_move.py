@@ -9,14 +9,14 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import QueuePaused
 from jobs.models import Job, Queue
-from jobs.services import bulk
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.queue_config import create
-from jobs.services.queue_removal import delete, drain
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.queue_config import create
+from jobs.services.operate import bulk
+from jobs.services.operate.queue_removal import delete, drain
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids

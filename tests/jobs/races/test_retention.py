@@ -13,13 +13,13 @@ from jobs.domain.errors import NotFound
 from jobs.domain.states import State
 from jobs.models import Event, Finished, ResultExpiry, Total
 from jobs.models import Job as Row
-from jobs.services import dead_letter
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
-from jobs.services.nack import Nack, nack
-from jobs.services.retain import Retainer
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome import dead_letter
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.retain import Retainer
+from jobs.services.read.show import show
+from jobs.services.record.fold import fold
 from tests.asserts import assert_state, assert_store_is_sound, removed_counts
 from tests.concurrency import at_once, threads, wait_until_settled
 from tests.factories import error, stored_ids

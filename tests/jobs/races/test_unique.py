@@ -14,10 +14,10 @@ from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Job as Row
 from jobs.models import Unique
-from jobs.services.ack import Ack, ack
-from jobs.services.dead_letter import retry
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.dead_letter import retry
 from tests.asserts import assert_state, assert_store_is_sound, state
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory, JobFactory, stored_ids

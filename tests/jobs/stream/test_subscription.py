@@ -11,7 +11,7 @@ from django.test import override_settings
 from jobs.api.streams import Plan, _gap
 from jobs.domain.events import Kind
 from jobs.domain.place import Place, event_id
-from jobs.services.events import EventFilter, StoredEvent
+from jobs.services.record.events import EventFilter, StoredEvent
 from jobs.stream.subscription import Scope, Subscription, Told
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)

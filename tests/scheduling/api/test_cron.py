@@ -10,7 +10,7 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
-from jobs.services.cancel import cancel
+from jobs.services.outcome.cancel import cancel
 from scheduling.models import CronEntry
 from scheduling.services.cron_fire import fire
 from tests.asserts import state

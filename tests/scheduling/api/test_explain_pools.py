@@ -13,9 +13,9 @@ from django.utils import timezone
 from jobs.domain.claim import FetchRequest
 from jobs.models import Ready, Turn, Worker
 from jobs.queries import ago
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.operate.queues import pause
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pool_cache, pools
 from tests.factories import stored, stored_ids

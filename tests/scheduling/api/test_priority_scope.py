@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from jobs.services.queues import pause
+from jobs.services.operate.queues import pause
 from tests.factories import stored_ids
 from tests.scheduling.pools import get, one_by_one, put, send, taken, turns
 

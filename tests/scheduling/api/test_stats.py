@@ -8,8 +8,8 @@ from django.db.models import F
 
 from jobs.loops import run_once
 from jobs.models import DispatchPeriod, Event, FoldPosition
-from jobs.services.ack import Ack, ack
-from jobs.services.queues import pause
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.ack import Ack, ack
 from tests.concurrency import wait_until_settled
 from tests.scheduling.pools import fill, get, put, refused, send, taken
 

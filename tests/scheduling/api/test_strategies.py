@@ -9,8 +9,8 @@ import pytest
 
 from jobs.models import Lane, Ready, Turn
 from jobs.queries import ago
-from jobs.services import turns as turns_service
-from jobs.services.queues import pause, resume
+from jobs.services.lanes import turns as turns_service
+from jobs.services.operate.queues import pause, resume
 from tests.scheduling.pools import (
     PREVENTED,
     counts,

@@ -9,9 +9,9 @@ from django.test import override_settings
 
 from jobs import queries
 from jobs.models import Lane, Ready
-from jobs.services import lanes
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import low_water
+from jobs.services.dispatch.fetch import low_water
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
 from scheduling.services.orders import reconcile
 from tenancy.domain.tenant import Definition
 from tenancy.models import Tenant

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.services import bindings
+from jobs.services.lanes import bindings
 from tests.scheduling.pools import counts, fill, get, put, refused, send, taken, turns
 
 pytestmark = pytest.mark.usefixtures("store")

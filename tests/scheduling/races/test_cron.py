@@ -17,11 +17,11 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.states import CODES, State, state_of
 from jobs.models import Job, Lease
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.clock import now
-from jobs.services.fetch import fetch
-from jobs.services.show import show_many
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.clock import now
+from jobs.services.read.show import show_many
 from scheduling.domain.overlap import Overlap
 from scheduling.models import CronEntry, CronRun, CronTurn
 from scheduling.services.cron_fire import fire

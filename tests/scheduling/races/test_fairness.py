@@ -15,7 +15,7 @@ from bench.fairness.shares import longest_wait, most_apart, shares_of, worst_jai
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.models import Event
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.concurrency import at_once

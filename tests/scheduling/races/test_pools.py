@@ -9,8 +9,8 @@ import pytest
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import InvalidRequest, PoolConflict
 from jobs.models import Job, Lease
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pool_cache, pools
 from tests.asserts import assert_store_is_sound

@@ -10,9 +10,9 @@ import pytest
 from bench.fairness.shares import shares_of, worst_jain, worst_share
 from jobs.domain.claim import FetchRequest
 from jobs.models import Debt, Lane, Ready, Served
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes import lanes
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.asserts import assert_store_is_sound

@@ -9,10 +9,10 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Charge, Job, Lease, Ready
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from scheduling.services.durations import charge_durations

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from jobs.models import Event
-from jobs.services import dispatches
+from jobs.services.record import dispatches
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Overload, QueueWatch
 from scheduling.services import pools

@@ -17,12 +17,12 @@ from jobs.domain.events import Kind
 from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time
 from jobs.models import Job
-from jobs.services.ack import Ack, ack
-from jobs.services.activate import activate
-from jobs.services.cancel import cancel
-from jobs.services.explain import explain
-from jobs.services.fetch import fetch
-from jobs.services.show import show
+from jobs.services.dispatch.explain import explain
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.activate import activate
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.show import show
 from scheduling.domain.overlap import MAX_WAITING, Overlap
 from scheduling.models import KEPT, CronEntry, CronRun, CronTurn
 from scheduling.services.cron_fire import due_in_ms, fire

@@ -13,12 +13,12 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.models import Charge, Event, Lane, Lease
 from jobs.models import Job as JobRow
-from jobs.services import charge as core
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.reset import reset
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import charge as core
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.upkeep.reset import reset
 from scheduling.domain.pool_request import parse_pool
 from scheduling.extension import FairScheduling
 from scheduling.services import pools

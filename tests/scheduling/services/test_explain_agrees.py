@@ -1,7 +1,7 @@
 """What is said of pools against what their claims do, in random stores. Spec: contract 20.5.
 
-The core's own gates are compared in tests/jobs/services/test_explain_agrees.py, whose steps are
-mixed with those of pools here.
+The core's own gates are compared in tests/jobs/services/dispatch/test_explain_agrees.py, whose
+steps are mixed with those of pools here.
 """
 
 from collections import Counter
@@ -16,17 +16,23 @@ from jobs.domain.claim import STRATEGIES, FetchRequest
 from jobs.domain.explanation import Explanation
 from jobs.domain.gates import Gate
 from jobs.models import Job
-from jobs.services.fetch import fetch, low_water
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause
-from jobs.services.reset import reset
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.operate.queues import pause
+from jobs.services.read.show import show
+from jobs.services.upkeep.reset import reset
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling import models
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.factories import stored_ids
-from tests.jobs.services import test_explain_agrees as core
-from tests.jobs.services.test_explain_agrees import QUEUE, STEPS, TENANTS, end_some, explained
+from tests.jobs.services.dispatch import test_explain_agrees as core
+from tests.jobs.services.dispatch.test_explain_agrees import (
+    QUEUE,
+    STEPS,
+    TENANTS,
+    end_some,
+    explained,
+)
 from tests.scheduling.pools import of_tenant
 
 pytestmark = pytest.mark.usefixtures("store")

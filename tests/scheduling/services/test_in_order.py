@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from jobs.domain.claim import FetchRequest
 from jobs.models import Job, Lane, Ready
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.reset import reset
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.upkeep.reset import reset
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.asserts import assert_store_is_sound

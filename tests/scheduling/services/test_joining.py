@@ -6,7 +6,7 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lane
-from jobs.services.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water
 from tests.scheduling.pools import of_tenant
 
 pytestmark = pytest.mark.usefixtures("store")

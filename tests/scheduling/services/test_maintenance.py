@@ -1,7 +1,7 @@
 """No schedule fires during maintenance. Spec: contract 24.1."""
 
 from jobs.domain.caller import Caller
-from jobs.services import maintenance
+from jobs.services.operate import maintenance
 from scheduling.models import CronEntry
 from scheduling.services.cron_fire import due_in_ms, fire
 from tests.scheduling.conftest import make_due

@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.domain.states import State
 from jobs.loops import run_once
 from jobs.models import Dispatch, Event, FoldPosition
-from jobs.services import exposition as module
-from jobs.services.nack import Nack, nack
+from jobs.services.health import exposition as module
+from jobs.services.outcome.nack import Nack, nack
 from scheduling.models import QueueWatch
 from scheduling.services.watch import watch
 from tests.concurrency import wait_until_settled

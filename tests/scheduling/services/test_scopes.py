@@ -11,10 +11,10 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lane, Served
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch, low_water
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.lanes import lanes
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool, parse_tenants
 from scheduling.services import configuration, pools
 from tests.asserts import assert_store_is_sound

@@ -11,10 +11,10 @@ from django.db.models import F
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Event, Lease, Ready
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.queue_config import configure
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.outcome import Outcome
 from scheduling.domain.simulation import TooLong
 from scheduling.services import pool_cache, scenarios, simulate
@@ -25,7 +25,7 @@ from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put as put_tenant
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids
-from tests.jobs.services.test_scratch import left, written
+from tests.jobs.services.upkeep.test_scratch import left, written
 from tests.scheduling.pools import put
 
 pytestmark = pytest.mark.usefixtures("store")

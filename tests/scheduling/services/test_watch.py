@@ -14,12 +14,12 @@ from jobs.domain.durations import parse_duration
 from jobs.loops import all_loops, run_once
 from jobs.models import Dispatch, Event, FoldPosition, Lane, Lease, Ready
 from jobs.queries import maintain
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queue_config import configure
-from jobs.services.queues import pause, resume
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes.queue_config import configure
+from jobs.services.operate.queues import pause, resume
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.models import Overload, QueueWatch
 from scheduling.services import pool_cache
 from scheduling.services import watch as module

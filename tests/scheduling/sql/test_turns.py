@@ -14,8 +14,8 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
 from jobs.domain.claim import ClaimPlan, Strategy, Turns
-from jobs.services.queues import pause, resume
-from jobs.services.reset import forget
+from jobs.services.operate.queues import pause, resume
+from jobs.services.upkeep.reset import forget
 from tests.factories import stored_ids
 
 QUEUES = ("a", "b", "c", "d")

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from jobs.models import Audit, Job, Lane, Later, Ready
-from jobs.services.promote import promote
+from jobs.services.outcome.promote import promote
 from tests.tenancy.wire import answer, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")

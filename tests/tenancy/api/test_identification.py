@@ -13,8 +13,8 @@ from jobs.domain.events import Kind
 from jobs.domain.keys import SCOPES
 from jobs.domain.states import State
 from jobs.models import ApiKey, Job
-from jobs.services import api_keys
-from jobs.services.reset import forget
+from jobs.services.access import api_keys
+from jobs.services.upkeep.reset import forget
 from scheduling.models import CronEntry
 from tenancy.models import Tenant
 from tests.factories import JobFactory

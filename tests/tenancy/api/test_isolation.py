@@ -10,12 +10,12 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.keys import SCOPES
 from jobs.models import Lane, Lease
-from jobs.services.lanes import forget as forget_lanes
+from jobs.services.lanes.lanes import forget as forget_lanes
 from scheduling.services import pool_cache
 from tenancy.extension import Tenancy
 from tenancy.services import tenant_cache
 from tenancy.services.isolation import reconcile
-from tests.jobs.services.test_explain_agrees import pass_an_hour
+from tests.jobs.services.dispatch.test_explain_agrees import pass_an_hour
 from tests.processes import DEADLINE_S
 from tests.tenancy.wire import answer, push, put, send
 

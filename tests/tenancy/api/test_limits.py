@@ -7,8 +7,8 @@ import pytest
 from jobs.api.media import OJS_TYPE
 from jobs.domain.events import Kind
 from jobs.models import Job, Lane, Later
-from jobs.services.lanes import forget as forget_lanes
-from jobs.services.promote import promote
+from jobs.services.lanes.lanes import forget as forget_lanes
+from jobs.services.outcome.promote import promote
 from tenancy.models import Enqueued
 from tests.factories import FAR
 from tests.tenancy.wire import answer, push, put, send, told

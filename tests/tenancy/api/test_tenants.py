@@ -11,7 +11,7 @@ from jobs.domain.states import State
 from jobs.models import Audit, Job
 from tenancy.models import Tenant
 from tests.asserts import state
-from tests.jobs.services.test_rates import folded
+from tests.jobs.services.record.test_rates import folded
 from tests.tenancy.wire import answer, push, put, send, told
 
 pytestmark = pytest.mark.usefixtures("store")

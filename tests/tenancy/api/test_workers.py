@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lease, Worker
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
 from tests.tenancy.wire import answer, push, send
 
 pytestmark = pytest.mark.usefixtures("store")

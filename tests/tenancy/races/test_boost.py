@@ -7,9 +7,9 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Job, Lane
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
 from tests.asserts import assert_store_is_sound

@@ -13,10 +13,10 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.models import Job as Row
 from jobs.models import Lane
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.services.tenants import put
 from tests.asserts import assert_store_is_sound

@@ -10,9 +10,9 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.domain.events import Kind
 from jobs.models import Event, Job, Ready
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant import Definition, Rate, TenantLimits
 from tenancy.models import Enqueued, Tenant

@@ -7,8 +7,8 @@ import pytest
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import WorkerTaken
 from jobs.models import Worker
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.concurrency import at_once
 
 pytestmark = pytest.mark.usefixtures("store")

@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.domain.states import State
 from jobs.loops import run_once
 from jobs.models import TenantLabel
-from jobs.services import exposition as page
-from jobs.services.enqueue import enqueue
-from jobs.services.reset import forget
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.health import exposition as page
+from jobs.services.upkeep.reset import forget
 from tenancy.services import metrics
 from tests.concurrency import wait_until_settled
 from tests.factories import FAR, DraftFactory, JobFactory, stored

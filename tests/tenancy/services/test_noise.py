@@ -9,15 +9,15 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Audit, Event, Lane, TenantPeriod
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from tenancy import queries
 from tenancy.models import Noise, Throttle
 from tenancy.services.watch import watch
 from tests.alerts import alerts_of
 from tests.factories import error
-from tests.jobs.services.test_rates import folded
+from tests.jobs.services.record.test_rates import folded
 from tests.tenancy.noise import LOUD, backlog, look, noise, silence
 from tests.tenancy.wire import answer, put, send
 

@@ -8,10 +8,10 @@ from django.db.models.functions import Now
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Lane
-from jobs.services import terms
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch, low_water
-from jobs.services.reset import forget
+from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import terms
+from jobs.services.upkeep.reset import forget
 from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended
 from tenancy.domain.tenant import Definition, Standing, TenantLimits
 from tenancy.models import Tenant

@@ -9,12 +9,12 @@ from django.db.models import F
 from jobs.domain.claim import FetchRequest
 from jobs.domain.durations import parse_duration
 from jobs.models import Event, Lane, TenantPeriod
-from jobs.services.fetch import fetch
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.operate.queues import pause
 from scheduling.models import QueueWatch
 from scheduling.services import namespaces
 from scheduling.services.watch import watch
-from tests.jobs.services.test_rates import folded
+from tests.jobs.services.record.test_rates import folded
 from tests.scheduling.pools import put as put_pool
 from tests.tenancy.wire import push as pushed
 from tests.tenancy.wire import put

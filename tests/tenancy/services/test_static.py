@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Lane
-from jobs.services.lanes import forget
+from jobs.services.lanes.lanes import forget
 from tenancy.extension import Tenancy
 from tenancy.models import Tenant
 from tenancy.services.tenants import apply_settings

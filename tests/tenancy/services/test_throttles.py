@@ -9,7 +9,7 @@ import pytest
 from jobs.domain.events import Kind
 from jobs.domain.times import read_time
 from jobs.models import Audit, Lane, LaneKey
-from jobs.services.reset import forget
+from jobs.services.upkeep.reset import forget
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services.pools import put as put_pool
 from tenancy.domain.tenant import Standing

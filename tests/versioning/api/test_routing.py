@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobs.services import bindings
-from jobs.services.reset import forget
+from jobs.services.lanes import bindings
+from jobs.services.upkeep.reset import forget
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, beat, declares, fetched, push, versions_of
 

@@ -15,9 +15,9 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
 from versioning.domain.canary_request import parse_wanted

@@ -15,9 +15,9 @@ from jobs.domain.errors import Conflict
 from jobs.domain.events import Kind
 from jobs.domain.version import parse_version
 from jobs.models import Event, Job, LaneKey
-from jobs.services import terms
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import terms
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory
 from tests.versioning.routing import redrawn

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from jobs.models import Job
-from jobs.services.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory
 from versioning.domain.schema import Mode

@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once, threads
 from tests.factories import DraftFactory
 from tests.versioning.routing import join, redrawn

@@ -8,8 +8,8 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.version import parse_version
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
 from tests.versioning.routing import redrawn

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.events import Kind
 from jobs.models import Audit, Job, LaneKey, Lease, Ready
-from jobs.services import exposition
-from jobs.services.reap import reap
-from jobs.services.reset import forget
+from jobs.services.health import exposition
+from jobs.services.outcome.reap import reap
+from jobs.services.upkeep.reset import forget
 from tests.concurrency import wait_until_settled
 from tests.tenancy.wire import answer, send, told
 from tests.versioning.routing import (

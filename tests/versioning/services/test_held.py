@@ -9,7 +9,7 @@ from django.test import Client
 
 from jobs.domain.events import Kind
 from jobs.models import Event, Worker
-from jobs.services import exposition
+from jobs.services.health import exposition
 from tests.alerts import alerts_of
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, declares, fetched, push

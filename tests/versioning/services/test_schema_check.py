@@ -12,10 +12,10 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
-from jobs.services import terms
-from jobs.services.enqueue import enqueue, require_accepted
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.reset import forget
+from jobs.services.enqueue.enqueue import enqueue, require_accepted
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.lanes import terms
+from jobs.services.upkeep.reset import forget
 from scheduling.domain.definition import Definition
 from scheduling.services import cron_register
 from tests.factories import DraftFactory

@@ -13,8 +13,8 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.handlers import job
 from jobs.models import Event, LaneKey, Later, Ready
-from jobs.services.fetch import planned
-from jobs.services.reset import forget
+from jobs.services.dispatch.fetch import planned
+from jobs.services.upkeep.reset import forget
 from jobs.testing import run_available
 from tests.alerts import alerts_of
 from tests.tenancy.wire import answer, send

@@ -12,9 +12,9 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.domain.claim import ClaimPlan, FetchRequest
-from jobs.services import terms
-from jobs.services.fetch import fetch, planned
-from jobs.services.reset import reset
+from jobs.services.dispatch.fetch import fetch, planned
+from jobs.services.lanes import terms
+from jobs.services.upkeep.reset import reset
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
 from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
 from tests.versioning.wire import TYPE, push

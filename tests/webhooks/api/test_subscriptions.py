@@ -9,8 +9,8 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from jobs.models import ApiKey
-from jobs.services import api_keys
-from jobs.services.api_keys import NewKey, create
+from jobs.services.access import api_keys
+from jobs.services.access.api_keys import NewKey, create
 from tests.concurrency import wait_until_settled
 from tests.factories import stored_ids
 from tests.webhooks.conftest import Receiver, Subscribe

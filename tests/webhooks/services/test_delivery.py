@@ -14,10 +14,10 @@ from django.utils import timezone
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.models import Event
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.nack import Nack, nack
 from tests.alerts import alerts_of
 from tests.concurrency import threads, until, wait_until_settled
 from tests.factories import DraftFactory, error, stored, stored_ids

@@ -10,9 +10,9 @@ from prometheus_client import REGISTRY
 
 from jobs import queries
 from jobs.models import Event
-from jobs.services.fold import fold
-from jobs.services.retain import Retainer
-from jobs.services.unread import fullness, unread
+from jobs.services.outcome.retain import Retainer
+from jobs.services.record.fold import fold
+from jobs.services.record.unread import fullness, unread
 from tests.concurrency import wait_until_settled
 from tests.factories import stored_ids
 from tests.webhooks.conftest import Subscribe

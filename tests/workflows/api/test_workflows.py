@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.api.media import OJS_TYPE
 from jobs.domain.ids import new_id
-from jobs.services.progress import Progress, report
+from jobs.services.outcome.progress import Progress, report
 from tests.jobs.api.refusals import DOCUMENT, assert_refused, validator
 from tests.workflows.flows import (
     batch,

@@ -9,11 +9,11 @@ from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.job import Job
 from jobs.models import Event, Lease
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel as cancel_job
-from jobs.services.dead_letter import retry
-from jobs.services.nack import Nack, nack
-from jobs.services.reap import reap
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel as cancel_job
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import reap
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads
 from tests.factories import error

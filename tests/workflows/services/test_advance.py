@@ -7,13 +7,13 @@ import pytest
 from jobs.domain import jsonio
 from jobs.models import Event, Job, Lease, Ready
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel as cancel_job
-from jobs.services.dead_letter import retry
-from jobs.services.expire import expire
-from jobs.services.nack import Nack, nack
-from jobs.services.reap import reap
-from jobs.services.show import show as show_job
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel as cancel_job
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.expire import expire
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import reap
+from jobs.services.read.show import show as show_job
 from tests.asserts import assert_store_is_sound
 from tests.factories import error
 from tests.workflows.flows import (

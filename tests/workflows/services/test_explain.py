@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.gates import Gate, GateState
 from jobs.models import Ready
-from jobs.services.explain import explain
-from jobs.services.show import show
+from jobs.services.dispatch.explain import explain
+from jobs.services.read.show import show
 from tests.factories import JobFactory
 from tests.workflows.flows import chain, claimed, complete, created, graph, job, seen
 

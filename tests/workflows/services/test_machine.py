@@ -17,11 +17,11 @@ from hypothesis.stateful import (
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel as cancel_job
-from jobs.services.dead_letter import retry
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel as cancel_job
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_store_is_sound, state
 from tests.conftest import empty
 from tests.factories import error

@@ -8,9 +8,9 @@ from django.test import Client
 
 from jobs.api.media import JSON_TYPE
 from jobs.models import Job
-from jobs.services.queue_config import configure
+from jobs.services.lanes.queue_config import configure
 from tests.factories import stored_ids
-from tests.jobs.services.test_dead_letter import dead
+from tests.jobs.services.outcome.test_dead_letter import dead
 
 Keys = Callable[..., dict[str, str]]
 PREFIXES = ("/ojs/v1/dead-letter", "/ojs/v1/admin/dead-letter")
@@ -85,7 +85,7 @@ def test_28_2_stats_tell_the_retention_in_force(api: Client, prefix: str, settin
 def test_28_2_stats_say_when_a_queue_keeps_more_than_is_counted(
     api: Client, monkeypatch: pytest.MonkeyPatch, most: int, is_partial: bool
 ) -> None:
-    monkeypatch.setattr("jobs.services.dead_letter.MOST", 2)
+    monkeypatch.setattr("jobs.services.outcome.dead_letter.MOST", 2)
     configure("default", {"retention": {"dead_letter": {"max_count": most}}})
     for _ in range(2):
         dead()

@@ -9,10 +9,10 @@ from jobs.api.media import JSON_TYPE, OJS_TYPE
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job
-from jobs.services.ack import Ack, ack
-from jobs.services.dead_letter import retry
-from jobs.services.fetch import fetch
-from jobs.services.progress import Progress, report
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.progress import Progress, report
 from tests.factories import JobFactory, stored_ids
 
 BASE = "/ojs/v1/admin/jobs"

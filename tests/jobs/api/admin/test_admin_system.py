@@ -13,10 +13,10 @@ from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Worker
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.read.show import show
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.factories import DraftFactory, JobFactory, stored_ids
 
 Keys = Callable[..., dict[str, str]]
