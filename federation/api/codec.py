@@ -1,4 +1,4 @@
-"""Regions and the router on the wire. Spec: contract 23 §5."""
+"""Regions and the router on the wire. Spec: contract 23.5."""
 
 from collections.abc import Mapping
 from dataclasses import replace

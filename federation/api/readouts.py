@@ -1,4 +1,4 @@
-"""What this router knows of all regions together, as read-only merges. Spec: contract 23 §5."""
+"""What this router knows of all regions together, as read-only merges. Spec: contract 23.5."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/admin/federation. Spec: contract 23 §5, 31."""
+"""Endpoints under /ojs/v1/admin/federation. Spec: contract 23.5, 31."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoints of replication and failover. Spec: contract 23 §5."""
+"""Endpoints of replication and failover. Spec: contract 23.5."""
 
 from dataclasses import replace
 

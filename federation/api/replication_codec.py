@@ -1,4 +1,4 @@
-"""Replication on the wire: batches in, copies and peers out. Spec: contract 23 §5, §6."""
+"""Replication on the wire: batches in, copies and peers out. Spec: contract 23.5, 23.6."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The hosted router: endpoints under /ojs/v1/federation. Spec: contract 23 §3, §5."""
+"""The hosted router: endpoints under /ojs/v1/federation. Spec: contract 23.3, 23.5."""
 
 from collections.abc import Sequence
 from http import HTTPStatus

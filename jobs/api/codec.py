@@ -247,7 +247,7 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
 
 
 def declaration(body: Mapping[str, Any]) -> Declaration | None:
-    """Read which versions of which types a worker handles. Spec: contract 22 §3."""
+    """Read which versions of which types a worker handles. Spec: contract 22.3."""
     handlers, exclusive = body.get("handlers"), body.get("handlers_exclusive")
     if exclusive is not None and not isinstance(exclusive, bool):
         raise Unprocessable.field("handlers_exclusive", "must be a boolean", exclusive)

@@ -1,4 +1,4 @@
-"""Endpoints that make and configure queues. Spec: contract 10.4, 24 §4, 27 §3."""
+"""Endpoints that make and configure queues. Spec: contract 10.4, 24.4, 27.3."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Endpoints that delete the jobs of a queue. Spec: contract 24 §1, §6."""
+"""Endpoints that delete the jobs of a queue. Spec: contract 24.1, 24.6."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/rate-limits. Spec: contract 27 §3."""
+"""Endpoints under /ojs/v1/rate-limits. Spec: contract 27.3."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -204,7 +204,7 @@ class Tally(models.Model):
 
 
 class Dispatch(models.Model):
-    """Jobs of a queue that went to a pool, ever. Spec: contract 20 §6."""
+    """Jobs of a queue that went to a pool, ever. Spec: contract 20.6."""
 
     pk = models.CompositePrimaryKey("queue", "pool")
     queue = NameField()

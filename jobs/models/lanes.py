@@ -193,7 +193,7 @@ class Turn(models.Model):
 class Charge(models.Model):
     """A queue whose jobs cost by how long they run, and how far that was added to their lanes.
 
-    `mean_ms` is of the last attempts, `jobs` of them. Spec: contract 20 §4.
+    `mean_ms` is of the last attempts, `jobs` of them. Spec: contract 20.4.
     """
 
     queue = NameField(primary_key=True)

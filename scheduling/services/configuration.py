@@ -1,4 +1,4 @@
-"""What holds where no pool says otherwise. Spec: contract 20 §3, §4."""
+"""What holds where no pool says otherwise. Spec: contract 20.3, 20.4."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Queues whose tenants pay by how long their jobs run. Spec: contract 20 §4 (`cost`)."""
+"""Queues whose tenants pay by how long their jobs run. Spec: contract 20.4 (`cost`)."""
 
 from jobs.models import Queue
 from jobs.services.lanes import charge

@@ -1,4 +1,4 @@
-"""Metrics of pools and of turns, from the database. Spec: fair-scheduling 11.2; contract 20 §6."""
+"""Metrics of pools and of turns, from the database. Spec: fair-scheduling 11.2; contract 20.6."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

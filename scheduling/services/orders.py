@@ -1,4 +1,4 @@
-"""Repairs how queues are shared where the settings' pools have changed. Spec: contract 20 §4."""
+"""Repairs how queues are shared where the settings' pools have changed. Spec: contract 20.4."""
 
 from django.db import transaction
 

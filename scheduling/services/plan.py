@@ -1,6 +1,6 @@
 """Decides for a FETCH which queues it may take from and how they take turns. Spec: FS 5 to 8.
 
-Steps 4 and 6 of contract 20 §5; the claim does the rest.
+Steps 4 and 6 of contract 20.5; the claim does the rest.
 """
 
 from collections.abc import Sequence

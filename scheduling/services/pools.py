@@ -1,4 +1,4 @@
-"""Pools: stored, changed, listed, deleted. Spec: contract 20 §2, §3."""
+"""Pools: stored, changed, listed, deleted. Spec: contract 20.2, 20.3."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20 §3."""
+"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20.3."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

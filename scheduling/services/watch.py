@@ -1,7 +1,7 @@
 """Tell of queues that starve and of pools that are overloaded: the body of the loop `watch`.
 
 It looks from outside, so that no claim pays for it, and sees what no claim does: a queue that
-nobody asks for, workers that are full and do not ask. Spec: fair-scheduling 11.1; contract 20 §6.
+nobody asks for, workers that are full and do not ask. Spec: fair-scheduling 11.1; contract 20.6.
 """
 
 from collections.abc import Collection, Mapping, Sequence

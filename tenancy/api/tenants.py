@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/admin/tenants. Spec: MT 10, contract 21 §2, 31."""
+"""Endpoints under /ojs/v1/admin/tenants. Spec: MT 10, contract 21.2, 31."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Let new jobs of tenants in, or refuse them. Spec: MT 8.2, contract 21 §2, §4.
+"""Let new jobs of tenants in, or refuse them. Spec: MT 8.2, contract 21.2, 21.4.
 
 Tenants whose jobs are counted are counted under a lock that their producers hold until they commit;
 what leaves the queues meanwhile only makes room. Tenants without limits are not looked at.

@@ -1,4 +1,4 @@
-"""Metrics of tenants, from the database. Spec: MT 11.2, 15.4, contract 21 §6.
+"""Metrics of tenants, from the database. Spec: MT 11.2, 15.4, contract 21.6.
 
 Jobs that run and wait are exact, counters as of the last fold, shares those of the last minutes.
 Tenants beyond those that are told apart are `_other`.

@@ -1,4 +1,4 @@
-"""Stored throttles as they count now, and as they are told. Spec: MT 9.2, contract 21 §5."""
+"""Stored throttles as they count now, and as they are told. Spec: MT 9.2, contract 21.5."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tenants in numbers. Spec: MT 10.2, contract 21 §2.
+"""Tenants in numbers. Spec: MT 10.2, contract 21.2.
 
 Numbers of jobs are exact; rates, shares and counts of a day are as of the last fold.
 """

@@ -1,4 +1,4 @@
-"""Tenants: configured, suspended, listed, deleted. Spec: MT 8, 9.3, 10, 15.1, contract 21 §2."""
+"""Tenants: configured, suspended, listed, deleted. Spec: MT 8, 9.3, 10, 15.1, contract 21.2."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
 """Throttles of noisy tenants: begun and extended by the loop `noise`, ended by time or an operator.
 
-Spec: MT 9.2, contract 21 §5. Each change is one transaction that raises the version of the terms
+Spec: MT 9.2, contract 21.5. Each change is one transaction that raises the version of the terms
 first, as every change of a tenant does: throttles, PUTs, deletions and other leaders follow one
 another by its lock, and each looks at what the one before it left. Locks: the terms, the tenant,
 lanes.

@@ -1,4 +1,4 @@
-"""The page of rate limits. Spec: contract 27 §3."""
+"""The page of rate limits. Spec: contract 27.3."""
 
 from datetime import timedelta
 

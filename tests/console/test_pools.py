@@ -1,4 +1,4 @@
-"""The pages of pools: what they show, change and refuse. Spec: contract 20 §2, §3."""
+"""The pages of pools: what they show, change and refuse. Spec: contract 20.2, 20.3."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pages of tenants: who is loud, what they show, change and refuse. Spec: contract 21 §2."""
+"""The pages of tenants: who is loud, what they show, change and refuse. Spec: contract 21.2."""
 
 import re
 from datetime import timedelta

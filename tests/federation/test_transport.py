@@ -1,4 +1,4 @@
-"""How regions are asked. Spec: federation 7.1; contract 23 §7."""
+"""How regions are asked. Spec: federation 7.1; contract 23.7."""
 
 import datetime
 import ipaddress

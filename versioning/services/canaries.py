@@ -1,6 +1,6 @@
 """Watch new versions: take back what fails, give more to what does not. The loop `canaries`.
 
-Spec: job-versioning 10.2, contract 22 §4. See docs/adr/0017.
+Spec: job-versioning 10.2, contract 22.4. See docs/adr/0017.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Tell of versions that no live worker accepts: the body of the loop `held_versions`.
 
-It looks from outside, so that no claim pays for it. Spec: contract 22 §6, versioning.held.
+It looks from outside, so that no claim pays for it. Spec: contract 22.6, versioning.held.
 """
 
 from collections.abc import Sequence

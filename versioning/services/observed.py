@@ -1,4 +1,4 @@
-"""How versions of a type did lately, for whoever looks. Spec: contract 22 §4."""
+"""How versions of a type did lately, for whoever looks. Spec: contract 22.4."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

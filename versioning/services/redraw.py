@@ -3,7 +3,7 @@
 New jobs are drawn when they are stored. Those that wait are moved to the lanes of their routes in
 steps, off the request that changed the rules: first the available ones, then those that wait for
 a time. A second turn follows later, for what was stored by the rules before while the first ran.
-Active jobs keep what they were drawn for. Spec: contract 22 §4.
+Active jobs keep what they were drawn for. Spec: contract 22.4.
 """
 
 from collections.abc import Sequence

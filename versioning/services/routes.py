@@ -177,7 +177,7 @@ def assign(drafts: Sequence[JobDraft], version: int) -> None:
 
     Those without a version go to the route of their type where it is told apart.
 
-    No statement but for what this process meets for the first time. Spec: contract 22 §4.
+    No statement but for what this process meets for the first time. Spec: contract 22.4.
     """
     _, rules, apart = rule_cache.known(version)
     if not rules and not apart:

@@ -1,4 +1,4 @@
-"""Routing rules of types: stored, changed, taken back. Spec: job-versioning 10, contract 22 §4.
+"""Routing rules of types: stored, changed, taken back. Spec: job-versioning 10, contract 22.4.
 
 Every change is one transaction, which raises the version of the terms first: changes follow one
 another by its lock, and the loop that rolls back sees in it whether somebody was faster.

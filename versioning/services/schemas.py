@@ -1,4 +1,4 @@
-"""Schemas of job types: registered, found, compared, deleted. Spec: contract 30 §1, §2, §5."""
+"""Schemas of job types: registered, found, compared, deleted. Spec: contract 30.1, 30.2, 30.5."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Metrics of the regions, from the database. Spec: contract 23 §8."""
+"""Metrics of the regions, from the database. Spec: contract 23.8."""
 
 from collections.abc import Iterable
 

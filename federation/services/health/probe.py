@@ -1,4 +1,4 @@
-"""Ask regions how they are. Spec: federation 4.2, contract 23 §4."""
+"""Ask regions how they are. Spec: federation 4.2, contract 23.4."""
 
 from dataclasses import replace
 from datetime import datetime

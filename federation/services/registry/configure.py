@@ -1,4 +1,4 @@
-"""Change the registry: regions and the rules of the federation. Spec: contract 23 §2, §5.
+"""Change the registry: regions and the rules of the federation. Spec: contract 23.2, 23.5.
 
 Every change locks the row of the configuration first, so that what holds for all regions together
 (exactly one hub, a local region that is registered) holds at each commit.

@@ -1,4 +1,4 @@
-"""Ask regions, outside any transaction. Spec: contract 23 §7.
+"""Ask regions, outside any transaction. Spec: contract 23.7.
 
 Each region has connections of its own, made anew when its entry in the registry changes.
 """

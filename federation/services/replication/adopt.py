@@ -1,4 +1,4 @@
-"""Enqueue here what waits in a region that is gone. Spec: federation 5.1, 7.2; contract 23 §6.
+"""Enqueue here what waits in a region that is gone. Spec: federation 5.1, 7.2; contract 23.6.
 
 Only as far as it is known here, and only what may run elsewhere: a pinned job never leaves its
 region. Each adopted job is a new job with the same federation id, which is noted as a repeat is, so

@@ -1,4 +1,4 @@
-"""Note what happens to federated jobs of this region, for the peers. Spec: contract 23 §6.
+"""Note what happens to federated jobs of this region, for the peers. Spec: contract 23.6.
 
 The transitions write nothing for it: their events are read behind a stored place, and each job that
 changed gets one new revision among the copies, however often it changed. See ADR 16.

@@ -1,4 +1,4 @@
-"""Read what is known of federated jobs, of all regions. Spec: contract 23 §5, §6."""
+"""Read what is known of federated jobs, of all regions. Spec: contract 23.5, 23.6."""
 
 from collections.abc import Sequence
 

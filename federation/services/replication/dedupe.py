@@ -1,4 +1,4 @@
-"""One job for one federation id, however often it is sent. Spec: contract 23 §3, §6.
+"""One job for one federation id, however often it is sent. Spec: contract 23.3, 23.6.
 
 Whoever stores a job notes its federation id in the same transaction, under a unique key: a retry
 waits for the first request and then finds its job, and a request that was killed left neither.

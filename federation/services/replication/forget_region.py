@@ -1,4 +1,4 @@
-"""Remove what is known of the jobs of a region that never comes back. Spec: contract 23 §6."""
+"""Remove what is known of the jobs of a region that never comes back. Spec: contract 23.6."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple

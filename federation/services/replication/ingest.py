@@ -1,4 +1,4 @@
-"""Take what another region tells of its jobs. Spec: federation 5.2, 6.3; contract 23 §5, §6."""
+"""Take what another region tells of its jobs. Spec: federation 5.2, 6.3; contract 23.5, 23.6."""
 
 from collections.abc import Sequence
 from datetime import datetime

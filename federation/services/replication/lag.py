@@ -1,4 +1,4 @@
-"""How far the regions are behind in what they know of one another. Spec: contract 23 §5, §8."""
+"""How far the regions are behind in what they know of one another. Spec: contract 23.5, 23.8."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

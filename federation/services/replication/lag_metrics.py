@@ -1,4 +1,4 @@
-"""How replication goes, as metrics. Spec: contract 23 §8."""
+"""How replication goes, as metrics. Spec: contract 23.8."""
 
 from collections.abc import Iterable
 

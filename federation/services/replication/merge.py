@@ -1,4 +1,4 @@
-"""Take revisions into the copies, from this region or from others. Spec: contract 23 §6."""
+"""Take revisions into the copies, from this region or from others. Spec: contract 23.6."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tell the peers what happened to federated jobs of this region. Spec: contract 23 §6.
+"""Tell the peers what happened to federated jobs of this region. Spec: contract 23.6.
 
 One loop per deployment reads and writes the database; threads only talk to peers. Nothing is sent
 inside a transaction. A peer's cursor moves when it has taken a batch, so what was under way in a

@@ -1,4 +1,4 @@
-"""Whether and how this server replicates. Spec: contract 23 §2, §6."""
+"""Whether and how this server replicates. Spec: contract 23.2, 23.6."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

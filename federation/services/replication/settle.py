@@ -1,4 +1,4 @@
-"""What of ours another region has adopted is ended here, if it still waits. Contract 23 §6.
+"""What of ours another region has adopted is ended here, if it still waits. Contract 23.6.
 
 When a region returns, it hears of jobs that were enqueued elsewhere in place of its own. Those that
 still wait are cancelled; one that runs or has ended is left alone, so it may have run twice: at

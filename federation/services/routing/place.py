@@ -1,4 +1,4 @@
-"""Place one job in the federation: here, or in another region by a request. Spec: contract 23 §3.
+"""Place one job in the federation: here, or in another region by a request. Spec: contract 23.3.
 
 Whoever is asked again with the same federation id answers with the job that is there: each region
 notes the id of what it stores, so a lost answer never makes a second job.
@@ -269,7 +269,7 @@ def _is_answer(status: int, body: object) -> bool:
 
 
 def _tell(hops: list[Hop], wish: Wish) -> None:
-    """Tell of the failovers of one job. Spec: contract 23 §8."""
+    """Tell of the failovers of one job. Spec: contract 23.8."""
     if not hops:
         return
     told = []

@@ -1,4 +1,4 @@
-"""Place many jobs in the federation, each by itself, with few requests. Spec: contract 23 §5."""
+"""Place many jobs in the federation, each by itself, with few requests. Spec: contract 23.5."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Where jobs were sent, so that a retry asks there first. Spec: contract 23 §3.
+"""Where jobs were sent, so that a retry asks there first. Spec: contract 23.3.
 
 A router may decide otherwise a moment later: loads and health change, and it may have died. The
 region that may have the job says so by its federation id; another one is told who may have it

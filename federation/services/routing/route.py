@@ -1,4 +1,4 @@
-"""Decide where a job goes, by what this server knows of the regions. Spec: contract 23 §3."""
+"""Decide where a job goes, by what this server knows of the regions. Spec: contract 23.3."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

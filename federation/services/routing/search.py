@@ -1,4 +1,4 @@
-"""Look for jobs in all regions, by asking each. Spec: contract 23 §2.
+"""Look for jobs in all regions, by asking each. Spec: contract 23.2.
 
 Only reads: nothing is counted for or against a region. Who does not answer in time is told as such,
 beside what the others said.

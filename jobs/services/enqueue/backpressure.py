@@ -1,4 +1,4 @@
-"""Keep queues within their bounds. Spec: contract 27 §4.
+"""Keep queues within their bounds. Spec: contract 27.4.
 
 A bounded queue is counted under a lock that producers of this queue hold until they commit; what
 leaves the queue meanwhile only makes room. Queues without a bound are not looked at.

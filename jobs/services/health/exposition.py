@@ -2,7 +2,7 @@
 
 Spec: contract 32.3. Counters are the folded totals, histograms the folded durations, gauges the
 exact depths; nothing here reads a table that grows with the number of jobs. Where tenants are told
-apart all of these have the label `tenant_id` (contract 21 §6).
+apart all of these have the label `tenant_id` (contract 21.6).
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Which pool a worker that does not say so is in, and what it declared, as last learned here.
 
-Spec: fair-scheduling 6.2; contract 22 §3.
+Spec: fair-scheduling 6.2; contract 22.3.
 
 Only a guess, which every claim checks: it saves the claim that would find out.
 """

@@ -1,4 +1,4 @@
-"""Let jobs cost their tenants by how long they ran. Spec: contract 20 §4 (`cost`: `duration`).
+"""Let jobs cost their tenants by how long they ran. Spec: contract 20.4 (`cost`: `duration`).
 
 A claim charges a lane one job; what its duration makes of that is added when the attempt has ended,
 from the record of events. So an ACK takes no lane and no statement more, and an attempt is charged

@@ -1,4 +1,4 @@
-"""The configuration of queues, and the template of those to come. Spec: contract 10.4, 24 §4.
+"""The configuration of queues, and the template of those to come. Spec: contract 10.4, 24.4.
 
 A queue takes over the template when it is made, by whatever makes it; from then on the two have
 nothing to do with each other. So what a queue was told counts before what the template said, and a

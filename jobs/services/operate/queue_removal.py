@@ -1,4 +1,4 @@
-"""Empty queues and take them away. Spec: contract 10.2, 10.4, 24 §1.
+"""Empty queues and take them away. Spec: contract 10.2, 10.4, 24.1.
 
 A queue that is deleted while it has active jobs is draining: it takes no new jobs, what waits or
 comes back is cancelled or moved to another queue, and the loop `drain` goes on with that and

@@ -1,4 +1,4 @@
-"""Find the address for a connection to a host that somebody else named. Spec: contract 26.2, 23 §7.
+"""Find the address for a connection to a host that somebody else named. Spec: contract 26.2, 23.7.
 
 Every outbound request of the server takes its address from here: the name is resolved once, every
 address of it is judged, and the connection goes to one of those. A second look-up cannot lead

@@ -1,4 +1,4 @@
-"""The hosted router and jobs that a region may have. Spec: contract 23 §3, ADR 19."""
+"""The hosted router and jobs that a region may have. Spec: contract 23.3, ADR 19."""
 
 from collections.abc import Callable
 from typing import Any

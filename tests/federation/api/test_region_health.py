@@ -1,4 +1,4 @@
-"""What the health of a region is about. ADR 23; spec: federation 4.2, contract 23 §4."""
+"""What the health of a region is about. ADR 23; spec: federation 4.2, contract 23.4."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta

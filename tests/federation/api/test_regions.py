@@ -1,4 +1,4 @@
-"""Regions and the configuration for operators. Spec: contract 23 §5, 24."""
+"""Regions and the configuration for operators. Spec: contract 23.5, 24."""
 
 from collections.abc import Callable
 from typing import Any

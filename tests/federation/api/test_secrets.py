@@ -1,4 +1,4 @@
-"""Secrets of the server and of regions stay where they are. Spec: contract 23 §7, 31."""
+"""Secrets of the server and of regions stay where they are. Spec: contract 23.7, 31."""
 
 import json
 from collections.abc import Callable

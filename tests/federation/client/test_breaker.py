@@ -1,4 +1,4 @@
-"""Health and breakers as the clients keep them. Spec: federation 4; contract 23 §4."""
+"""Health and breakers as the clients keep them. Spec: federation 4; contract 23.4."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Where jobs go, by either client. Spec: federation 1 to 3, 6; contract 23 §1, §3."""
+"""Where jobs go, by either client. Spec: federation 1 to 3, 6; contract 23.1, 23.3."""
 
 from collections import Counter
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What becomes of a job whose region fails. Spec: contract 23 §3, §8."""
+"""What becomes of a job whose region fails. Spec: contract 23.3, 23.8."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Adopting jobs and removing copies in the console. Spec: contract 23 §6."""
+"""Adopting jobs and removing copies in the console. Spec: contract 23.6."""
 
 from collections.abc import Iterator
 

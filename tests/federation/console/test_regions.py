@@ -1,4 +1,4 @@
-"""The pages of regions: how each is, what can be done, the jobs of all. Spec: contract 23 §2."""
+"""The pages of regions: how each is, what can be done, the jobs of all. Spec: contract 23.2."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

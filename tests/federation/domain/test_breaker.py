@@ -1,4 +1,4 @@
-"""The breaker as a state machine. Spec: federation 4.3; contract 23 §4."""
+"""The breaker as a state machine. Spec: federation 4.3; contract 23.4."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule

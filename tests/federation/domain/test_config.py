@@ -1,4 +1,4 @@
-"""What a configuration may say. Spec: contract 23 §2, §7."""
+"""What a configuration may say. Spec: contract 23.2, 23.7."""
 
 from typing import Any
 

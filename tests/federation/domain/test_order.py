@@ -1,4 +1,4 @@
-"""Last writer wins, whoever hears of what first. Spec: federation 5.2; contract 23 §6."""
+"""Last writer wins, whoever hears of what first. Spec: federation 5.2; contract 23.6."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Jobs of a region that is gone, and its return. Spec: federation 5.1, 7.2; contract 23 §6."""
+"""Jobs of a region that is gone, and its return. Spec: federation 5.1, 7.2; contract 23.6."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""One job for one federation id, however often it is sent. Spec: contract 23 §3, §6."""
+"""One job for one federation id, however often it is sent. Spec: contract 23.3, 23.6."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Copies of a region that never comes back. Spec: contract 23 §6."""
+"""Copies of a region that never comes back. Spec: contract 23.6."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""What other regions tell of their jobs. Spec: federation 5, 6.3; contract 23 §5, §6."""
+"""What other regions tell of their jobs. Spec: federation 5, 6.3; contract 23.5, 23.6."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What peers are told, and when. Spec: federation 5.1, 6.3; contract 23 §6."""
+"""What peers are told, and when. Spec: federation 5.1, 6.3; contract 23.6."""
 
 from collections.abc import Iterator
 from datetime import datetime

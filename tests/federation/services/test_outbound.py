@@ -1,4 +1,4 @@
-"""Where requests to regions may go, and where not. Spec: contract 23 §7."""
+"""Where requests to regions may go, and where not. Spec: contract 23.7."""
 
 import socket
 from collections.abc import Callable

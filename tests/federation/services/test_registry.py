@@ -1,4 +1,4 @@
-"""The registry: regions of settings and operators, the rules over all of them. Contract 23 §2."""
+"""The registry: regions of settings and operators, the rules over all of them. Contract 23.2."""
 
 from typing import Any
 

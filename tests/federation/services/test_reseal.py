@@ -1,4 +1,4 @@
-"""Keys of stored secrets are changed by `manage.py reseal`. Spec: contract 23 §7, 26.2."""
+"""Keys of stored secrets are changed by `manage.py reseal`. Spec: contract 23.7, 26.2."""
 
 from io import StringIO
 from typing import Any

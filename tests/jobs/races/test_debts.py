@@ -1,4 +1,4 @@
-"""Jobs that are taken of lanes while another claim holds those. Spec: contract 20 §4."""
+"""Jobs that are taken of lanes while another claim holds those. Spec: contract 20.4."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Limits with many fetchers: never exceeded by even one, in any window. Spec: contract 27 §2."""
+"""Limits with many fetchers: never exceeded by even one, in any window. Spec: contract 27.2."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

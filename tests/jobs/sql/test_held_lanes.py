@@ -1,4 +1,4 @@
-"""What 200,000 jobs cost a claim that may start none of them. Spec: FS 4.4, contract 20 §5.
+"""What 200,000 jobs cost a claim that may start none of them. Spec: FS 4.4, contract 20.5.
 
 Measured as in test_plans.py: by the index entries that the claim reads.
 """

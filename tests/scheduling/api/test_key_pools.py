@@ -1,4 +1,4 @@
-"""API keys that are bound to a pool. Spec: contract 31 §2, 20 §5 step 4."""
+"""API keys that are bound to a pool. Spec: contract 31.2, 20.5 step 4."""
 
 from typing import Any
 

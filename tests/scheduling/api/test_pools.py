@@ -1,4 +1,4 @@
-"""Pools, their workers and their limits. Spec: contract 20 §2, 3, 5; fair-scheduling 6, 10, 14."""
+"""Pools, their workers and their limits. Spec: contract 20.2, 3, 5; fair-scheduling 6, 10, 14."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Priorities that compete over all queues of a FETCH. Spec: contract 20 §5, D-FS-5, FS-9.3."""
+"""Priorities that compete over all queues of a FETCH. Spec: contract 20.5, D-FS-5, FS-9.3."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is told when a pool changes how it hands out. Spec: fair-scheduling 11.1; contract 20 §6."""
+"""What is told when a pool changes how it hands out. Spec: fair-scheduling 11.1; contract 20.6."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20 §1, §3, D-FS-2."""
+"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20.1, 20.3, D-FS-2."""
 
 from datetime import timedelta
 from typing import Any

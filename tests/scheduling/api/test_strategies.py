@@ -1,4 +1,4 @@
-"""How queues and tenants take turns. Spec: contract 20 §4; fair-scheduling 7 to 9."""
+"""How queues and tenants take turns. Spec: contract 20.4; fair-scheduling 7 to 9."""
 
 from collections import Counter
 from collections.abc import Callable

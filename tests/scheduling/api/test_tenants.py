@@ -1,4 +1,4 @@
-"""How tenants share a queue, or do not. Spec: contract 20 §4 (tenant fairness), FS-9, MT-7."""
+"""How tenants share a queue, or do not. Spec: contract 20.4 (tenant fairness), FS-9, MT-7."""
 
 from collections import Counter
 from dataclasses import replace

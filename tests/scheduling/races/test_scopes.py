@@ -1,4 +1,4 @@
-"""Shares over several queues under many fetchers and producers. Spec: contract 20 §4, FS-9."""
+"""Shares over several queues under many fetchers and producers. Spec: contract 20.4, FS-9."""
 
 from collections import Counter
 from collections.abc import Callable

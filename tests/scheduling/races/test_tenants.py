@@ -1,4 +1,4 @@
-"""Ways of sharing under many fetchers and producers at once. Spec: contract 20 §4, FS-9."""
+"""Ways of sharing under many fetchers and producers at once. Spec: contract 20.4, FS-9."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Loops that watch at the same moment tell of everything once. Spec: contract 20 §6."""
+"""Loops that watch at the same moment tell of everything once. Spec: contract 20.6."""
 
 from datetime import timedelta
 

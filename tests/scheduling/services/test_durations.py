@@ -1,4 +1,4 @@
-"""Tenants that pay by how long their jobs run. Spec: contract 20 §4 (`cost`: `duration`)."""
+"""Tenants that pay by how long their jobs run. Spec: contract 20.4 (`cost`: `duration`)."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Queues whose jobs go in their order, against a model: a list. Spec: contract 20 §4, FS-9."""
+"""Queues whose jobs go in their order, against a model: a list. Spec: contract 20.4, FS-9."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -38,7 +38,7 @@ def test_fs_9_2_b_what_tenants_got_while_another_had_nothing_is_not_held_against
 
     found = take(40, size)
     assert found.total() == 40
-    assert abs(found["old"] - found["new"]) <= 2  # a job each: contract 20 §4
+    assert abs(found["old"] - found["new"]) <= 2  # a job each: contract 20.4
 
 
 def test_fs_9_2_b_tenants_that_worked_at_different_times_are_equals() -> None:

@@ -1,4 +1,4 @@
-"""Metrics of pools and turns. Spec: fair-scheduling 11.2; contract 20 §6."""
+"""Metrics of pools and turns. Spec: fair-scheduling 11.2; contract 20.6."""
 
 from collections.abc import Iterator
 from datetime import timedelta

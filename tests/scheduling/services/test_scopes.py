@@ -1,4 +1,4 @@
-"""Tenants that share over several queues: `tenant_fairness.scope`. Spec: contract 20 §4, FS-9.
+"""Tenants that share over several queues: `tenant_fairness.scope`. Spec: contract 20.4, FS-9.
 
 Each queue has its own virtual times; what a tenant got in the others is added to them. ADR 0018.
 """
@@ -96,7 +96,7 @@ def test_fs_9_2_a_weights_hold_over_all_queues(size: int) -> None:
     order = take(120, size=size)
 
     assert Counter(order) == {"x": 60, "y": 40, "z": 20} or size > 1
-    # contract 20 §4: 1/w of both; a batch is decided queue by queue
+    # contract 20.4: 1/w of both; a batch is decided queue by queue
     assert most_apart(order, weights) <= 2 * size
 
 

@@ -1,4 +1,4 @@
-"""Queues that starve and pools that are overloaded. Spec: fair-scheduling 11.1; contract 20 §6."""
+"""Queues that starve and pools that are overloaded. Spec: fair-scheduling 11.1; contract 20.6."""
 
 from datetime import timedelta
 from typing import Any

@@ -33,7 +33,7 @@ Place = tuple[str, int]  # the queue and the priority of a job
 
 @dataclass
 class Model:
-    """Decides as contract 20 §4 and §5 word it.
+    """Decides as contract 20.4 and 20.5 word it.
 
     `active` are the queues that are thought to have jobs, and `jobs` the priorities: from the first
     job that is stored until a turn finds none.

@@ -1,4 +1,4 @@
-"""Priorities of a tenant's jobs raised or lowered as a whole. Spec: MT 8.1, contract 20 §5."""
+"""Priorities of a tenant's jobs raised or lowered as a whole. Spec: MT 8.1, contract 20.5."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whose a job is. Spec: MT 5, contract 21 §3, §4."""
+"""Whose a job is. Spec: MT 5, contract 21.3, 21.4."""
 
 import re
 from collections.abc import Iterator

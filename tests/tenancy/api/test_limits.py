@@ -1,4 +1,4 @@
-"""What tenants may have and do. Spec: MT 8, 15.5, contract 21 §2, D-MT-14."""
+"""What tenants may have and do. Spec: MT 8, 15.5, contract 21.2, D-MT-14."""
 
 from typing import Any
 

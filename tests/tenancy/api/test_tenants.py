@@ -1,4 +1,4 @@
-"""Tenants over the API. Spec: MT 8.1, 9.3, 10, 15.1, contract 21 §2, 31."""
+"""Tenants over the API. Spec: MT 8.1, 9.3, 10, 15.1, contract 21.2, 31."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who is a noisy neighbour. Spec: MT 9.1, contract 21 §5."""
+"""Who is a noisy neighbour. Spec: MT 9.1, contract 21.5."""
 
 from dataclasses import replace
 from statistics import fmean, median

@@ -1,4 +1,4 @@
-"""Limits of tenants with many clients: exceeded by none. Spec: MT 8, contract 21 §2."""
+"""Limits of tenants with many clients: exceeded by none. Spec: MT 8, contract 21.2."""
 
 from collections import Counter
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Tenants in metrics. Spec: MT 11.2, 15.4, contract 21 §6, MT-11.2-a, MT-15.4-a."""
+"""Tenants in metrics. Spec: MT 11.2, 15.4, contract 21.6, MT-11.2-a, MT-15.4-a."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

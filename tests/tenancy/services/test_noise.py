@@ -1,4 +1,4 @@
-"""Noisy neighbours are found by what the fold counted. Spec: MT 9.1, contract 21 §5."""
+"""Noisy neighbours are found by what the fold counted. Spec: MT 9.1, contract 21.5."""
 
 from datetime import timedelta
 from typing import Any

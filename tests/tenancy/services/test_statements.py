@@ -1,4 +1,4 @@
-"""What tenants cost those who have none or no limits. Spec: issue "no hot row", contract 21 §2."""
+"""What tenants cost those who have none or no limits. Spec: issue "no hot row", contract 21.2."""
 
 from collections.abc import Callable
 

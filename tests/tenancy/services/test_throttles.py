@@ -1,4 +1,4 @@
-"""Noisy tenants are throttled for a while, where that is chosen. Spec: MT 9.2, contract 21 §5."""
+"""Noisy tenants are throttled for a while, where that is chosen. Spec: MT 9.2, contract 21.5."""
 
 from collections import Counter
 from typing import Any

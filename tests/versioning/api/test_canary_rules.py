@@ -1,4 +1,4 @@
-"""Routing rules over HTTP: stored, shown, refused, changed. Spec: contract 22 §3, §4."""
+"""Routing rules over HTTP: stored, shown, refused, changed. Spec: contract 22.3, 22.4."""
 
 from typing import Any
 

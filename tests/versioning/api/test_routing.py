@@ -1,4 +1,4 @@
-"""Which worker gets which version. Spec: job-versioning 8; contract 22 §3."""
+"""Which worker gets which version. Spec: job-versioning 8; contract 22.3."""
 
 from typing import Any
 

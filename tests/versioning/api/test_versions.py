@@ -1,4 +1,4 @@
-"""Versions of jobs as producers send and get them. Spec: job-versioning 5; contract 22 §2."""
+"""Versions of jobs as producers send and get them. Spec: job-versioning 5; contract 22.2."""
 
 from typing import Any
 
@@ -131,7 +131,7 @@ def test_a_type_has_so_many_versions_at_most(settings: Any) -> None:
     push("3.0", type="other.versions")
 
 
-# --- 15.5, contract 22 §5: uniqueness -------------------------------------------------------------
+# --- 15.5, contract 22.5: uniqueness -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Who gets a job by routing rules: pure functions. Spec: contract 22 §4."""
+"""Who gets a job by routing rules: pure functions. Spec: contract 22.4."""
 
 from collections import Counter
 from hashlib import sha256

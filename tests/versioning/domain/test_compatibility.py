@@ -1,4 +1,4 @@
-"""What breaks, in the words of the seed. Spec: job-versioning 7, contract 30 §5."""
+"""What breaks, in the words of the seed. Spec: job-versioning 7, contract 30.5."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When a version fails too often: pure functions, by simulation. Spec: contract 22 §4."""
+"""When a version fails too often: pure functions, by simulation. Spec: contract 22.4."""
 
 from math import comb, exp, log
 from random import Random

@@ -1,4 +1,4 @@
-"""Documents of the registry: what is taken, and what it means. Spec: contract 30 §3."""
+"""Documents of the registry: what is taken, and what it means. Spec: contract 30.3."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Versions and ranges. Spec: job-versioning 5, 8.1, 15.1; contract 22 §2."""
+"""Versions and ranges. Spec: job-versioning 5, 8.1, 15.1; contract 22.2."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Routing rules under concurrency: real threads and commits. Spec: contract 22 §4."""
+"""Routing rules under concurrency: real threads and commits. Spec: contract 22.4."""
 
 from collections import Counter
 from collections.abc import Callable

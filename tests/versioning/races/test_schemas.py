@@ -1,4 +1,4 @@
-"""Registrations and enqueues at once. Spec: contract 30 §1, §4."""
+"""Registrations and enqueues at once. Spec: contract 30.1, 30.4."""
 
 from collections import Counter
 from dataclasses import replace

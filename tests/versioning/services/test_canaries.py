@@ -1,4 +1,4 @@
-"""Jobs that rules send to versions, and versions that are taken back. Spec: contract 22 §4."""
+"""Jobs that rules send to versions, and versions that are taken back. Spec: contract 22.4."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Arguments are checked when jobs are enqueued. Spec: job-versioning 6.2, contract 30 §4."""
+"""Arguments are checked when jobs are enqueued. Spec: job-versioning 6.2, contract 30.4."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Queues within their bounds, and what is configured for jobs. Spec: contract 27 §4, 10.4."""
+"""Queues within their bounds, and what is configured for jobs. Spec: contract 27.4, 10.4."""
 
 from dataclasses import replace
 from typing import Any

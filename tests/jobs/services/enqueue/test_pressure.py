@@ -1,4 +1,4 @@
-"""Warnings of queues that fill up. Spec: contract 27 §4, BP-8."""
+"""Warnings of queues that fill up. Spec: contract 27.4, BP-8."""
 
 from typing import Any
 

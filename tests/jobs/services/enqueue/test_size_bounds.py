@@ -1,4 +1,4 @@
-"""Queues bounded in bytes. Spec: contract 27 §4."""
+"""Queues bounded in bytes. Spec: contract 27.4."""
 
 from typing import Any
 

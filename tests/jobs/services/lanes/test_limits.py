@@ -1,4 +1,4 @@
-"""Limits at the claim: concurrency, rate, throttle. Spec: contract 27 §2, 10.5."""
+"""Limits at the claim: concurrency, rate, throttle. Spec: contract 27.2, 10.5."""
 
 from collections.abc import Callable
 from datetime import timedelta

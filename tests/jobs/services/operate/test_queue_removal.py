@@ -1,4 +1,4 @@
-"""Emptying queues and deleting them. Spec: contract 10.2, 10.4, 24 §1."""
+"""Emptying queues and deleting them. Spec: contract 10.2, 10.4, 24.1."""
 
 import pytest
 
