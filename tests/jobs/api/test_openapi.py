@@ -5,6 +5,7 @@ ones servers that check too little.
 """
 
 import base64
+from functools import cache
 from typing import Any
 
 import orjson
@@ -13,8 +14,10 @@ import schemathesis
 from django.core.wsgi import get_wsgi_application
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from schemathesis.checks import CheckContext, not_a_server_error
 from schemathesis.config import SchemathesisConfig
+from schemathesis.core import NOT_SET
 from schemathesis.generation.hypothesis.builder import (
     HypothesisTestConfig,
     HypothesisTestMode,
@@ -28,6 +31,7 @@ from jobs.api.media import OJS_TYPE
 from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10
+MEDIA = OJS_TYPE.replace("/", "~1")
 # What a JSON Schema cannot state
 BEYOND_SCHEMAS = {
     "must have a weight above 0",
@@ -181,8 +185,21 @@ def described() -> Any:
     return schema
 
 
+@cache
+def _schema_of(path: str, method: str) -> Draft202012Validator:
+    """Return the published schema of an operation's body, with all its bounds."""
+    escaped = path.replace("~", "~0").replace("/", "~1")
+    place = f"#/paths/{escaped}/{method.lower()}/requestBody/content/{MEDIA}/schema"
+    return Draft202012Validator({**orjson.loads(document()), "$ref": place})
+
+
 def accepts_valid_requests(context: CheckContext, response: Any, case: Any) -> None:
     """Let a request that fits the document be refused only for what the document cannot say."""
+    operation = case.operation
+    if case.body is not NOT_SET and not _schema_of(operation.path, operation.method).is_valid(
+        case.body
+    ):
+        return  # some generated lists are too long, and few names break a pattern
     refused = response.json()["error"]["details"] if response.status_code >= 400 else {}
     is_a_shape = "validation_errors" in refused  # names that belong together, orders of steps
     is_beyond = refused.get("field") in BEYOND_FIELDS or is_a_shape
