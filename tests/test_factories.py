@@ -18,12 +18,14 @@ from tests.asserts import (
     assert_times_in_order,
 )
 from tests.factories import JobFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 
 @pytest.mark.parametrize("state", State)
-def test_02_1_a_job_in_each_state_is_sound(state: State) -> None:
+@spec("contract 2.1")
+def test_a_job_in_each_state_is_sound(state: State) -> None:
     job = JobFactory.create(state=state)
 
     assert_state(state, job.id)

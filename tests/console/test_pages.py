@@ -17,6 +17,7 @@ from jobs.services.outcome.cancel import cancel
 from jobs.services.record.fold import fold
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.factories import JobFactory, stored, stored_ids
+from tests.spec import spec
 
 PAGES = ("overview", "jobs", "queues", "dead_letter", "limits", "pools", "workers", "events",
          "operations")  # fmt: skip
@@ -256,7 +257,8 @@ def test_workers_that_ended_are_shown_on_request(console: Client) -> None:
         ({"max_age": None, "max_count": 7}, "Queue mail keeps at most 7 dead jobs."),
     ],
 )
-def test_28_3_the_dead_letter_says_what_it_keeps(
+@spec("contract 28.3")
+def test_the_dead_letter_says_what_it_keeps(
     console: Client, kept: dict[str, Any], shown: str
 ) -> None:
     stored(1, queue="mail")

@@ -1,17 +1,20 @@
 """The event vocabulary. Spec: contract 12.4, 25.2."""
 
 from jobs.domain.events import KINDS, NAMES, Kind
+from tests.spec import spec
 
 UNNAMED = {Kind.MOVED, Kind.REMOVED, Kind.LEFT_QUEUE, Kind.CAME_TO_QUEUE}
 
 
-def test_25_2_every_kind_has_a_number_and_a_name_of_its_own() -> None:
+@spec("contract 25.2")
+def test_every_kind_has_a_number_and_a_name_of_its_own() -> None:
     assert len(Kind.__members__) == len(set(Kind)), "two kinds share a number"
     assert NAMES.keys() == set(Kind) - UNNAMED
     assert len(set(NAMES.values())) == len(NAMES)
 
 
-def test_25_2_names_are_those_of_the_catalogue() -> None:
+@spec("contract 25.2")
+def test_names_are_those_of_the_catalogue() -> None:
     catalogue = {
         "dead_letter.pruned", "priority.changed", "progress.updated", "progress.completed",
         "progress.stalled", "system.maintenance_enabled", "system.maintenance_disabled",

@@ -20,6 +20,7 @@ from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -55,7 +56,8 @@ def move(moved: list[int]) -> None:
         drain()
 
 
-def test_10_4_every_job_is_done_once_while_its_queue_is_moved(
+@spec("contract 10.4")
+def test_every_job_is_done_once_while_its_queue_is_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bulk, "SLICE", 7)
@@ -79,7 +81,8 @@ def test_10_4_every_job_is_done_once_while_its_queue_is_moved(
     assert_store_is_sound()
 
 
-def test_10_4_two_movers_and_paused_workers_move_each_job_once(
+@spec("contract 10.4")
+def test_two_movers_and_paused_workers_move_each_job_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bulk, "SLICE", 5)

@@ -9,6 +9,7 @@ from django.test import override_settings
 from jobs.services.operate.queues import pause
 from tests.factories import stored_ids
 from tests.scheduling.pools import get, one_by_one, put, send, taken, turns
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -82,7 +83,8 @@ def test_d_fs_5_the_highest_priority_of_all_queues_comes_first_and_equals_take_t
 
 @both_ways
 @pytest.mark.usefixtures("over_all")
-def test_fs_9_3_a_a_narrowed_claim_goes_by_the_priorities_it_may_see(way: Way) -> None:
+@spec("FS-9.3-a")
+def test_a_narrowed_claim_goes_by_the_priorities_it_may_see(way: Way) -> None:
     stored_ids(1, queue="a", meta={"tenant_id": "t"})
     stored_ids(1, queue="b", priority=3, meta={"tenant_id": "t"})
     stored_ids(1, queue="a", priority=2, meta={"tenant_id": "t"})

@@ -34,6 +34,7 @@ from tests.jobs.services.dispatch.test_explain_agrees import (
     explained,
 )
 from tests.scheduling.pools import of_tenant
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -140,7 +141,8 @@ def serve_elsewhere(tenant: int, number: int, priority: int) -> None:
     claim("p", number, "x")
 
 
-def test_20_5_what_is_next_where_tenants_share_over_several_queues_is_taken() -> None:
+@spec("contract 20.5")
+def test_what_is_next_where_tenants_share_over_several_queues_is_taken() -> None:
     core.seen.clear()
     elsewhere = st.tuples(
         st.just(serve_elsewhere), st.integers(0, 2), st.integers(1, 6), st.sampled_from([0, 0, 5])
@@ -166,7 +168,8 @@ def known() -> set[str]:
     return {state.pool.name for state in pools.page(limit=10, offset=0)[0]}
 
 
-def test_20_5_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next() -> None:
+@spec("contract 20.5")
+def test_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next() -> None:
     seen.clear()
 
     @SETTINGS
@@ -190,7 +193,8 @@ def test_20_5_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next
     } <= seen.keys()  # fmt: skip
 
 
-def test_20_5_a_pool_that_another_process_has_just_deleted_holds_nobody_up() -> None:
+@spec("contract 20.5")
+def test_a_pool_that_another_process_has_just_deleted_holds_nobody_up() -> None:
     define("p", queues=[QUEUE, "x"], isolated=True)
     (job_id,) = stored_ids(1, queue=QUEUE)
     assert {gate.name for gate in explained()[job_id].gates if gate.gate == "pool"} == {"p"}
@@ -223,7 +227,8 @@ MOVES = st.lists(
 )
 
 
-def test_fs_7_turns_that_are_told_are_those_that_claims_take() -> None:
+@spec("fair-scheduling 7")
+def test_turns_that_are_told_are_those_that_claims_take() -> None:
     places: Counter[int] = Counter()
 
     @SETTINGS

@@ -20,6 +20,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.asserts import assert_store_is_sound
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -108,7 +109,8 @@ STEPS: st.SearchStrategy[Callable[[Store], None]] = st.one_of(
 )  # fmt: skip
 
 
-def test_fs_9_1_a_whatever_happens_the_oldest_job_is_next() -> None:
+@spec("FS-9.1-a")
+def test_whatever_happens_the_oldest_job_is_next() -> None:
     @settings(
         max_examples=25,
         derandomize=True,

@@ -18,6 +18,7 @@ from jobs.services.upkeep.reset import forget
 from scheduling.models import CronEntry
 from tenancy.models import Tenant
 from tests.factories import JobFactory
+from tests.spec import spec
 from tests.tenancy.served.things import nothings
 from tests.tenancy.wire import answer, push, send, told
 from workflows.models import Workflow
@@ -43,7 +44,8 @@ def rules(settings: Any) -> Any:
     return change
 
 
-def test_mt_5_1_a_tenant_lives_in_meta() -> None:
+@spec("MT-5.1-a")
+def test_tenant_lives_in_meta() -> None:
     job = push("acme", meta={"more": 1})
 
     assert job["meta"] == {"more": 1, "tenant_id": "acme"}
@@ -51,7 +53,8 @@ def test_mt_5_1_a_tenant_lives_in_meta() -> None:
     assert tenants() == ["acme"]
 
 
-def test_mt_5_1_b_job_without_a_tenant_is_refused_where_it_must_have_one(rules: Any) -> None:
+@spec("MT-5.1-b")
+def test_job_without_a_tenant_is_refused_where_it_must_have_one(rules: Any) -> None:
     rules(MISSING="reject")
 
     error = push(status=422)
@@ -84,7 +87,8 @@ def test_d_mt_1_schedule_without_a_tenant_is_refused_where_its_jobs_must_have_on
 
 
 @pytest.mark.parametrize("bad", BAD_IDS)
-def test_mt_5_2_a_what_is_no_tenant_id_is_refused(bad: Any) -> None:
+@spec("MT-5.2-a")
+def test_what_is_no_tenant_id_is_refused(bad: Any) -> None:
     error = answer(send("POST", "jobs", {**JOB, "meta": {"tenant_id": bad}}), 400)["error"]
 
     assert (error["code"], error["details"]["field"]) == ("invalid_request", "meta.tenant_id")
@@ -93,20 +97,23 @@ def test_mt_5_2_a_what_is_no_tenant_id_is_refused(bad: Any) -> None:
 
 @pytest.mark.parametrize("bad", ["", "-a", "a b", "x" * 256, "_other"])
 @pytest.mark.parametrize("header", ["X-OJS-Tenant", "X-OJS-Tenant-ID"])
-def test_mt_5_2_a_what_is_no_tenant_id_is_refused_in_a_header(header: str, bad: str) -> None:
+@spec("MT-5.2-a")
+def test_what_is_no_tenant_id_is_refused_in_a_header(header: str, bad: str) -> None:
     error = answer(send("GET", "jobs", **{header.replace("-", "_"): bad}), 400)["error"]
 
     assert (error["code"], error["details"]["field"]) == ("invalid_request", header)
 
 
 @pytest.mark.parametrize("good", ["a:b.c_d-1", "7", "x" * 255, "_default"])
-def test_mt_5_2_a_what_the_pattern_allows_is_taken(good: str) -> None:
+@spec("MT-5.2-a")
+def test_what_the_pattern_allows_is_taken(good: str) -> None:
     push(good)
 
     assert tenants() == [good]
 
 
-def test_mt_5_2_b_each_source_alone_names_the_tenant(new_key: Any) -> None:
+@spec("MT-5.2-b")
+def test_each_source_alone_names_the_tenant(new_key: Any) -> None:
     anybody, bound = new_key(*SCOPES), new_key(*SCOPES, tenant="from-key")
     sent = {**JOB, "meta": {"tenant_id": "from-meta"}}
 
@@ -119,7 +126,8 @@ def test_mt_5_2_b_each_source_alone_names_the_tenant(new_key: Any) -> None:
     assert sorted(stamped) == sorted(tenants())
 
 
-def test_mt_5_2_b_source_that_is_not_read_names_no_tenant(rules: Any) -> None:
+@spec("MT-5.2-b")
+def test_source_that_is_not_read_names_no_tenant(rules: Any) -> None:
     rules(SOURCES=("key", "meta"))
     answer(send("POST", "jobs", JOB, X_OJS_Tenant="acme"), 201)
     rules(SOURCES=("key", "header"))
@@ -129,14 +137,16 @@ def test_mt_5_2_b_source_that_is_not_read_names_no_tenant(rules: Any) -> None:
     assert tenants() == ["_default"]
 
 
-def test_mt_5_3_a_header_names_the_tenant() -> None:
+@spec("MT-5.3-a")
+def test_header_names_the_tenant() -> None:
     job = answer(send("POST", "jobs", JOB, X_OJS_Tenant="acme"), 201)["job"]
 
     assert job["meta"]["tenant_id"] == "acme"
     assert tenants() == ["acme"]
 
 
-def test_mt_5_3_b_header_is_put_into_every_job_of_a_batch() -> None:
+@spec("MT-5.3-b")
+def test_header_is_put_into_every_job_of_a_batch() -> None:
     sent = {"jobs": [JOB, {**JOB, "meta": {"tenant_id": "acme", "n": 1}}, JOB]}
 
     found = answer(send("POST", "jobs/batch", sent, X_OJS_Tenant="acme"), 201)
@@ -145,7 +155,8 @@ def test_mt_5_3_b_header_is_put_into_every_job_of_a_batch() -> None:
     assert found["jobs"][1]["meta"]["n"] == 1
 
 
-def test_mt_5_3_c_header_and_body_that_differ_are_refused() -> None:
+@spec("MT-5.3-c")
+def test_header_and_body_that_differ_are_refused() -> None:
     sent = {**JOB, "meta": {"tenant_id": "beta"}}
 
     error = answer(send("POST", "jobs", sent, X_OJS_Tenant="acme"), 400)["error"]
@@ -158,7 +169,8 @@ def test_mt_5_3_c_header_and_body_that_differ_are_refused() -> None:
     assert not Tenant.objects.exists()
 
 
-def test_mt_15_3_a_job_without_a_tenant_is_the_default_ones_and_its_meta_stays(rules: Any) -> None:
+@spec("MT-15.3-a")
+def test_job_without_a_tenant_is_the_default_ones_and_its_meta_stays(rules: Any) -> None:
     plain = push(meta={"a": 1})
     rules(DEFAULT="house")
     housed = push()
@@ -296,7 +308,8 @@ def test_4_request_with_a_header_sees_and_touches_that_tenant_alone() -> None:
     answer(send("POST", "workers/ack", ack, **acme))
 
 
-def test_mt_15_2_a_jobs_of_a_workflow_are_of_the_tenant_in_the_header() -> None:
+@spec("MT-15.2-a")
+def test_jobs_of_a_workflow_are_of_the_tenant_in_the_header() -> None:
     steps = [{"type": "tests.noop", "args": []}] * 2
     sent = {"type": "chain", "steps": steps}
 
@@ -385,7 +398,8 @@ def flow(status: int = 201, /, **members: Any) -> Any:
     return answer(send("POST", "workflows", body), status)
 
 
-def test_mt_15_2_a_a_workflow_names_its_tenant_as_a_job_does() -> None:
+@spec("MT-15.2-a")
+def test_a_workflow_names_its_tenant_as_a_job_does() -> None:
     made = flow(meta={"tenant_id": "blue"})
 
     (job,) = Job.objects.all()
@@ -393,7 +407,8 @@ def test_mt_15_2_a_a_workflow_names_its_tenant_as_a_job_does() -> None:
     assert Workflow.objects.get(id=made["id"]).tenant == "blue"
 
 
-def test_mt_15_2_b_a_workflow_and_its_steps_name_one_tenant() -> None:
+@spec("MT-15.2-b")
+def test_a_workflow_and_its_steps_name_one_tenant() -> None:
     step = {**STEP, "meta": {"tenant_id": "green"}}
 
     error = flow(422, meta={"tenant_id": "blue"}, steps=[step])["error"]

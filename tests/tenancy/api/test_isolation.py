@@ -17,6 +17,7 @@ from tenancy.services import tenant_cache
 from tenancy.services.isolation import reconcile
 from tests.jobs.services.dispatch.test_explain_agrees import pass_an_hour
 from tests.processes import DEADLINE_S
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -56,7 +57,8 @@ def explained(job_id: str, gate: str = "tenant") -> dict[str, Any]:
     return dict(one)
 
 
-def test_mt_6_1_a_claim_without_a_tenant_takes_none_of_a_namespace() -> None:
+@spec("MT-6.1-a")
+def test_claim_without_a_tenant_takes_none_of_a_namespace() -> None:
     put("acme", isolation="namespace")
     fill("acme", 2)
     fill("beta")
@@ -66,7 +68,8 @@ def test_mt_6_1_a_claim_without_a_tenant_takes_none_of_a_namespace() -> None:
     assert take(X_OJS_Tenant="acme") == ["acme", "acme"]
 
 
-def test_mt_6_1_a_every_tenant_has_a_namespace_where_the_settings_say_so(rules: Any) -> None:
+@spec("MT-6.1-a")
+def test_every_tenant_has_a_namespace_where_the_settings_say_so(rules: Any) -> None:
     rules(ISOLATION="namespace")
     put("open", isolation="hybrid")
     for tenant in ("acme", "beta", "open", None):
@@ -78,13 +81,15 @@ def test_mt_6_1_a_every_tenant_has_a_namespace_where_the_settings_say_so(rules: 
     assert take("acme:default") == ["acme"]
 
 
-def test_mt_6_1_a_the_default_tenant_has_no_namespace() -> None:
+@spec("MT-6.1-a")
+def test_the_default_tenant_has_no_namespace() -> None:
     error = put("_default", status=422, isolation="namespace")["error"]
 
     assert error["details"]["field"] == "isolation"
 
 
-def test_mt_6_1_a_each_tenant_counts_its_own_jobs_alone() -> None:
+@spec("MT-6.1-a")
+def test_each_tenant_counts_its_own_jobs_alone() -> None:
     for tenant, number in (("acme", 3), ("beta", 2)):
         put(tenant, isolation="namespace")
         fill(tenant, number)
@@ -103,7 +108,8 @@ def test_mt_6_1_a_each_tenant_counts_its_own_jobs_alone() -> None:
     assert shown("/priority-stats")["total"] == 6
 
 
-def test_mt_6_1_a_a_queue_where_a_tenant_has_nothing_is_not_listed_to_it() -> None:
+@spec("MT-6.1-a")
+def test_a_queue_where_a_tenant_has_nothing_is_not_listed_to_it() -> None:
     fill("acme", queue="mail")
     fill("beta", queue="default")
 
@@ -117,7 +123,8 @@ def test_mt_6_1_a_a_queue_where_a_tenant_has_nothing_is_not_listed_to_it() -> No
 
 
 @pytest.mark.parametrize("model", ["shared", "hybrid"])
-def test_mt_6_2_a_tenants_of_one_queue_are_interleaved(model: str) -> None:
+@spec("MT-6.2-a")
+def test_tenants_of_one_queue_are_interleaved(model: str) -> None:
     for tenant, number in (("acme", 30), ("beta", 5)):
         put(tenant, isolation=model)
         fill(tenant, number)
@@ -125,7 +132,8 @@ def test_mt_6_2_a_tenants_of_one_queue_are_interleaved(model: str) -> None:
     assert Counter(take(count=10)) == {"acme": 5, "beta": 5}
 
 
-def test_mt_6_3_a_shards_are_limited_and_held_one_by_one() -> None:
+@spec("MT-6.3-a")
+def test_shards_are_limited_and_held_one_by_one() -> None:
     put("acme", isolation="hybrid", limits={"max_concurrency": 1})
     put("beta", isolation="hybrid")
     for tenant in ("acme", "beta", "gamma"):
@@ -219,7 +227,8 @@ def test_d_mt_6_deleting_a_tenant_ends_its_namespace() -> None:
     assert take() == ["acme"]
 
 
-def test_mt_9_3_a_the_audit_log_says_where_a_tenant_went() -> None:
+@spec("MT-9.3-a")
+def test_the_audit_log_says_where_a_tenant_went() -> None:
     put("acme", isolation="namespace")
 
     (entry,) = answer(send("GET", "admin/audit"))["items"]
@@ -335,7 +344,8 @@ def test_d_mt_7_a_key_for_a_queue_covers_it_with_any_tenant(new_key: Any) -> Non
 # --- strict isolation -----------------------------------------------------------------------------
 
 
-def test_mt_7_3_a_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> None:
+@spec("MT-7.3-a")
+def test_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> None:
     anybody, worker = new_key(*SCOPES), new_key(*SCOPES, tenant="acme")
     sent = {"type": "tests.noop", "args": [], "meta": {"tenant_id": "beta"}}
     for _ in range(3):
@@ -347,7 +357,8 @@ def test_mt_7_3_a_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> Non
     assert take(X_OJS_Tenant="beta", status=403, **worker)["code"] == "tenant_mismatch"
 
 
-def test_mt_7_3_a_a_pool_of_a_tenant_gets_no_job_of_another() -> None:
+@spec("MT-7.3-a")
+def test_a_pool_of_a_tenant_gets_no_job_of_another() -> None:
     put("acme", isolation="namespace")
     pool = {"queues": ["default"], "tenant": "acme", "concurrency": 2}
     shown = answer(send("PUT", "admin/pools/acme-workers", pool), 201)
@@ -366,7 +377,8 @@ def test_mt_7_3_a_a_pool_of_a_tenant_gets_no_job_of_another() -> None:
     assert (error["code"], error["details"]["pool"]) == ("tenant_mismatch", "acme-workers")
 
 
-def test_mt_7_3_a_pool_that_is_bound_counts_for_the_next_claim_of_every_process() -> None:
+@spec("MT-7.3-a")
+def test_pool_that_is_bound_counts_for_the_next_claim_of_every_process() -> None:
     fill("beta", 2)
     answer(send("PUT", "admin/pools/p", {"queues": ["default"]}), 201)
     sent = {"pool": "p", "worker_id": "w1", "count": 1}
@@ -378,7 +390,8 @@ def test_mt_7_3_a_pool_that_is_bound_counts_for_the_next_claim_of_every_process(
     assert answer(send("POST", "workers/fetch", sent))["jobs"] == []
 
 
-def test_20_5_the_explanation_leaves_out_pools_of_other_tenants() -> None:
+@spec("contract 20.5")
+def test_the_explanation_leaves_out_pools_of_other_tenants() -> None:
     for name, more in (
         ("any", {}),
         ("of-acme", {"tenant": "acme"}),
@@ -429,7 +442,8 @@ def test_d_mt_9_a_key_that_is_bound_stays_so(rules: Any, new_key: Any) -> None:
 # --- the explanation ------------------------------------------------------------------------------
 
 
-def test_20_5_the_explanation_says_who_may_take_a_job_of_a_namespace() -> None:
+@spec("contract 20.5")
+def test_the_explanation_says_who_may_take_a_job_of_a_namespace() -> None:
     job = push("acme")
     assert explained(job["id"])["state"] == "open"
     put("acme", status=200, isolation="namespace")

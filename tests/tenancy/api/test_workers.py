@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lease, Worker
 from jobs.services.dispatch.fetch import fetch
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -47,7 +48,8 @@ def stored() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", BEATS)
-def test_mt_5_1_a_a_worker_is_that_of_the_tenant_that_registers_it(path: str) -> None:
+@spec("MT-5.1-a")
+def test_a_worker_is_that_of_the_tenant_that_registers_it(path: str) -> None:
     beat("acme", path=path, hostname="a")
     before = stored()
 
@@ -60,7 +62,8 @@ def test_mt_5_1_a_a_worker_is_that_of_the_tenant_that_registers_it(path: str) ->
     assert beat("acme", path=path)["state" if path != BEATS[2] else "ok"]
 
 
-def test_mt_5_1_a_a_worker_that_only_fetches_is_that_of_its_tenant() -> None:
+@spec("MT-5.1-a")
+def test_a_worker_that_only_fetches_is_that_of_its_tenant() -> None:
     claim("acme")
 
     assert stored()["tenant"] == "acme"
@@ -141,7 +144,8 @@ def test_d_mt_8_while_it_runs_a_job_of_another_tenant_it_is_not(path: str) -> No
     assert stored() == before
 
 
-def test_mt_5_1_a_a_dead_worker_stays_its_tenants() -> None:
+@spec("MT-5.1-a")
+def test_a_dead_worker_stays_its_tenants() -> None:
     beat("acme")
     Worker.objects.update(dead_at=Now(), last_heartbeat_at=Now() - timedelta(hours=1))
 

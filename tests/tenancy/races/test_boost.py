@@ -15,6 +15,7 @@ from tenancy.services.tenants import put
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -22,7 +23,8 @@ TENANTS = ("blue", "red", "green")
 CHANGES, EACH, PRODUCERS = 12, 20, 2
 
 
-def test_mt_8_1_f_every_job_is_handed_out_once_while_boosts_change() -> None:
+@spec("MT-8.1-f")
+def test_every_job_is_handed_out_once_while_boosts_change() -> None:
     left = count()
     got: list[str] = []
 

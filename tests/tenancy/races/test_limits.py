@@ -19,6 +19,7 @@ from tenancy.models import Enqueued, Tenant
 from tenancy.services.tenants import put
 from tests.concurrency import at_once
 from tests.factories import FAR, DraftFactory
+from tests.spec import spec
 from tests.tenancy.wire import told
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -54,7 +55,8 @@ def send_all(tenants: tuple[str, ...] = ("blue",), **envelope: object) -> Counte
     ],
     ids=["depth", "scheduled", "rate"],
 )
-def test_mt_8_2_a_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
+@spec("MT-8.2-a")
+def test_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
     put("blue", Definition(limits=limits))
 
     found = send_all(scheduled_at=FAR)
@@ -64,7 +66,8 @@ def test_mt_8_2_a_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
     assert sum(Enqueued.objects.values_list("jobs", flat=True)) in {0, MOST}
 
 
-def test_mt_8_2_a_queues_are_never_more_than_the_quota() -> None:
+@spec("MT-8.2-a")
+def test_queues_are_never_more_than_the_quota() -> None:
     put("blue", Definition(limits=TenantLimits(max_queues=3)))
 
     def work(n: int) -> None:
@@ -76,7 +79,8 @@ def test_mt_8_2_a_queues_are_never_more_than_the_quota() -> None:
     assert len(set(Job.objects.values_list("queue", flat=True))) == 3
 
 
-def test_mt_8_2_a_batches_of_several_tenants_neither_exceed_nor_deadlock() -> None:
+@spec("MT-8.2-a")
+def test_batches_of_several_tenants_neither_exceed_nor_deadlock() -> None:
     for tenant in ("blue", "red", "green"):
         put(tenant, Definition(limits=TenantLimits(max_queue_depth=MOST)))
 
@@ -87,7 +91,8 @@ def test_mt_8_2_a_batches_of_several_tenants_neither_exceed_nor_deadlock() -> No
     assert set(found) == {"taken", "TENANT_LIMIT_EXCEEDED"}
 
 
-def test_mt_8_1_b_active_jobs_never_exceed_the_concurrency() -> None:
+@spec("MT-8.1-b")
+def test_active_jobs_never_exceed_the_concurrency() -> None:
     put("blue", Definition(limits=TenantLimits(max_concurrency=3)))
     for n in range(4):
         drafts = [
@@ -118,7 +123,8 @@ def test_d_mt_5_tenant_that_many_bring_at_once_is_made_once() -> None:
     assert told(Kind.TENANT_CREATED) == [{"tenant_id": "new", "source": "auto"}]
 
 
-def test_mt_15_1_c_limit_that_is_set_meanwhile_holds_from_its_commit_on() -> None:
+@spec("MT-15.1-c")
+def test_limit_that_is_set_meanwhile_holds_from_its_commit_on() -> None:
     def limit() -> Counter[str]:
         put("blue", Definition(limits=TenantLimits(max_queue_depth=0)))
         stored = Job.objects.count()

@@ -16,6 +16,7 @@ from jobs.services.upkeep.reset import forget
 from tenancy.services import metrics
 from tests.concurrency import wait_until_settled
 from tests.factories import FAR, DraftFactory, JobFactory, stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -80,7 +81,8 @@ def of(tenant: str) -> dict[str, Any]:
     return {"meta": {"tenant_id": tenant}}
 
 
-def test_mt_11_2_a_families_of_tenants_have_the_names_types_and_labels_of_the_contract(
+@spec("MT-11.2-a")
+def test_families_of_tenants_have_the_names_types_and_labels_of_the_contract(
     read: Read,
 ) -> None:
     JobFactory.create(state=State.COMPLETED, **of("acme"))
@@ -95,7 +97,8 @@ def test_mt_11_2_a_families_of_tenants_have_the_names_types_and_labels_of_the_co
     } == OWN
 
 
-def test_mt_11_2_a_families_of_tenants_count_what_each_has(read: Read) -> None:
+@spec("MT-11.2-a")
+def test_families_of_tenants_count_what_each_has(read: Read) -> None:
     JobFactory.create(state=State.COMPLETED, queue="q", **of("acme"))
     JobFactory.create(state=State.DISCARDED, queue="q", **of("acme"))
     JobFactory.create(state=State.ACTIVE, queue="q", **of("beta"))
@@ -161,7 +164,8 @@ def test_d_mt_4_with_tenancy_off_there_is_no_label(read: Read, rules: Any) -> No
     assert values(found["ojs_job_enqueued"], "queue") == {("default",): 2}
 
 
-def test_mt_15_4_a_1100_tenants_have_1001_labels_at_most(read: Read) -> None:
+@spec("MT-15.4-a")
+def test_1100_tenants_have_1001_labels_at_most(read: Read) -> None:
     for first in range(0, 1100, 100):
         enqueue([DraftFactory.create(**of(f"t{n}")) for n in range(first, first + 100)])
 
@@ -175,9 +179,8 @@ def test_mt_15_4_a_1100_tenants_have_1001_labels_at_most(read: Read) -> None:
     assert values(found["ojs_job_enqueued"], "tenant_id") == enqueued
 
 
-def test_mt_15_4_a_tenants_that_came_first_keep_their_labels_in_every_process(
-    read: Read, rules: Any
-) -> None:
+@spec("MT-15.4-a")
+def test_tenants_that_came_first_keep_their_labels_in_every_process(read: Read, rules: Any) -> None:
     rules(METRICS_MAX=2)
     stored(1, **of("zulu"))
     read()

@@ -17,6 +17,7 @@ from jobs.services.dispatch.fetch import planned
 from jobs.services.upkeep.reset import forget
 from jobs.testing import run_available
 from tests.alerts import alerts_of
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.routing import fail, join, put, redrawn
 from tests.versioning.wire import TYPE, beat, fetched, push, versions_of
@@ -141,7 +142,8 @@ def test_d_ver_6_a_claim_that_meets_only_what_it_refuses_goes_on_to_what_it_acce
     assert versions_of(fetched(handlers=of(), count=1)) == ["1.0"]
 
 
-def test_contract_22_3_an_exclusive_worker_gets_no_type_that_it_does_not_name() -> None:
+@spec("contract 22.3")
+def test_an_exclusive_worker_gets_no_type_that_it_does_not_name() -> None:
     push()
     push(type=OTHER)
     push("1.0", type=OTHER)
@@ -154,7 +156,8 @@ def test_contract_22_3_an_exclusive_worker_gets_no_type_that_it_does_not_name() 
     assert types_of(fetched()) == [OTHER, OTHER]
 
 
-def test_contract_22_3_an_exclusive_worker_may_refuse_them_of_what_it_names() -> None:
+@spec("contract 22.3")
+def test_an_exclusive_worker_may_refuse_them_of_what_it_names() -> None:
     push()
     push("1.0")
     more: dict[str, Any] = {"handlers": of(), "handlers_exclusive": True}
@@ -165,14 +168,16 @@ def test_contract_22_3_an_exclusive_worker_may_refuse_them_of_what_it_names() ->
     assert fetched(**more) == []
 
 
-def test_contract_22_3_entries_of_a_type_add_up() -> None:
+@spec("contract 22.3")
+def test_entries_of_a_type_add_up() -> None:
     push()
 
     assert len(fetched(handlers=[*of("2.0"), *of("1.0", accepts=True)])) == 1
 
 
 @pytest.mark.parametrize("mode", ["compatible", "override"])
-def test_contract_22_4_rules_send_them_to_nobody_that_refuses(mode: str) -> None:
+@spec("contract 22.4")
+def test_rules_send_them_to_nobody_that_refuses(mode: str) -> None:
     push()
     fetched(handlers=of())
     put([{"version": "2.0", "weight": 1}, {"version": "1.0", "weight": 1}], mode=mode)

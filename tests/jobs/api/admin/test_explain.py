@@ -26,6 +26,7 @@ from jobs.services.operate.queues import pause
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.factories import DraftFactory, JobFactory, stored, stored_ids
 from tests.jobs.api.refusals import DOCUMENT, validator
+from tests.spec import spec
 
 ANSWER = validator({"$ref": "#/components/schemas/Explanation"})
 Keys = Callable[..., dict[str, str]]
@@ -359,7 +360,8 @@ def test_job_that_ended_without_an_attempt(api: Client) -> None:
     assert found["message"] == "It has ended: cancelled. No attempt of it has started."
 
 
-def test_31_3_key_of_a_tenant_sees_its_jobs_alone_and_no_numbers_of_others(
+@spec("contract 31.3")
+def test_key_of_a_tenant_sees_its_jobs_alone_and_no_numbers_of_others(
     api: Client, new_key: Keys
 ) -> None:
     configure("default", {"concurrency": 2})

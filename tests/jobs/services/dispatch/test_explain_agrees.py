@@ -33,6 +33,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.read.show import show_many
 from jobs.services.upkeep.reset import reset
 from tests.factories import FAR, DraftFactory, stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -195,28 +196,32 @@ def compare(examples: int, switch: Callable[[], object] | None = None) -> set[st
     return {name for name, times in seen.items() if times}
 
 
-def test_20_5_what_is_next_is_taken_and_what_is_held_is_not() -> None:
+@spec("contract 20.5")
+def test_what_is_next_is_taken_and_what_is_held_is_not() -> None:
     assert {
         "certain", "equals", "nothing", "limit closed", "lane closed", "expiry closed",
         "schedule closed", "activation closed",
     } <= compare(60)  # fmt: skip
 
 
-def test_20_5_nothing_of_a_paused_queue_is_next() -> None:
+@spec("contract 20.5")
+def test_nothing_of_a_paused_queue_is_next() -> None:
     found = compare(6, lambda: pause(QUEUE))
 
     assert "queue closed" in found
     assert not found & {"certain", "equals", "queue open"}
 
 
-def test_20_5_nothing_is_next_during_maintenance() -> None:
+@spec("contract 20.5")
+def test_nothing_is_next_during_maintenance() -> None:
     found = compare(6, lambda: maintenance.start(Caller("test"), reason=None, duration_ms=None))
 
     assert "maintenance closed" in found
     assert not found & {"certain", "equals", "maintenance open"}
 
 
-def test_20_5_where_tenants_do_not_share_the_oldest_is_next() -> None:
+@spec("contract 20.5")
+def test_where_tenants_do_not_share_the_oldest_is_next() -> None:
     def order() -> None:
         found = Lane.objects.filter(queue=QUEUE).values_list("id", flat=True)
         queries.reweigh(dict.fromkeys(found, Share(way=Way(is_ordered=True))))

@@ -28,6 +28,7 @@ from jobs.services.workers.workers import direct
 from tests.asserts import assert_state, assert_store_is_sound, assert_times_in_order
 from tests.concurrency import threads
 from tests.factories import DraftFactory, JobFactory, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -53,7 +54,8 @@ def of_tenant(tenant: str, number: int = 1, route: int = 0, **envelope: Any) -> 
     return [job.id for job in enqueue(drafts) if job is not None]
 
 
-def test_02_2_fetch_makes_a_job_active_with_attempt_lease_and_holder() -> None:
+@spec("contract 2.2")
+def test_fetch_makes_a_job_active_with_attempt_lease_and_holder() -> None:
     job_id = stored_ids(1)[0]
 
     found = fetch(FetchRequest(("default",), worker_id="w1", visibility_ms=5000)).jobs[0]
@@ -72,7 +74,8 @@ def strict() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("strict")
-def test_10_1_jobs_come_by_queue_then_priority_then_age() -> None:
+@spec("contract 10.1")
+def test_jobs_come_by_queue_then_priority_then_age() -> None:
     late = stored_ids(1, queue="b", priority=100)
     low = stored_ids(1, queue="a", priority=-5)
     first, second = stored_ids(2, queue="a")
@@ -82,7 +85,8 @@ def test_10_1_jobs_come_by_queue_then_priority_then_age() -> None:
 
 
 @pytest.mark.usefixtures("strict")
-def test_10_1_a_later_queue_is_read_only_when_earlier_ones_did_not_fill_count() -> None:
+@spec("contract 10.1")
+def test_a_later_queue_is_read_only_when_earlier_ones_did_not_fill_count() -> None:
     stored_ids(3, queue="a")
     other = stored_ids(2, queue="b")
 
@@ -91,13 +95,15 @@ def test_10_1_a_later_queue_is_read_only_when_earlier_ones_did_not_fill_count() 
     assert len(fetched("a", "b", count=5)) == 1
 
 
-def test_10_1_a_queue_named_twice_counts_once() -> None:
+@spec("contract 10.1")
+def test_a_queue_named_twice_counts_once() -> None:
     ids = stored_ids(2)
 
     assert fetched("default", "default", count=5) == ids
 
 
-def test_10_1_a_job_that_is_given_back_keeps_its_place() -> None:
+@spec("contract 10.1")
+def test_a_job_that_is_given_back_keeps_its_place() -> None:
     first, second = stored_ids(2)
     assert fetched(count=1) == [first]
 
@@ -114,7 +120,8 @@ def test_fetch_from_an_unknown_or_empty_queue_returns_nothing() -> None:
     assert fetched() == []
 
 
-def test_10_2_a_paused_queue_hands_out_nothing_and_its_active_jobs_finish() -> None:
+@spec("contract 10.2")
+def test_a_paused_queue_hands_out_nothing_and_its_active_jobs_finish() -> None:
     running = JobFactory.create(state=State.ACTIVE)
     waiting = stored_ids(1)
     pause("default")
@@ -127,14 +134,16 @@ def test_10_2_a_paused_queue_hands_out_nothing_and_its_active_jobs_finish() -> N
     assert fetched() == waiting
 
 
-def test_2_5_an_expired_job_is_never_handed_out() -> None:
+@spec("contract 2.5")
+def test_an_expired_job_is_never_handed_out() -> None:
     expired, fine = stored_ids(2, expires_at="+PT1H")
     Ready.objects.filter(id=expired).update(expires_at=ago(1))
 
     assert fetched() == [fine]
 
 
-def test_2_5_what_became_due_is_handed_out_before_the_loops_see_it() -> None:
+@spec("contract 2.5")
+def test_what_became_due_is_handed_out_before_the_loops_see_it() -> None:
     job = JobFactory.create(state=State.SCHEDULED)
     Later.objects.update(due_at=ago(1))
 
@@ -142,7 +151,8 @@ def test_2_5_what_became_due_is_handed_out_before_the_loops_see_it() -> None:
 
 
 @pytest.mark.parametrize("tenant", [None, "_default"])
-def test_10_1_expired_jobs_hold_back_none_behind_them(tenant: str | None) -> None:
+@spec("contract 10.1")
+def test_expired_jobs_hold_back_none_behind_them(tenant: str | None) -> None:
     expired = stored_ids(3, priority=5, expires_at="+PT1H")
     expired += stored_ids(1, priority=4, expires_at="+PT1H")
     behind = stored_ids(2)
@@ -152,7 +162,8 @@ def test_10_1_expired_jobs_hold_back_none_behind_them(tenant: str | None) -> Non
 
 
 @pytest.mark.parametrize("tenant", [None, "_default"])
-def test_10_1_a_job_in_the_hands_of_another_transaction_holds_back_none(tenant: str | None) -> None:
+@spec("contract 10.1")
+def test_a_job_in_the_hands_of_another_transaction_holds_back_none(tenant: str | None) -> None:
     first = stored_ids(1, priority=5)
     behind = stored_ids(2)
 
@@ -173,7 +184,8 @@ def test_10_1_a_job_in_the_hands_of_another_transaction_holds_back_none(tenant: 
         ({"visibility_timeout_ms": 7000}, 9000, 9000),
     ],
 )
-def test_9_2_the_lease_is_the_requests_else_the_jobs_else_the_servers(
+@spec("contract 9.2")
+def test_the_lease_is_the_requests_else_the_jobs_else_the_servers(
     envelope: dict[str, Any], request_ms: int | None, expected_ms: int
 ) -> None:
     stored(1, **envelope)
@@ -186,7 +198,8 @@ def test_9_2_the_lease_is_the_requests_else_the_jobs_else_the_servers(
 
 
 @pytest.mark.parametrize("standing", [Standing.QUIET, Standing.TERMINATE])
-def test_9_4_a_worker_that_reports_the_end_gets_nothing(standing: Standing) -> None:
+@spec("contract 9.4")
+def test_a_worker_that_reports_the_end_gets_nothing(standing: Standing) -> None:
     ids = stored_ids(1)
     heartbeat(Report("w1", standing, active_jobs=1))
 
@@ -196,7 +209,8 @@ def test_9_4_a_worker_that_reports_the_end_gets_nothing(standing: Standing) -> N
     assert fetched(worker_id="w2") == ids
 
 
-def test_9_4_a_worker_told_to_be_quiet_gets_nothing_until_it_may_resume() -> None:
+@spec("contract 9.4")
+def test_a_worker_told_to_be_quiet_gets_nothing_until_it_may_resume() -> None:
     ids = stored_ids(1)
     heartbeat(Report("w1"))
     direct("w1", "quiet")
@@ -275,7 +289,8 @@ def test_a_paused_lane_is_passed_by() -> None:
     assert claimed() == held
 
 
-def test_fs_9_2_b_a_lane_that_resumes_takes_nothing_back() -> None:
+@spec("FS-9.2-b")
+def test_a_lane_that_resumes_takes_nothing_back() -> None:
     for tenant in "abc":
         of_tenant(tenant, 60)
     fetched("default", count=9)
@@ -293,7 +308,8 @@ def test_fs_9_2_b_a_lane_that_resumes_takes_nothing_back() -> None:
     assert max(taken.values()) - min(taken.values()) <= 2
 
 
-def test_fs_9_2_b_lanes_that_resume_alone_are_equals_of_one_another() -> None:
+@spec("FS-9.2-b")
+def test_lanes_that_resume_alone_are_equals_of_one_another() -> None:
     for tenant in "ab":
         of_tenant(tenant, 60)
     held = [Lane.objects.get(tenant=tenant).id for tenant in "ab"]
@@ -309,7 +325,8 @@ def test_fs_9_2_b_lanes_that_resume_alone_are_equals_of_one_another() -> None:
 
 
 @pytest.mark.parametrize("queues", [("default",), ("default", "other")])
-def test_fs_5_5_a_worker_gets_no_more_than_it_says_it_runs(queues: tuple[str, ...]) -> None:
+@spec("fair-scheduling 5.5")
+def test_a_worker_gets_no_more_than_it_says_it_runs(queues: tuple[str, ...]) -> None:
     ids = stored_ids(9)
     heartbeat(Report("w1", concurrency=3))
 
@@ -323,7 +340,8 @@ def test_fs_5_5_a_worker_gets_no_more_than_it_says_it_runs(queues: tuple[str, ..
     assert len(fetched(*queues, worker_id="w2")) == 5
 
 
-def test_fs_5_5_the_smallest_of_what_worker_and_pool_may_have_counts() -> None:
+@spec("fair-scheduling 5.5")
+def test_the_smallest_of_what_worker_and_pool_may_have_counts() -> None:
     stored_ids(9)
     heartbeat(Report("w1", concurrency=3))
     by = queries.Claimer("w1")
@@ -336,14 +354,16 @@ def test_fs_5_5_the_smallest_of_what_worker_and_pool_may_have_counts() -> None:
 
 
 @pytest.mark.parametrize("said", [None, 0])
-def test_fs_5_5_a_worker_that_says_nothing_of_it_gets_what_it_asks_for(said: int | None) -> None:
+@spec("fair-scheduling 5.5")
+def test_a_worker_that_says_nothing_of_it_gets_what_it_asks_for(said: int | None) -> None:
     stored_ids(9)
     heartbeat(Report("w1", concurrency=said))
 
     assert len(fetched(worker_id="w1")) == 9
 
 
-def test_fs_5_5_a_worker_that_prefetches_keeps_count_by_itself() -> None:
+@spec("fair-scheduling 5.5")
+def test_a_worker_that_prefetches_keeps_count_by_itself() -> None:
     stored_ids(9)
     heartbeat(Report("w1", concurrency=3))
 
@@ -361,7 +381,8 @@ def test_claim_in_a_pool_never_exceeds_its_cap() -> None:
     assert claimed(pool="p", pool_cap=3) == ids[4:]
 
 
-def test_fs_9_lanes_of_one_priority_share_by_weight() -> None:
+@spec("fair-scheduling 9")
+def test_lanes_of_one_priority_share_by_weight() -> None:
     for tenant, weight in (("a", 3.0), ("b", 1.0)):
         of_tenant(tenant, 60)
         lanes.set_terms(tenant, weight=weight, cap=None)
@@ -383,7 +404,8 @@ class Rested(Exception):
     """Ends a long poll at its first rest."""
 
 
-def test_3_4_a_long_poll_that_finds_nothing_rests_before_it_looks_again(
+@spec("contract 3.4")
+def test_a_long_poll_that_finds_nothing_rests_before_it_looks_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rests: list[float] = []

@@ -13,6 +13,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.outcome.nack import Nack, nack
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -28,7 +29,8 @@ def drained(queues: tuple[str, ...] = ("default",), count: int = 100) -> list[tu
 
 
 @pytest.mark.parametrize("count", [1, 7, 100])
-def test_10_1_priority_descending_then_order_of_arrival(count: int) -> None:
+@spec("contract 10.1")
+def test_priority_descending_then_order_of_arrival(count: int) -> None:
     number = 300 if count == 1 else 3000
     drafts = [DraftFactory.create(priority=PRIORITIES[n * 37 % 201]) for n in range(number)]
     enqueue(drafts)
@@ -39,7 +41,8 @@ def test_10_1_priority_descending_then_order_of_arrival(count: int) -> None:
     assert found == wanted
 
 
-def test_10_1_a_new_job_of_higher_priority_goes_before_those_that_wait() -> None:
+@spec("contract 10.1")
+def test_a_new_job_of_higher_priority_goes_before_those_that_wait() -> None:
     waiting = stored_ids(50)
     first = fetch(FetchRequest(("default",), count=10)).jobs
     (urgent,) = stored_ids(1, priority=1)
@@ -56,7 +59,8 @@ def test_d44_strict_queues_come_in_the_order_of_the_request_before_priority(sett
     assert [job_id for _, job_id in drained(("first", "second"), 4)] == [*low, *high]
 
 
-def test_10_1_a_job_that_is_given_back_comes_before_its_equals() -> None:
+@spec("contract 10.1")
+def test_a_job_that_is_given_back_comes_before_its_equals() -> None:
     first, second, third = stored_ids(3)
     fetch(FetchRequest(("default",)))
     nack([Nack(first, None, requeue=True)])
@@ -64,7 +68,8 @@ def test_10_1_a_job_that_is_given_back_comes_before_its_equals() -> None:
     assert [job_id for _, job_id in drained()] == [first, second, third]
 
 
-def test_10_1_an_expired_job_does_not_block_those_behind_it() -> None:
+@spec("contract 10.1")
+def test_an_expired_job_does_not_block_those_behind_it() -> None:
     late = stored_ids(30, priority=5, expires_at="+PT1H")
     (next_one,) = stored_ids(1)
     Ready.objects.filter(id__in=late).update(expires_at=ago(1))
@@ -72,7 +77,8 @@ def test_10_1_an_expired_job_does_not_block_those_behind_it() -> None:
     assert [job_id for _, job_id in drained(count=1)] == [next_one]
 
 
-def test_10_1_each_of_several_workers_sees_priorities_fall() -> None:
+@spec("contract 10.1")
+def test_each_of_several_workers_sees_priorities_fall() -> None:
     for priority in (-10, 0, 10):
         stored_ids(200, priority=priority)
 

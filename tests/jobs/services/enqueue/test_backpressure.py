@@ -21,6 +21,7 @@ from jobs.services.record.events import EventFilter, event_name, latest
 from tests.asserts import assert_state, assert_store_is_sound, state
 from tests.concurrency import at_once, threads, until, wait_until_settled
 from tests.factories import DraftFactory, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -37,7 +38,8 @@ def told() -> list[str]:
     return [event_name(event) for event in reversed(found)]
 
 
-def test_bp_1_3_the_nth_job_fits_and_the_next_is_refused() -> None:
+@spec("contract 1.3")
+def test_the_nth_job_fits_and_the_next_is_refused() -> None:
     bound(3)
     stored(3)
 
@@ -53,7 +55,8 @@ def test_bp_1_3_the_nth_job_fits_and_the_next_is_refused() -> None:
     assert_store_is_sound()
 
 
-def test_bp_1_all_waiting_states_count_and_active_does_not() -> None:
+@spec("BP-1")
+def test_all_waiting_states_count_and_active_does_not() -> None:
     bound(4)
     stored(1, scheduled_at="+PT1H")
     stored(1, pending=True)
@@ -66,7 +69,8 @@ def test_bp_1_all_waiting_states_count_and_active_does_not() -> None:
         stored(1)
 
 
-def test_bp_2_bound_is_exact_with_many_producers() -> None:
+@spec("BP-2")
+def test_bound_is_exact_with_many_producers() -> None:
     bound(10)
 
     def produce() -> bool:
@@ -81,7 +85,8 @@ def test_bp_2_bound_is_exact_with_many_producers() -> None:
     assert_store_is_sound()
 
 
-def test_bp_4_near_the_bound_the_caller_is_told() -> None:
+@spec("BP-4")
+def test_near_the_bound_the_caller_is_told() -> None:
     bound(4, warning_threshold=0.5)
     calm, pressed = Caller(), Caller()
 
@@ -94,7 +99,8 @@ def test_bp_4_near_the_bound_the_caller_is_told() -> None:
     }  # fmt: skip
 
 
-def test_bp_5_a_batch_fits_as_a_whole_or_not_at_all() -> None:
+@spec("BP-5")
+def test_a_batch_fits_as_a_whole_or_not_at_all() -> None:
     bound(3)
     with pytest.raises(QueueFull):
         stored(4)
@@ -103,7 +109,8 @@ def test_bp_5_a_batch_fits_as_a_whole_or_not_at_all() -> None:
     stored(3)
 
 
-def test_bp_6_block_waits_for_room_and_holds_nothing() -> None:
+@spec("BP-6")
+def test_block_waits_for_room_and_holds_nothing() -> None:
     bound(1, strategy="block")
     first = stored_ids(1)
     with pytest.raises(QueueFull):
@@ -116,7 +123,8 @@ def test_bp_6_block_waits_for_room_and_holds_nothing() -> None:
     assert_store_is_sound()
 
 
-def test_bp_6_block_gives_up_when_time_is_over() -> None:
+@spec("BP-6")
+def test_block_gives_up_when_time_is_over() -> None:
     bound(1, strategy="block")
     stored(1)
 
@@ -124,7 +132,8 @@ def test_bp_6_block_gives_up_when_time_is_over() -> None:
         enqueue([DraftFactory.create()], Caller(block_ms=150))
 
 
-def test_bp_7_drop_oldest_makes_room_with_the_oldest_available_jobs() -> None:
+@spec("BP-7")
+def test_drop_oldest_makes_room_with_the_oldest_available_jobs() -> None:
     bound(3, strategy="drop_oldest")
     ids = stored_ids(1, priority=9) + stored_ids(2)
 
@@ -137,7 +146,8 @@ def test_bp_7_drop_oldest_makes_room_with_the_oldest_available_jobs() -> None:
     assert_store_is_sound()
 
 
-def test_bp_7_drop_oldest_refuses_when_nothing_may_be_dropped() -> None:
+@spec("BP-7")
+def test_drop_oldest_refuses_when_nothing_may_be_dropped() -> None:
     bound(2, strategy="drop_oldest")
     stored(2, scheduled_at="+PT1H")
 
@@ -148,7 +158,8 @@ def test_bp_7_drop_oldest_refuses_when_nothing_may_be_dropped() -> None:
     assert depth_of("default") == 2
 
 
-def test_bp_7_jobs_that_an_extension_follows_are_not_dropped() -> None:
+@spec("BP-7")
+def test_jobs_that_an_extension_follows_are_not_dropped() -> None:
     bound(2, strategy="drop_oldest")
     kept = enqueue([replace(DraftFactory.create(), watched=True)])[0]
     dropped = stored_ids(1)
@@ -172,7 +183,8 @@ def test_bp_a_bound_is_exact_inside_a_host_transaction_too() -> None:
 # --- configuration --------------------------------------------------------------------------------
 
 
-def test_10_4_defaults_of_the_queue_fill_what_a_job_leaves_open() -> None:
+@spec("contract 10.4")
+def test_defaults_of_the_queue_fill_what_a_job_leaves_open() -> None:
     change = {
         "visibility_timeout_ms": 7000, "default_timeout_ms": 8000,
         "default_retry": {"max_attempts": 9, "initial_interval": "PT7S"},
@@ -196,7 +208,8 @@ def test_a_draft_for_a_queue_without_configuration_is_passed_untouched() -> None
     assert terms.apply(terms.of_queues(["default"]), [draft])[0] is draft
 
 
-def test_10_4_types_that_a_queue_does_not_take_are_refused() -> None:
+@spec("contract 10.4")
+def test_types_that_a_queue_does_not_take_are_refused() -> None:
     configure("default", {"allowed_job_types": ["mail.*"]})
 
     stored(1, type="mail.send")
@@ -206,7 +219,8 @@ def test_10_4_types_that_a_queue_does_not_take_are_refused() -> None:
     assert Job.objects.count() == 1
 
 
-def test_10_2_a_queue_that_is_emptied_takes_no_jobs() -> None:
+@spec("contract 10.2")
+def test_a_queue_that_is_emptied_takes_no_jobs() -> None:
     stored(1)
     Queue.objects.update(draining=True)
     terms.forget()
@@ -215,7 +229,8 @@ def test_10_2_a_queue_that_is_emptied_takes_no_jobs() -> None:
         stored(1)
 
 
-def test_10_4_a_change_counts_at_once_for_who_knew_the_old_terms() -> None:
+@spec("contract 10.4")
+def test_a_change_counts_at_once_for_who_knew_the_old_terms() -> None:
     """What a process remembers is checked by the statement that stores."""
     stored(1)
     with threads(1) as start:  # as another process would
@@ -227,7 +242,8 @@ def test_10_4_a_change_counts_at_once_for_who_knew_the_old_terms() -> None:
         stored(1)
 
 
-def test_10_4_producers_at_full_speed_meet_a_new_bound_and_lose_nothing() -> None:
+@spec("contract 10.4")
+def test_producers_at_full_speed_meet_a_new_bound_and_lose_nothing() -> None:
     def produce() -> int:
         done = 0
         while True:

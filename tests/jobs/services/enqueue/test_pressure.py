@@ -15,6 +15,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.record.events import EventFilter, event_name, latest
 from tests.concurrency import at_once, wait_until_settled
 from tests.factories import stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -37,7 +38,8 @@ def told() -> list[tuple[str, dict[str, Any]]]:
     return [(event_name(event), event.data or {}) for event in reversed(found)]
 
 
-def test_bp_8_a_crossing_is_told_once_up_and_once_down() -> None:
+@spec("BP-8")
+def test_a_crossing_is_told_once_up_and_once_down() -> None:
     bound(max_depth=5)
     stored(3)
     assert watch_pressure() == 0
@@ -57,7 +59,8 @@ def test_bp_8_a_crossing_is_told_once_up_and_once_down() -> None:
     ]
 
 
-def test_bp_8_the_next_episode_is_told_anew() -> None:
+@spec("BP-8")
+def test_the_next_episode_is_told_anew() -> None:
     bound(max_depth=2, warning_threshold=0.5)
     for _ in range(2):
         stored(1)
@@ -69,7 +72,8 @@ def test_bp_8_the_next_episode_is_told_anew() -> None:
     assert Queue.objects.get(name="default").pressed_at is None
 
 
-def test_bp_8_a_bound_in_bytes_warns_too() -> None:
+@spec("BP-8")
+def test_a_bound_in_bytes_warns_too() -> None:
     stored(1, args=["x" * 900])
     bound(max_depth=100, max_size_bytes=1000)
 
@@ -79,7 +83,8 @@ def test_bp_8_a_bound_in_bytes_warns_too() -> None:
     assert (name, facts["unit"], facts["bound"]) == ("backpressure.warning", "bytes", 1000)
 
 
-def test_bp_8_queues_are_told_apart_and_those_without_a_bound_left_alone() -> None:
+@spec("BP-8")
+def test_queues_are_told_apart_and_those_without_a_bound_left_alone() -> None:
     bound("a", max_depth=1)
     bound("b", max_depth=100)
     for queue in ("a", "b", "c"):
@@ -90,7 +95,8 @@ def test_bp_8_queues_are_told_apart_and_those_without_a_bound_left_alone() -> No
     assert [facts["queue"] for _, facts in told()] == ["a"]
 
 
-def test_bp_8_a_bound_that_is_raised_or_taken_away_ends_the_warning() -> None:
+@spec("BP-8")
+def test_a_bound_that_is_raised_or_taken_away_ends_the_warning() -> None:
     for change in ({"max_depth": 100}, {"max_depth": None}):
         bound(max_depth=1)
         stored(1) if not Event.objects.exists() else None
@@ -102,7 +108,8 @@ def test_bp_8_a_bound_that_is_raised_or_taken_away_ends_the_warning() -> None:
     assert names == ["backpressure.warning", "backpressure.cleared"] * 2
 
 
-def test_bp_8_many_who_look_at_once_tell_one_crossing_once() -> None:
+@spec("BP-8")
+def test_many_who_look_at_once_tell_one_crossing_once() -> None:
     for n in range(8):
         bound(f"q{n}", max_depth=1)
         stored(1, queue=f"q{n}")
@@ -121,7 +128,8 @@ def test_a_queue_that_is_deleted_under_pressure_is_forgotten() -> None:
     assert watch_pressure() == 0
 
 
-def test_bp_8_a_loop_looks_every_second() -> None:
+@spec("BP-8")
+def test_a_loop_looks_every_second() -> None:
     (loop,) = [loop for loop in CORE if loop.name == "pressure"]
 
     assert (loop.run, loop.interval_ms) == (watch_pressure, 1000)

@@ -22,6 +22,7 @@ from jobs.services.record.fold import fold
 from tests.asserts import assert_loads_equal_recount, assert_state, assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, error, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -39,7 +40,8 @@ def bound(size: int, **more: Any) -> None:
     configure("default", {"backpressure": {"max_size_bytes": size, **more}})
 
 
-def test_27_4_a_job_counts_with_its_arguments_its_meta_and_what_was_sent_beside() -> None:
+@spec("contract 27.4")
+def test_a_job_counts_with_its_arguments_its_meta_and_what_was_sent_beside() -> None:
     plain = size_of(args=[])
 
     assert size_of(args=[TEXT]) == plain + len(TEXT) + 2
@@ -47,7 +49,8 @@ def test_27_4_a_job_counts_with_its_arguments_its_meta_and_what_was_sent_beside(
     assert size_of(args=[], tags=["a", "b"]) == plain + len('"a","b"')
 
 
-def test_bp_3_bytes_up_to_the_bound_fit_and_one_more_does_not() -> None:
+@spec("BP-3")
+def test_bytes_up_to_the_bound_fit_and_one_more_does_not() -> None:
     size = size_of(args=[TEXT])
     bound(3 * size)
     stored(3, args=[TEXT])
@@ -62,7 +65,8 @@ def test_bp_3_bytes_up_to_the_bound_fit_and_one_more_does_not() -> None:
     assert caught.value.headers["X-OJS-Queue-Bound"] == str(3 * size)
 
 
-def test_27_4_bytes_that_wait_in_any_state_count_and_those_of_active_jobs_do_not() -> None:
+@spec("contract 27.4")
+def test_bytes_that_wait_in_any_state_count_and_those_of_active_jobs_do_not() -> None:
     ids = stored_ids(2, args=[TEXT]) + stored_ids(1, args=[TEXT], pending=True)
     later = stored_ids(1, args=[TEXT], scheduled_at="+PT1H")
     size = sum(Job.objects.values_list("bytes", flat=True))
@@ -83,7 +87,8 @@ def test_27_4_bytes_that_wait_in_any_state_count_and_those_of_active_jobs_do_not
     assert_store_is_sound()
 
 
-def test_27_4_every_way_out_of_a_queue_and_back_keeps_the_size_exact() -> None:
+@spec("contract 27.4")
+def test_every_way_out_of_a_queue_and_back_keeps_the_size_exact() -> None:
     done, failed, given, dead, gone = stored_ids(5, args=[TEXT])
     fetch(FetchRequest(("default",), count=4))
     ack([Ack(done)])
@@ -99,7 +104,8 @@ def test_27_4_every_way_out_of_a_queue_and_back_keeps_the_size_exact() -> None:
     assert_store_is_sound()
 
 
-def test_bp_7_the_oldest_are_dropped_until_the_bytes_fit() -> None:
+@spec("BP-7")
+def test_the_oldest_are_dropped_until_the_bytes_fit() -> None:
     small = stored_ids(20, args=[])
     size = load_of("default").bytes
     bound(size, strategy="drop_oldest")
@@ -115,7 +121,8 @@ def test_bp_7_the_oldest_are_dropped_until_the_bytes_fit() -> None:
     assert_store_is_sound()
 
 
-def test_bp_7_more_jobs_than_one_look_finds_can_make_room() -> None:
+@spec("BP-7")
+def test_more_jobs_than_one_look_finds_can_make_room() -> None:
     small = stored_ids(250, args=[])
     size = load_of("default").bytes
     bound(size, strategy="drop_oldest")
@@ -126,7 +133,8 @@ def test_bp_7_more_jobs_than_one_look_finds_can_make_room() -> None:
     assert load_of("default").bytes <= size
 
 
-def test_bp_5_a_request_larger_than_the_bound_is_refused_and_drops_nothing() -> None:
+@spec("BP-5")
+def test_a_request_larger_than_the_bound_is_refused_and_drops_nothing() -> None:
     ids = stored_ids(2, args=[])
     bound(load_of("default").bytes, strategy="drop_oldest")
 
@@ -136,7 +144,8 @@ def test_bp_5_a_request_larger_than_the_bound_is_refused_and_drops_nothing() -> 
     assert_state(State.AVAILABLE, *ids)
 
 
-def test_bp_7_bytes_of_jobs_that_may_not_be_dropped_make_no_room() -> None:
+@spec("BP-7")
+def test_bytes_of_jobs_that_may_not_be_dropped_make_no_room() -> None:
     stored(2, args=[TEXT], scheduled_at="+PT1H")
     bound(load_of("default").bytes, strategy="drop_oldest")
 
@@ -144,7 +153,8 @@ def test_bp_7_bytes_of_jobs_that_may_not_be_dropped_make_no_room() -> None:
         stored(1, args=[])
 
 
-def test_bp_4_the_bound_that_is_nearest_is_told() -> None:
+@spec("BP-4")
+def test_the_bound_that_is_nearest_is_told() -> None:
     size = size_of(args=[])
     bound(4 * size, max_depth=100, warning_threshold=0.5)
     pressed = Caller()
@@ -162,7 +172,8 @@ def test_bp_4_the_bound_that_is_nearest_is_told() -> None:
     assert (caught.value.details["unit"], caught.value.details["bound"]) == ("jobs", 3)
 
 
-def test_bp_9_statistics_show_the_size_of_queues_that_are_bounded_in_bytes() -> None:
+@spec("BP-9")
+def test_statistics_show_the_size_of_queues_that_are_bounded_in_bytes() -> None:
     stored(1)
     assert (stats("default").size_bytes, stats("default").max_size_bytes) == (None, None)
 
@@ -172,7 +183,8 @@ def test_bp_9_statistics_show_the_size_of_queues_that_are_bounded_in_bytes() -> 
     assert (stats("default").size_bytes, stats("default").max_size_bytes) == (size, 10_000)
 
 
-def test_10_4_null_and_zero_take_the_bound_away() -> None:
+@spec("contract 10.4")
+def test_null_and_zero_take_the_bound_away() -> None:
     for nothing in (None, 0):
         bound(1)
         with pytest.raises(QueueFull):
@@ -182,7 +194,8 @@ def test_10_4_null_and_zero_take_the_bound_away() -> None:
     assert Queue.objects.get(name="default").config == {}
 
 
-def test_bp_2_bytes_are_bounded_exactly_with_many_producers_and_workers() -> None:
+@spec("BP-2")
+def test_bytes_are_bounded_exactly_with_many_producers_and_workers() -> None:
     """At no moment more waits than may, however jobs of different sizes come and go."""
     size = size_of(args=[])
     most = 10 * size + 3500
@@ -217,7 +230,8 @@ def test_bp_2_bytes_are_bounded_exactly_with_many_producers_and_workers() -> Non
     assert_store_is_sound()
 
 
-def test_bp_2_equal_jobs_fill_the_bound_to_the_last_byte() -> None:
+@spec("BP-2")
+def test_equal_jobs_fill_the_bound_to_the_last_byte() -> None:
     size = size_of()
     bound(10 * size)
 

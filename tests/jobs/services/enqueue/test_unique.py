@@ -25,6 +25,7 @@ from jobs.services.outcome.dead_letter import delete, retry
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound, state
 from tests.factories import DraftFactory, JobFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -45,7 +46,8 @@ def batch(*policies: dict[str, Any] | None) -> list[Job | None]:
 # --- hits -----------------------------------------------------------------------------------------
 
 
-def test_6_3_a_refusal_names_the_job_and_stores_nothing() -> None:
+@spec("contract 6.3")
+def test_a_refusal_names_the_job_and_stores_nothing() -> None:
     first = push()
 
     with pytest.raises(Duplicate) as caught:
@@ -59,7 +61,8 @@ def test_6_3_a_refusal_names_the_job_and_stores_nothing() -> None:
 
 @pytest.mark.parametrize("found", list(State))
 @pytest.mark.parametrize("asked", list(State))
-def test_6_3_only_the_states_of_the_new_job_are_hits(found: State, asked: State) -> None:
+@spec("contract 6.3")
+def test_only_the_states_of_the_new_job_are_hits(found: State, asked: State) -> None:
     stored = JobFactory.create(state=found, unique={})
 
     answer = push(states=[asked.value], on_conflict="ignore")
@@ -68,7 +71,8 @@ def test_6_3_only_the_states_of_the_new_job_are_hits(found: State, asked: State)
     assert answer.deduplicated == (found == asked)
 
 
-def test_6_3_the_newest_hit_is_the_answer_whatever_its_state() -> None:
+@spec("contract 6.3")
+def test_the_newest_hit_is_the_answer_whatever_its_state() -> None:
     ended = [JobFactory.create(state=State.CANCELLED, unique={}) for _ in range(3)]
     states = ["available", "cancelled"]
 
@@ -79,7 +83,8 @@ def test_6_3_the_newest_hit_is_the_answer_whatever_its_state() -> None:
     assert push(on_conflict="ignore", states=states).id == ended[0].id
 
 
-def test_6_3_the_period_is_the_new_jobs() -> None:
+@spec("contract 6.3")
+def test_the_period_is_the_new_jobs() -> None:
     first = push(period="PT1S")
     Unique.objects.update(created_at=ago(30_000))
 
@@ -88,7 +93,8 @@ def test_6_3_the_period_is_the_new_jobs() -> None:
     assert push(on_conflict="ignore").deduplicated
 
 
-def test_6_3_jobs_without_policy_neither_block_nor_are_blocked() -> None:
+@spec("contract 6.3")
+def test_jobs_without_policy_neither_block_nor_are_blocked() -> None:
     stored_ids(2)
     first = push()
     stored_ids(2)
@@ -106,7 +112,8 @@ def test_d_mt_13_tenants_do_not_block_each_other() -> None:
     assert [one.deduplicated for one in jobs if one] == [False, False, True]
 
 
-def test_6_3_ignore_answers_with_the_job_as_it_is() -> None:
+@spec("contract 6.3")
+def test_ignore_answers_with_the_job_as_it_is() -> None:
     first = JobFactory.create(state=State.ACTIVE, worker_id="w1", unique={}, priority=5)
 
     answer = push(on_conflict="ignore")
@@ -120,7 +127,8 @@ def test_6_3_ignore_answers_with_the_job_as_it_is() -> None:
 @pytest.mark.parametrize(
     "found", [State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE, State.ACTIVE]
 )
-def test_6_3_replace_cancels_what_it_hits(found: State, on_conflict: str) -> None:
+@spec("contract 6.3")
+def test_replace_cancels_what_it_hits(found: State, on_conflict: str) -> None:
     first = JobFactory.create(state=found, worker_id="w1", unique={})
 
     second = push(on_conflict=on_conflict)
@@ -137,7 +145,8 @@ def test_6_3_replace_cancels_what_it_hits(found: State, on_conflict: str) -> Non
     assert_store_is_sound()
 
 
-def test_6_3_replace_cancels_all_hits_and_leaves_ended_ones() -> None:
+@spec("contract 6.3")
+def test_replace_cancels_all_hits_and_leaves_ended_ones() -> None:
     ended = JobFactory.create(state=State.DISCARDED, unique={})
     live = [push(states=["completed"]) for _ in range(3)]
 
@@ -148,7 +157,8 @@ def test_6_3_replace_cancels_all_hits_and_leaves_ended_ones() -> None:
     assert_store_is_sound()
 
 
-def test_6_3_promotion_and_manual_retry_check_nothing_and_the_retried_job_is_a_hit_again() -> None:
+@spec("contract 6.3")
+def test_promotion_and_manual_retry_check_nothing_and_the_retried_job_is_a_hit_again() -> None:
     first = JobFactory.create(state=State.DISCARDED, unique={})
     push()
 
@@ -159,7 +169,8 @@ def test_6_3_promotion_and_manual_retry_check_nothing_and_the_retried_job_is_a_h
     assert push(on_conflict="ignore").id == first.id
 
 
-def test_6_3_an_id_that_is_taken_is_refused_after_the_fingerprint() -> None:
+@spec("contract 6.3")
+def test_an_id_that_is_taken_is_refused_after_the_fingerprint() -> None:
     first = push()
 
     assert push(on_conflict="ignore", job={"id": first.id}).deduplicated
@@ -213,7 +224,8 @@ def test_a_noted_job_that_is_retried_is_a_live_hit_again() -> None:
 # --- 11.1: batches --------------------------------------------------------------------------------
 
 
-def test_11_1_a_hit_inside_the_batch_is_refused_with_its_index() -> None:
+@spec("contract 11.1")
+def test_a_hit_inside_the_batch_is_refused_with_its_index() -> None:
     with pytest.raises(Duplicate) as caught:
         batch(None, {}, None, {})
 
@@ -222,7 +234,8 @@ def test_11_1_a_hit_inside_the_batch_is_refused_with_its_index() -> None:
     assert not Row.objects.exists()
 
 
-def test_11_1_the_index_counts_what_middleware_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 11.1")
+def test_the_index_counts_what_middleware_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     def drop(draft: JobDraft, following: Any) -> JobDraft | None:
         kept: JobDraft | None = None if draft.meta.get("drop") else following(draft)
         return kept
@@ -237,7 +250,8 @@ def test_11_1_the_index_counts_what_middleware_dropped(monkeypatch: pytest.Monke
     assert caught.value.details["index"] == 1
 
 
-def test_11_1_ignored_positions_hold_the_job_that_was_hit() -> None:
+@spec("contract 11.1")
+def test_ignored_positions_hold_the_job_that_was_hit() -> None:
     ignore = {"on_conflict": "ignore"}
     first = push()
     other = DraftFactory.create(type="other", unique=ignore)
@@ -254,7 +268,8 @@ def test_11_1_ignored_positions_hold_the_job_that_was_hit() -> None:
     assert_store_is_sound()
 
 
-def test_11_1_a_job_may_replace_an_earlier_one_of_its_batch() -> None:
+@spec("contract 11.1")
+def test_a_job_may_replace_an_earlier_one_of_its_batch() -> None:
     first = push()
 
     jobs = batch({"on_conflict": "replace"}, {"on_conflict": "replace"})
@@ -265,7 +280,8 @@ def test_11_1_a_job_may_replace_an_earlier_one_of_its_batch() -> None:
     assert_store_is_sound()
 
 
-def test_11_1_a_batch_takes_the_schedule_of_an_earlier_relative_one() -> None:
+@spec("contract 11.1")
+def test_a_batch_takes_the_schedule_of_an_earlier_relative_one() -> None:
     draft = DraftFactory.create(scheduled_at="+PT1H", unique={})
     later = DraftFactory.create(unique={"on_conflict": "replace_except_schedule"})
 
@@ -276,7 +292,8 @@ def test_11_1_a_batch_takes_the_schedule_of_an_earlier_relative_one() -> None:
     assert first.scheduled_at == second.scheduled_at is not None
 
 
-def test_6_2_missing_arguments_are_listed_for_the_whole_batch() -> None:
+@spec("contract 6.2")
+def test_missing_arguments_are_listed_for_the_whole_batch() -> None:
     some: tuple[list[Any], ...] = ([{"to": 1}], [{}], [])
     drafts = [DraftFactory.create(args=args, unique={"args_keys": ["to"]}) for args in some]
 
@@ -287,7 +304,8 @@ def test_6_2_missing_arguments_are_listed_for_the_whole_batch() -> None:
     assert [error["index"] for error in caught.value.details["errors"]] == [1, 2]
 
 
-def test_11_2_each_job_of_a_partial_request_fares_by_itself() -> None:
+@spec("contract 11.2")
+def test_each_job_of_a_partial_request_fares_by_itself() -> None:
     taken = push()
     drafts = [
         DraftFactory.create(unique={}),  # hits
@@ -335,7 +353,8 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bound]:
     extensions.having.cache_clear()
 
 
-def test_27_a_duplicate_never_yields_429(bound: Bound) -> None:
+@spec("contract 27")
+def test_a_duplicate_never_yields_429(bound: Bound) -> None:
     bound.most = 1
     first = push()
 
@@ -348,7 +367,8 @@ def test_27_a_duplicate_never_yields_429(bound: Bound) -> None:
     assert_store_is_sound()
 
 
-def test_27_a_refused_limit_undoes_what_was_replaced(bound: Bound) -> None:
+@spec("contract 27")
+def test_a_refused_limit_undoes_what_was_replaced(bound: Bound) -> None:
     bound.most = 1
     first = push()
     bound.most = 0
@@ -359,7 +379,8 @@ def test_27_a_refused_limit_undoes_what_was_replaced(bound: Bound) -> None:
     assert_state(State.AVAILABLE, first.id)
 
 
-def test_11_2_a_partial_request_stores_as_many_as_a_limit_lets_through(bound: Bound) -> None:
+@spec("contract 11.2")
+def test_a_partial_request_stores_as_many_as_a_limit_lets_through(bound: Bound) -> None:
     bound.most = 5
 
     answers = enqueue_each([DraftFactory.create() for _ in range(40)])

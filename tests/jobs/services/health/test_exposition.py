@@ -16,6 +16,7 @@ from jobs.services.outcome.cancel import cancel
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.concurrency import wait_until_settled
 from tests.factories import FAR, JobFactory, stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -56,7 +57,8 @@ def values(family: Metric, suffix: str = "") -> dict[tuple[str, ...], float]:
     }
 
 
-def test_obs_3_families_have_the_names_types_and_labels_of_the_contract(read: Read) -> None:
+@spec("contract 32.3")
+def test_families_have_the_names_types_and_labels_of_the_contract(read: Read) -> None:
     JobFactory.create(queue="a", state=State.COMPLETED)
     JobFactory.create(queue="b", state=State.ACTIVE)
     queries.tick("fold")
@@ -92,7 +94,8 @@ def test_obs_3_families_have_the_names_types_and_labels_of_the_contract(read: Re
     }
 
 
-def test_obs_3_counters_count_what_happened(read: Read) -> None:
+@spec("contract 32.3")
+def test_counters_count_what_happened(read: Read) -> None:
     JobFactory.create(queue="done", type="a.one", state=State.COMPLETED)
     JobFactory.create(queue="failed", type="a.one", state=State.DISCARDED)
     JobFactory.create(queue="again", type="a.two", state=State.RETRYABLE)
@@ -110,7 +113,8 @@ def test_obs_3_counters_count_what_happened(read: Read) -> None:
     assert values(found["ojs_job_expired"], "_total")["off", "a.two"] == 0
 
 
-def test_obs_3_histograms_have_the_bounds_of_the_contract_and_all_jobs(read: Read) -> None:
+@spec("contract 32.3")
+def test_histograms_have_the_bounds_of_the_contract_and_all_jobs(read: Read) -> None:
     JobFactory.create(queue="done", state=State.COMPLETED)
 
     found = read()
@@ -130,7 +134,8 @@ def test_obs_3_histograms_have_the_bounds_of_the_contract_and_all_jobs(read: Rea
     assert dict(labels) == {"queue": "done", "type": "tests.noop", "state": "completed"}
 
 
-def test_obs_3_gauges_are_exact(read: Read) -> None:
+@spec("contract 32.3")
+def test_gauges_are_exact(read: Read) -> None:
     stored(3, queue="a")
     stored(2, queue="a", scheduled_at=FAR)
     JobFactory.create(queue="b", state=State.ACTIVE)

@@ -18,6 +18,7 @@ from jobs.services.health.health import health, is_migrated
 from jobs.services.storage import schema
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.processes import until
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -101,7 +102,8 @@ def test_health_does_not_miss_a_worker_that_stopped_or_only_fetches() -> None:
     assert health().is_well
 
 
-def test_gs_18_a_draining_worker_does_not_change_health() -> None:
+@spec("GS-18")
+def test_a_draining_worker_does_not_change_health() -> None:
     heartbeat(Report("w1", Standing.QUIET, active_jobs=1))
 
     assert health().is_well

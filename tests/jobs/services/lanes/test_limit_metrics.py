@@ -16,6 +16,7 @@ from jobs.services.lanes.queue_config import configure
 from jobs.services.outcome.ack import Ack, ack
 from tests.factories import stored
 from tests.jobs.services.health.test_exposition import fresh, read, values
+from tests.spec import spec
 
 __all__ = ["fresh", "read"]  # fixtures
 
@@ -36,7 +37,8 @@ def claim(count: int = 10) -> list[str]:
     return [job.id for job in fetch(FetchRequest(("default",), count=count)).jobs]
 
 
-def test_27_families_have_the_names_types_and_labels_of_the_contract(read: Read) -> None:
+@spec("contract 27")
+def test_families_have_the_names_types_and_labels_of_the_contract(read: Read) -> None:
     configure("default", {"backpressure": {"max_depth": 5, "strategy": "drop_oldest"}})
     configure("full", {"backpressure": {"max_depth": 1}})
     limited(5)
@@ -68,7 +70,8 @@ def test_27_families_have_the_names_types_and_labels_of_the_contract(read: Read)
     assert values(found["ojs_rate_limit_exceeded"], "_total") == {("k", "concurrency"): 1}
 
 
-def test_27_active_and_waiting_are_those_of_now_and_waits_only_grow(read: Read) -> None:
+@spec("contract 27")
+def test_active_and_waiting_are_those_of_now_and_waits_only_grow(read: Read) -> None:
     limited(5)
     stored(3, queue="other")
     started = claim()
@@ -86,7 +89,8 @@ def test_27_active_and_waiting_are_those_of_now_and_waits_only_grow(read: Read) 
     assert values(found[WAITS], "_bucket")["k", "3600.0"] == 4
 
 
-def test_27_limits_of_queues_have_the_names_of_the_api_and_tenants_have_none(read: Read) -> None:
+@spec("contract 27")
+def test_limits_of_queues_have_the_names_of_the_api_and_tenants_have_none(read: Read) -> None:
     configure("default", {"concurrency": 1})
     lanes.set_terms("_default", weight=1, cap=1)
     stored(3)
@@ -102,7 +106,8 @@ def test_27_limits_of_queues_have_the_names_of_the_api_and_tenants_have_none(rea
     }
 
 
-def test_27_tenants_share_the_label_of_a_key(read: Read) -> None:
+@spec("contract 27")
+def test_tenants_share_the_label_of_a_key(read: Read) -> None:
     for tenant in ("t1", "t2"):
         limited(3, meta={"tenant_id": tenant})
     claim()
@@ -112,9 +117,8 @@ def test_27_tenants_share_the_label_of_a_key(read: Read) -> None:
     assert values(found[ACTIVE])["k",] + values(found[WAITING])["k",] == 6
 
 
-def test_27_keys_beyond_two_hundred_share_a_label(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@spec("contract 27")
+def test_keys_beyond_two_hundred_share_a_label(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exposition, "MOST_LABELS", 2)
     for key in ("a", "b", "c", "d"):
         limited(1, key)
@@ -124,7 +128,8 @@ def test_27_keys_beyond_two_hundred_share_a_label(
     assert values(found[WAITING]) == {("a",): 1, ("b",): 1, ("_other",): 2}
 
 
-def test_27_every_process_reads_the_same_numbers_from_the_database(read: Read) -> None:
+@spec("contract 27")
+def test_every_process_reads_the_same_numbers_from_the_database(read: Read) -> None:
     limited(3)
     claim()
     Limit.objects.update(updated_at=timezone.now())

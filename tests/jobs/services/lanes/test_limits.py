@@ -26,6 +26,7 @@ from jobs.services.upkeep.heal import heal
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import wait_until_settled
 from tests.factories import error, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 OF_DEFAULT = Caller("api", "_default")
@@ -57,7 +58,8 @@ def told() -> list[str]:
     return [event_name(event) for event in reversed(found)]
 
 
-def test_rl_1_concurrency_is_exact_and_every_end_makes_room() -> None:
+@spec("RL-1")
+def test_concurrency_is_exact_and_every_end_makes_room() -> None:
     ids = limited(6, concurrency=1)
 
     ends: list[Callable[[str], object]] = [
@@ -76,7 +78,8 @@ def test_rl_1_concurrency_is_exact_and_every_end_makes_room() -> None:
     assert_store_is_sound()
 
 
-def test_rl_1_concurrency_counts_over_queues() -> None:
+@spec("RL-1")
+def test_concurrency_counts_over_queues() -> None:
     first = limited(2, queue="a", concurrency=2)
     second = limited(2, queue="b", concurrency=2)
 
@@ -88,7 +91,8 @@ def test_rl_1_concurrency_counts_over_queues() -> None:
     assert fetched(5, "b") == second[1:]
 
 
-def test_rl_2_rate_counts_starts_in_any_window() -> None:
+@spec("RL-2")
+def test_rate_counts_starts_in_any_window() -> None:
     ids = limited(8, rate={"limit": 3, "period": "PT20M"})
 
     assert fetched() == ids[:3]
@@ -103,7 +107,8 @@ def test_rl_2_rate_counts_starts_in_any_window() -> None:
     assert_store_is_sound()
 
 
-def test_rl_2_a_retry_is_a_start_like_any_other() -> None:
+@spec("RL-2")
+def test_a_retry_is_a_start_like_any_other() -> None:
     ids = limited(1, rate={"limit": 1, "period": "PT1M"})
     assert fetched() == ids
     nack([Nack(ids[0], None, requeue=True)])
@@ -112,13 +117,15 @@ def test_rl_2_a_retry_is_a_start_like_any_other() -> None:
     assert_state(State.AVAILABLE, ids[0])
 
 
-def test_rl_2_a_claim_that_no_limit_holds_back_does_not_say_when_one_opens() -> None:
+@spec("RL-2")
+def test_a_claim_that_no_limit_holds_back_does_not_say_when_one_opens() -> None:
     answer = fetch(FetchRequest(("default",), count=5))
 
     assert (answer.jobs, answer.opens_ms) == ([], None)
 
 
-def test_rl_3_throttle_spaces_starts() -> None:
+@spec("RL-3")
+def test_throttle_spaces_starts() -> None:
     ids = limited(3, throttle={"limit": 10, "period": "PT1H"})
 
     assert fetched() == ids[:1]
@@ -130,7 +137,8 @@ def test_rl_3_throttle_spaces_starts() -> None:
     assert fetched() == ids[1:2]
 
 
-def test_rl_4_the_most_restrictive_limit_counts() -> None:
+@spec("RL-4")
+def test_the_most_restrictive_limit_counts() -> None:
     configure("default", {"concurrency": 3})
     lanes.set_terms("_default", weight=1, cap=2)
     ids = limited(5, concurrency=4, rate={"limit": 4, "period": "PT1M"})
@@ -145,14 +153,16 @@ def test_rl_4_the_most_restrictive_limit_counts() -> None:
     assert_store_is_sound()
 
 
-def test_rl_5_limited_jobs_do_not_hold_back_others() -> None:
+@spec("RL-5")
+def test_limited_jobs_do_not_hold_back_others() -> None:
     held = limited(3, concurrency=1)
     free = stored_ids(2, priority=-5)
 
     assert fetched() == [held[0], *free]
 
 
-def test_rl_6_a_job_that_waits_stays_as_it_is() -> None:
+@spec("RL-6")
+def test_a_job_that_waits_stays_as_it_is() -> None:
     limited(1, concurrency=0)
     assert fetched() == []
 
@@ -162,7 +172,8 @@ def test_rl_6_a_job_that_waits_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("rate", [{"concurrency": 1}, {"rate": {"limit": 1, "period": "PT1M"}}])
-def test_rl_7_drop_discards_what_may_not_start(rate: dict[str, Any]) -> None:
+@spec("RL-7")
+def test_drop_discards_what_may_not_start(rate: dict[str, Any]) -> None:
     ids = limited(4, on_limit="drop", **rate)
     assert fetched(2) == ids[:1]
 
@@ -177,7 +188,8 @@ def test_rl_7_drop_discards_what_may_not_start(rate: dict[str, Any]) -> None:
     assert_store_is_sound()
 
 
-def test_rl_7_reschedule_waits_until_the_limit_opens() -> None:
+@spec("RL-7")
+def test_reschedule_waits_until_the_limit_opens() -> None:
     ids = limited(2, on_limit="reschedule", rate={"limit": 1, "period": "PT1M"})
     assert fetched(1) == ids[:1]
     assert fetched(1) == []
@@ -187,7 +199,8 @@ def test_rl_7_reschedule_waits_until_the_limit_opens() -> None:
     assert_store_is_sound()
 
 
-def test_rl_7_reschedule_for_concurrency_asks_again_after_a_second() -> None:
+@spec("RL-7")
+def test_reschedule_for_concurrency_asks_again_after_a_second() -> None:
     ids = limited(2, on_limit="reschedule", concurrency=1)
     assert fetched(1) == ids[:1]
     assert fetched(1) == []
@@ -198,13 +211,15 @@ def test_rl_7_reschedule_for_concurrency_asks_again_after_a_second() -> None:
     assert_store_is_sound()
 
 
-def test_rl_8_keys_are_independent() -> None:
+@spec("RL-8")
+def test_keys_are_independent() -> None:
     first, second = limited(2, "a", concurrency=1), limited(2, "b", concurrency=1)
 
     assert sorted(fetched()) == sorted([first[0], second[0]])
 
 
-def test_rl_8_a_key_is_of_one_tenant_unless_it_is_global() -> None:
+@spec("RL-8")
+def test_a_key_is_of_one_tenant_unless_it_is_global() -> None:
     limited(1, concurrency=1)
     limited(1, "shared", concurrency=1, scope="global")
 
@@ -214,7 +229,8 @@ def test_rl_8_a_key_is_of_one_tenant_unless_it_is_global() -> None:
         limits.state("k", "other")
 
 
-def test_rl_9_a_failure_may_pause_its_key() -> None:
+@spec("RL-9")
+def test_a_failure_may_pause_its_key() -> None:
     ids = limited(3, concurrency=5)
     assert fetched(1) == ids[:1]
     until = queries.now() + timedelta(minutes=1)
@@ -228,7 +244,8 @@ def test_rl_9_a_failure_may_pause_its_key() -> None:
     assert fetched() == ids[1:]
 
 
-def test_rl_11_a_limit_that_is_reached_and_opens_tells_so_once() -> None:
+@spec("RL-11")
+def test_a_limit_that_is_reached_and_opens_tells_so_once() -> None:
     ids = limited(4, concurrency=1)
     fetched()
     fetched()
@@ -242,7 +259,8 @@ def test_rl_11_a_limit_that_is_reached_and_opens_tells_so_once() -> None:
     assert told() == ["rate_limit.exceeded", "rate_limit.released"]
 
 
-def test_27_1_the_latest_policy_of_a_key_counts_and_opens_what_waits() -> None:
+@spec("contract 27.1")
+def test_the_latest_policy_of_a_key_counts_and_opens_what_waits() -> None:
     ids = limited(4, concurrency=1)
     assert fetched() == ids[:1]
     assert fetched() == []
@@ -252,7 +270,8 @@ def test_27_1_the_latest_policy_of_a_key_counts_and_opens_what_waits() -> None:
     assert fetched() == ids[1:3]
 
 
-def test_27_3_an_override_beats_the_policy_until_it_ends() -> None:
+@spec("contract 27.3")
+def test_an_override_beats_the_policy_until_it_ends() -> None:
     ids = limited(6, concurrency=1)
     assert fetched() == ids[:1]
     assert fetched() == []
@@ -267,7 +286,8 @@ def test_27_3_an_override_beats_the_policy_until_it_ends() -> None:
     assert limits.state("k", None).override is None
 
 
-def test_27_3_a_key_nobody_used_may_be_overridden_before_its_jobs_come() -> None:
+@spec("contract 27.3")
+def test_a_key_nobody_used_may_be_overridden_before_its_jobs_come() -> None:
     limits.override("k", LimitPolicy(concurrency=1), None, OF_DEFAULT)
 
     ids = limited(2, concurrency=5)
@@ -275,7 +295,8 @@ def test_27_3_a_key_nobody_used_may_be_overridden_before_its_jobs_come() -> None
     assert fetched() == ids[:1]
 
 
-def test_27_3_state_counts_what_is_active_waits_and_started() -> None:
+@spec("contract 27.3")
+def test_state_counts_what_is_active_waits_and_started() -> None:
     ids = limited(5, concurrency=4, rate={"limit": 3, "period": "PT1M"})
     assert fetched() == ids[:3]
     ack([Ack(ids[0])])
@@ -287,7 +308,8 @@ def test_27_3_state_counts_what_is_active_waits_and_started() -> None:
     assert [one.key for one in limits.states(None, limit=5, offset=0)[0]] == ["k"]
 
 
-def test_10_5_a_job_without_key_limits_its_queue_and_the_latest_wins() -> None:
+@spec("contract 10.5")
+def test_a_job_without_key_limits_its_queue_and_the_latest_wins() -> None:
     ids = stored_ids(3, rate_limit={"limit": 1, "period": "PT1H"})
 
     assert fetched() == ids[:1]
@@ -298,7 +320,8 @@ def test_10_5_a_job_without_key_limits_its_queue_and_the_latest_wins() -> None:
     assert fetched() == ids[1:3]
 
 
-def test_10_4_concurrency_of_a_queue_counts_jobs_that_were_active_before() -> None:
+@spec("contract 10.4")
+def test_concurrency_of_a_queue_counts_jobs_that_were_active_before() -> None:
     ids = stored_ids(5)
     assert fetched(3) == ids[:3]
 

@@ -25,6 +25,7 @@ from jobs.services.operate.queues import pause
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads, until
 from tests.factories import DraftFactory, stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -38,7 +39,8 @@ def concurrency(queue: str) -> object:
     return (limit.policy or {})["concurrency"]
 
 
-def test_10_4_the_first_job_of_a_new_queue_goes_by_the_template_already() -> None:
+@spec("contract 10.4")
+def test_the_first_job_of_a_new_queue_goes_by_the_template_already() -> None:
     configure_template({"allowed_job_types": ["mail.*"], "default_timeout_ms": 7000})
 
     with pytest.raises(InvalidRequest):
@@ -49,7 +51,8 @@ def test_10_4_the_first_job_of_a_new_queue_goes_by_the_template_already() -> Non
     assert config_of("new") == template()
 
 
-def test_10_4_a_bound_of_the_template_bounds_new_queues_one_by_one() -> None:
+@spec("contract 10.4")
+def test_a_bound_of_the_template_bounds_new_queues_one_by_one() -> None:
     configure_template(TWO)
 
     with pytest.raises(QueueFull):
@@ -70,7 +73,8 @@ def test_10_4_a_bound_of_the_template_bounds_new_queues_one_by_one() -> None:
     ],
     ids=["job", "pause", "configuration", "creation"],
 )
-def test_10_4_whatever_makes_a_queue_makes_it_by_the_template(make: Callable[[], object]) -> None:
+@spec("contract 10.4")
+def test_whatever_makes_a_queue_makes_it_by_the_template(make: Callable[[], object]) -> None:
     configure_template({**TWO, "concurrency": 3})
 
     make()
@@ -79,7 +83,8 @@ def test_10_4_whatever_makes_a_queue_makes_it_by_the_template(make: Callable[[],
     assert concurrency("new") == 3
 
 
-def test_10_4_what_a_queue_is_told_counts_before_the_template_and_null_stays_null() -> None:
+@spec("contract 10.4")
+def test_what_a_queue_is_told_counts_before_the_template_and_null_stays_null() -> None:
     configure_template({**TWO, "concurrency": 3, "visibility_timeout_ms": 5000})
 
     config = configure("new", {"concurrency": 9, "visibility_timeout_ms": None})
@@ -88,7 +93,8 @@ def test_10_4_what_a_queue_is_told_counts_before_the_template_and_null_stays_nul
     assert concurrency("new") == 9
 
 
-def test_10_4_queues_that_are_there_keep_their_configuration() -> None:
+@spec("contract 10.4")
+def test_queues_that_are_there_keep_their_configuration() -> None:
     stored(1, queue="old")
     configure("told", {"concurrency": 1})
 
@@ -98,7 +104,8 @@ def test_10_4_queues_that_are_there_keep_their_configuration() -> None:
     assert (config_of("old"), config_of("told")) == ({}, {"concurrency": 1})
 
 
-def test_10_4_a_rate_that_a_job_brings_is_added_to_the_template() -> None:
+@spec("contract 10.4")
+def test_a_rate_that_a_job_brings_is_added_to_the_template() -> None:
     configure_template({"concurrency": 3})
 
     stored(1, queue="new", rate_limit={"max_per_second": 5})
@@ -107,7 +114,8 @@ def test_10_4_a_rate_that_a_job_brings_is_added_to_the_template() -> None:
     assert config_of("new") == {"concurrency": 3, "rate_limit": rate}
 
 
-def test_10_4_limits_of_the_template_hold_from_the_first_fetch_on() -> None:
+@spec("contract 10.4")
+def test_limits_of_the_template_hold_from_the_first_fetch_on() -> None:
     configure_template({"concurrency": 2})
     stored(5, queue="a")
     stored(5, queue="b")
@@ -116,7 +124,8 @@ def test_10_4_limits_of_the_template_hold_from_the_first_fetch_on() -> None:
     assert_store_is_sound()
 
 
-def test_10_4_a_queue_that_is_deleted_and_made_again_takes_the_template_of_the_day() -> None:
+@spec("contract 10.4")
+def test_a_queue_that_is_deleted_and_made_again_takes_the_template_of_the_day() -> None:
     configure_template({"concurrency": 2})
     stored(1, queue="a")
     delete("a", "discard", "test")
@@ -129,7 +138,8 @@ def test_10_4_a_queue_that_is_deleted_and_made_again_takes_the_template_of_the_d
     assert len(fetch(FetchRequest(("a",), count=10)).jobs) == 4
 
 
-def test_10_4_a_queue_that_the_loop_makes_again_has_the_template() -> None:
+@spec("contract 10.4")
+def test_a_queue_that_the_loop_makes_again_has_the_template() -> None:
     stored(1, queue="a")
     Queue.objects.all().delete()
     configure_template(TWO)
@@ -139,7 +149,8 @@ def test_10_4_a_queue_that_the_loop_makes_again_has_the_template() -> None:
     assert config_of("a") == template()
 
 
-def test_10_4_a_change_of_the_template_counts_at_once_for_who_knew_the_old_one() -> None:
+@spec("contract 10.4")
+def test_a_change_of_the_template_counts_at_once_for_who_knew_the_old_one() -> None:
     stored(1)
     terms.of_queues(["new"])
     with threads(1) as start:  # as another process would
@@ -151,7 +162,8 @@ def test_10_4_a_change_of_the_template_counts_at_once_for_who_knew_the_old_one()
         stored(3, queue="new")
 
 
-def test_10_4_a_template_without_limits_makes_none_and_resets_to_nothing() -> None:
+@spec("contract 10.4")
+def test_a_template_without_limits_makes_none_and_resets_to_nothing() -> None:
     configure_template({"concurrency": 2})
     assert configure_template({"concurrency": None}) == {}
 
@@ -161,7 +173,8 @@ def test_10_4_a_template_without_limits_makes_none_and_resets_to_nothing() -> No
     assert not Limit.objects.exists()
 
 
-def test_10_4_a_template_that_is_wrong_changes_nothing() -> None:
+@spec("contract 10.4")
+def test_a_template_that_is_wrong_changes_nothing() -> None:
     configure_template(TWO)
 
     with pytest.raises(InvalidRequest):
@@ -172,7 +185,8 @@ def test_10_4_a_template_that_is_wrong_changes_nothing() -> None:
     assert template() == TWO
 
 
-def test_10_4_producers_and_operators_who_make_one_queue_at_once_agree() -> None:
+@spec("contract 10.4")
+def test_producers_and_operators_who_make_one_queue_at_once_agree() -> None:
     """Each locks the queue before its limit: none waits for ever, and the queue's own word wins."""
     configure_template({"concurrency": 2})
     names = [f"q{n}" for n in range(8)]
@@ -192,7 +206,8 @@ def test_10_4_producers_and_operators_who_make_one_queue_at_once_agree() -> None
     assert_store_is_sound()
 
 
-def test_10_4_a_bound_of_the_template_meets_producers_at_full_speed() -> None:
+@spec("contract 10.4")
+def test_a_bound_of_the_template_meets_producers_at_full_speed() -> None:
     def produce(n: int) -> int:
         done = 0
         while True:

@@ -13,6 +13,7 @@ from django.test import Client
 from jobs.domain import hashers
 from jobs.models import ApiKey
 from jobs.services.access import api_keys, verified
+from tests.spec import spec
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +52,8 @@ def ask(text: str) -> int:
 
 
 @pytest.mark.parametrize("hasher", ["argon2", "scrypt"])
-def test_31_2_a_slow_hash_runs_once_a_minute_for_a_secret(
+@spec("contract 31.2")
+def test_a_slow_hash_runs_once_a_minute_for_a_secret(
     settings: Any, checks: list[bytes], monkeypatch: pytest.MonkeyPatch, hasher: str
 ) -> None:
     _, text = made(settings, hasher)
@@ -65,7 +67,8 @@ def test_31_2_a_slow_hash_runs_once_a_minute_for_a_secret(
     assert len(checks) == 3
 
 
-def test_31_2_what_does_not_match_is_checked_each_time(settings: Any, checks: list[bytes]) -> None:
+@spec("contract 31.2")
+def test_what_does_not_match_is_checked_each_time(settings: Any, checks: list[bytes]) -> None:
     _, text = made(settings, "scrypt")
     wrong = text[:-1] + ("A" if text[-1] != "A" else "B")
 
@@ -73,7 +76,8 @@ def test_31_2_what_does_not_match_is_checked_each_time(settings: Any, checks: li
     assert len(checks) == 4
 
 
-def test_31_2_a_revoked_key_opens_nothing_though_its_secret_is_remembered(settings: Any) -> None:
+@spec("contract 31.2")
+def test_a_revoked_key_opens_nothing_though_its_secret_is_remembered(settings: Any) -> None:
     prefix, text = made(settings, "argon2")
     assert ask(text) == 200
 
@@ -82,7 +86,8 @@ def test_31_2_a_revoked_key_opens_nothing_though_its_secret_is_remembered(settin
     assert ask(text) == 401
 
 
-def test_31_2_keys_from_before_the_setting_stay_and_rotation_moves_them(settings: Any) -> None:
+@spec("contract 31.2")
+def test_keys_from_before_the_setting_stay_and_rotation_moves_them(settings: Any) -> None:
     prefix, old = made(settings, "sha256")
     settings.OJS = {**settings.OJS, "APIKEY_HASHER": "argon2"}
     assert ask(old) == 200
@@ -94,7 +99,8 @@ def test_31_2_keys_from_before_the_setting_stay_and_rotation_moves_them(settings
     assert (ask(renewed), ask(old)) == (200, 200)  # the old one for an hour yet
 
 
-def test_31_2_the_secrets_remembered_are_bounded(
+@spec("contract 31.2")
+def test_the_secrets_remembered_are_bounded(
     settings: Any, monkeypatch: pytest.MonkeyPatch, checks: list[bytes]
 ) -> None:
     monkeypatch.setattr(verified, "MOST", 1)

@@ -22,6 +22,7 @@ from jobs.services.read.show import show
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound, state
 from tests.factories import JobFactory, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -37,7 +38,8 @@ def one_per_state(**envelope: Any) -> dict[State, str]:
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_11_2_a_verb_moves_only_jobs_whose_state_allows_it(verb: Verb) -> None:
+@spec("contract 11.2")
+def test_a_verb_moves_only_jobs_whose_state_allows_it(verb: Verb) -> None:
     ids = one_per_state()
 
     done = act_on(verb, list(ids.values()), "tester")
@@ -59,7 +61,8 @@ def test_11_2_a_verb_moves_only_jobs_whose_state_allows_it(verb: Verb) -> None:
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_11_2_a_filter_without_states_takes_the_verbs_own(verb: Verb) -> None:
+@spec("contract 11.2")
+def test_a_filter_without_states_takes_the_verbs_own(verb: Verb) -> None:
     ids = one_per_state()
 
     report = run(verb, JobFilter(), "tester", most=100)
@@ -71,7 +74,8 @@ def test_11_2_a_filter_without_states_takes_the_verbs_own(verb: Verb) -> None:
 
 @pytest.mark.parametrize("verb", Verb)
 @pytest.mark.parametrize("asked", list(State))
-def test_11_2_a_named_state_is_taken_if_the_verb_allows_it(verb: Verb, asked: State) -> None:
+@spec("contract 11.2")
+def test_a_named_state_is_taken_if_the_verb_allows_it(verb: Verb, asked: State) -> None:
     ids = one_per_state()
 
     report = run(verb, JobFilter(states=(asked, asked)), "tester", most=100)
@@ -90,7 +94,8 @@ FILTERS: list[tuple[dict[str, Any], JobFilter]] = [
 
 @pytest.mark.parametrize(("envelope", "wanted"), FILTERS)
 @pytest.mark.parametrize("one", [State.AVAILABLE, State.SCHEDULED, State.RETRYABLE, State.ACTIVE])
-def test_11_2_a_filter_is_the_and_of_its_members(
+@spec("contract 11.2")
+def test_a_filter_is_the_and_of_its_members(
     envelope: dict[str, Any], wanted: JobFilter, one: State
 ) -> None:
     other = JobFactory.create(state=one)
@@ -104,7 +109,8 @@ def test_11_2_a_filter_is_the_and_of_its_members(
 
 
 @pytest.mark.parametrize(("envelope", "wanted"), FILTERS)
-def test_11_2_ended_jobs_are_filtered_alike(envelope: dict[str, Any], wanted: JobFilter) -> None:
+@spec("contract 11.2")
+def test_ended_jobs_are_filtered_alike(envelope: dict[str, Any], wanted: JobFilter) -> None:
     other = JobFactory.create(state=State.DISCARDED)
     meant = JobFactory.create(state=State.DISCARDED, **({"queue": "filtered"} | envelope))
 
@@ -116,7 +122,8 @@ def _members(wanted: JobFilter) -> dict[str, Any]:
     return {name: getattr(wanted, name) for name in JobFilter.__dataclass_fields__}
 
 
-def test_24_1_error_type_and_dead_letter_narrow_what_is_retried() -> None:
+@spec("contract 24.1")
+def test_error_type_and_dead_letter_narrow_what_is_retried() -> None:
     plain, dead = (
         JobFactory.create(state=State.DISCARDED, queue=queue, retry=retry)
         for queue, retry in (("a", {"max_attempts": 1}), ("b", DEAD))
@@ -128,7 +135,8 @@ def test_24_1_error_type_and_dead_letter_narrow_what_is_retried() -> None:
     assert run(Verb.RETRY, JobFilter(), "t", most=9).matched == 0
 
 
-def test_11_2_times_are_those_of_the_latest_enqueue() -> None:
+@spec("contract 11.2")
+def test_times_are_those_of_the_latest_enqueue() -> None:
     old, new = stored_ids(2)
     Ready.objects.filter(id=old).update(enqueued_at=ago(7_200_000))
     hour_ago = now() - timedelta(hours=1)
@@ -139,7 +147,8 @@ def test_11_2_times_are_those_of_the_latest_enqueue() -> None:
 
 
 @pytest.mark.parametrize("one", [State.AVAILABLE, State.SCHEDULED, State.DISCARDED])
-def test_11_2_a_walk_goes_on_where_a_step_ended(one: State) -> None:
+@spec("contract 11.2")
+def test_a_walk_goes_on_where_a_step_ended(one: State) -> None:
     for n in range(3):
         for job in range(3):
             JobFactory.create(state=one, queue=f"q{n}", priority=job)
@@ -157,7 +166,8 @@ def test_11_2_a_walk_goes_on_where_a_step_ended(one: State) -> None:
 
 
 @pytest.mark.parametrize("one", [State.AVAILABLE, State.SCHEDULED, State.DISCARDED])
-def test_11_2_a_rare_match_is_found_behind_many_others(
+@spec("contract 11.2")
+def test_a_rare_match_is_found_behind_many_others(
     one: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "LOOKED", 3)
@@ -170,7 +180,8 @@ def test_11_2_a_rare_match_is_found_behind_many_others(
     assert run(verb, JobFilter(type="rare"), "t", most=100).done == [ids[4]]
 
 
-def test_11_2_what_comes_after_the_start_is_not_touched() -> None:
+@spec("contract 11.2")
+def test_what_comes_after_the_start_is_not_touched() -> None:
     place = begin()
     ids = [JobFactory.create(state=one, queue=one.value).id for one in DEFAULTS[Verb.CANCEL]]
 
@@ -182,7 +193,8 @@ def test_11_2_what_comes_after_the_start_is_not_touched() -> None:
     assert {state(job_id) for job_id in ids} == set(DEFAULTS[Verb.CANCEL])
 
 
-def test_11_2_a_filter_does_not_cancel_a_job_that_was_claimed_meanwhile(
+@spec("contract 11.2")
+def test_a_filter_does_not_cancel_a_job_that_was_claimed_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (first, second) = stored_ids(2)
@@ -200,7 +212,8 @@ def test_11_2_a_filter_does_not_cancel_a_job_that_was_claimed_meanwhile(
     assert_store_is_sound()
 
 
-def test_11_2_by_id_tells_why_a_job_was_skipped() -> None:
+@spec("contract 11.2")
+def test_by_id_tells_why_a_job_was_skipped() -> None:
     (live,) = stored_ids(1)
     ended = JobFactory.create(state=State.CANCELLED).id
     unknown = new_id()
@@ -212,14 +225,16 @@ def test_11_2_by_id_tells_why_a_job_was_skipped() -> None:
     assert report.skipped == [ended, unknown, "x"]
 
 
-def test_31_2_other_tenants_jobs_are_not_found() -> None:
+@spec("contract 31.2")
+def test_other_tenants_jobs_are_not_found() -> None:
     (job,) = stored(1)
 
     assert by_id(Verb.CANCEL, [job.id], "t", tenant="other")[1] == {job.id: "not_found"}
     assert run(Verb.CANCEL, JobFilter(tenant="other"), "t", most=9).matched == 0
 
 
-def test_2_7_workers_are_told_and_retried_jobs_start_anew() -> None:
+@spec("contract 2.7")
+def test_workers_are_told_and_retried_jobs_start_anew() -> None:
     active = JobFactory.create(state=State.ACTIVE, worker_id="w1").id
     failed = JobFactory.create(state=State.RETRYABLE, queue="a").id
     dead = JobFactory.create(state=State.DISCARDED, queue="b", priority=3).id
@@ -234,7 +249,8 @@ def test_2_7_workers_are_told_and_retried_jobs_start_anew() -> None:
     assert_store_is_sound()
 
 
-def test_11_2_a_deleted_job_leaves_nothing_but_its_events() -> None:
+@spec("contract 11.2")
+def test_a_deleted_job_leaves_nothing_but_its_events() -> None:
     gone = JobFactory.create(state=State.COMPLETED, unique={}).id
 
     act_on(Verb.DELETE, [gone], "t")
@@ -260,7 +276,8 @@ def test_4_a_batch_takes_a_constant_number_of_statements(
     assert len(captured) <= most
 
 
-def test_24_1_a_walk_stops_at_its_bound_and_says_so() -> None:
+@spec("contract 24.1")
+def test_a_walk_stops_at_its_bound_and_says_so() -> None:
     stored_ids(7)
 
     report = run(Verb.CANCEL, JobFilter(), "t", most=5)
@@ -278,7 +295,8 @@ def ticket(body: bytes = b"{}", *, key: str = "k", is_atomic: bool = True, **fac
 
 
 @pytest.mark.parametrize("is_atomic", [True, False])
-def test_11_2_a_repeated_request_gets_the_first_answer(is_atomic: bool) -> None:
+@spec("contract 11.2")
+def test_a_repeated_request_gets_the_first_answer(is_atomic: bool) -> None:
     asked = ticket(is_atomic=is_atomic)
 
     first = once(asked, lambda: Reply(201, b"first"))
@@ -288,7 +306,8 @@ def test_11_2_a_repeated_request_gets_the_first_answer(is_atomic: bool) -> None:
     assert (second.status, second.body, second.is_repeated) == (201, b"first", True)
 
 
-def test_11_2_keys_are_kept_apart_by_operation_and_tenant() -> None:
+@spec("contract 11.2")
+def test_keys_are_kept_apart_by_operation_and_tenant() -> None:
     some: tuple[dict[str, Any], ...] = (
         {}, {"operation": "other"}, {"tenant": "a"}, {"tenant": "b"},
     )  # fmt: skip
@@ -296,7 +315,8 @@ def test_11_2_keys_are_kept_apart_by_operation_and_tenant() -> None:
         assert not once(ticket(**facts), lambda: Reply(200, b"")).is_repeated
 
 
-def test_11_2_answers_of_a_day_ago_are_forgotten() -> None:
+@spec("contract 11.2")
+def test_answers_of_a_day_ago_are_forgotten() -> None:
     once(ticket(), lambda: Reply(200, b"first"))
     once(ticket(key="young"), lambda: Reply(200, b"first"))
     BulkAnswer.objects.filter(key="k").update(created_at=ago(KEEP_MS + 1))
@@ -308,7 +328,8 @@ def test_11_2_answers_of_a_day_ago_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize("is_atomic", [True, False])
-def test_11_2_a_failed_request_leaves_its_key_free(is_atomic: bool) -> None:
+@spec("contract 11.2")
+def test_a_failed_request_leaves_its_key_free(is_atomic: bool) -> None:
     asked = ticket(is_atomic=is_atomic)
 
     with pytest.raises(ZeroDivisionError):

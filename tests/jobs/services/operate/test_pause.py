@@ -5,11 +5,13 @@ import pytest
 from jobs.domain.caller import Caller
 from jobs.models import Audit, Event
 from jobs.services.operate.queues import pause, resume
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def test_10_2_pausing_again_keeps_the_time_and_tells_nothing_new() -> None:
+@spec("contract 10.2")
+def test_pausing_again_keeps_the_time_and_tells_nothing_new() -> None:
     first, since = pause("a", Caller("me"))
     again, still = pause("a", Caller("me"), "why")
     resume("a", Caller("me"))

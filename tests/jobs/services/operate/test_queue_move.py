@@ -26,6 +26,7 @@ from jobs.services.record.fold import fold
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, error, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -46,7 +47,8 @@ def move(name: str = "old") -> Removed:
     return delete(name, "move", "test", "new")
 
 
-def test_10_4_all_that_waits_is_moved_and_the_queue_is_gone() -> None:
+@spec("contract 10.4")
+def test_all_that_waits_is_moved_and_the_queue_is_gone() -> None:
     failed = JobFactory.create(queue="old", state=State.RETRYABLE)
     ended = JobFactory.create(queue="old", state=State.COMPLETED)
     ready = stored_ids(3, queue="old")
@@ -67,7 +69,8 @@ def test_10_4_all_that_waits_is_moved_and_the_queue_is_gone() -> None:
     assert fetched("new")[:3] == ready  # the one that failed may be due by now
 
 
-def test_10_1_jobs_keep_order_priority_attempt_and_time_and_follow_those_that_wait() -> None:
+@spec("contract 10.1")
+def test_jobs_keep_order_priority_attempt_and_time_and_follow_those_that_wait() -> None:
     first = stored_ids(2, queue="new")
     low = stored_ids(2, queue="old")
     high = stored_ids(1, queue="old", priority=7)
@@ -82,7 +85,8 @@ def test_10_1_jobs_keep_order_priority_attempt_and_time_and_follow_those_that_wa
     )  # fmt: skip
 
 
-def test_10_2_active_jobs_end_in_the_queue_and_what_comes_back_is_moved() -> None:
+@spec("contract 10.2")
+def test_active_jobs_end_in_the_queue_and_what_comes_back_is_moved() -> None:
     done, failed, given, waits = stored_ids(4, queue="old")
     assert len(fetched("old", 3)) == 3
 
@@ -106,7 +110,8 @@ def test_10_2_active_jobs_end_in_the_queue_and_what_comes_back_is_moved() -> Non
     assert_store_is_sound()
 
 
-def test_10_4_a_mover_that_dies_half_way_is_followed_by_the_loop(
+@spec("contract 10.4")
+def test_a_mover_that_dies_half_way_is_followed_by_the_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bulk, "SLICE", 4)
@@ -130,7 +135,8 @@ def test_10_4_a_mover_that_dies_half_way_is_followed_by_the_loop(
     assert_store_is_sound()
 
 
-def test_10_4_a_move_counts_neither_as_enqueued_nor_as_a_change_of_state() -> None:
+@spec("contract 10.4")
+def test_a_move_counts_neither_as_enqueued_nor_as_a_change_of_state() -> None:
     (job_id,) = stored_ids(1, queue="old")
     move()
     wait_until_settled()
@@ -145,7 +151,8 @@ def test_10_4_a_move_counts_neither_as_enqueued_nor_as_a_change_of_state() -> No
     ]  # fmt: skip
 
 
-def test_bp_10_jobs_that_are_moved_are_not_refused_by_a_bound_and_count_from_then_on() -> None:
+@spec("BP-10")
+def test_jobs_that_are_moved_are_not_refused_by_a_bound_and_count_from_then_on() -> None:
     configure("new", {"backpressure": {"max_depth": 2}})
     stored(3, queue="old")
     size = load_of("old").bytes
@@ -158,7 +165,8 @@ def test_bp_10_jobs_that_are_moved_are_not_refused_by_a_bound_and_count_from_the
         stored(1, queue="new")
 
 
-def test_rl_1_jobs_take_their_limits_with_them() -> None:
+@spec("RL-1")
+def test_jobs_take_their_limits_with_them() -> None:
     stored(4, queue="old", rate_limit={"key": "k", "concurrency": 1})
     stored(3, queue="old")
 
@@ -168,7 +176,8 @@ def test_rl_1_jobs_take_their_limits_with_them() -> None:
     assert_store_is_sound()
 
 
-def test_10_4_scheduled_jobs_are_promoted_where_they_went() -> None:
+@spec("contract 10.4")
+def test_scheduled_jobs_are_promoted_where_they_went() -> None:
     ids = stored_ids(2, queue="old", scheduled_at="+PT1S")
     move()
     Later.objects.update(due_at=timezone.now())
@@ -202,7 +211,8 @@ def test_a_job_that_got_another_priority_meanwhile_is_left_for_the_next_step(
     ("target", "kind"),
     [(None, InvalidRequest), ("old", InvalidRequest), ("unknown", NotFound)],
 )
-def test_10_4_a_target_that_cannot_be_is_refused(target: str | None, kind: type[Exception]) -> None:
+@spec("contract 10.4")
+def test_a_target_that_cannot_be_is_refused(target: str | None, kind: type[Exception]) -> None:
     stored(1, queue="old")
 
     with pytest.raises(kind):
@@ -211,7 +221,8 @@ def test_10_4_a_target_that_cannot_be_is_refused(target: str | None, kind: type[
     stored(1, queue="old")  # it is not draining for that
 
 
-def test_10_4_queues_do_not_move_to_one_that_goes_away_itself() -> None:
+@spec("contract 10.4")
+def test_queues_do_not_move_to_one_that_goes_away_itself() -> None:
     stored(1, queue="old")
     stored(1, queue="third")
     fetched("old")
@@ -225,7 +236,8 @@ def test_10_4_queues_do_not_move_to_one_that_goes_away_itself() -> None:
     assert not Queue.objects.get(name="third").draining
 
 
-def test_10_4_the_latest_word_counts_while_a_queue_drains() -> None:
+@spec("contract 10.4")
+def test_the_latest_word_counts_while_a_queue_drains() -> None:
     ids = stored_ids(2, queue="old")
     fetched("old", 1)
     move()

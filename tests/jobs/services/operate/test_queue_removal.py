@@ -14,6 +14,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory, error, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -23,7 +24,8 @@ def fetched(queue: str) -> list[str]:
     return [job.id for job in fetch(FetchRequest((queue,), count=100)).jobs]
 
 
-def test_24_1_purge_deletes_the_jobs_in_the_states_that_were_named() -> None:
+@spec("contract 24.1")
+def test_purge_deletes_the_jobs_in_the_states_that_were_named() -> None:
     ended = JobFactory.create(queue="a", state=State.COMPLETED)
     later = stored_ids(2, queue="a", scheduled_at="+PT1H")
     ready = stored_ids(3, queue="a")
@@ -37,7 +39,8 @@ def test_24_1_purge_deletes_the_jobs_in_the_states_that_were_named() -> None:
     assert_store_is_sound()
 
 
-def test_24_1_purge_of_old_jobs_leaves_the_young() -> None:
+@spec("contract 24.1")
+def test_purge_of_old_jobs_leaves_the_young() -> None:
     stored(2, queue="a")
 
     assert purge("a", [State.AVAILABLE], "test", older_than_ms=60_000) == (0, False)
@@ -45,7 +48,8 @@ def test_24_1_purge_of_old_jobs_leaves_the_young() -> None:
         purge("unknown", [State.AVAILABLE], "test")
 
 
-def test_10_4_a_queue_with_jobs_is_not_deleted_unless_they_may_be_discarded() -> None:
+@spec("contract 10.4")
+def test_a_queue_with_jobs_is_not_deleted_unless_they_may_be_discarded() -> None:
     ids = stored_ids(2, queue="a")
 
     with pytest.raises(Conflict):
@@ -60,7 +64,8 @@ def test_10_4_a_queue_with_jobs_is_not_deleted_unless_they_may_be_discarded() ->
     assert_store_is_sound()
 
 
-def test_10_2_a_queue_with_active_jobs_drains_and_goes_with_the_last() -> None:
+@spec("contract 10.2")
+def test_a_queue_with_active_jobs_drains_and_goes_with_the_last() -> None:
     ids = stored_ids(3, queue="a")
     assert fetch(FetchRequest(("a",), count=2)).jobs
 
@@ -78,7 +83,8 @@ def test_10_2_a_queue_with_active_jobs_drains_and_goes_with_the_last() -> None:
     assert_store_is_sound()
 
 
-def test_10_4_a_deleted_queue_stays_away_though_nobody_ever_fetched_from_it() -> None:
+@spec("contract 10.4")
+def test_a_deleted_queue_stays_away_though_nobody_ever_fetched_from_it() -> None:
     stored(2, queue="a")
     delete("a", "discard", "test")
 
@@ -87,7 +93,8 @@ def test_10_4_a_deleted_queue_stays_away_though_nobody_ever_fetched_from_it() ->
     assert not Queue.objects.filter(name="a").exists()
 
 
-def test_10_2_a_deleted_queue_is_made_again_by_its_next_job() -> None:
+@spec("contract 10.2")
+def test_a_deleted_queue_is_made_again_by_its_next_job() -> None:
     stored(1, queue="a")
     delete("a", "discard", "test")
 
@@ -97,7 +104,8 @@ def test_10_2_a_deleted_queue_is_made_again_by_its_next_job() -> None:
     assert fetched("a") == again
 
 
-def test_10_4_what_cannot_be_deleted_is_refused() -> None:
+@spec("contract 10.4")
+def test_what_cannot_be_deleted_is_refused() -> None:
     stored(1)
 
     with pytest.raises(Conflict):

@@ -22,6 +22,7 @@ from jobs.services.read.show import show
 from tests.asserts import assert_depths_equal_recount, assert_state, assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import JobFactory, error, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -37,7 +38,8 @@ def dead(number: int = 1, *, kind: str = "handler_error", **envelope: object) ->
     return ids
 
 
-def test_28_1_only_flagged_jobs_are_listed_unless_all_are_asked_for() -> None:
+@spec("contract 28.1")
+def test_only_flagged_jobs_are_listed_unless_all_are_asked_for() -> None:
     flagged = dead()[0]
     other = JobFactory.create(state=State.DISCARDED, queue="other").id
 
@@ -60,7 +62,8 @@ def test_28_1_only_flagged_jobs_are_listed_unless_all_are_asked_for() -> None:
         (DeadLetterFilter(text="100%"), set()),
     ],
 )
-def test_28_2_list_is_filtered(wanted: DeadLetterFilter, found: set[int]) -> None:
+@spec("contract 28.2")
+def test_list_is_filtered(wanted: DeadLetterFilter, found: set[int]) -> None:
     ids = [*dead(queue="a", type="mail.send"), *dead(queue="b", type="mail.x", kind="Broken")]
 
     listed, total = dead_letters(wanted, limit=10, offset=0)
@@ -69,7 +72,8 @@ def test_28_2_list_is_filtered(wanted: DeadLetterFilter, found: set[int]) -> Non
     assert total == len(found)
 
 
-def test_28_2_stats_count_by_queue_type_and_error() -> None:
+@spec("contract 28.2")
+def test_stats_count_by_queue_type_and_error() -> None:
     dead(2, queue="a", type="mail.send")
     dead(1, queue="b", type="mail.x", kind="Broken")
 
@@ -85,7 +89,8 @@ def test_28_2_stats_count_by_queue_type_and_error() -> None:
     assert not found.is_partial
 
 
-def test_28_2_stats_of_a_tenant_count_its_own_alone() -> None:
+@spec("contract 28.2")
+def test_stats_of_a_tenant_count_its_own_alone() -> None:
     dead(queue="a", meta={"tenant_id": "x"})
     job_id = dead(queue="a")[0]
     Job.objects.filter(id=job_id).update(tenant="north")
@@ -95,7 +100,8 @@ def test_28_2_stats_of_a_tenant_count_its_own_alone() -> None:
     assert (found.total, found.by_queue) == (1, {"a": 1})
 
 
-def test_28_2_stats_say_when_they_do_not_tell_all_apart() -> None:
+@spec("contract 28.2")
+def test_stats_say_when_they_do_not_tell_all_apart() -> None:
     dead(3)
 
     found = dead_letter.dead_letter_stats(looked=2)
@@ -105,7 +111,8 @@ def test_28_2_stats_say_when_they_do_not_tell_all_apart() -> None:
     assert found.is_partial
 
 
-def test_28_2_retry_starts_anew_keeps_history_and_counts_replays() -> None:
+@spec("contract 28.2")
+def test_retry_starts_anew_keeps_history_and_counts_replays() -> None:
     job_id = dead()[0]
     before = show(job_id)
 
@@ -120,7 +127,8 @@ def test_28_2_retry_starts_anew_keeps_history_and_counts_replays() -> None:
     assert_store_is_sound()
 
 
-def test_28_2_retry_of_a_job_that_is_not_discarded_is_a_conflict() -> None:
+@spec("contract 28.2")
+def test_retry_of_a_job_that_is_not_discarded_is_a_conflict() -> None:
     job = JobFactory.create(state=State.COMPLETED)
 
     with pytest.raises(Conflict) as refused:
@@ -129,7 +137,8 @@ def test_28_2_retry_of_a_job_that_is_not_discarded_is_a_conflict() -> None:
     assert refused.value.details["current_state"] == "completed"
 
 
-def test_28_2_override_changes_what_it_names() -> None:
+@spec("contract 28.2")
+def test_override_changes_what_it_names() -> None:
     job_id = dead(meta={"a": 1})[0]
 
     job = dead_letter.retry(job_id, Override(queue="other", priority=7, args=[1]))
@@ -139,7 +148,8 @@ def test_28_2_override_changes_what_it_names() -> None:
     assert_depths_equal_recount()
 
 
-def test_28_5_two_parallel_retries_give_one_job_and_one_conflict() -> None:
+@spec("contract 28.5")
+def test_two_parallel_retries_give_one_job_and_one_conflict() -> None:
     for job_id in dead(8):
 
         def retry(job_id: str = job_id) -> str:
@@ -154,7 +164,8 @@ def test_28_5_two_parallel_retries_give_one_job_and_one_conflict() -> None:
     assert_store_is_sound()
 
 
-def test_28_5_retry_and_delete_at_once_leave_one_winner() -> None:
+@spec("contract 28.5")
+def test_retry_and_delete_at_once_leave_one_winner() -> None:
     ids = dead(20)
 
     def retried() -> set[str]:
@@ -178,7 +189,8 @@ def _try(verb: object, job_id: str) -> object:
         return problem
 
 
-def test_28_2_bulk_retry_takes_what_matches_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 28.2")
+def test_bulk_retry_takes_what_matches_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead_letter, "SLICE", 2)
     ids, others = dead(5, queue="a"), dead(2, queue="b")
 
@@ -192,7 +204,8 @@ def test_28_2_bulk_retry_takes_what_matches_in_slices(monkeypatch: pytest.Monkey
     assert_store_is_sound()
 
 
-def test_28_2_bulk_stops_at_its_bound_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 28.2")
+def test_bulk_stops_at_its_bound_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead_letter, "MOST", 3)
     dead(5)
 
@@ -203,7 +216,8 @@ def test_28_2_bulk_stops_at_its_bound_and_says_so(monkeypatch: pytest.MonkeyPatc
     assert_store_is_sound()
 
 
-def test_28_2_deleted_jobs_leave_nothing_behind() -> None:
+@spec("contract 28.2")
+def test_deleted_jobs_leave_nothing_behind() -> None:
     job_id = dead()[0]
     dead_letter.retry(job_id)
     fetch(FetchRequest(("default",)))
@@ -226,7 +240,8 @@ def rule(**facts: object) -> ReplayRule:
     return ReplayRule(**chosen)
 
 
-def test_28_4_rule_replays_what_matches_after_its_delay() -> None:
+@spec("contract 28.4")
+def test_rule_replays_what_matches_after_its_delay() -> None:
     young, old = dead(queue="a")[0], dead(queue="a")[0]
     other = dead(queue="b")[0]
     Finished.objects.filter(id=old).update(finished_at=Now() - timedelta(hours=2))
@@ -242,7 +257,8 @@ def test_28_4_rule_replays_what_matches_after_its_delay() -> None:
     assert Replay.objects.get().by_rule == {"r": 1}
 
 
-def test_28_4_rule_replays_a_job_at_most_so_often() -> None:
+@spec("contract 28.4")
+def test_rule_replays_a_job_at_most_so_often() -> None:
     job_id = dead()[0]
     replace_rules([rule(max_replays=2)], WHO)
     seen = []
@@ -266,14 +282,16 @@ def test_28_4_rule_replays_a_job_at_most_so_often() -> None:
         ({"enabled": False}, 0),
     ],
 )
-def test_28_4_rule_matches_by_its_filter(facts: dict[str, object], matched: int) -> None:
+@spec("contract 28.4")
+def test_rule_matches_by_its_filter(facts: dict[str, object], matched: int) -> None:
     dead(kind="Broken")
     replace_rules([rule(**facts)], WHO)
 
     assert replay() == matched
 
 
-def test_28_4_two_loops_replay_each_job_once() -> None:
+@spec("contract 28.4")
+def test_two_loops_replay_each_job_once() -> None:
     ids = dead(50)
     replace_rules([rule()], WHO)
 
@@ -284,7 +302,8 @@ def test_28_4_two_loops_replay_each_job_once() -> None:
     assert_store_is_sound()
 
 
-def test_28_4_rules_are_replaced_as_a_whole() -> None:
+@spec("contract 28.4")
+def test_rules_are_replaced_as_a_whole() -> None:
     replace_rules([rule(name="a"), rule(name="b", position=1)], WHO)
     replace_rules([rule(name="b")], WHO)
 
@@ -292,7 +311,8 @@ def test_28_4_rules_are_replaced_as_a_whole() -> None:
     assert Audit.objects.filter(action="dead_letter.rules_changed").count() == 2
 
 
-def test_31_5_what_fails_is_not_recorded() -> None:
+@spec("contract 31.5")
+def test_what_fails_is_not_recorded() -> None:
     job = JobFactory.create(state=State.COMPLETED)
 
     with pytest.raises(Conflict):
@@ -301,7 +321,8 @@ def test_31_5_what_fails_is_not_recorded() -> None:
     assert not Audit.objects.exists()
 
 
-def test_31_5_record_says_who_what_when_and_where_from() -> None:
+@spec("contract 31.5")
+def test_record_says_who_what_when_and_where_from() -> None:
     job_id = dead()[0]
 
     operate.retry_dead_letter(job_id, Override(priority=3), WHO)

@@ -23,6 +23,7 @@ from jobs.services.read.show import show
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.concurrency import at_once
 from tests.factories import JobFactory, error
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -43,7 +44,8 @@ def test_nothing_reported_yet_is_none() -> None:
 
 
 @pytest.mark.parametrize(("sent", "kept"), [(1.5, 1.0), (-1.0, 0.0), (0.4, 0.4)])
-def test_pr_2_report_is_clamped(sent: float, kept: float) -> None:
+@spec("PR-2")
+def test_report_is_clamped(sent: float, kept: float) -> None:
     job = JobFactory.create(state=State.ACTIVE)
 
     assert report(job.id, Progress(sent, "m", {"rows": 1}))
@@ -51,7 +53,8 @@ def test_pr_2_report_is_clamped(sent: float, kept: float) -> None:
     assert shown(job.id) == (kept, "m", {"rows": 1})
 
 
-def test_pr_3_report_of_less_keeps_the_number_and_stores_the_rest() -> None:
+@spec("PR-3")
+def test_report_of_less_keeps_the_number_and_stores_the_rest() -> None:
     job = JobFactory.create(state=State.ACTIVE)
     report(job.id, Progress(0.8, "far"))
 
@@ -63,7 +66,8 @@ def test_pr_3_report_of_less_keeps_the_number_and_stores_the_rest() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - {State.ACTIVE}))
-def test_pr_4_report_for_a_job_that_does_not_run_stores_nothing(state: State) -> None:
+@spec("PR-4")
+def test_report_for_a_job_that_does_not_run_stores_nothing(state: State) -> None:
     job = JobFactory.create(state=state)
 
     assert not report(job.id, Progress(0.5))
@@ -71,7 +75,8 @@ def test_pr_4_report_for_a_job_that_does_not_run_stores_nothing(state: State) ->
     assert shown(job.id) == (None, None, None)
 
 
-def test_pr_5_report_extends_the_lease_and_never_shortens_it() -> None:
+@spec("PR-5")
+def test_report_extends_the_lease_and_never_shortens_it() -> None:
     job = JobFactory.create(state=State.ACTIVE, visibility_timeout_ms=60_000)
     whole = Lease.objects.get().lease_until
 
@@ -88,7 +93,8 @@ def test_pr_5_report_extends_the_lease_and_never_shortens_it() -> None:
     assert Lease.objects.get().lease_until == extended
 
 
-def test_pr_6_ack_completes_the_progress_and_a_failure_keeps_it() -> None:
+@spec("PR-6")
+def test_ack_completes_the_progress_and_a_failure_keeps_it() -> None:
     first, second = (JobFactory.create(state=State.ACTIVE) for _ in range(2))
     report(first.id, Progress(0.5))
     report(second.id, Progress(0.5))
@@ -100,7 +106,8 @@ def test_pr_6_ack_completes_the_progress_and_a_failure_keeps_it() -> None:
     assert shown(second.id)[0] == 0.5
 
 
-def test_pr_7_a_new_attempt_after_a_requeue_starts_empty() -> None:
+@spec("PR-7")
+def test_a_new_attempt_after_a_requeue_starts_empty() -> None:
     job = JobFactory.create(state=State.ACTIVE)
     report(job.id, Progress(0.8, "first holder"))
 
@@ -110,7 +117,8 @@ def test_pr_7_a_new_attempt_after_a_requeue_starts_empty() -> None:
     assert shown(job.id) == (None, None, None)
 
 
-def test_pr_7_a_new_attempt_after_a_manual_retry_starts_empty() -> None:
+@spec("PR-7")
+def test_a_new_attempt_after_a_manual_retry_starts_empty() -> None:
     job = JobFactory.create(state=State.ACTIVE, retry={"max_attempts": 1})
     report(job.id, Progress(0.8))
     nack([Nack(job.id, error())])
@@ -123,7 +131,8 @@ def test_pr_7_a_new_attempt_after_a_manual_retry_starts_empty() -> None:
     assert shown(job.id)[0] == 0.1
 
 
-def test_pr_12_report_by_another_worker_is_refused() -> None:
+@spec("PR-12")
+def test_report_by_another_worker_is_refused() -> None:
     job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
 
     with pytest.raises(Conflict) as refused:
@@ -133,12 +142,14 @@ def test_pr_12_report_by_another_worker_is_refused() -> None:
     assert report(job.id, Progress(0.5), worker_id="w1")
 
 
-def test_pr_10_report_for_an_unknown_job_with_a_worker_is_refused() -> None:
+@spec("PR-10")
+def test_report_for_an_unknown_job_with_a_worker_is_refused() -> None:
     with pytest.raises(NotFound):
         report("01234567-89ab-7def-8123-456789abcdef", Progress(0.5), worker_id="w1")
 
 
-def test_pr_7_the_last_report_of_an_earlier_attempt_is_kept() -> None:
+@spec("PR-7")
+def test_the_last_report_of_an_earlier_attempt_is_kept() -> None:
     job = JobFactory.create(state=State.ACTIVE)
     report(job.id, Progress(0.8, "first", {"rows": 1}))
     nack([Nack(job.id, error())])
@@ -155,7 +166,8 @@ def test_pr_7_the_last_report_of_an_earlier_attempt_is_kept() -> None:
     assert before == after
 
 
-def test_pr_7_a_requeue_keeps_the_history_of_the_attempts_before() -> None:
+@spec("PR-7")
+def test_a_requeue_keeps_the_history_of_the_attempts_before() -> None:
     job = JobFactory.create(state=State.ACTIVE)
     report(job.id, Progress(0.8))
     nack([Nack(job.id, error())])
@@ -171,7 +183,8 @@ def test_pr_7_a_requeue_keeps_the_history_of_the_attempts_before() -> None:
     assert [one["progress"] for one in progress_of(show(job.id)).history] == [0.8]
 
 
-def test_pr_8_many_reports_keep_the_newest_and_tell_once_a_second() -> None:
+@spec("PR-8")
+def test_many_reports_keep_the_newest_and_tell_once_a_second() -> None:
     job = JobFactory.create(state=State.ACTIVE)
 
     for n in range(50):
@@ -183,7 +196,8 @@ def test_pr_8_many_reports_keep_the_newest_and_tell_once_a_second() -> None:
     assert Event.objects.filter(kind=Kind.PROGRESS).count() == 2
 
 
-def test_29_reaching_the_end_is_told_once() -> None:
+@spec("contract 29")
+def test_reaching_the_end_is_told_once() -> None:
     job = JobFactory.create(state=State.ACTIVE)
 
     for number in (0.5, 1.0, 1.0):
@@ -193,7 +207,8 @@ def test_29_reaching_the_end_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("end", ["fail", "requeue", "lease"])
-def test_pr_9_checkpoint_is_in_the_next_fetch(end: str) -> None:
+@spec("PR-9")
+def test_checkpoint_is_in_the_next_fetch(end: str) -> None:
     job = JobFactory.create(state=State.ACTIVE, x_other=1)
     report(job.id, Progress(0.5, checkpoint={"row": 5}))
     report(job.id, Progress(0.6))  # keeps the checkpoint
@@ -210,7 +225,8 @@ def test_pr_9_checkpoint_is_in_the_next_fetch(end: str) -> None:
     assert (attributes["last_checkpoint"], attributes["x_other"]) == ({"row": 5}, 1)
 
 
-def test_pr_9_checkpoint_survives_an_attempt_without_one_and_ends_with_completion() -> None:
+@spec("PR-9")
+def test_checkpoint_survives_an_attempt_without_one_and_ends_with_completion() -> None:
     job = JobFactory.create(state=State.ACTIVE)
     report(job.id, Progress(checkpoint=[1]))
     for _ in range(2):
@@ -223,7 +239,8 @@ def test_pr_9_checkpoint_survives_an_attempt_without_one_and_ends_with_completio
     assert "last_checkpoint" not in orjson.loads(show(job.id).attributes)
 
 
-def test_pr_9_retry_by_hand_keeps_the_checkpoint_as_long_as_the_args() -> None:
+@spec("PR-9")
+def test_retry_by_hand_keeps_the_checkpoint_as_long_as_the_args() -> None:
     ids = [JobFactory.create(state=State.ACTIVE, retry={"max_attempts": 1}).id for _ in range(2)]
     for job_id in ids:
         report(job_id, Progress(checkpoint=7))
@@ -235,13 +252,15 @@ def test_pr_9_retry_by_hand_keeps_the_checkpoint_as_long_as_the_args() -> None:
     assert "last_checkpoint" not in orjson.loads(other.attributes)
 
 
-def test_pr_9_producer_cannot_set_a_checkpoint() -> None:
+@spec("PR-9")
+def test_producer_cannot_set_a_checkpoint() -> None:
     job = JobFactory.create(last_checkpoint={"row": 1}, progress=0.5)
 
     assert not {"last_checkpoint", "progress"} & orjson.loads(job.attributes).keys()
 
 
-def test_pr_5_report_is_a_sign_of_life_of_a_worker_that_heartbeats() -> None:
+@spec("PR-5")
+def test_report_is_a_sign_of_life_of_a_worker_that_heartbeats() -> None:
     heartbeat(Report("w1"))
     job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
     Worker.objects.update(last_heartbeat_at=ago(20_000))
@@ -251,7 +270,8 @@ def test_pr_5_report_is_a_sign_of_life_of_a_worker_that_heartbeats() -> None:
     assert Worker.objects.filter(last_heartbeat_at__gt=ago(10_000)).exists()
 
 
-def test_pr_5_heartbeats_and_reports_at_once_do_not_wait_for_each_other() -> None:
+@spec("PR-5")
+def test_heartbeats_and_reports_at_once_do_not_wait_for_each_other() -> None:
     heartbeat(Report("w1"))
     job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
 
@@ -269,7 +289,8 @@ def test_pr_5_heartbeats_and_reports_at_once_do_not_wait_for_each_other() -> Non
     assert shown(job.id)[0] == 0.59
 
 
-def test_29_job_that_stops_reporting_is_told_once_until_it_reports_again() -> None:
+@spec("contract 29")
+def test_job_that_stops_reporting_is_told_once_until_it_reports_again() -> None:
     job = JobFactory.create(state=State.ACTIVE)
     report(job.id, Progress(0.5))
     assert stall() == 0
@@ -285,7 +306,8 @@ def test_29_job_that_stops_reporting_is_told_once_until_it_reports_again() -> No
     assert queries.stalled(10) == {}
 
 
-def test_29_job_that_ended_does_not_stall() -> None:
+@spec("contract 29")
+def test_job_that_ended_does_not_stall() -> None:
     job = JobFactory.create(state=State.ACTIVE)
     report(job.id, Progress(0.5))
     ack([Ack(job.id)])

@@ -7,13 +7,15 @@ from jobs.domain.states import State
 from jobs.models import Event, Ready
 from jobs.services.outcome.promote import promote
 from tests.factories import JobFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 DUE = "UPDATE ojs_later SET due_at = clock_timestamp() WHERE id = %s RETURNING due_at"
 
 
-def test_2_5_no_job_is_available_before_its_time_whenever_the_transaction_began() -> None:
+@spec("contract 2.5")
+def test_no_job_is_available_before_its_time_whenever_the_transaction_began() -> None:
     job = JobFactory.create(state=State.SCHEDULED)
 
     with transaction.atomic(), connection.cursor() as cursor:

@@ -36,6 +36,7 @@ from jobs.services.record.fold import fold
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, removed_counts
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -109,7 +110,8 @@ LIMITS = {State.COMPLETED: 7 * DAY, State.CANCELLED: 7 * DAY, State.DISCARDED: 3
 
 
 @pytest.mark.parametrize("state", ENDS)
-def test_10_6_an_ended_job_leaves_at_its_age_and_not_before(state: State) -> None:
+@spec("contract 10.6")
+def test_an_ended_job_leaves_at_its_age_and_not_before(state: State) -> None:
     old = ended(state, ago=LIMITS[state] + 5, queue="old")
     young = ended(state, ago=LIMITS[state] - HOUR, queue="young")
 
@@ -120,7 +122,8 @@ def test_10_6_an_ended_job_leaves_at_its_age_and_not_before(state: State) -> Non
     assert_store_is_sound()
 
 
-def test_10_6_the_dead_letter_leaves_after_180_days() -> None:
+@spec("contract 10.6")
+def test_the_dead_letter_leaves_after_180_days() -> None:
     dead(ago=181 * DAY, queue="old")
     young = dead(ago=179 * DAY, queue="young")
 
@@ -129,7 +132,8 @@ def test_10_6_the_dead_letter_leaves_after_180_days() -> None:
     assert kept() == {*young}
 
 
-def test_10_6_a_live_job_never_leaves() -> None:
+@spec("contract 10.6")
+def test_a_live_job_never_leaves() -> None:
     ids = {JobFactory.create(state=state, queue=state.value).id for state in set(State) - TERMINAL}
     Row.objects.update(created_at=queries.ago(10**11), enqueued_at=queries.ago(10**11))
 
@@ -137,7 +141,8 @@ def test_10_6_a_live_job_never_leaves() -> None:
     assert kept() == ids
 
 
-def test_28_3_a_queue_has_a_retention_of_its_own() -> None:
+@spec("contract 28.3")
+def test_a_queue_has_a_retention_of_its_own() -> None:
     short, usual = (
         [ended(state, ago=3 * HOUR, queue=queue)[0] for state in ENDS]
         + dead(ago=3 * HOUR, queue=queue)
@@ -151,7 +156,8 @@ def test_28_3_a_queue_has_a_retention_of_its_own() -> None:
     assert kept() == {*usual}
 
 
-def test_28_3_zero_keeps_for_ever() -> None:
+@spec("contract 28.3")
+def test_zero_keeps_for_ever() -> None:
     ids = ended(State.COMPLETED, ago=5000 * DAY)
     Queue.objects.update(config={"retention": {"completed": "0"}})
 
@@ -159,7 +165,8 @@ def test_28_3_zero_keeps_for_ever() -> None:
     assert kept() == {*ids}
 
 
-def test_28_3_settings_are_the_default_of_every_queue(set_to: Callable[..., None]) -> None:
+@spec("contract 28.3")
+def test_settings_are_the_default_of_every_queue(set_to: Callable[..., None]) -> None:
     set_to(RETENTION_COMPLETED="PT1H", RETENTION_CANCELLED="0")
     ended(State.COMPLETED, ago=2 * HOUR)
     cancelled = ended(State.CANCELLED, ago=5000 * DAY)
@@ -208,7 +215,8 @@ def limit_dead_letter(number: int, queue: str = "default") -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 1000])
-def test_28_3_beyond_its_number_the_oldest_of_the_dead_letter_leave(batch: int) -> None:
+@spec("contract 28.3")
+def test_beyond_its_number_the_oldest_of_the_dead_letter_leave(batch: int) -> None:
     ids = dead(7)
     limit_dead_letter(4)
 
@@ -218,7 +226,8 @@ def test_28_3_beyond_its_number_the_oldest_of_the_dead_letter_leave(batch: int) 
     assert_store_is_sound()
 
 
-def test_28_3_jobs_that_ended_in_the_same_instant_are_counted_one_by_one() -> None:
+@spec("contract 28.3")
+def test_jobs_that_ended_in_the_same_instant_are_counted_one_by_one() -> None:
     ids = dead(6)
     at = queries.now()
     for table in (Row, Finished):
@@ -229,7 +238,8 @@ def test_28_3_jobs_that_ended_in_the_same_instant_are_counted_one_by_one() -> No
     assert kept() == {*sorted(ids)[2:]}
 
 
-def test_28_3_the_number_counts_the_dead_letter_of_one_queue_alone() -> None:
+@spec("contract 28.3")
+def test_the_number_counts_the_dead_letter_of_one_queue_alone() -> None:
     ids = [*dead(3), *dead(3, queue="b"), *ended(State.DISCARDED, 5)]
     limit_dead_letter(3)
 
@@ -237,7 +247,8 @@ def test_28_3_the_number_counts_the_dead_letter_of_one_queue_alone() -> None:
     assert kept() == {*ids}
 
 
-def test_28_3_the_default_number_is_a_setting(set_to: Callable[..., None]) -> None:
+@spec("contract 28.3")
+def test_the_default_number_is_a_setting(set_to: Callable[..., None]) -> None:
     set_to(RETENTION_DEAD_LETTER_JOBS=2)
     dead(5)
     dead(3, queue="b")
@@ -245,7 +256,8 @@ def test_28_3_the_default_number_is_a_setting(set_to: Callable[..., None]) -> No
     assert retain_all() == 3 + 1
 
 
-def test_28_3_what_was_pruned_from_the_dead_letter_is_told_by_queue_and_reason() -> None:
+@spec("contract 28.3")
+def test_what_was_pruned_from_the_dead_letter_is_told_by_queue_and_reason() -> None:
     dead(2, ago=200 * DAY)
     dead(3)
     limit_dead_letter(1)
@@ -265,7 +277,8 @@ def test_28_3_what_was_pruned_from_the_dead_letter_is_told_by_queue_and_reason()
 # --- what goes with a job -------------------------------------------------------------------------
 
 
-def test_10_6_all_rows_of_a_job_leave_with_it() -> None:
+@spec("contract 10.6")
+def test_all_rows_of_a_job_leave_with_it() -> None:
     job = JobFactory.create(state=State.ACTIVE, result_ttl=DAY)
     report(job.id, Report(0.5))
     ack([Ack(job.id, b'{"rows": 3}')])
@@ -285,7 +298,8 @@ def rows(table: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_10_3_counts_of_states_follow_and_totals_stay() -> None:
+@spec("contract 10.3")
+def test_counts_of_states_follow_and_totals_stay() -> None:
     ended(State.COMPLETED, 3, ago=8 * DAY)
     ended(State.COMPLETED, 2)
     ended(State.CANCELLED, 2, ago=8 * DAY, queue="b")
@@ -316,7 +330,8 @@ def fetch_all() -> list[Any]:
     return fetch(FetchRequest(("default",), count=100)).jobs
 
 
-def test_28_3_archive_keeps_the_row(set_to: Callable[..., None]) -> None:
+@spec("contract 28.3")
+def test_archive_keeps_the_row(set_to: Callable[..., None]) -> None:
     set_to(PRUNING_POLICY="archive")
     job = JobFactory.create(state=State.COMPLETED, args=[1, {"a": None}], meta={"b": 2})
     age(8 * DAY, job.id)
@@ -331,7 +346,8 @@ def test_28_3_archive_keeps_the_row(set_to: Callable[..., None]) -> None:
     assert not kept()
 
 
-def test_28_3_archive_takes_an_id_again(set_to: Callable[..., None]) -> None:
+@spec("contract 28.3")
+def test_archive_takes_an_id_again(set_to: Callable[..., None]) -> None:
     set_to(PRUNING_POLICY="archive")
     first = JobFactory.create(state=State.COMPLETED)
     age(8 * DAY, first.id)
@@ -381,7 +397,8 @@ def watched(number: int) -> list[str]:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
-def test_28_3_a_retained_job_stays_and_the_others_behind_it_leave(
+@spec("contract 28.3")
+def test_a_retained_job_stays_and_the_others_behind_it_leave(
     keeper: type[Keeper], batch: int
 ) -> None:
     ids = watched(6)
@@ -395,7 +412,8 @@ def test_28_3_a_retained_job_stays_and_the_others_behind_it_leave(
     assert_store_is_sound()
 
 
-def test_28_3_a_retained_job_leaves_when_it_is_let_go(keeper: type[Keeper]) -> None:
+@spec("contract 28.3")
+def test_a_retained_job_leaves_when_it_is_let_go(keeper: type[Keeper]) -> None:
     keeper.retained = {*watched(3)}
     assert retain_all() == 0
 
@@ -425,7 +443,8 @@ def result_of(job_id: str) -> object:
 
 
 @pytest.mark.parametrize("envelope", [{}, {"result_ttl": -1}, {"options": {"result_ttl": -1}}])
-def test_10_6_a_result_stays_with_the_job(envelope: dict[str, Any]) -> None:
+@spec("contract 10.6")
+def test_a_result_stays_with_the_job(envelope: dict[str, Any]) -> None:
     job_id = completed_with_result(**envelope)
 
     assert retain_all() == 0
@@ -435,7 +454,8 @@ def test_10_6_a_result_stays_with_the_job(envelope: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("envelope", [{"result_ttl": 0}, {"options": {"result_ttl": 0}}])
-def test_10_6_a_result_with_no_time_to_live_is_not_stored(envelope: dict[str, Any]) -> None:
+@spec("contract 10.6")
+def test_a_result_with_no_time_to_live_is_not_stored(envelope: dict[str, Any]) -> None:
     job_id = completed_with_result(**envelope)
 
     assert result_of(job_id) is None
@@ -443,7 +463,8 @@ def test_10_6_a_result_with_no_time_to_live_is_not_stored(envelope: dict[str, An
     assert not ResultExpiry.objects.exists()
 
 
-def test_10_6_a_result_leaves_before_its_job() -> None:
+@spec("contract 10.6")
+def test_a_result_leaves_before_its_job() -> None:
     soon, later = (completed_with_result(result_ttl=ttl) for ttl in (5, HOUR))
     assert result_of(soon) == {"rows": 3}
     ResultExpiry.objects.filter(id=soon).update(due_at=queries.ago(1))
@@ -456,7 +477,8 @@ def test_10_6_a_result_leaves_before_its_job() -> None:
     assert not any(event.data for event in Event.objects.filter(kind=Kind.COMPLETED))
 
 
-def test_10_6_a_job_without_a_result_has_nothing_to_expire() -> None:
+@spec("contract 10.6")
+def test_a_job_without_a_result_has_nothing_to_expire() -> None:
     job = JobFactory.create(state=State.ACTIVE, result_ttl=5)
     ack([Ack(job.id)])
 
@@ -466,7 +488,8 @@ def test_10_6_a_job_without_a_result_has_nothing_to_expire() -> None:
 # --- events and minutes ---------------------------------------------------------------------------
 
 
-def test_25_2_events_leave_at_their_age() -> None:
+@spec("contract 25.2")
+def test_events_leave_at_their_age() -> None:
     old, young = stored_ids(1), stored_ids(1)
     fold_all()
     Event.objects.filter(job_id__in=old).update(at=queries.ago(8 * DAY * 1000))
@@ -478,7 +501,8 @@ def test_25_2_events_leave_at_their_age() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 1000])
-def test_25_2_beyond_their_number_the_oldest_events_leave(
+@spec("contract 25.2")
+def test_beyond_their_number_the_oldest_events_leave(
     set_to: Callable[..., None], batch: int
 ) -> None:
     set_to(RETENTION_EVENT_ROWS=15)
@@ -490,7 +514,8 @@ def test_25_2_beyond_their_number_the_oldest_events_leave(
     assert [str(event.job_id) for event in events] == ids[-15:]
 
 
-def test_25_2_events_stay_without_bounds(set_to: Callable[..., None]) -> None:
+@spec("contract 25.2")
+def test_events_stay_without_bounds(set_to: Callable[..., None]) -> None:
     set_to(RETENTION_EVENT_ROWS=0, RETENTION_EVENTS="0")
     stored_ids(5)
     fold_all()
@@ -524,7 +549,8 @@ def counted(span_s: int, *hours_ago: float) -> None:
 
 
 @pytest.mark.parametrize(("span_s", "hours"), [(60, 48), (3600, 90 * 24), (86_400, 730 * 24)])
-def test_28_3_counts_leave_by_their_span_after_two_days_90_days_and_two_years(
+@spec("contract 28.3")
+def test_counts_leave_by_their_span_after_two_days_90_days_and_two_years(
     span_s: int, hours: int
 ) -> None:
     counted(span_s, hours - 1, hours + 1, hours + 5000)
@@ -535,7 +561,8 @@ def test_28_3_counts_leave_by_their_span_after_two_days_90_days_and_two_years(
         assert (kept.count(), model.objects.count()) == (1, 1)
 
 
-def test_28_3_counts_stay_without_bound(set_to: Callable[..., None]) -> None:
+@spec("contract 28.3")
+def test_counts_stay_without_bound(set_to: Callable[..., None]) -> None:
     set_to(RETENTION_MINUTES="0", RETENTION_HOURS="0", RETENTION_DAYS="0")
     for span_s in SPANS:
         counted(span_s, 50_000)
@@ -543,7 +570,8 @@ def test_28_3_counts_stay_without_bound(set_to: Callable[..., None]) -> None:
     assert retain_all() == 0
 
 
-def test_28_3_audit_entries_leave_after_a_year(set_to: Callable[..., None]) -> None:
+@spec("contract 28.3")
+def test_audit_entries_leave_after_a_year(set_to: Callable[..., None]) -> None:
     for days in (364, 366, 800):
         at = queries.ago(days * DAY * 1000)
         Audit.objects.create(at=at, actor="a", action="queue.paused", target=str(days))

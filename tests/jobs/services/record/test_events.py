@@ -25,6 +25,7 @@ from jobs.services.record.events import (
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, error, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -44,7 +45,8 @@ def fail_for_good(**retry: object) -> str:
     return job.id
 
 
-def test_25_2_a_final_failure_is_told_in_four_steps() -> None:
+@spec("contract 25.2")
+def test_a_final_failure_is_told_in_four_steps() -> None:
     job_id = fail_for_good(on_exhaustion="dead_letter")
 
     events, _ = history(job_id, limit=100)
@@ -53,13 +55,15 @@ def test_25_2_a_final_failure_is_told_in_four_steps() -> None:
     assert len({event.id for event in events}) == len(events)
 
 
-def test_25_2_a_failure_without_dead_letter_tells_no_dead_letter() -> None:
+@spec("contract 25.2")
+def test_a_failure_without_dead_letter_tells_no_dead_letter() -> None:
     events, _ = history(fail_for_good(on_exhaustion="discard"), limit=100)
 
     assert names(events)[-3:] == FINAL[:3]
 
 
-def test_25_2_an_error_that_may_not_be_retried_exhausts_nothing() -> None:
+@spec("contract 25.2")
+def test_an_error_that_may_not_be_retried_exhausts_nothing() -> None:
     (job,) = stored(1, retry={"max_attempts": 3})
     fetch(FetchRequest(("default",)))
     nack([Nack(job.id, {**error(), "retryable": False})])
@@ -70,7 +74,8 @@ def test_25_2_an_error_that_may_not_be_retried_exhausts_nothing() -> None:
     assert "job.discarded" in names(events)
 
 
-def test_12_5_reading_goes_on_behind_each_part_of_a_stored_event() -> None:
+@spec("contract 12.5")
+def test_reading_goes_on_behind_each_part_of_a_stored_event() -> None:
     job_id = fail_for_good(on_exhaustion="dead_letter")
     wait_until_settled()
     all_of_it, _ = following(EventFilter(job_id=job_id), FIRST, limit=100)
@@ -82,7 +87,8 @@ def test_12_5_reading_goes_on_behind_each_part_of_a_stored_event() -> None:
         assert not has_more
 
 
-def test_12_5_pages_of_the_latest_events_meet_without_gap_or_overlap() -> None:
+@spec("contract 12.5")
+def test_pages_of_the_latest_events_meet_without_gap_or_overlap() -> None:
     stored(5)
     whole, _ = latest(EventFilter(), limit=100)
 
@@ -93,7 +99,8 @@ def test_12_5_pages_of_the_latest_events_meet_without_gap_or_overlap() -> None:
     assert [event.id for event in first + second] == [event.id for event in whole[:4]]
 
 
-def test_12_5_types_name_derived_events_too() -> None:
+@spec("contract 12.5")
+def test_types_name_derived_events_too() -> None:
     fail_for_good(on_exhaustion="dead_letter")
 
     found, _ = latest(EventFilter(types=("job.dead_lettered", "job.retry*")), limit=10)
@@ -101,7 +108,8 @@ def test_12_5_types_name_derived_events_too() -> None:
     assert names(found) == ["job.dead_lettered", "job.retry_exhausted"]
 
 
-def test_25_4_since_and_until_bound_the_time() -> None:
+@spec("contract 25.4")
+def test_since_and_until_bound_the_time() -> None:
     old = stored_ids(1)[0]
     hour = timedelta(hours=1)
     Event.objects.filter(job_id=old).update(at=timezone.now() - 2 * hour)
@@ -114,7 +122,8 @@ def test_25_4_since_and_until_bound_the_time() -> None:
     assert {event.job_id for event in early} == {old}
 
 
-def test_25_2_heartbeats_are_told_only_where_the_switch_says_so() -> None:
+@spec("contract 25.2")
+def test_heartbeats_are_told_only_where_the_switch_says_so() -> None:
     job = JobFactory.create(state=State.ACTIVE, worker_id="w")
     heartbeat(Report("w", active_ids=(job.id,)))
     with override_settings(OJS={**settings.OJS, "EVENTS_EXCLUDE": ()}):
@@ -125,7 +134,8 @@ def test_25_2_heartbeats_are_told_only_where_the_switch_says_so() -> None:
     assert {"visible_until"} <= {key for event in beats for key in event.data}
 
 
-def test_25_2_excluded_events_are_not_shown_but_still_counted() -> None:
+@spec("contract 25.2")
+def test_excluded_events_are_not_shown_but_still_counted() -> None:
     job_id = stored_ids(1)[0]
     with override_settings(OJS={**settings.OJS, "EVENTS_EXCLUDE": ("job.enq*",)}):
         shown, _ = history(job_id, limit=10)
@@ -134,7 +144,8 @@ def test_25_2_excluded_events_are_not_shown_but_still_counted() -> None:
     assert Event.objects.filter(job_id=job_id, to_state__isnull=False).count() == 1
 
 
-def test_25_3_the_record_has_a_first_and_a_last_place() -> None:
+@spec("contract 25.3")
+def test_the_record_has_a_first_and_a_last_place() -> None:
     assert kept() is None
 
     stored(3)
@@ -144,7 +155,8 @@ def test_25_3_the_record_has_a_first_and_a_last_place() -> None:
     assert ends[0] < ends[1]
 
 
-def test_25_3_a_resume_reads_changes_of_state_that_have_no_event_of_their_own() -> None:
+@spec("contract 25.3")
+def test_a_resume_reads_changes_of_state_that_have_no_event_of_their_own() -> None:
     (job,) = stored(1)
     fetch(FetchRequest(("default",)))
     nack([Nack(job.id, None, requeue=True)])

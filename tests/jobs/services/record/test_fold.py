@@ -15,6 +15,7 @@ from jobs.services.record.fold import fold
 from tests.asserts import assert_depths_equal_recount
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -93,7 +94,8 @@ def test_depths_are_exact_at_any_position_of_the_fold() -> None:
     assert_depths_equal_recount()
 
 
-def test_32_3_totals_count_what_happened_to_jobs() -> None:
+@spec("contract 32.3")
+def test_totals_count_what_happened_to_jobs() -> None:
     for state in (State.COMPLETED, State.RETRYABLE, State.DISCARDED, State.CANCELLED):
         JobFactory.create(state=state, queue=state.value)
     fold_all()
@@ -106,7 +108,8 @@ def test_32_3_totals_count_what_happened_to_jobs() -> None:
     assert counted["cancelled"].cancelled == 1
 
 
-def test_32_6_minutes_hours_and_days_count_the_same_and_begin_in_utc() -> None:
+@spec("contract 32.6")
+def test_minutes_hours_and_days_count_the_same_and_begin_in_utc() -> None:
     for state in (State.COMPLETED, State.RETRYABLE, State.CANCELLED):
         JobFactory.create(state=state, queue=state.value)
     fold_all()
@@ -125,7 +128,8 @@ def test_32_6_minutes_hours_and_days_count_the_same_and_begin_in_utc() -> None:
             assert row.at.timestamp() % row.span_s == 0
 
 
-def test_32_6_what_comes_late_is_added_to_the_hour_and_day_that_it_belongs_to() -> None:
+@spec("contract 32.6")
+def test_what_comes_late_is_added_to_the_hour_and_day_that_it_belongs_to() -> None:
     at = now() - timedelta(days=30)
     for _ in range(2):
         stored(3)
@@ -141,7 +145,8 @@ def test_32_6_what_comes_late_is_added_to_the_hour_and_day_that_it_belongs_to() 
     }
 
 
-def test_02_4_a_manual_retry_moves_the_count_back() -> None:
+@spec("contract 2.4")
+def test_a_manual_retry_moves_the_count_back() -> None:
     job = JobFactory.create(state=State.DISCARDED)
     retry(job.id)
     fold_all()

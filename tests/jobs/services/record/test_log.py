@@ -32,6 +32,7 @@ from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from ojs_project.logs import JsonFormatter
 from tests.concurrency import wait_until_settled
 from tests.factories import DraftFactory, JobFactory, error, stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -80,7 +81,8 @@ def active(worker_id: str | None = None, **members: Any) -> str:
     return JobFactory.create(state=State.ACTIVE, worker_id=worker_id, **members).id
 
 
-def test_obs_5_an_enqueued_job_is_logged_with_all_that_is_known(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_an_enqueued_job_is_logged_with_all_that_is_known(lines: Lines) -> None:
     draft = DraftFactory.create(
         type="mail.send", queue="mail", args=[HIDDEN], priority=5, meta={"traceparent": PARENT}
     )
@@ -109,7 +111,8 @@ def test_obs_5_an_enqueued_job_is_logged_with_all_that_is_known(lines: Lines) ->
     }
 
 
-def test_obs_5_the_time_of_a_line_is_that_of_the_event(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_the_time_of_a_line_is_that_of_the_event(lines: Lines) -> None:
     job = JobFactory.create()
     Event.objects.filter(job_id=job.id).update(at=ago(60_000))
 
@@ -119,7 +122,8 @@ def test_obs_5_the_time_of_a_line_is_that_of_the_event(lines: Lines) -> None:
     assert line["timestamp"] == f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
 
 
-def test_obs_5_a_job_that_is_done_is_enqueued_fetched_and_completed(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_a_job_that_is_done_is_enqueued_fetched_and_completed(lines: Lines) -> None:
     job_id = active("w1")
     ack([Ack(job_id, orjson.dumps(HIDDEN))])
 
@@ -136,7 +140,8 @@ def test_obs_5_a_job_that_is_done_is_enqueued_fetched_and_completed(lines: Lines
     assert found[2]["attributes"].keys() == {"logger", "duration_ms", "wait_ms"}
 
 
-def test_obs_5_a_scheduled_job_is_told_and_enqueued_when_it_is_due(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_a_scheduled_job_is_told_and_enqueued_when_it_is_due(lines: Lines) -> None:
     (job,) = stored(1, scheduled_at="+PT1H")
 
     (line,) = lines()
@@ -148,7 +153,8 @@ def test_obs_5_a_scheduled_job_is_told_and_enqueued_when_it_is_due(lines: Lines)
     assert told(lines()) == [("job.enqueued", "INFO")]
 
 
-def test_obs_5_a_cancelled_job(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_a_cancelled_job(lines: Lines) -> None:
     job = JobFactory.create()
     lines()
 
@@ -159,7 +165,8 @@ def test_obs_5_a_cancelled_job(lines: Lines) -> None:
     assert (line["category"], line["ojs.state"]) == ("lifecycle", "cancelled")
 
 
-def test_obs_5_a_failed_attempt_that_is_retried(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_a_failed_attempt_that_is_retried(lines: Lines) -> None:
     job_id = active()
     lines()
 
@@ -176,7 +183,8 @@ def test_obs_5_a_failed_attempt_that_is_retried(lines: Lines) -> None:
     assert (attributes["error_type"], attributes["error_code"]) == ("ValueError", "handler_error")
 
 
-def test_obs_5_a_discarded_job(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_a_discarded_job(lines: Lines) -> None:
     job_id = active()
     lines()
 
@@ -189,7 +197,8 @@ def test_obs_5_a_discarded_job(lines: Lines) -> None:
     assert line["attributes"]["dead_letter"] is False
 
 
-def test_obs_5_an_expired_job(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_an_expired_job(lines: Lines) -> None:
     (job,) = stored(1, expires_at="+PT1H")
     Ready.objects.filter(id=job.id).update(expires_at=ago(1))
     lines()
@@ -199,7 +208,8 @@ def test_obs_5_an_expired_job(lines: Lines) -> None:
     assert told(lines()) == [("job.expired", "ERROR")]
 
 
-def test_obs_5_an_attempt_that_took_too_long(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_an_attempt_that_took_too_long(lines: Lines) -> None:
     job_id = active(timeout=1)
     Lease.objects.filter(id=job_id).update(timeout_at=ago(1000))
     lines()
@@ -212,7 +222,8 @@ def test_obs_5_an_attempt_that_took_too_long(lines: Lines) -> None:
     assert found[0]["attributes"].keys() == {"logger", "duration_ms", "error_type", "error_code"}
 
 
-def test_obs_5_an_attempt_whose_lease_ended(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_an_attempt_whose_lease_ended(lines: Lines) -> None:
     job_id = active()
     Lease.objects.filter(id=job_id).update(lease_until=ago(1000))
     lines()
@@ -224,7 +235,8 @@ def test_obs_5_an_attempt_whose_lease_ended(lines: Lines) -> None:
     assert found[1]["ojs.state"] == "available"
 
 
-def test_obs_5_an_attempt_whose_worker_fell_silent(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_an_attempt_whose_worker_fell_silent(lines: Lines) -> None:
     heartbeat(Report("w1"))
     active("w1")
     Worker.objects.update(last_heartbeat_at=ago(3_600_000))
@@ -238,7 +250,8 @@ def test_obs_5_an_attempt_whose_worker_fell_silent(lines: Lines) -> None:
     ]  # fmt: skip
 
 
-def test_obs_5_an_attempt_whose_progress_stopped(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_an_attempt_whose_progress_stopped(lines: Lines) -> None:
     job_id = active()
     report(job_id, Reported(0.5, HIDDEN))
     Progress.objects.update(updated_at=ago(3_600_000), told_at=ago(3_600_000))
@@ -251,7 +264,8 @@ def test_obs_5_an_attempt_whose_progress_stopped(lines: Lines) -> None:
     assert line["attributes"]["progress_percent"] == 50
 
 
-def test_obs_5_workers_start_drain_and_stop(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_workers_start_drain_and_stop(lines: Lines) -> None:
     heartbeat(Report("w1", queues=("mail",), concurrency=3))
     heartbeat(Report("w1", Standing.QUIET, active_jobs=1))
     heartbeat(Report("w1", Standing.TERMINATE))
@@ -266,7 +280,8 @@ def test_obs_5_workers_start_drain_and_stop(lines: Lines) -> None:
     assert "ojs.state" not in found[0]
 
 
-def test_obs_5_a_worker_that_ends_with_jobs_in_hand_drains_until_they_are_done(
+@spec("contract 32.5")
+def test_a_worker_that_ends_with_jobs_in_hand_drains_until_they_are_done(
     lines: Lines,
 ) -> None:
     heartbeat(Report("w1"))
@@ -280,7 +295,8 @@ def test_obs_5_a_worker_that_ends_with_jobs_in_hand_drains_until_they_are_done(
     ]  # fmt: skip
 
 
-def test_obs_5_heartbeats_have_lines_at_debug_alone(
+@spec("contract 32.5")
+def test_heartbeats_have_lines_at_debug_alone(
     lines: Lines, caplog: pytest.LogCaptureFixture
 ) -> None:
     heartbeat(Report("w1"))
@@ -299,7 +315,8 @@ def test_obs_5_heartbeats_have_lines_at_debug_alone(
     assert found[0]["attributes"]["visible_until"]
 
 
-def test_obs_5_jobs_of_tenants_and_pools_are_told_with_them(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_jobs_of_tenants_and_pools_are_told_with_them(lines: Lines) -> None:
     stored(1, meta={"tenant_id": "acme"})
     fetch(FetchRequest(("default",), worker_id="w1", pool="fast"))
     Event.objects.filter(kind=3).update(pool="fast")
@@ -310,7 +327,8 @@ def test_obs_5_jobs_of_tenants_and_pools_are_told_with_them(lines: Lines) -> Non
     assert [line.get("ojs.pool") for line in found] == [None, "fast"]
 
 
-def test_obs_5_arguments_results_and_messages_of_errors_are_in_no_line(
+@spec("contract 32.5")
+def test_arguments_results_and_messages_of_errors_are_in_no_line(
     lines: Lines, caplog: pytest.LogCaptureFixture
 ) -> None:
     hidden: dict[str, Any] = {
@@ -337,7 +355,8 @@ def test_obs_5_arguments_results_and_messages_of_errors_are_in_no_line(
         (logging.ERROR, {"job.discarded"}),
     ],
 )
-def test_obs_5_lines_below_the_level_are_not_read(
+@spec("contract 32.5")
+def test_lines_below_the_level_are_not_read(
     level: int, wanted: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(level, LOGGER):
@@ -350,7 +369,8 @@ def test_obs_5_lines_below_the_level_are_not_read(
     assert {one.getMessage() for one in of_jobs(caplog)} == wanted
 
 
-def test_obs_5_a_level_without_lines_keeps_no_place(caplog: pytest.LogCaptureFixture) -> None:
+@spec("contract 32.5")
+def test_a_level_without_lines_keeps_no_place(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, LOGGER):
         log()
     assert LogPosition.objects.exists()
@@ -368,7 +388,8 @@ def test_obs_5_a_level_without_lines_keeps_no_place(caplog: pytest.LogCaptureFix
     assert len(of_jobs(caplog)) == 1
 
 
-def test_obs_5_each_event_is_logged_once_in_order_whatever_the_batch(
+@spec("contract 32.5")
+def test_each_event_is_logged_once_in_order_whatever_the_batch(
     lines: Lines, caplog: pytest.LogCaptureFixture
 ) -> None:
     ids = stored_ids(7)
@@ -380,7 +401,8 @@ def test_obs_5_each_event_is_logged_once_in_order_whatever_the_batch(
     assert lines() == []
 
 
-def test_obs_5_what_may_still_get_an_event_before_it_waits(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_what_may_still_get_an_event_before_it_waits(lines: Lines) -> None:
     stored(1)
     wait_until_settled()
     place = LogPosition.objects.get()
@@ -400,9 +422,8 @@ def sampled(settings: Any) -> Callable[[float], None]:
     return change
 
 
-def test_obs_5_a_sample_has_all_lines_of_its_jobs(
-    lines: Lines, sampled: Callable[[float], None]
-) -> None:
+@spec("contract 32.5")
+def test_a_sample_has_all_lines_of_its_jobs(lines: Lines, sampled: Callable[[float], None]) -> None:
     sampled(0.5)
     ids = stored_ids(200)
     claimed = fetch(FetchRequest(("default",), count=200)).jobs
@@ -418,7 +439,8 @@ def test_obs_5_a_sample_has_all_lines_of_its_jobs(
     assert list(by_job.values()) == [whole] * len(by_job)
 
 
-def test_obs_5_errors_warnings_and_workers_are_always_logged(
+@spec("contract 32.5")
+def test_errors_warnings_and_workers_are_always_logged(
     lines: Lines, sampled: Callable[[float], None]
 ) -> None:
     sampled(0.0)
@@ -434,7 +456,8 @@ def test_obs_5_errors_warnings_and_workers_are_always_logged(
     ]  # fmt: skip
 
 
-def test_obs_5_retention_waits_for_lines_while_somebody_writes_them(lines: Lines) -> None:
+@spec("contract 32.5")
+def test_retention_waits_for_lines_while_somebody_writes_them(lines: Lines) -> None:
     JobFactory.create()
     wait_until_settled()
     fold()  # the first ever only places the start

@@ -17,6 +17,7 @@ from jobs.services.record.fold import fold
 from jobs.services.record.rates import Spell, history, jobs_by_state, latencies_of, rates, rates_of
 from tests.concurrency import wait_until_settled
 from tests.factories import DraftFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -44,7 +45,8 @@ def spell(minutes: int = 10) -> Spell:
 
 
 @pytest.mark.parametrize("ms", [1, 2, 7, 99, 1000, 12_345, 600_000])
-def test_32_6_percentile_is_off_by_less_than_a_tenth(ms: int) -> None:
+@spec("contract 32.6")
+def test_percentile_is_off_by_less_than_a_tenth(ms: int) -> None:
     bucket = 0
     while GROWTH**bucket < ms:
         bucket += 1
@@ -52,11 +54,13 @@ def test_32_6_percentile_is_off_by_less_than_a_tenth(ms: int) -> None:
     assert percentile({bucket: 3}, 0.5) == pytest.approx(ms, rel=0.1)
 
 
-def test_32_6_percentiles_of_nothing_are_zero() -> None:
+@spec("contract 32.6")
+def test_percentiles_of_nothing_are_zero() -> None:
     assert percentile({}, 0.99) == 0
 
 
-def test_32_6_percentiles_are_in_order() -> None:
+@spec("contract 32.6")
+def test_percentiles_are_in_order() -> None:
     jobs = {0: 50, 10: 45, 30: 5}
 
     found = [percentile(jobs, share) for share in (0.5, 0.95, 0.99)]
@@ -68,7 +72,8 @@ def test_32_6_percentiles_are_in_order() -> None:
     ]
 
 
-def test_24_1_history_has_a_point_for_every_period_and_the_latencies() -> None:
+@spec("contract 24.1")
+def test_history_has_a_point_for_every_period_and_the_latencies() -> None:
     completed(3)
     folded()
 
@@ -84,7 +89,8 @@ def test_24_1_history_has_a_point_for_every_period_and_the_latencies() -> None:
     assert latencies_of(["default", "idle"])["default"].p50 > 0
 
 
-def test_24_1_history_of_a_queue_has_its_own_alone() -> None:
+@spec("contract 24.1")
+def test_history_of_a_queue_has_its_own_alone() -> None:
     completed(1, queue="a")
     completed(2, queue="b")
     folded()
@@ -92,7 +98,8 @@ def test_24_1_history_of_a_queue_has_its_own_alone() -> None:
     assert sum(point.completed for point in history(spell(), queue="b")) == 2
 
 
-def test_24_3_rates_are_per_minute() -> None:
+@spec("contract 24.3")
+def test_rates_are_per_minute() -> None:
     completed(10)
     folded()
 
@@ -109,7 +116,8 @@ def _of(tenant: str, number: int, queue: str) -> list[str]:
 
 
 @pytest.mark.parametrize("is_folded", [False, True])
-def test_31_2_numbers_of_a_tenant_are_its_own_exact_alone(is_folded: bool) -> None:
+@spec("contract 31.2")
+def test_numbers_of_a_tenant_are_its_own_exact_alone(is_folded: bool) -> None:
     _of("north", 3, "a")
     _of("south", 5, "a")
     _of("south", 1, "b")
@@ -127,7 +135,8 @@ def test_31_2_numbers_of_a_tenant_are_its_own_exact_alone(is_folded: bool) -> No
     assert total == 2
 
 
-def test_31_2_history_of_a_tenant_sums_its_queues() -> None:
+@spec("contract 31.2")
+def test_history_of_a_tenant_sums_its_queues() -> None:
     _of("north", 2, "a")
     _of("north", 1, "b")
     _of("south", 4, "a")
@@ -139,7 +148,8 @@ def test_31_2_history_of_a_tenant_sums_its_queues() -> None:
 
 @pytest.mark.parametrize("period_s", [HOUR, DAY])
 @pytest.mark.parametrize("tenant", [None, "north"])
-def test_32_6_hours_and_days_are_told_when_their_minutes_have_left(
+@spec("contract 32.6")
+def test_hours_and_days_are_told_when_their_minutes_have_left(
     period_s: int, tenant: str | None
 ) -> None:
     drafts = [DraftFactory.create() for _ in range(4)]
@@ -166,14 +176,16 @@ def test_32_6_hours_and_days_are_told_when_their_minutes_have_left(
 @pytest.mark.parametrize(
     ("period_s", "span_s"), [(60, 60), (300, 60), (3600, 3600), (7200, 3600), (86_400, 86_400)]
 )
-def test_32_6_points_are_made_of_the_coarsest_counts_that_divide_them(
+@spec("contract 32.6")
+def test_points_are_made_of_the_coarsest_counts_that_divide_them(
     period_s: int, span_s: int
 ) -> None:
     assert coarsest(period_s) == span_s
     assert span_s in SPANS
 
 
-def test_31_2_numbers_of_a_queue_are_a_tenants_own() -> None:
+@spec("contract 31.2")
+def test_numbers_of_a_queue_are_a_tenants_own() -> None:
     ids = _of("north", 2, "a") + _of("south", 3, "a")
     fetch(FetchRequest(("a",), count=5))
     ack([Ack(job_id) for job_id in ids])
@@ -190,7 +202,8 @@ def test_31_2_numbers_of_a_queue_are_a_tenants_own() -> None:
     assert rates_of(["a"], "nobody") == {}
 
 
-def test_24_1_priorities_count_available_jobs() -> None:
+@spec("contract 24.1")
+def test_priorities_count_available_jobs() -> None:
     stored_ids(2, priority=5)
     stored_ids(3)
     stored_ids(1, scheduled_at="2099-01-01T00:00:00Z", priority=9)
