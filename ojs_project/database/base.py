@@ -4,10 +4,12 @@ Its own cursor looks them up by label for every statement, which took a seventh 
 single enqueue. Names and labels are its own; it still counts connections and their failures.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import closing
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.db.backends.postgresql import base
 from django_prometheus.db import errors_total, execute_total, query_duration_seconds
@@ -62,6 +64,21 @@ NOT_CONNECTED = "08001"  # sqlclient_unable_to_establish_sqlconnection; libpq gi
 _outages: defaultdict[str, Outage] = defaultdict(Outage)  # by alias
 
 
+def _forget() -> None:
+    """Begin anew in a forked process, where no thread asks for the end of an outage."""
+    _outages.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def _prove(outage: Outage, conn_params: dict[str, Any]) -> None:
+    """Connect, get one answer, and close. Raises psycopg.Error."""
+    with closing(cast("Connection", driver.connect(**conn_params))) as made:
+        made.bind(outage, bounds.GRACE_S)
+        made.prove()
+
+
 def _options(given: bounds.Bounds) -> str:
     named = {
         "statement_timeout": given.statement_ms,
@@ -92,11 +109,9 @@ class DatabaseWrapper(DatabaseWrapperMixin, base.DatabaseWrapper):  # type: igno
         """Connect, unless the database stands still. Raises NoAnswer."""
         outage = _outages[self.alias]
         try:
-            with outage.trial() as is_suspect:
+            with outage.connecting(lambda: _prove(outage, conn_params)):
                 made: Connection = super().get_new_connection(conn_params)
                 made.bind(outage, bounds.current().answer_s)
-                if is_suspect:
-                    made.prove()
         except driver.OperationalError as problem:
             # nothing was asked of the database: whoever retries elsewhere may know that
             problem.sqlstate = problem.sqlstate or NOT_CONNECTED

@@ -22,6 +22,7 @@ from jobs import bounds
 
 TICK_S: Final = 0.25  # how often statements under way are looked at
 PROOF_S: Final = 2.0  # how long the first connection of an outage's end may take to answer
+PAUSE_S: Final = 0.25  # between tries to connect while the database does not answer
 
 T = TypeVar("T")
 
@@ -33,45 +34,58 @@ class NoAnswer(psycopg.OperationalError):
 class Outage:
     """Whether one database answers, as this process has seen it.
 
-    While it does not, one thread at a time tries to connect; all others are refused at once, so
-    that no request waits behind those that wait.
+    While it does not, every thread that wants to connect is refused at once, and a thread of the
+    outage's own connects again and again until it gets an answer. A request that waited behind
+    others, for as long as these may take, would otherwise wait for a connection as well.
     """
 
     def __init__(self) -> None:
         """It answers."""
         self.number = 0  # connections of an earlier one may hang
         self._is_on = False
-        self._trying = threading.Lock()
+        self._asks: Callable[[], None] | None = None
+        self._asking = threading.Lock()
 
     def begin(self) -> None:
         """Note that the database does not answer."""
         self.suspect()
         self._is_on = True
+        self._ask()
 
     def suspect(self) -> None:
         """Let no request begin on a connection that was made before."""
         self.number += 1
 
     @contextmanager
-    def trial(self) -> Iterator[bool]:
-        """Connect in the block, which is told whether it has to prove the connection.
+    def connecting(self, asks: Callable[[], None]) -> Iterator[None]:
+        """Connect in the block; `asks` connects, gets an answer, and ends its connection.
 
-        Raises NoAnswer while another thread tries.
+        Raises NoAnswer while the database does not answer.
         """
-        if not self._is_on:
-            try:
-                yield False
-            except ConnectionTimeout:
-                self.begin()
-                raise
-        elif self._trying.acquire(blocking=False):
-            try:
-                yield True
-                self._is_on = False
-            finally:
-                self._trying.release()
-        else:
+        self._asks = asks
+        if self._is_on:
             raise NoAnswer("the database does not answer")
+        try:
+            yield
+        except ConnectionTimeout:
+            self.begin()
+            raise
+
+    def _ask(self) -> None:
+        if self._asking.acquire(blocking=False):
+            threading.Thread(target=self._until_answered, name="ojs-outage", daemon=True).start()
+
+    def _until_answered(self) -> None:
+        pause = threading.Event()
+        while self._is_on and self._asks:
+            with contextlib.suppress(Exception):  # whatever it is, it is no answer
+                self._asks()
+                self._is_on = False
+                break
+            pause.wait(PAUSE_S)
+        self._asking.release()
+        if self._is_on and self._asks:  # begun again just now
+            self._ask()
 
 
 class Connection(psycopg.Connection[Any]):
@@ -129,7 +143,7 @@ class Connection(psycopg.Connection[Any]):
             if _waiting.get(self) != until or self.closed:
                 return
             self.is_cut = True
-            self.outage.begin()  # first: whoever waits may connect anew at once
+            self.outage.begin()  # first: whoever waits does not connect any more
             # psycopg's own where the connection broke by itself just now
             with (
                 contextlib.suppress(OSError, psycopg.Error),

@@ -1,18 +1,21 @@
 """The engine that counts statements. Spec: contract 32.3."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event
 
 import pytest
 from django.db import OperationalError, ProgrammingError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from prometheus_client import REGISTRY
+from psycopg.errors import ConnectionTimeout
 
 from jobs.bounds import Work, answered_within, for_thread
 from jobs.repeat import refusal
 from jobs.tally import write_now
 from ojs_project import env
 from ojs_project.database.guard import NoAnswer, Outage
+from tests.processes import until
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -115,8 +118,14 @@ def test_a_statement_without_an_answer_ends_at_its_deadline() -> None:
 
         assert made.connection.closed
         assert made.connection.outage.number == before + 1
-    with connected(Work.REQUESTS) as made:  # the outage ends with the next connection
-        assert bounds_of(made)
+    until(is_connected, "the end of the outage")
+
+
+def is_connected() -> bool:
+    """Tell whether a request may connect."""
+    with suppress(OperationalError), connected(Work.REQUESTS) as made:
+        return bool(bounds_of(made))
+    return False
 
 
 def test_a_connection_that_is_refused_says_that_nothing_was_asked(
@@ -132,16 +141,46 @@ def test_a_connection_that_is_refused_says_that_nothing_was_asked(
     assert found.is_undone
 
 
-def test_one_thread_at_a_time_connects_while_the_database_stands_still() -> None:
+def test_no_thread_connects_while_the_database_stands_still() -> None:
+    """A request that waited for a thread would wait for the connection, too: 11 s in all."""
     outage = Outage()
-    outage.begin()
+    answers: list[bool] = []
+    may_end = Event()
 
-    with outage.trial() as is_suspect:
-        assert is_suspect
-        with pytest.raises(NoAnswer), outage.trial():
-            pass
-    with outage.trial() as is_suspect:  # it answered
-        assert not is_suspect
+    def ask() -> None:
+        answers.append(may_end.is_set())
+        if not may_end.is_set():
+            raise NoAnswer("still")
+
+    with outage.connecting(ask):
+        pass
+    outage.begin()
+    for _ in range(3):
+        with pytest.raises(NoAnswer), outage.connecting(ask):
+            pytest.fail("it connects")
+    until(lambda: len(answers) > 1, "tries to connect")
+    may_end.set()
+
+    until(lambda: connects(outage, ask), "the end of the outage")
+    assert answers == [*[False] * (len(answers) - 1), True]
+
+
+def test_a_connection_that_takes_too_long_begins_an_outage() -> None:
+    outage = Outage()
+    before = outage.number
+
+    with pytest.raises(ConnectionTimeout), outage.connecting(lambda: None):
+        raise ConnectionTimeout
+
+    assert outage.number == before + 1
+    until(lambda: connects(outage, lambda: None), "the end of the outage")
+
+
+def connects(outage: Outage, ask: Callable[[], None]) -> bool:
+    """Tell whether a thread may connect."""
+    with suppress(NoAnswer), outage.connecting(ask):
+        return True
+    return False
 
 
 def test_of_several_hosts_the_one_that_takes_writes_is_used(
