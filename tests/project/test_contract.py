@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import spec
 from tests.conftest import ROOT
 from tests.project.test_rules import tracked
 
@@ -63,3 +64,37 @@ def test_each_decision_that_is_cited_is_one_of_the_contract() -> None:
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+SECTION = re.compile(
+    r"(?:core|fair-scheduling|multi-tenancy|job-versioning|federation) \d+(?:\.\d+)?"
+)
+# operations of the admin API as the specifications number them
+OPERATION = re.compile(r"(?:FS|MT|VER|ADM|DLQ)-R?00\d")
+# rows that sum up other rows, or that bind handlers rather than the server
+SUMS = {"FS-12-a", "MT-12-a", "VER-12-a", "MT-7.2-b"}
+LEVEL = re.compile(r"(M|S)\b")
+
+
+def test_each_mark_of_a_test_names_a_statement() -> None:
+    there = spec.statements().keys()
+    there |= {re.sub(r"-[a-z]$", "", name) for name in there}
+    named = spec.tests()
+
+    assert sum(map(len, named.values())) > 1500
+    assert [
+        name
+        for name in sorted(named)
+        if name not in there and not SECTION.fullmatch(name) and not OPERATION.fullmatch(name)
+    ] == []
+
+
+def test_each_requirement_and_recommendation_has_a_test() -> None:
+    named = spec.tests()
+    covered = named.keys() | {re.sub(r"-[a-z]$", "", name) for name in named}
+
+    assert [
+        name
+        for name, text in spec.statements().items()
+        if LEVEL.match(text) and name not in covered | SUMS
+    ] == []

@@ -1,8 +1,8 @@
--- scratch_make: make the scratch schema with empty, unlogged copies of the session's tables, and move into it.
--- Afterwards the session finds what it names there and in pg_catalog only: a table that was not copied
--- is an error, never the live one. Numbers of rows are its own; the rows of tables in ojs.copied come
--- along. Tables in ojs.unread get no indexes.
--- Locks: ACCESS SHARE on the tables that are copied.
+-- scratch_make: make the scratch schema with empty, unlogged copies of the session's tables, and
+-- move into it. Afterwards the session finds what it names there and in pg_catalog only: a table
+-- that was not copied is an error, never the live one. Numbers of rows are its own; the rows of
+-- tables in ojs.copied come along. Tables in ojs.unread get no indexes. Locks: ACCESS SHARE on the
+-- tables that are copied.
 DO $$
 DECLARE
     v_scratch text := current_setting('ojs.scratch');
