@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Callable[..., object])
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CONTRACT: Final = ROOT / "docs" / "contract"
-ID: Final = r"[A-Z]{2,4}-R?\d+(?:\.\d+)?(?:-[a-z])?"
+ID: Final = r"(?:D-)?[A-Z]{2,4}-R?\d+(?:\.\d+)?(?:-[a-z])?"
 ROW: Final = re.compile(rf"^\| ({ID}) \| (.+?) \|$", re.MULTILINE)
 HEADING: Final = re.compile(r"^## (?:\d+\.)?(\d+)[. ]+(.*)$", re.MULTILINE)
 TITLE: Final = re.compile(r"^# (.*)$", re.MULTILINE)

@@ -309,9 +309,8 @@ def test_tenant_that_nobody_configured_may_be_made(console: Client) -> None:
     assert console.get("/console/tenants/_other/").status_code == 404
 
 
-def test_d_mt_12_a_deleted_tenant_shows_who_did_it_and_what_is_left(
-    console: Client, viewer: User
-) -> None:
+@spec("D-MT-12")
+def test_a_deleted_tenant_shows_who_did_it_and_what_is_left(console: Client, viewer: User) -> None:
     put("blue")
     JobFactory.create(
         meta={"tenant_id": "blue"}, tenant="blue", state=State.COMPLETED, queue="mail"

@@ -32,14 +32,14 @@ def named(paths: list[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", SQL, ids=named(SQL))
-def test_5_a_statement_begins_with_a_comment_that_names_it(path: Path) -> None:
+def test_a_statement_begins_with_a_comment_that_names_it(path: Path) -> None:
     name = f"ojs_{path.stem}" if path.parent.name == "functions" else path.stem
 
     assert re.match(rf"-- {name}: \S.* \S", path.read_text())
 
 
 @pytest.mark.parametrize("path", SQL, ids=named(SQL))
-def test_5_comments_have_no_percent_sign_and_lines_fit(path: Path) -> None:
+def test_comments_have_no_percent_sign_and_lines_fit(path: Path) -> None:
     for line in path.read_text().splitlines():
         assert len(line) <= 105
         assert "%" not in line.partition("--")[2], "the driver reads it"
@@ -57,7 +57,7 @@ def statements_used(app: Path) -> Counter[str]:
 
 
 @pytest.mark.parametrize("app", APPS, ids=named(APPS))
-def test_5_every_statement_has_exactly_one_function(app: Path) -> None:
+def test_every_statement_has_exactly_one_function(app: Path) -> None:
     """Its name is unique, in whichever folder its file is. Parts of statements have none."""
     files = Counter(statements_in(app))
 
@@ -71,7 +71,7 @@ def test_a_stored_function_has_the_name_of_its_file(path: Path) -> None:
     assert made == [f"ojs_{path.stem}"]
 
 
-def test_1_no_other_file_of_an_app_has_a_cursor_or_sql() -> None:
+def test_no_other_file_of_an_app_has_a_cursor_or_sql() -> None:
     allowed = {"queries.py", "statements.py", "_functions.py"}
     for app in APPS:
         for path in app.rglob("*.py"):
@@ -95,11 +95,11 @@ def errors(base: type[OJSError] = OJSError) -> set[tuple[str, str, str]]:
     return found
 
 
-def test_6_every_error_code_is_documented_and_no_other() -> None:
+def test_every_error_code_is_documented_and_no_other() -> None:
     assert set(ROW.findall((ROOT / "docs" / "errors.md").read_text())) == errors()
 
 
-def test_6_one_class_is_one_code_and_one_status() -> None:
+def test_one_class_is_one_code_and_one_status() -> None:
     kinds = [kind for kind in OJSError.__subclasses__() if hasattr(kind, "code")]
 
     assert len({(kind.code, kind.status) for kind in kinds}) == len(kinds)

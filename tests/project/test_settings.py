@@ -134,8 +134,8 @@ ALIASES = [
 @pytest.mark.parametrize(
     ("value", "ms"), [("PT1M30S", 90_000), ("45s", 45_000), ("2m", 120_000), ("7", 7_000)]
 )
-@spec("GS-2")
-def test_gs_17_durations_are_read_by_the_contracts_names(
+@spec("GS-2", "GS-17")
+def test_durations_are_read_by_the_contracts_names(
     variable: str, key: str, value: str, ms: int
 ) -> None:
     done = run(

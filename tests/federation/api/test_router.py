@@ -633,7 +633,8 @@ def test_key_of_one_tenant_places_jobs_of_that_tenant(new_key: Any, eu: Stub) ->
     assert next(h for path, h, _ in eu.sent if path == "/ojs/v1/jobs")["x-ojs-tenant"] == "blue"
 
 
-def test_d_mt_11_key_of_one_tenant_places_no_job_of_another(new_key: Any, eu: Stub) -> None:
+@spec("D-MT-11")
+def test_key_of_one_tenant_places_no_job_of_another(new_key: Any, eu: Stub) -> None:
     federate(eu)
     key = new_key("ojs:federation:write", tenant="blue")
     wrong = job(region="eu")

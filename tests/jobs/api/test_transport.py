@@ -67,7 +67,8 @@ def test_plain_http_is_refused_by_a_real_server_but_for_health(
 
 
 @spec("contract 31.4")
-def test_31_5_a_proxy_names_client_and_certificate_to_a_real_server(
+@spec("contract 31.5")
+def test_a_proxy_names_client_and_certificate_to_a_real_server(
     guarded: httpx.Client,
 ) -> None:
     api_keys.create(api_keys.NewKey("billing", ("producer",), tls_subject=SUBJECT))

@@ -324,7 +324,8 @@ def shuffled(value: Any, random: Any) -> Any:
     return value
 
 
-def test_d_mt_13_tenants_have_fingerprints_of_their_own() -> None:
+@spec("D-MT-13")
+def test_tenants_have_fingerprints_of_their_own() -> None:
     by_tenant = {fingerprint(policy(), subject(tenant=t)) for t in ("_default", "a", "b")}
 
     assert len(by_tenant) == 3

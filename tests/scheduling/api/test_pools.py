@@ -62,14 +62,16 @@ def test_what_was_read_can_be_put_again() -> None:
     assert before["tenant_fairness"]["weights"] == {"blue": 4}
 
 
-def test_d_fs_1_queues_may_be_an_object_with_weights_in_document_order() -> None:
+@spec("D-FS-1")
+def test_queues_may_be_an_object_with_weights_in_document_order() -> None:
     made = put("p", strategy="weighted", queues={"z": {"weight": 8}, "a": 3, "m": {}})
 
     assert made["queues"] == ["z", "a", "m"]
     assert made["weights"] == {"z": 8, "a": 3, "m": 1}
 
 
-def test_d_fs_11_a_ratio_switches_prevention_on_unless_it_is_switched_off() -> None:
+@spec("D-FS-11")
+def test_a_ratio_switches_prevention_on_unless_it_is_switched_off() -> None:
     def enabled(**said: Any) -> bool:
         answer = send("PUT", "admin/pools/p", {"queues": ["a"], "starvation_prevention": said})
         return bool(orjson.loads(answer.content)["starvation_prevention"]["enabled"])
@@ -129,10 +131,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("field", "body"), BAD)
-@spec("FS-6.1-a")
-def test_fs_8_1_b_what_is_wrong_is_refused_naming_the_field(
-    field: str, body: dict[str, Any]
-) -> None:
+@spec("FS-6.1-a", "FS-8.1-b")
+def test_what_is_wrong_is_refused_naming_the_field(field: str, body: dict[str, Any]) -> None:
     assert refused(send("PUT", "admin/pools/p", body), 422)["field"] == field
     assert get("admin/pools")["items"] == []
 
@@ -236,7 +236,8 @@ def test_a_worker_names_its_pool_in_any_first_request(way: str) -> None:
     assert get("admin/workers/w1")["pool"] == "p"
 
 
-def test_d_fs_10_body_then_header_then_binding_name_the_pool() -> None:
+@spec("D-FS-10")
+def test_body_then_header_then_binding_name_the_pool() -> None:
     fill(a=9)
     for name in ("one", "two", "three"):
         put(name, "a")
@@ -297,7 +298,8 @@ def test_a_heartbeat_refused_for_its_pool_extends_no_lease() -> None:
     assert Worker.objects.get(id="w1").last_heartbeat_at is None
 
 
-def test_d_fs_12_registration_tells_how_to_live() -> None:
+@spec("D-FS-12")
+def test_registration_tells_how_to_live() -> None:
     answer = send("POST", "workers/register", {
         "worker_id": "w1", "hostname": "h", "pid": 7, "queues": ["a"], "concurrency": 2,
         "labels": {"zone": "x"}, "pool": "p", "handlers": ["mail.send"],
@@ -344,7 +346,8 @@ def test_worker_that_is_not_named_or_twice_is_refused(
     assert not Worker.objects.exists()
 
 
-def test_d_fs_12_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> None:
+@spec("D-FS-12")
+def test_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> None:
     job_id = stored_ids(1, queue="a")[0]
     taken(worker_id="w1", queues=["a"])
 
@@ -356,7 +359,8 @@ def test_d_fs_12_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> No
     refused(send("DELETE", "workers/%00"), 400, "invalid_request")
 
 
-def test_d_fs_6_a_server_may_require_pools() -> None:
+@spec("D-FS-6")
+def test_a_server_may_require_pools() -> None:
     fill(a=2)
     put("p", "a")
     beat("w1", pool="p")
@@ -369,7 +373,8 @@ def test_d_fs_6_a_server_may_require_pools() -> None:
 
 
 @pytest.mark.parametrize("path", ["workers/register", "workers/heartbeat"])
-def test_d_fs_6_a_server_that_requires_pools_registers_no_worker_without(path: str) -> None:
+@spec("D-FS-6")
+def test_a_server_that_requires_pools_registers_no_worker_without(path: str) -> None:
     put("p", "a")
     beat("w1", pool="p")
     with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):
@@ -380,7 +385,8 @@ def test_d_fs_6_a_server_that_requires_pools_registers_no_worker_without(path: s
     assert sorted(Worker.objects.values_list("id", flat=True)) == ["w1", "w3"]
 
 
-def test_d_fs_6_a_pool_called_default_has_the_workers_that_name_none() -> None:
+@spec("D-FS-6")
+def test_a_pool_called_default_has_the_workers_that_name_none() -> None:
     put("default", "a")
     fill(a=1)
     with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):

@@ -61,9 +61,8 @@ def fill(*places: str) -> None:
 
 
 @both_ways
-def test_d_fs_5_the_queue_comes_first_where_nothing_else_is_said(
-    way: Way, asked: dict[str, Any]
-) -> None:
+@spec("D-FS-5")
+def test_the_queue_comes_first_where_nothing_else_is_said(way: Way, asked: dict[str, Any]) -> None:
     fill("a0", "a0", "b9", "b9", "c5")
 
     assert get("admin/scheduling/config")["priority_scope"] == "queue"
@@ -72,7 +71,8 @@ def test_d_fs_5_the_queue_comes_first_where_nothing_else_is_said(
 
 @both_ways
 @pytest.mark.usefixtures("over_all")
-def test_d_fs_5_the_highest_priority_of_all_queues_comes_first_and_equals_take_turns(
+@spec("D-FS-5")
+def test_the_highest_priority_of_all_queues_comes_first_and_equals_take_turns(
     way: Way, asked: dict[str, Any]
 ) -> None:
     fill("a0", "a0", "a5", "b9", "b9", "b0", "c5", "c5", "c-1")
@@ -94,7 +94,8 @@ def test_a_narrowed_claim_goes_by_the_priorities_it_may_see(way: Way) -> None:
 
 
 @both_ways
-def test_d_fs_5_strict_queues_of_equal_priority_come_in_their_order(way: Way) -> None:
+@spec("D-FS-5")
+def test_strict_queues_of_equal_priority_come_in_their_order(way: Way) -> None:
     configure("global", default_strategy="strict")
     fill("a0", "a0", "a5", "b5", "b5", "c9")
 
@@ -102,7 +103,8 @@ def test_d_fs_5_strict_queues_of_equal_priority_come_in_their_order(way: Way) ->
 
 
 @both_ways
-def test_d_fs_5_weighted_queues_of_equal_priority_share(way: Way) -> None:
+@spec("D-FS-5")
+def test_weighted_queues_of_equal_priority_share(way: Way) -> None:
     configure("global")
     put("p", strategy="weighted", queues={"a": 2, "b": 1, "c": 1})
     fill(*["a1"] * 4, *["b1"] * 2, *["c0"] * 2)
@@ -110,7 +112,8 @@ def test_d_fs_5_weighted_queues_of_equal_priority_share(way: Way) -> None:
     assert way(8, pool="p") == ["a1", "b1", "a1", "a1", "b1", "a1", "c0", "c0"]
 
 
-def test_d_fs_5_a_high_job_that_cannot_start_holds_back_none_below_it() -> None:
+@spec("D-FS-5")
+def test_a_high_job_that_cannot_start_holds_back_none_below_it() -> None:
     configure("global")
     fill("a9", "b5", "c7")
     pause("a")
@@ -120,7 +123,8 @@ def test_d_fs_5_a_high_job_that_cannot_start_holds_back_none_below_it() -> None:
 
 
 @both_ways
-def test_d_fs_5_owed_queues_still_win(way: Way) -> None:
+@spec("D-FS-5")
+def test_owed_queues_still_win(way: Way) -> None:
     configure("global")
     put("p", "a", "b", strategy="strict", starvation_prevention={
         "enabled": True, "rotation_interval": "PT1H", "min_dispatch_ratio": 0.25,
@@ -133,7 +137,8 @@ def test_d_fs_5_owed_queues_still_win(way: Way) -> None:
     assert order.count("a9") >= 6
 
 
-def test_d_fs_5_a_change_counts_for_the_next_fetch_and_is_undone_by_leaving_it_out() -> None:
+@spec("D-FS-5")
+def test_a_change_counts_for_the_next_fetch_and_is_undone_by_leaving_it_out() -> None:
     fill("a0", "a0", "b9", "b9")
 
     assert turns(1, queues=["a", "b"]) == "a"

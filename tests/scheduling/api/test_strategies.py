@@ -149,7 +149,8 @@ def test_a_worker_without_a_pool_may_say_how() -> None:
     assert details["field"] == "weights"
 
 
-def test_d_fs_4_the_default_strategy_is_configured() -> None:
+@spec("D-FS-4")
+def test_the_default_strategy_is_configured() -> None:
     fill(a=4, b=4)
     assert get("admin/scheduling/config")["default_strategy"] == "round-robin"
 
@@ -239,7 +240,8 @@ def test_ten_queues_of_a_tenth_rotate() -> None:
     assert all(set(order[n : n + 10]) == set(names) for n in range(91))
 
 
-def test_d_fs_9_an_empty_queue_collects_no_credit() -> None:
+@spec("D-FS-9")
+def test_an_empty_queue_collects_no_credit() -> None:
     fill(c=60)
     put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
     turns(40, pool="p")

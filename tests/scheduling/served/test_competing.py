@@ -30,8 +30,8 @@ def drained(served: Served, worker_id: str, count: int, **wish: Any) -> list[Hel
     return got
 
 
-@spec("FS-4.1-a")
-def test_fs_5_1_a_16_threads_fetch_500_jobs_once_each(served: Served) -> None:
+@spec("FS-4.1-a", "FS-5.1-a")
+def test_16_threads_fetch_500_jobs_once_each(served: Served) -> None:
     ids = served.fill(q=500)
 
     works = [partial(drained, served, f"w{n}", 1, queues=["q"]) for n in range(16)]

@@ -50,8 +50,8 @@ def test_a_worker_may_consume_from_several_queues(served: Served) -> None:
         ("strict", "aaaaaaaaa"),
     ],
 )
-@spec("FS-003")
-def test_fs_4_3_a_there_are_fair_distribution_strategies(
+@spec("FS-003", "FS-4.3-a")
+def test_there_are_fair_distribution_strategies(
     served: Served, strategy: str, order: str | Counter[str]
 ) -> None:
     served.fill(a=9, b=9, c=9)

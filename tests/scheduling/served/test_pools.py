@@ -172,10 +172,8 @@ def test_a_queue_that_waited_for_the_interval_is_next(served: Served) -> None:
 
 
 @both_ways
-@spec("FS-8.2-a")
-def test_fs_8_2_b_each_queue_has_its_least_share_and_the_rest_is_strict(
-    served: Served, way: str
-) -> None:
+@spec("FS-8.2-a", "FS-8.2-b")
+def test_each_queue_has_its_least_share_and_the_rest_is_strict(served: Served, way: str) -> None:
     served.fill(c=220, l=220)
     served.put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
 

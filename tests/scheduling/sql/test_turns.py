@@ -136,8 +136,8 @@ STEPS = st.lists(
 @pytest.mark.parametrize("tenant", [None, "_default"], ids=["any", "of a tenant"])
 @pytest.mark.parametrize("is_global", [False, True], ids=["queue", "global"])
 @pytest.mark.parametrize("strategy", Strategy)
-@spec("fair-scheduling 7")
-def test_d_fs_5_any_sequence_of_fetches_takes_the_turns_of_the_model(
+@spec("fair-scheduling 7", "D-FS-5")
+def test_any_sequence_of_fetches_takes_the_turns_of_the_model(
     strategy: Strategy, tenant: str | None, store: None, *, is_global: bool
 ) -> None:
     @EXAMPLES
@@ -320,7 +320,8 @@ def levels(*found: tuple[int, int | None, int]) -> dict[str, list[int | None]]:
     return {"level_queues": [*queues], "level_ends": [*ends], "level_ranks": [*ranks]}
 
 
-def test_d_fs_5_the_smallest_rank_of_all_comes_first_and_equals_take_turns() -> None:
+@spec("D-FS-5")
+def test_the_smallest_rank_of_all_comes_first_and_equals_take_turns() -> None:
     known = levels((1, 2, -5), (2, None, 0), (3, 1, -5), (1, None, 0), (3, None, -1))
 
     found = order(Strategy.ROUND_ROBIN, 8, [0.0] * 3, rooms=[None, None, 3], **known)
@@ -328,7 +329,8 @@ def test_d_fs_5_the_smallest_rank_of_all_comes_first_and_equals_take_turns() -> 
     assert found == [1, 3, 1, 3, 3, 2, 1, 2]
 
 
-def test_d_fs_5_an_owed_queue_comes_before_a_better_priority() -> None:
+@spec("D-FS-5")
+def test_an_owed_queue_comes_before_a_better_priority() -> None:
     known = levels((1, None, -5), (2, None, 0))
 
     assert order(Strategy.STRICT, 9, [1.0, 2.0], ratio=0.25, **known) == [1, 1, 2] * 3

@@ -64,7 +64,8 @@ def test_job_without_a_tenant_is_refused_where_it_must_have_one(rules: Any) -> N
     push("acme")
 
 
-def test_d_mt_1_schedule_without_a_tenant_is_refused_where_its_jobs_must_have_one(
+@spec("D-MT-1")
+def test_schedule_without_a_tenant_is_refused_where_its_jobs_must_have_one(
     rules: Any,
 ) -> None:
     cron = {"name": "nightly", "cron": "0 3 * * *", "type": "tests.noop", "args": []}
@@ -182,7 +183,8 @@ def test_job_without_a_tenant_is_the_default_ones_and_its_meta_stays(rules: Any)
     assert tenants() == ["_default", "house", "house"]
 
 
-def test_d_mt_4_switched_off_nobody_names_a_tenant(rules: Any) -> None:
+@spec("D-MT-4")
+def test_switched_off_nobody_names_a_tenant(rules: Any) -> None:
     rules(ENABLED=False)
 
     job = push("not an id")
@@ -193,7 +195,8 @@ def test_d_mt_4_switched_off_nobody_names_a_tenant(rules: Any) -> None:
     assert len(answer(send("GET", "jobs", X_OJS_Tenant="acme"))["jobs"]) == 2
 
 
-def test_d_mt_5_unknown_tenant_is_made_once_and_told() -> None:
+@spec("D-MT-5")
+def test_unknown_tenant_is_made_once_and_told() -> None:
     push("acme")
     forget()
     push("acme")
@@ -202,7 +205,8 @@ def test_d_mt_5_unknown_tenant_is_made_once_and_told() -> None:
     assert told(Kind.TENANT_CREATED) == [{"tenant_id": "acme", "source": "auto"}]
 
 
-def test_d_mt_5_tenant_whose_job_was_not_stored_is_not_made() -> None:
+@spec("D-MT-5")
+def test_tenant_whose_job_was_not_stored_is_not_made() -> None:
     job = push()
 
     answer(send("POST", "jobs", {**JOB, "id": job["id"], "meta": {"tenant_id": "acme"}}), 409)
@@ -210,7 +214,8 @@ def test_d_mt_5_tenant_whose_job_was_not_stored_is_not_made() -> None:
     assert not Tenant.objects.exists()
 
 
-def test_d_mt_5_unknown_tenant_is_refused_where_they_are_configured(rules: Any) -> None:
+@spec("D-MT-5")
+def test_unknown_tenant_is_refused_where_they_are_configured(rules: Any) -> None:
     Tenant.objects.create(id="acme")
     rules(UNKNOWN="reject")
 
@@ -227,7 +232,8 @@ def described() -> Any:
     return Generator().get_schema()  # type: ignore[no-untyped-call]  # no types
 
 
-def test_d_mt_10_document_names_the_headers_where_they_are_read() -> None:
+@spec("D-MT-10")
+def test_document_names_the_headers_where_they_are_read() -> None:
     told = described()
     documented, reading = set(), set()
 
@@ -252,7 +258,8 @@ def test_d_mt_10_document_names_the_headers_where_they_are_read() -> None:
 
 
 @pytest.mark.parametrize("chosen", [{"ENABLED": False}, {"SOURCES": ("key", "meta")}])
-def test_d_mt_4_document_names_no_tenant_where_nobody_reads_the_headers(
+@spec("D-MT-4")
+def test_document_names_no_tenant_where_nobody_reads_the_headers(
     rules: Any, chosen: dict[str, Any]
 ) -> None:
     rules(**chosen)
@@ -263,7 +270,8 @@ def test_d_mt_4_document_names_no_tenant_where_nobody_reads_the_headers(
     assert "parameters/Tenant" not in str(described()["paths"])
 
 
-def test_d_mt_10_other_header_is_an_alias_and_must_not_differ() -> None:
+@spec("D-MT-10")
+def test_other_header_is_an_alias_and_must_not_differ() -> None:
     answer(send("POST", "jobs", JOB, X_OJS_Tenant_ID="acme"), 201)
     both = {"X_OJS_Tenant": "acme", "X_OJS_Tenant_ID": "acme"}
     answer(send("POST", "jobs", JOB, **both), 201)
@@ -274,7 +282,8 @@ def test_d_mt_10_other_header_is_an_alias_and_must_not_differ() -> None:
     assert tenants() == ["acme", "acme"]
 
 
-def test_d_mt_11_key_bound_to_a_tenant_constrains_header_and_body(new_key: Any) -> None:
+@spec("D-MT-11")
+def test_key_bound_to_a_tenant_constrains_header_and_body(new_key: Any) -> None:
     acme = new_key(*SCOPES, tenant="acme")
     sent = {**JOB, "meta": {"tenant_id": "beta"}}
 
@@ -288,7 +297,8 @@ def test_d_mt_11_key_bound_to_a_tenant_constrains_header_and_body(new_key: Any) 
     assert tenants() == ["acme"]
 
 
-def test_4_request_with_a_header_sees_and_touches_that_tenant_alone() -> None:
+@spec("contract 21.4")
+def test_request_with_a_header_sees_and_touches_that_tenant_alone() -> None:
     mine, others = push("acme", queue="q"), push("beta", queue="q")
     acme = {"X_OJS_Tenant": "acme"}
 
@@ -346,7 +356,8 @@ def north(settings: Any) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("method", "path", "body"), TEMPLATES)
-def test_d_mt_11_a_bound_key_names_no_other_tenant_wherever_a_job_is_described(
+@spec("D-MT-11")
+def test_a_bound_key_names_no_other_tenant_wherever_a_job_is_described(
     north: dict[str, str], method: str, path: str, body: dict[str, Any]
 ) -> None:
     made = send("POST", "cron", {**CRON, "name": "north-cron"}, **north)
@@ -361,7 +372,8 @@ def test_d_mt_11_a_bound_key_names_no_other_tenant_wherever_a_job_is_described(
     assert entry.template["meta"] == {}
 
 
-def test_d_mt_11_in_a_batch_by_item_each_job_is_judged(north: dict[str, str]) -> None:
+@spec("D-MT-11")
+def test_in_a_batch_by_item_each_job_is_judged(north: dict[str, str]) -> None:
     response = send("POST", "jobs/bulk", {"jobs": [OTHERS]}, **north)
 
     assert response.status_code in {403, 422}
@@ -370,7 +382,8 @@ def test_d_mt_11_in_a_batch_by_item_each_job_is_judged(north: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("path", ["dead-letter/{}/retry", "admin/jobs/{}/retry"])
-def test_d_mt_11_a_retry_keeps_the_tenant_of_its_job(path: str) -> None:
+@spec("D-MT-11")
+def test_a_retry_keeps_the_tenant_of_its_job(path: str) -> None:
     dead = JobFactory.create(
         state=State.DISCARDED, meta={"tenant_id": "north"}, tenant="north",
         retry={"on_exhaustion": "dead_letter"},

@@ -146,7 +146,8 @@ def test_shards_are_limited_and_held_one_by_one() -> None:
 # --- moving ---------------------------------------------------------------------------------------
 
 
-def test_d_mt_6_a_tenant_moves_with_the_jobs_that_wait() -> None:
+@spec("D-MT-6")
+def test_a_tenant_moves_with_the_jobs_that_wait() -> None:
     fill("acme", 3)
     fill("acme", 2, queue="mail", options={"priority": 5})
     before = list(Lane.objects.order_by("id").values_list("id", flat=True))
@@ -160,7 +161,8 @@ def test_d_mt_6_a_tenant_moves_with_the_jobs_that_wait() -> None:
     assert list(Lane.objects.order_by("id").values_list("id", flat=True)) == before
 
 
-def test_d_mt_6_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
+@spec("D-MT-6")
+def test_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
     put("acme", isolation="namespace")
     fill("acme", 40)  # two lanes of one priority: the turns between them are counted
     fill("acme", 40, options={"rate_limit": {"key": "one", "concurrency": 50}})
@@ -172,7 +174,8 @@ def test_d_mt_6_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
     assert Counter(take(count=12)) == {"acme": 8, "beta": 4}  # by lane, of which it has two
 
 
-def test_d_mt_6_whoever_waits_looks_again_when_jobs_leave_a_namespace(database_url: str) -> None:
+@spec("D-MT-6")
+def test_whoever_waits_looks_again_when_jobs_leave_a_namespace(database_url: str) -> None:
     put("acme", isolation="namespace")
     fill("acme")
 
@@ -184,7 +187,8 @@ def test_d_mt_6_whoever_waits_looks_again_when_jobs_leave_a_namespace(database_u
     assert len(told) == 1
 
 
-def test_d_mt_6_what_is_active_or_comes_later_moves_as_well() -> None:
+@spec("D-MT-6")
+def test_what_is_active_or_comes_later_moves_as_well() -> None:
     push("acme", scheduled_at="2099-01-01T00:00:00Z")
     fill("acme")
     (job,) = answer(send("POST", "workers/fetch", {"queues": ["default"]}))["jobs"]
@@ -197,7 +201,8 @@ def test_d_mt_6_what_is_active_or_comes_later_moves_as_well() -> None:
     assert take(X_OJS_Tenant="acme") == ["acme"]
 
 
-def test_d_mt_6_the_settings_move_lanes_that_are_there(rules: Any) -> None:
+@spec("D-MT-6")
+def test_the_settings_move_lanes_that_are_there(rules: Any) -> None:
     put("open", isolation="hybrid")
     fill("acme")
     fill("open")
@@ -214,7 +219,8 @@ def test_d_mt_6_the_settings_move_lanes_that_are_there(rules: Any) -> None:
     assert take() == ["acme"]
 
 
-def test_d_mt_6_deleting_a_tenant_ends_its_namespace() -> None:
+@spec("D-MT-6")
+def test_deleting_a_tenant_ends_its_namespace() -> None:
     put("acme", isolation="namespace")
     fill("acme")
     take(X_OJS_Tenant="acme")
@@ -235,7 +241,8 @@ def test_the_audit_log_says_where_a_tenant_went() -> None:
     assert entry["detail"]["isolation"] == "namespace"
 
 
-def test_d_mt_6_a_limit_that_opens_by_itself_opens_in_a_namespace_too() -> None:
+@spec("D-MT-6")
+def test_a_limit_that_opens_by_itself_opens_in_a_namespace_too() -> None:
     put("acme", isolation="namespace")
     limit = {"key": "one", "rate": {"limit": 1, "period": "PT1H"}}
     fill("acme", 2, options={"rate_limit": limit})
@@ -266,7 +273,8 @@ def test_a_namespace_costs_a_claim_no_statement() -> None:
 # --- queues with their tenants --------------------------------------------------------------------
 
 
-def test_d_mt_7_a_queue_is_named_with_its_tenant() -> None:
+@spec("D-MT-7")
+def test_a_queue_is_named_with_its_tenant() -> None:
     put("acme", isolation="namespace")
     put("be:ta")
     fill("acme", 2)
@@ -279,7 +287,8 @@ def test_d_mt_7_a_queue_is_named_with_its_tenant() -> None:
     assert take("acme:default", "default") == ["acme"]
 
 
-def test_d_mt_7_queues_of_several_tenants_come_one_tenant_after_the_other() -> None:
+@spec("D-MT-7")
+def test_queues_of_several_tenants_come_one_tenant_after_the_other() -> None:
     for tenant in ("acme", "beta", None):
         fill(tenant, 2, queue="mail")
         fill(tenant, 2)
@@ -290,14 +299,16 @@ def test_d_mt_7_queues_of_several_tenants_come_one_tenant_after_the_other() -> N
 
 
 @pytest.mark.parametrize("name", ["acme:default", "a b:default", "-a:default", "_other:default"])
-def test_d_mt_7_a_tenant_that_nobody_knows_is_no_part_of_a_name(name: str) -> None:
+@spec("D-MT-7")
+def test_a_tenant_that_nobody_knows_is_no_part_of_a_name(name: str) -> None:
     error = take(name, status=400)
 
     assert (error["code"], error["details"]["field"]) == ("invalid_request", "queues")
 
 
 @pytest.mark.parametrize("name", [":default", "acme:", "acme:De", "acme::", "acme:\n", ":"])
-def test_d_mt_7_what_is_no_queue_after_a_tenant_is_refused(name: str) -> None:
+@spec("D-MT-7")
+def test_what_is_no_queue_after_a_tenant_is_refused(name: str) -> None:
     put("acme")
 
     error = take(name, status=400)
@@ -305,7 +316,8 @@ def test_d_mt_7_what_is_no_queue_after_a_tenant_is_refused(name: str) -> None:
     assert (error["code"], error["details"]["field"]) == ("invalid_request", "queues")
 
 
-def test_d_mt_7_weights_name_the_queues_as_the_request_does() -> None:
+@spec("D-MT-7")
+def test_weights_name_the_queues_as_the_request_does() -> None:
     put("acme", isolation="namespace")
     fill("acme", 8)
     fill("acme", 8, queue="mail")
@@ -321,7 +333,8 @@ def test_d_mt_7_weights_name_the_queues_as_the_request_does() -> None:
     assert send("POST", "workers/fetch", sent).status_code == 422
 
 
-def test_d_mt_7_a_request_of_a_tenant_names_no_queue_of_another() -> None:
+@spec("D-MT-7")
+def test_a_request_of_a_tenant_names_no_queue_of_another() -> None:
     put("acme")
     fill("beta")
 
@@ -332,7 +345,8 @@ def test_d_mt_7_a_request_of_a_tenant_names_no_queue_of_another() -> None:
     assert take("beta:default", X_OJS_Tenant="beta") == ["beta"]
 
 
-def test_d_mt_7_a_key_for_a_queue_covers_it_with_any_tenant(new_key: Any) -> None:
+@spec("D-MT-7")
+def test_a_key_for_a_queue_covers_it_with_any_tenant(new_key: Any) -> None:
     put_key = new_key(*SCOPES)
     answer(send("PUT", "admin/tenants/acme", {}, **put_key), 201)
     worker = new_key("ojs:data:fetch", queues_fetch=("mail",))
@@ -409,7 +423,8 @@ def test_the_explanation_leaves_out_pools_of_other_tenants() -> None:
 # --- requests without a tenant --------------------------------------------------------------------
 
 
-def test_d_mt_9_a_request_without_a_tenant_sees_all(rules: Any) -> None:
+@spec("D-MT-9")
+def test_a_request_without_a_tenant_sees_all(rules: Any) -> None:
     rules(UNSCOPED="all")
     job = push("acme")
 
@@ -417,7 +432,8 @@ def test_d_mt_9_a_request_without_a_tenant_sees_all(rules: Any) -> None:
     assert take() == ["acme"]
 
 
-def test_d_mt_9_a_request_without_a_tenant_may_be_one_of_the_default_one(rules: Any) -> None:
+@spec("D-MT-9")
+def test_a_request_without_a_tenant_may_be_one_of_the_default_one(rules: Any) -> None:
     rules(UNSCOPED="default")
     foreign, own = push("acme"), push()
 
@@ -431,7 +447,8 @@ def test_d_mt_9_a_request_without_a_tenant_may_be_one_of_the_default_one(rules: 
     assert answer(send("GET", "admin/tenants/acme"))["tenant_id"] == "acme"
 
 
-def test_d_mt_9_a_key_that_is_bound_stays_so(rules: Any, new_key: Any) -> None:
+@spec("D-MT-9")
+def test_a_key_that_is_bound_stays_so(rules: Any, new_key: Any) -> None:
     rules(UNSCOPED="default")
     key = new_key(*SCOPES, tenant="acme")
     answer(send("POST", "jobs", {"type": "tests.noop", "args": []}, **key), 201)

@@ -292,7 +292,8 @@ def test_soft_quota_takes_the_job_and_tells() -> None:
     assert limits == ["max_queue_depth"] * 3 + ["max_enqueue_rate", "max_queue_depth"]
 
 
-def test_d_mt_14_promotion_and_retry_need_no_room() -> None:
+@spec("D-MT-14")
+def test_promotion_and_retry_need_no_room() -> None:
     push("blue", scheduled_at=FAR)
     running = push("blue", options={"retry": {"initial_interval": "PT1S"}})["id"]
     fetched(1)
@@ -307,7 +308,8 @@ def test_d_mt_14_promotion_and_retry_need_no_room() -> None:
     assert answer(send("GET", "jobs?state=available"))["total"] == 2
 
 
-def test_4_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
+@spec("contract 21.4")
+def test_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
     job = push("blue")["id"]
     push("red")
     reason = {"reason": "unpaid"}
@@ -326,7 +328,8 @@ def test_4_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
     assert [one["id"] for one in fetched()] == [job]
 
 
-def test_4_suspension_keeps_the_limit_for_later() -> None:
+@spec("contract 21.4")
+def test_suspension_keeps_the_limit_for_later() -> None:
     limited(max_concurrency=1)
     batch("blue", "blue")
     answer(send("POST", "admin/tenants/blue/suspend"))

@@ -70,7 +70,8 @@ def test_a_worker_that_only_fetches_is_that_of_its_tenant() -> None:
     beat("beta", status=409)
 
 
-def test_d_mt_8_an_idle_worker_of_another_tenant_is_not_there() -> None:
+@spec("D-MT-8")
+def test_an_idle_worker_of_another_tenant_is_not_there() -> None:
     beat("acme")
     before = stored()
 
@@ -83,7 +84,8 @@ def test_d_mt_8_an_idle_worker_of_another_tenant_is_not_there() -> None:
     assert stored()["stopped_at"] is not None
 
 
-def test_d_mt_8_a_fetch_under_the_id_of_another_tenants_worker_leaves_that_alone() -> None:
+@spec("D-MT-8")
+def test_a_fetch_under_the_id_of_another_tenants_worker_leaves_that_alone() -> None:
     beat("acme", state="quiet", concurrency=1)
     push("beta")
     before = stored()
@@ -97,7 +99,8 @@ def test_d_mt_8_a_fetch_under_the_id_of_another_tenants_worker_leaves_that_alone
     assert answer(send("POST", "workers/ack", done, X_OJS_Tenant="beta"))
 
 
-def test_d_mt_8_the_pool_of_another_tenants_worker_is_not_lent() -> None:
+@spec("D-MT-8")
+def test_the_pool_of_another_tenants_worker_is_not_lent() -> None:
     send("PUT", "admin/pools/p", {"queues": ["default"]})
     beat("acme", pool="p")
     push("beta")
@@ -111,7 +114,8 @@ def test_d_mt_8_the_pool_of_another_tenants_worker_is_not_lent() -> None:
     assert Lease.objects.get().pool is None
 
 
-def test_d_mt_9_who_is_bound_to_no_tenant_speaks_for_any_worker() -> None:
+@spec("D-MT-9")
+def test_who_is_bound_to_no_tenant_speaks_for_any_worker() -> None:
     beat("acme")
 
     assert beat(state="quiet")["state"] == "quiet"
@@ -120,7 +124,8 @@ def test_d_mt_9_who_is_bound_to_no_tenant_speaks_for_any_worker() -> None:
     leave(None, 204)
 
 
-def test_d_mt_9_a_worker_that_nobody_is_bound_to_is_anybodys() -> None:
+@spec("D-MT-9")
+def test_a_worker_that_nobody_is_bound_to_is_anybodys() -> None:
     beat()
     push("acme")
 
@@ -131,7 +136,8 @@ def test_d_mt_9_a_worker_that_nobody_is_bound_to_is_anybodys() -> None:
 
 
 @pytest.mark.parametrize("path", BEATS)
-def test_d_mt_8_while_it_runs_a_job_of_another_tenant_it_is_not(path: str) -> None:
+@spec("D-MT-8")
+def test_while_it_runs_a_job_of_another_tenant_it_is_not(path: str) -> None:
     beat()
     push("acme")
     claim()
@@ -186,7 +192,8 @@ def test_admin_workers_are_listed_by_tenant() -> None:
 
 
 @pytest.mark.parametrize("path", BEATS)
-def test_d_mt_8_an_idle_worker_of_no_tenant_is_not_a_tenants_to_speak_for(path: str) -> None:
+@spec("D-MT-8")
+def test_an_idle_worker_of_no_tenant_is_not_a_tenants_to_speak_for(path: str) -> None:
     beat(hostname="a")
     before = stored()
 

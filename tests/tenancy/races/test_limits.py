@@ -115,7 +115,8 @@ def test_active_jobs_never_exceed_the_concurrency() -> None:
     assert most <= 3
 
 
-def test_d_mt_5_tenant_that_many_bring_at_once_is_made_once() -> None:
+@spec("D-MT-5")
+def test_tenant_that_many_bring_at_once_is_made_once() -> None:
     found = send_all(("new",))
 
     assert found == {"taken": CLIENTS * EACH}

@@ -109,7 +109,8 @@ class Load:
                 self.strayed += [one for one in taken if one == "acme"]
 
 
-def test_d_mt_6_a_tenant_moves_under_load_and_every_job_is_done_once(served: Served) -> None:
+@spec("D-MT-6")
+def test_a_tenant_moves_under_load_and_every_job_is_done_once(served: Served) -> None:
     served.put("acme")
     load = Load(served)
     producers: list[Callable[[], None]] = [

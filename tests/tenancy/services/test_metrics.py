@@ -122,7 +122,8 @@ def test_families_of_tenants_count_what_each_has(read: Read) -> None:
     assert shares == {("acme",): pytest.approx(2 / 3), ("beta",): pytest.approx(1 / 3)}
 
 
-def test_d_mt_15_other_metrics_of_jobs_and_queues_carry_the_tenant(read: Read) -> None:
+@spec("D-MT-15")
+def test_other_metrics_of_jobs_and_queues_carry_the_tenant(read: Read) -> None:
     JobFactory.create(state=State.COMPLETED, queue="q", **of("acme"))
     JobFactory.create(state=State.ACTIVE, queue="q", **of("beta"))
     stored(2, queue="q")
@@ -140,7 +141,8 @@ def test_d_mt_15_other_metrics_of_jobs_and_queues_carry_the_tenant(read: Read) -
     assert enqueued == {("acme",): 1, ("beta",): 1, ("_default",): 2}
 
 
-def test_d_mt_15_setting_takes_the_label_from_the_other_metrics(read: Read, rules: Any) -> None:
+@spec("D-MT-15")
+def test_setting_takes_the_label_from_the_other_metrics(read: Read, rules: Any) -> None:
     rules(LABEL_ALL_METRICS=False)
     JobFactory.create(state=State.ACTIVE, **of("acme"))
 
@@ -151,7 +153,8 @@ def test_d_mt_15_setting_takes_the_label_from_the_other_metrics(read: Read, rule
     assert values(found["ojs_tenant_jobs_active"], "tenant_id") == {("acme",): 1}
 
 
-def test_d_mt_4_with_tenancy_off_there_is_no_label(read: Read, rules: Any) -> None:
+@spec("D-MT-4")
+def test_with_tenancy_off_there_is_no_label(read: Read, rules: Any) -> None:
     stored(1, **of("acme"))
     read()
     rules(ENABLED=False)
@@ -197,7 +200,8 @@ def test_tenants_that_came_first_keep_their_labels_in_every_process(read: Read, 
     assert tenants(read()) == {"zulu", "_other"}
 
 
-def test_6_series_of_a_metric_are_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 21.6")
+def test_series_of_a_metric_are_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "MOST_SERIES", 2)
     monkeypatch.setattr(metrics, "MOST_SERIES", 2)
     for tenant in ("a", "b", "c", "d"):

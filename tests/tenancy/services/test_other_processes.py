@@ -86,7 +86,8 @@ def test_tenant_that_was_deleted_elsewhere_is_made_again() -> None:
     assert Tenant.objects.get().source == "auto"
 
 
-def test_d_mt_14_step_of_a_workflow_waits_while_its_tenant_is_suspended() -> None:
+@spec("D-MT-14")
+def test_step_of_a_workflow_waits_while_its_tenant_is_suspended() -> None:
     step = {"type": "tests.noop", "args": []}
     sent = {"type": "chain", "steps": [step, step]}
     flow = answer(send("POST", "workflows", sent, X_OJS_Tenant="blue"), 201)

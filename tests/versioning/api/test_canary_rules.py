@@ -60,7 +60,8 @@ def test_rules_are_deleted_and_listed() -> None:
     assert get("a.b") == {"type": "a.b", "rules": []}
 
 
-def test_d_ver_1_versions_are_shown_as_they_were_written() -> None:
+@spec("D-VER-1")
+def test_versions_are_shown_as_they_were_written() -> None:
     rules = [{"version": 2, "weight": 1}, {"version": "1.4.7", "weight": 0.5}]
 
     assert put(rules)["rules"] == rules

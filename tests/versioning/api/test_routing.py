@@ -136,8 +136,8 @@ def test_what_nobody_accepts_stays_available_and_lets_others_pass() -> None:
 
 
 @pytest.mark.parametrize("versions", ["2.0", "<1.0", "*"])
-@spec("VER-5.2-b")
-def test_8_2_d_15_4_a_jobs_without_a_version_go_to_any_worker(versions: str) -> None:
+@spec("VER-5.2-b", "VER-15.4-a", "VER-8.2-d")
+def test_jobs_without_a_version_go_to_any_worker(versions: str) -> None:
     push()
 
     assert versions_of(fetched(handlers=[{"type": TYPE, "versions": versions}])) == [None]
@@ -161,13 +161,15 @@ def test_entries_of_one_type_add_up() -> None:
     assert sorted(map(str, versions_of(fetched(handlers=handlers)))) == ["1.0", "3.0"]
 
 
-def test_d_ver_5_workers_that_declare_nothing_get_all() -> None:
+@spec("D-VER-5")
+def test_workers_that_declare_nothing_get_all() -> None:
     push(3)
 
     assert versions_of(fetched("w1")) == [3]
 
 
-def test_d_ver_5_where_a_declaration_is_required_they_get_jobs_without_a_version_alone(
+@spec("D-VER-5")
+def test_where_a_declaration_is_required_they_get_jobs_without_a_version_alone(
     settings: Any,
 ) -> None:
     settings.OJS_VERSIONING = {"REQUIRE_DECLARATION": True}

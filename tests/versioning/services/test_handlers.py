@@ -116,13 +116,15 @@ def test_each_step_of_a_workflow_has_a_version_of_its_own() -> None:
         answer(send("POST", "workers/ack", {"job_id": found["id"], "result": {"of": version}}))
 
 
-def test_d_ver_10_a_step_without_a_version_stays_without_one() -> None:
+@spec("D-VER-10")
+def test_a_step_without_a_version_stays_without_one() -> None:
     created(chain(step(TYPE), step(TYPE, version="2.0")))
 
     assert versions_of(fetched()) == [None]
 
 
-def test_d_ver_11_schedules_carry_versions() -> None:
+@spec("D-VER-11")
+def test_schedules_carry_versions() -> None:
     registered("field", type=TYPE, options={"version": "2.0"})
     registered("suffix", type=f"{TYPE}@3.0")
     make_due()
@@ -135,7 +137,8 @@ def test_d_ver_11_schedules_carry_versions() -> None:
 
 
 @pytest.mark.parametrize("body", [{"type": f"{TYPE}@x"}, {"options": {"version": "x"}}])
-def test_d_ver_11_schedules_with_a_wrong_version_are_refused(body: dict[str, Any]) -> None:
+@spec("D-VER-11")
+def test_schedules_with_a_wrong_version_are_refused(body: dict[str, Any]) -> None:
     with pytest.raises(OJSError):
         registered("wrong", **body)
 

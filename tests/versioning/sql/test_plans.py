@@ -226,7 +226,8 @@ UPDATE ojs_lane SET route = 1000 WHERE route >= 1000
 
 @pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
-def test_d_ver_6_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str) -> None:
+@spec("D-VER-6")
+def test_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str) -> None:
     with connection.cursor() as cursor:
         for statement in BARE.split(";"):
             cursor.execute(statement, {"type": TYPE})

@@ -102,7 +102,8 @@ def test_jobs_without_policy_neither_block_nor_are_blocked() -> None:
     assert push(on_conflict="ignore").id == first.id
 
 
-def test_d_mt_13_tenants_do_not_block_each_other() -> None:
+@spec("D-MT-13")
+def test_tenants_do_not_block_each_other() -> None:
     policy = {"on_conflict": "ignore"}
     jobs = [
         enqueue([DraftFactory.create(unique=policy)], Caller(tenant=tenant))[0]
@@ -471,7 +472,7 @@ def test_equal_jobs_in_a_batch_take_a_constant_number_of_statements() -> None:
     assert len(costs) == 1
 
 
-def test_4_a_thousand_unique_jobs_are_found_again() -> None:
+def test_a_thousand_unique_jobs_are_found_again() -> None:
     enqueue(unlike(1000))
 
     answers = enqueue(unlike(1500, on_conflict="ignore"))

@@ -263,9 +263,7 @@ def test_a_deleted_job_leaves_nothing_but_its_events() -> None:
 
 @pytest.mark.parametrize(("verb", "most"), [(Verb.CANCEL, 1), (Verb.DELETE, 2), (Verb.RETRY, 3)])
 @pytest.mark.parametrize("number", [1, 400])
-def test_4_a_batch_takes_a_constant_number_of_statements(
-    verb: Verb, most: int, number: int
-) -> None:
+def test_a_batch_takes_a_constant_number_of_statements(verb: Verb, most: int, number: int) -> None:
     ids = stored_ids(number)
     if verb is not Verb.CANCEL:
         act_on(Verb.CANCEL, ids, "t")

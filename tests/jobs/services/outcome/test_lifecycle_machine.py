@@ -525,7 +525,7 @@ def patient(store: None) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("patient")
-def test_02_any_order_of_verbs_keeps_to_the_contract() -> None:
+def test_any_order_of_verbs_keeps_to_the_contract() -> None:
     run_state_machine_as_test(
         Lifecycle,
         settings=settings(
