@@ -145,15 +145,17 @@ NAMES: Final = {
     Kind.CIRCUIT_CLOSED: "federation.circuit_closed",
     Kind.FEDERATION_CONFLICT: "federation.conflict",
 }
-KINDS: Final = {name: kind for kind, name in NAMES.items()} | {"progress.updated": Kind.PROGRESS}
+ALSO: Final = {"job.progress": "progress.updated"}  # the name by which a filter may mean it, too
 
 STATE_CHANGED: Final = "job.state_changed"  # of streams only: every change of state is one
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
     """Tell whether an event name is one of `patterns`, which may end in `*`."""
+    names = (name, ALSO.get(name, name))
     return any(
-        name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
+        pattern in names
+        or (pattern.endswith("*") and any(one.startswith(pattern[:-1]) for one in names))
         for pattern in patterns
     )
 

@@ -1,6 +1,8 @@
 """The event vocabulary. Spec: contract 12.4, 25.2."""
 
-from jobs.domain.events import KINDS, NAMES, Kind
+import pytest
+
+from jobs.domain.events import ALSO, NAMES, Kind, matches
 from tests.spec import spec
 
 UNNAMED = {Kind.MOVED, Kind.REMOVED, Kind.LEFT_QUEUE, Kind.CAME_TO_QUEUE}
@@ -20,4 +22,14 @@ def test_names_are_those_of_the_catalogue() -> None:
         "progress.stalled", "system.maintenance_enabled", "system.maintenance_disabled",
     }  # fmt: skip
 
-    assert catalogue <= KINDS.keys()
+    assert catalogue <= {*NAMES.values(), *ALSO.values()}
+
+
+PROGRESS = ["job.progress", "progress.updated", "progress.*", "job.*", "*"]
+
+
+@spec("contract 25.2")
+@pytest.mark.parametrize("pattern", PROGRESS)
+def test_a_filter_may_name_progress_either_way(pattern: str) -> None:
+    assert matches("job.progress", [pattern])
+    assert not matches("job.progressed", ["progress.updated"])
