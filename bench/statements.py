@@ -7,12 +7,12 @@ from typing import Any
 
 from bench.names import ARGS, CLAIMED, META, NOOP
 from jobs.domain.envelope import attributes, parse_job
+from jobs.queries.base import statements
 
 FOLDER = Path(__file__).resolve().parent / "sql"
 PLACE = re.compile(r"%\((\w+)\)s")
 LEASE_MS = 1_800_000
 HEARD_MS = "3000"  # a tenth of the silence, as the server has it
-PRODUCT = FOLDER.parent.parent / "jobs" / "sql"
 
 
 def text(name: str, **values: Any) -> str:
@@ -50,8 +50,7 @@ def complete() -> str:
 
 def script_of(name: str) -> str:
     """Return a statement of the product without its comments."""
-    lines = (PRODUCT / f"{name}.sql").read_text().splitlines()
-    return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
+    return statements.text(name)
 
 
 def _job() -> dict[str, str]:

@@ -16,10 +16,12 @@ from console.shown import Secret
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 from jobs.domain.states import State
-from jobs.services import api_keys, maintenance, operate, queues, workers
-from jobs.services.audit import audited, record
-from jobs.services.queues import stats
-from jobs.services.show import show
+from jobs.services.access import api_keys
+from jobs.services.audit.audit import audited, record
+from jobs.services.operate import maintenance, operate, queues
+from jobs.services.operate.queues import stats
+from jobs.services.read.show import show
+from jobs.services.workers import workers
 
 MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.urls import NoReverseMatch, reverse
 
 from jobs.domain.alerts import Alert
-from jobs.services.alerts import alerts
+from jobs.services.health.alerts import alerts
 
 # told to those who are restricted to a tenant, too: nothing of theirs goes on
 OF_EVERYBODY: Final = {"maintenance", "loops_away", "loop_stuck", "database_slow"}

@@ -5,7 +5,7 @@ from typing import Final
 from django.http import HttpRequest
 
 from jobs.domain.caller import Caller
-from jobs.services.staff import bound_to
+from jobs.services.access.staff import bound_to
 
 PREFIX: Final = "console:"  # before the names of users
 MOST_REASON = 500

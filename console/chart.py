@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs.services.rates import Point, Spell, history
+from jobs.services.record.rates import Point, Spell, history
 
 MINUTE_S, HOUR = 60, timedelta(hours=1)
 

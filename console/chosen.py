@@ -13,7 +13,7 @@ from jobs.domain.bulk import ALLOWED, Verb
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.states import State
-from jobs.services import operate
+from jobs.services.operate import operate
 
 LABELS: Final = {Verb.RETRY: "Retry", Verb.CANCEL: "Cancel", Verb.DELETE: "Delete"}
 KINDS: Final = {Verb.RETRY: "", Verb.CANCEL: "danger", Verb.DELETE: "danger"}

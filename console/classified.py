@@ -8,7 +8,7 @@ from console.access import may
 from console.callers import caller_of
 from jobs.domain.classified import SEEN, classification
 from jobs.domain.job import Job
-from jobs.services.audit import record
+from jobs.services.audit.audit import record
 
 PERMIT: Final = "jobs.see_classified"
 

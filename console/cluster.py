@@ -16,7 +16,7 @@ from django_q.tasks import async_task
 
 from jobs.domain.caller import Caller
 from jobs.permits import table
-from jobs.services.audit import record
+from jobs.services.audit.audit import record
 
 logger = logging.getLogger("ojs.console")
 TEND: Final = "console.operations.tend"

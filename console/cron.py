@@ -9,8 +9,8 @@ from jobs.domain import jsonio
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.states import state_of
-from jobs.services.audit import audited
-from jobs.services.show import show_many
+from jobs.services.audit.audit import audited
+from jobs.services.read.show import show_many
 from scheduling.domain.cron import describe
 from scheduling.domain.definition import Definition
 from scheduling.domain.overlap import Overlap

@@ -15,7 +15,7 @@ from jobs.domain.ids import is_id
 from jobs.domain.priorities import read_priority
 from jobs.domain.states import TERMINAL, State
 from jobs.domain.times import format_time, read_form_time
-from jobs.services.find import Place, Wanted, contained, pattern
+from jobs.services.read.find import Place, Wanted, contained, pattern
 
 STATES: Final = {state.value: state for state in State}
 ENDED: Final = "ended"  # `by`: times are those of the end, not of the creation

@@ -14,8 +14,8 @@ from console import queries
 from console.columns import error_of
 from console.filters import JobFilter
 from jobs.models import DEFAULT_TENANT
-from jobs.services.find import pattern
-from jobs.services.show import show_many
+from jobs.services.read.find import pattern
+from jobs.services.read.show import show_many
 
 LOOKED = 5_000  # of the latest dead jobs
 SHOWN = 25  # groups

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from jobs.domain import keys
 from jobs.domain.claim import POOL_PATTERN
-from jobs.services.api_keys import NewKey, is_subject_taken
+from jobs.services.access.api_keys import NewKey, is_subject_taken
 
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "for ever"))
 GRACES = (("1440", "a day"), ("60", "an hour"), ("10080", "a week"), ("0", "not at all"))

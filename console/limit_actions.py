@@ -9,8 +9,8 @@ from django.http import QueryDict
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.limits import LimitPolicy, parse_key, parse_policy
-from jobs.services import limits
-from jobs.services.clock import now
+from jobs.services.lanes import limits
+from jobs.services.read.clock import now
 
 NUMBER = re.compile(r"[0-9]{1,10}")
 MINUTES = re.compile(r"[1-9][0-9]{0,5}")

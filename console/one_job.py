@@ -5,7 +5,7 @@ from django.http import Http404
 from console.pages import Page
 from jobs.domain.errors import NotFound
 from jobs.domain.job import Job
-from jobs.services.show import show
+from jobs.services.read.show import show
 
 
 class OfOneJob(Page):

@@ -29,9 +29,9 @@ from jobs.domain.bulk import DONE, Verb
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.states import State
-from jobs.services import bulk
-from jobs.services.audit import audited, record
-from jobs.services.show import show_many
+from jobs.services.audit.audit import audited, record
+from jobs.services.operate import bulk
+from jobs.services.read.show import show_many
 
 logger = logging.getLogger("ojs.console")
 ADOPT, FORGET = "adopt", "forget"  # on what is known of a region: console/region_operations.py

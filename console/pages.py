@@ -9,7 +9,7 @@ from django.views.generic import TemplateView
 from console.access import Allowed, Guarded, refusal
 from console.conf import conf
 from console.permits import to_read
-from jobs.services.staff import tenants_of
+from jobs.services.access.staff import tenants_of
 
 NAVIGATION = (
     ("overview", "Overview"),

@@ -9,8 +9,8 @@ from console.queries import TenantShare
 from jobs.domain.claim import STRATEGIES, Strategy
 from jobs.domain.durations import format_duration
 from jobs.domain.turns import Ahead
-from jobs.services.queues import QueueStats, named_stats
-from jobs.services.turns import Outlook, outlook
+from jobs.services.lanes.turns import Outlook, outlook
+from jobs.services.operate.queues import QueueStats, named_stats
 from scheduling.domain.pool import MAX_QUEUES, Pool, Scope, TenantWeights
 from scheduling.domain.pool_gates import share
 from scheduling.services.explain import whole_of

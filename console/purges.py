@@ -8,8 +8,8 @@ from django_q.tasks import async_task
 from console.tasks import GROUP
 from jobs.domain.caller import Caller
 from jobs.domain.states import State
-from jobs.services.audit import record
-from jobs.services.queue_removal import purge
+from jobs.services.audit.audit import record
+from jobs.services.operate.queue_removal import purge
 
 
 @dataclass(frozen=True, slots=True)

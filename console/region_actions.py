@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 from django.http import QueryDict
 
 from federation.domain.breaker import State
-from federation.services import breakers, configure, route
-from federation.services.regions import registry
+from federation.services.health import breakers
+from federation.services.registry import configure
+from federation.services.registry.regions import registry
+from federation.services.routing import route
 from jobs.domain.caller import Caller
-from jobs.services.audit import record
+from jobs.services.audit.audit import record
 
 
 def _probe(form: QueryDict, who: Caller) -> str:

@@ -10,10 +10,10 @@ from typing import Any, Final
 from console import operations
 from console.models import Operation
 from console.operations import Taken
-from federation.services import adopt, forget_region
+from federation.services.replication import adopt, forget_region
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest
-from jobs.services import bulk
+from jobs.services.operate import bulk
 
 ADOPT, FORGET = operations.ADOPT, operations.FORGET
 SLICE: Final = 500  # jobs of one transaction

@@ -14,7 +14,7 @@ from console.filters import JobFilter
 from console.models import SavedView
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound
-from jobs.services.audit import record
+from jobs.services.audit.audit import record
 
 PAGES = ("jobs", "dead_letter")
 LONGEST, MOST = 60, 50  # characters of a name, views of one owner and page

@@ -13,8 +13,8 @@ from console.filters import JobFilter, read_place
 from jobs.domain.ids import time_of
 from jobs.domain.job import Job
 from jobs.domain.states import State
-from jobs.services.find import Found, Place, Wanted, counted, find
-from jobs.services.show import show_many
+from jobs.services.read.find import Found, Place, Wanted, counted, find
+from jobs.services.read.show import show_many
 
 SIZE = 50
 # How many rows a search may read before it asks to go on: narrow rows, or whole jobs

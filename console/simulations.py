@@ -14,7 +14,7 @@ from django_q.tasks import async_task
 
 from jobs.domain.caller import Caller
 from jobs.domain.errors import OJSError
-from jobs.services.audit import audited
+from jobs.services.audit.audit import audited
 from scheduling.domain.simulation import TooLong
 from scheduling.services import scenarios
 from scheduling.services.scenarios import Wish

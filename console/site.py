@@ -8,7 +8,7 @@ from django.http.response import HttpResponseBase
 
 from console.access import READ_ONLY, SAFE, denied
 from console.conf import conf
-from jobs.services.staff import tenants_of
+from jobs.services.access.staff import tenants_of
 
 
 class Site(AdminSite):

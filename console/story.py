@@ -10,7 +10,7 @@ import orjson
 from jobs.domain.events import NAMES, Kind
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
-from jobs.services.events import EventFilter, StoredEvent, latest
+from jobs.services.record.events import EventFilter, StoredEvent, latest
 
 SHOWN = 200  # events
 # heartbeats and progress can be thousands; the page shows their latest

@@ -16,7 +16,7 @@ from console.conf import conf as console_conf
 from jobs import VERSION, extensions
 from jobs.conf import conf
 from jobs.loops import all_loops
-from jobs.services.health import STALE_LOOP_MS, uptime_seconds
+from jobs.services.health.health import STALE_LOOP_MS, uptime_seconds
 
 TABLES: Final = 15
 # parts of names whose values are masked

@@ -12,7 +12,7 @@ from console.chart import Hour, last_hour
 from console.queries import TenantPlace, TenantSearch
 from jobs.domain.durations import format_duration
 from jobs.domain.states import State
-from jobs.services.queues import QueueStats, named_stats
+from jobs.services.operate.queues import QueueStats, named_stats
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import Standing

@@ -14,7 +14,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 from jobs.admin import Permitted, caller_of
-from jobs.services.audit import record
+from jobs.services.audit.audit import record
 
 
 def rights(user: Any) -> set[int]:

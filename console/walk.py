@@ -11,8 +11,8 @@ from console.filters import JobFilter
 from console.search import TookTooLong, Total, in_time, total_of
 from jobs.domain.bulk import ALLOWED, DEFAULTS, Verb
 from jobs.domain.states import State
-from jobs.services import bulk
-from jobs.services.find import Found, Place, Wanted, find
+from jobs.services.operate import bulk
+from jobs.services.read.find import Found, Place, Wanted, find
 
 EXPORT: Final = "export"
 SLICE = 500  # jobs of one transaction

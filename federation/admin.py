@@ -11,11 +11,13 @@ from django.http import HttpRequest
 from federation import models
 from federation.domain.breaker import State
 from federation.forms import RegionForm
-from federation.services import breakers, configure, route
-from federation.services.regions import registry
+from federation.services.health import breakers
+from federation.services.registry import configure
+from federation.services.registry.regions import registry
+from federation.services.routing import route
 from jobs.admin import BoundedPaginator, Permitted, ReadOnly, caller_of
 from jobs.domain.errors import OJSError
-from jobs.services.audit import record
+from jobs.services.audit.audit import record
 
 SHOWN = (
     "source", "status", "latency", "breaker", "failures", "last_error", "created_at", "updated_at",

@@ -11,9 +11,9 @@ from federation.conf import Conf, conf
 from federation.domain.errors import FederationConfigError
 from federation.domain.reading import read_regions
 from federation.domain.region import check_id
-from federation.services.configure import require_reachable
-from federation.services.dedupe import MODES
-from federation.services.registry import build
+from federation.services.registry.configure import require_reachable
+from federation.services.registry.registry import build
+from federation.services.replication.dedupe import MODES
 
 
 @register("ojs")

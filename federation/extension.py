@@ -5,20 +5,12 @@ from typing import Any
 
 from prometheus_client import Metric
 
-from federation.services import (
-    alerts,
-    capture,
-    copies_age,
-    dedupe,
-    exposition,
-    lag,
-    lag_metrics,
-    regions,
-    registry,
-)
-from federation.services.attend import Counter, Prober
-from federation.services.doubts import Settler
-from federation.services.replicate import replicator
+from federation.services.health import alerts, exposition
+from federation.services.health.attend import Counter, Prober
+from federation.services.registry import regions, registry
+from federation.services.replication import capture, copies_age, dedupe, lag, lag_metrics
+from federation.services.replication.doubts import Settler
+from federation.services.replication.replicate import replicator
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.vault import Resealed

@@ -10,8 +10,8 @@ from federation.domain.reading import read_given_auth, read_region
 from federation.domain.region import MAX_ID, MAX_NUMBER, MAX_SECRET, AuthKind, Region
 from federation.models import Region as Row
 from federation.models import Source
-from federation.services import configure
-from federation.services.registry import region_of
+from federation.services.registry import configure
+from federation.services.registry.registry import region_of
 
 
 class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers

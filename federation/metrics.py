@@ -1,4 +1,4 @@
-"""What routers count. Names are those of contract 23 §8."""
+"""What routers count. Names are those of contract 23.8."""
 
 from prometheus_client import Counter
 

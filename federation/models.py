@@ -16,7 +16,7 @@ class Source(models.TextChoices):
 
 
 class Status(models.TextChoices):
-    """What the last probe of a region said. Spec: contract 23 §4."""
+    """What the last probe of a region said. Spec: contract 23.4."""
 
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
@@ -46,7 +46,7 @@ class FederationConfig(models.Model):
 
 
 class Region(models.Model):
-    """An OJS server that jobs may be sent to. Spec: federation 4.1, contract 23 §2.
+    """An OJS server that jobs may be sent to. Spec: federation 4.1, contract 23.2.
 
     What reads this table learns no secret: a token is encrypted. Of a region of the settings these
     say the URL and the credentials; what is stored of them is for older processes alone.
@@ -228,7 +228,7 @@ class Doubt(models.Model):
 
 
 class FederationKey(models.Model):
-    """The job that a federation id became here. Spec: contract 23 §6.
+    """The job that a federation id became here. Spec: contract 23.6.
 
     The unique key is what makes a retry race-free: who stores a job notes it in that transaction.
     """
@@ -256,7 +256,7 @@ class FederatedJob(models.Model):
     Jobs of this region are here, too, as they are told to the others: `revision` orders them, and a
     peer's cursor is the last one that it has. Members are those of the wire (domain/replica.py).
     `winner`, `skewed`, `received_at`, `adopted_as` and `settled_at` are this region's own. Regions
-    are named, not referred to: rows outlive them. Spec: contract 23 §6.
+    are named, not referred to: rows outlive them. Spec: contract 23.6.
     """
 
     pk = models.CompositePrimaryKey("origin_region", "job_id")

@@ -1,4 +1,4 @@
-"""HTTP to the regions: authenticated, encrypted, never redirected. Spec: contract 23 §7.
+"""HTTP to the regions: authenticated, encrypted, never redirected. Spec: contract 23.7.
 
 No Django here: the library, the hosted router and replication all send through it. Secrets are
 read where they are referred to, each time they are needed, so that one can be changed in place.

@@ -1,4 +1,4 @@
-"""Connections whose calls end by one deadline, however slowly a region sends. Spec: contract 23 §7.
+"""Connections whose calls end by one deadline, however slowly a region sends. Spec: contract 23.7.
 
 The timeouts of httpx bound each wait for a packet; a region that sends byte by byte would hold a
 call for as long as it likes. Calls of threads read and write here by what is left of their time;

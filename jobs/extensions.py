@@ -302,7 +302,7 @@ class Extension:
     def unread_from(self) -> int | None:
         """Return the stamp from which it has yet to read the event record, None: it waits for none.
 
-        Retention leaves events from there on, up to a bound; see services/unread.py.
+        Retention leaves events from there on, up to a bound; see services/record/unread.py.
         """
         return None
 

@@ -29,9 +29,9 @@ from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.domain.ranges import ANY, Range, parse_range
 from jobs.domain.version import parse_version, split_type
-from jobs.services.enqueue import enqueue
-from jobs.services.envelopes import limits
-from jobs.services.progress import Progress, report
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.envelopes import limits
+from jobs.services.outcome.progress import Progress, report
 
 MODULE = "ojs_jobs"  # looked for in every installed app
 

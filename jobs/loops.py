@@ -17,22 +17,22 @@ from django.db import close_old_connections, connections
 from jobs import extensions, queries, spans
 from jobs.extensions import Loop
 from jobs.metrics import observe_tick
-from jobs.services.backpressure import watch_pressure
-from jobs.services.expire import expire
-from jobs.services.fold import BATCH, fold
-from jobs.services.heal import heal
-from jobs.services.health import forget_loops_except
-from jobs.services.idempotency import forget_answers
-from jobs.services.log import BATCH as LINES
-from jobs.services.log import log
-from jobs.services.promote import due_in_ms, promote
-from jobs.services.queue_removal import drain
-from jobs.services.reap import reap, reap_dead_workers
-from jobs.services.reconcile import reconcile_in_turn
-from jobs.services.replay import replay_once
-from jobs.services.retain import retain
-from jobs.services.stall import stall
-from jobs.services.statistics import refresh_statistics
+from jobs.services.enqueue.backpressure import watch_pressure
+from jobs.services.enqueue.idempotency import forget_answers
+from jobs.services.health.health import forget_loops_except
+from jobs.services.operate.queue_removal import drain
+from jobs.services.outcome.expire import expire
+from jobs.services.outcome.promote import due_in_ms, promote
+from jobs.services.outcome.reap import reap, reap_dead_workers
+from jobs.services.outcome.replay import replay_once
+from jobs.services.outcome.retain import retain
+from jobs.services.outcome.stall import stall
+from jobs.services.record.fold import BATCH, fold
+from jobs.services.record.log import BATCH as LINES
+from jobs.services.record.log import log
+from jobs.services.record.reconcile import reconcile_in_turn
+from jobs.services.upkeep.heal import heal
+from jobs.services.upkeep.statistics import refresh_statistics
 from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.loops")

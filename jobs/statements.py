@@ -1,4 +1,4 @@
-"""SQL files as statements: a folder of `<name>.sql`, each read once, run by name."""
+"""SQL files as statements: `<name>.sql` in a folder or below it, each read once, run by name."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,13 +31,17 @@ class Statements:
     """The statements of one app; names are those of the files."""
 
     def __init__(self, folder: Path) -> None:
-        """Read nothing yet."""
-        self._folder = folder
+        """Find the files; their text is read later. Stored functions are no statements."""
+        self._files = {
+            path.stem: path
+            for path in folder.rglob("*.sql")
+            if path.relative_to(folder).parts[0] != "functions"
+        }
         self.text = cache(self._read)
         self._whole = cache(self._filled)
 
     def _read(self, name: str) -> str:
-        lines = (self._folder / f"{name}.sql").read_text().splitlines()
+        lines = self._files[name].read_text().splitlines()
         return "\n".join(line for line in lines if not line.startswith("--"))
 
     def rows(
@@ -68,7 +72,7 @@ class Statements:
     ) -> list[Any]:
         """Do the same for a statement of the hot path, which casts each of its parameters.
 
-        `parts` are the marks in it and the files in `parts` that stand for them; `on` is a
+        `parts` are the marks in it and the files that stand for them; `on` is a
         connection other than this thread's. Outside of transactions it goes to libpq directly.
         """
         text = self._whole(name, parts)
@@ -78,7 +82,7 @@ class Statements:
     def _filled(self, name: str, parts: tuple[tuple[str, str], ...]) -> str:
         text = self.text(name)
         for mark, part in parts:
-            text = text.replace(f"/* {mark} */", self.text(f"parts/{part}"))
+            text = text.replace(f"/* {mark} */", self.text(part))
         return text
 
 

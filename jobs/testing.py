@@ -29,11 +29,11 @@ from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.handlers import MODULE, Context, Discard, Retry, declaration, handled_queues
 from jobs.models import Later
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch, waters
-from jobs.services.nack import Nack, nack
-from jobs.services.promote import promote
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch, waters
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.promote import promote
+from jobs.services.read.show import show
 from jobs.worker.execution import execute
 
 WORKER = "tests"

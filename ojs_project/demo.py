@@ -10,7 +10,7 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.envelope import parse_job
 from jobs.extensions import Extension, Loop
 from jobs.handlers import Discard, current_job, job
-from jobs.services.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue
 from scheduling.api.cron_codec import decode_definition
 from scheduling.models import CronEntry
 from scheduling.services.cron_register import register

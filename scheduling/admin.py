@@ -6,7 +6,7 @@ from django.http import HttpRequest
 
 from jobs.admin import ReadOnly, each
 from jobs.domain.caller import Caller
-from jobs.services.audit import audited
+from jobs.services.audit.audit import audited
 from scheduling import models
 from scheduling.services import cron_register
 from scheduling.services.cron_trigger import trigger

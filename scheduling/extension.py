@@ -12,8 +12,8 @@ from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.transition import Transition
 from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Sends, Weighed
-from jobs.services import turns
-from jobs.services.charge import BATCH, unread_from
+from jobs.services.lanes import turns
+from jobs.services.lanes.charge import BATCH, unread_from
 from scheduling.conf import conf
 from scheduling.services import cron_sends, cron_turns, explain, plan, pool_cache
 from scheduling.services.cron_fire import due_in_ms, fire

@@ -198,7 +198,7 @@ class QueueWatch(models.Model):
 
 
 class Overload(models.Model):
-    """When it was last told that a pool is overloaded. Spec: contract 20 §6."""
+    """When it was last told that a pool is overloaded. Spec: contract 20.6."""
 
     pool = NameField(primary_key=True)  # those of the settings have no row to refer to
     told_at = models.DateTimeField()

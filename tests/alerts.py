@@ -1,7 +1,7 @@
 """What operators are told to look at."""
 
 from jobs.domain.alerts import Alert
-from jobs.services.alerts import alerts
+from jobs.services.health.alerts import alerts
 
 
 def alerts_of(*kinds: str) -> list[Alert]:

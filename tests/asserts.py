@@ -11,7 +11,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL, State, may, state_of
 from jobs.models import Event, Finished, Hold, Later, Lease, Ready
 from jobs.models import Job as Row
-from jobs.services.show import show
+from jobs.services.read.show import show
 
 FLAGGED = 9  # Finished.kind of a job in the dead letter
 
@@ -97,7 +97,7 @@ def assert_depths_equal_recount() -> None:
 
 
 def assert_loads_equal_recount() -> None:
-    """What waits in each queue is counted exactly, in jobs and bytes. Spec: contract 27 §4."""
+    """What waits in each queue is counted exactly, in jobs and bytes. Spec: contract 27.4."""
     wanted: dict[str, queries.Load] = {}
     waits = {State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE}
     ids = [str(job_id) for job_id in Row.objects.values_list("id", flat=True)]

@@ -18,12 +18,13 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
 from jobs.extensions import tables
-from jobs.services.reset import forget, persist
+from jobs.services.upkeep.reset import forget, persist
 from tests.processes import kill_family, until
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 ROOT = Path(__file__).resolve().parent.parent
-_TABLES = re.findall(r"ojs_\w+", (ROOT / "jobs/sql/reset.sql").read_text().partition("TRUNCATE")[2])
+_RESET = (ROOT / "jobs" / "sql" / "upkeep" / "reset.sql").read_text()
+_TABLES = re.findall(r"ojs_\w+", _RESET.partition("TRUNCATE")[2])
 
 
 _serving: list["subprocess.Popen[bytes]"] = []
@@ -59,7 +60,7 @@ def django_db_setup(
     """Make this worker's database always, not only when a test carries pytest-django's mark.
 
     Tests look at what their own connection is asked, so its process gathers nothing unless a test
-    wants it (tests/jobs/services/test_gather.py); the servers that tests start do.
+    wants it (tests/jobs/services/enqueue/test_gather.py); the servers that tests start do.
     """
     # not in place: a test without a database may have come first, and have had the settings read
     with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": False}):
@@ -175,6 +176,15 @@ def end_all(processes: list["subprocess.Popen[bytes]"]) -> None:
         except subprocess.TimeoutExpired:
             kill_family(process.pid)
             process.wait()
+
+
+def statements_in(app: Path) -> list[str]:
+    """Return the names of an app's statements; stored functions and parts are none."""
+    return [
+        path.stem
+        for path in sorted((app / "sql").rglob("*.sql"))
+        if not {"functions", "parts"} & set(path.parts)
+    ]
 
 
 def free_port() -> int:

@@ -14,12 +14,12 @@ from jobs.domain.envelope import JobDraft, parse_job
 from jobs.domain.job import Job
 from jobs.domain.retry import normalise_error
 from jobs.domain.states import CODES, State
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.read.show import show
 
 NOOP = "tests.noop"
 FAR = "2099-01-01T00:00:00Z"

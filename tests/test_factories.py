@@ -7,8 +7,8 @@ import pytest
 from jobs.domain.states import State
 from jobs.models import Event, Ready
 from jobs.models import Job as Row
-from jobs.services.dead_letter import delete
-from jobs.services.fold import fold
+from jobs.services.outcome.dead_letter import delete
+from jobs.services.record.fold import fold
 from tests.asserts import (
     assert_depths_equal_recount,
     assert_events_replay,
@@ -18,12 +18,14 @@ from tests.asserts import (
     assert_times_in_order,
 )
 from tests.factories import JobFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 
 @pytest.mark.parametrize("state", State)
-def test_02_1_a_job_in_each_state_is_sound(state: State) -> None:
+@spec("contract 2.1")
+def test_a_job_in_each_state_is_sound(state: State) -> None:
     job = JobFactory.create(state=state)
 
     assert_state(state, job.id)

@@ -75,7 +75,7 @@ class Held(models.Model):
 
 
 class Schema(models.Model):
-    """What the arguments of a version of a type look like. Spec: contract 30 §1.
+    """What the arguments of a version of a type look like. Spec: contract 30.1.
 
     Every change raises the version of the terms, by which processes notice it. Versions that differ
     in how they are written alone are one.
@@ -118,7 +118,7 @@ class Schema(models.Model):
 
 
 class Routing(models.Model):
-    """The routing rules of a type. Spec: contract 22 §4.
+    """The routing rules of a type. Spec: contract 22.4.
 
     Every change raises the version of the terms, by which processes notice it, and takes it as the
     revision, so that none comes twice.

@@ -22,9 +22,9 @@ from console.models import Operation
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import DEFAULT_TENANT
-from jobs.services.heartbeat import Standing
-from jobs.services.queues import QueueStats
-from jobs.services.workers import WorkerRow
+from jobs.services.operate.queues import QueueStats
+from jobs.services.workers.heartbeat import Standing
+from jobs.services.workers.workers import WorkerRow
 
 register = template.Library()
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from console.callers import caller_of
 from console.key_forms import GRACES, KeyForm
 from console.pages import Page
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 
 SIZE = 50
 PAGE = re.compile(r"[1-9][0-9]{0,3}")

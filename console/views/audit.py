@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from console.pages import Page
 from jobs.domain.times import read_form_time
-from jobs.services.audit import AuditFilter, known_actions, page
+from jobs.services.audit.audit import AuditFilter, known_actions, page
 
 SIZE = 50
 PLACE = re.compile(r"[1-9][0-9]{0,17}")

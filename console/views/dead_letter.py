@@ -11,7 +11,7 @@ from console.chosen import choices
 from console.filters import JobFilter
 from console.groups import groups
 from console.pages import Page
-from jobs.services.retain import retention_of
+from jobs.services.outcome.retain import retention_of
 
 
 class DeadLetter(Page):

@@ -10,7 +10,7 @@ from django.urls import reverse
 from console.pages import Page
 from jobs.domain.events import NAMES
 from jobs.domain.ids import is_id
-from jobs.services.events import EventFilter, event_name, is_excluded, latest
+from jobs.services.record.events import EventFilter, event_name, is_excluded, latest
 
 SIZE = 50
 MOST_PAGES = 200  # further back leads the API

@@ -12,9 +12,9 @@ from jobs.domain.bulk import REVIVED
 from jobs.domain.classified import classification
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
-from jobs.services.audit import done_to
-from jobs.services.explain import explain
-from jobs.services.progress import progress_of
+from jobs.services.audit.audit import done_to
+from jobs.services.dispatch.explain import explain
+from jobs.services.outcome.progress import progress_of
 
 ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this one
 

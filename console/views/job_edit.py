@@ -20,9 +20,9 @@ from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.priorities import read_priority
 from jobs.domain.states import state_of
-from jobs.services import operate
-from jobs.services.audit import audited
-from jobs.services.enqueue import enqueue
+from jobs.services.audit.audit import audited
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.operate import operate
 
 EDITED: Final = ("args", "meta", "queue", "priority")
 # of an envelope, what belongs to this very job: another one gets its own

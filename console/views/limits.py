@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from console.pages import Page
-from jobs.services.limits import states
+from jobs.services.lanes.limits import states
 
 SIZE = 50
 PAGE = re.compile(r"[1-9][0-9]{0,2}")

@@ -23,7 +23,7 @@ from console.pages import Page
 from console.permits import of_verb
 from jobs.domain.bulk import Verb
 from jobs.domain.errors import NotFound, OJSError
-from jobs.services.show import show_many
+from jobs.services.read.show import show_many
 
 SIZE, SAMPLES, NAMED = 50, 10, 8
 TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs",

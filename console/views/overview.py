@@ -8,8 +8,8 @@ from console import queries
 from console.alerts import shown
 from console.chart import last_hour
 from console.pages import Page
-from jobs.services import queues
-from jobs.services.workers import WorkerFilter, workers
+from jobs.services.operate import queues
+from jobs.services.workers.workers import WorkerFilter, workers
 
 QUEUES, FAILURES, WORKERS = 20, 8, 8
 

@@ -13,7 +13,7 @@ from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
 from console.refusals import Wrong
 from jobs.domain.claim import STRATEGIES
 from jobs.domain.errors import NotFound, OJSError
-from jobs.services.workers import WorkerFilter, workers
+from jobs.services.workers.workers import WorkerFilter, workers
 from scheduling.services import configuration, pools
 
 SIZE = 50

@@ -17,9 +17,9 @@ from console.pages import Page
 from jobs.domain import jsonio
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.states import WAITING
-from jobs.services import queue_config
-from jobs.services.audit import done_to
-from jobs.services.queues import all_stats, oldest_available, oldest_of, stats
+from jobs.services.audit.audit import done_to
+from jobs.services.lanes import queue_config
+from jobs.services.operate.queues import all_stats, oldest_available, oldest_of, stats
 
 SIZE = 100
 ENTRIES = 20

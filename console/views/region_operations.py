@@ -13,7 +13,7 @@ from console.pages import Page
 from console.permits import of_verb
 from federation.domain.region import ID_PATTERN
 from federation.models import Region
-from federation.services import adopt, forget_region
+from federation.services.replication import adopt, forget_region
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 

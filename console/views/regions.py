@@ -7,13 +7,13 @@ from console.pages import Page
 from federation.domain.breaker import State as Breaker
 from federation.domain.health import Health
 from federation.models import Region
-from federation.services.configure import rows
-from federation.services.forget_region import gone
-from federation.services.lag import lags_ms
-from federation.services.minutes import Hour, last_hour
-from federation.services.regions import registry
-from federation.services.registry import EPOCH
-from federation.services.search import JobSearch, search
+from federation.services.health.minutes import Hour, last_hour
+from federation.services.registry.configure import rows
+from federation.services.registry.regions import registry
+from federation.services.registry.registry import EPOCH
+from federation.services.replication.forget_region import gone
+from federation.services.replication.lag import lags_ms
+from federation.services.routing.search import JobSearch, search
 from jobs.domain.ids import is_id
 from jobs.domain.states import State
 

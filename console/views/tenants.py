@@ -12,7 +12,7 @@ from console.pages import Page
 from console.tenants import MINUTES, TenantFilter, detail, left, line_of, page
 from jobs.domain.errors import NotFound, OJSError
 from jobs.models import Audit
-from jobs.services.audit import done_to
+from jobs.services.audit.audit import done_to
 from tenancy.conf import conf
 from tenancy.domain.tenant import Standing
 from tenancy.domain.tenant_id import is_tenant_id

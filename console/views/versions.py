@@ -16,7 +16,7 @@ from console.versions import RulesCard, rule_lines, slower
 from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.version import Version, parse_version
-from jobs.services.audit import done_to
+from jobs.services.audit.audit import done_to
 from versioning.models import Routing
 from versioning.services import routing, touched, types
 from versioning.services.contract import Bounds, assess

@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.views import View
 
 from console.access import Guarded
-from jobs.services.staff import CHOSEN, tenants_of
+from jobs.services.access.staff import CHOSEN, tenants_of
 
 
 class Within(Guarded, View):

@@ -11,8 +11,8 @@ from console import queries
 from console.pages import Page
 from jobs.domain.errors import NotFound
 from jobs.models import Worker
-from jobs.services.maintenance import maintenance
-from jobs.services.workers import WorkerFilter, WorkerPlace, worker, workers
+from jobs.services.operate.maintenance import maintenance
+from jobs.services.workers.workers import WorkerFilter, WorkerPlace, worker, workers
 
 SIZE = 100
 PLACE = re.compile(r"([0-3])~(.+)", re.DOTALL)

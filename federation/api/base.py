@@ -1,4 +1,4 @@
-"""What all endpoints of federation share. Spec: contract 23 §7, 31."""
+"""What all endpoints of federation share. Spec: contract 23.7, 31."""
 
 from typing import Any
 

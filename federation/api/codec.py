@@ -1,4 +1,4 @@
-"""Regions and the router on the wire. Spec: contract 23 §5."""
+"""Regions and the router on the wire. Spec: contract 23.5."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ from federation.domain.region import (
 )
 from federation.domain.routing import Candidate, Decision
 from federation.models import Region as Row
-from federation.services.registry import Registry, region_of
+from federation.services.registry.registry import Registry, region_of
 from jobs.api.schemas import (
     BOOLEAN,
     NUMBER,

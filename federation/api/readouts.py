@@ -1,4 +1,4 @@
-"""What this router knows of all regions together, as read-only merges. Spec: contract 23 §5."""
+"""What this router knows of all regions together, as read-only merges. Spec: contract 23.5."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,9 +7,9 @@ from rest_framework.request import Request
 
 from federation.api import codec
 from federation.api.base import FederationView
-from federation.services.lag import lags_ms
-from federation.services.regions import registry
-from federation.services.registry import EPOCH, Registry
+from federation.services.registry.regions import registry
+from federation.services.registry.registry import EPOCH, Registry
+from federation.services.replication.lag import lags_ms
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, TIME, array, integer, maybe, obj, text

@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/admin/federation. Spec: contract 23 §5, 31."""
+"""Endpoints under /ojs/v1/admin/federation. Spec: contract 23.5, 31."""
 
 from functools import partial
 from typing import Any
@@ -11,9 +11,11 @@ from federation.domain.breaker import State
 from federation.domain.errors import FederationConfigError
 from federation.domain.region import Region
 from federation.models import Region as Row
-from federation.services import breakers, configure, route
-from federation.services.regions import registry
-from federation.services.registry import stated
+from federation.services.health import breakers
+from federation.services.registry import configure
+from federation.services.registry.regions import registry
+from federation.services.registry.registry import stated
+from federation.services.routing import route
 from jobs.api.admin.base import list_of, listed
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation

@@ -1,4 +1,4 @@
-"""Endpoints of replication and failover. Spec: contract 23 §5."""
+"""Endpoints of replication and failover. Spec: contract 23.5."""
 
 from dataclasses import replace
 
@@ -6,13 +6,13 @@ from rest_framework.request import Request
 
 from federation.api import replication_codec as codec
 from federation.api.base import FederationView
-from federation.services import lag
-from federation.services.adopt import adopt
-from federation.services.copies import copies
-from federation.services.forget_region import forget_copies
-from federation.services.give_up import give_up
-from federation.services.ingest import ingest
-from federation.services.replication import required, terms
+from federation.services.replication import lag
+from federation.services.replication.adopt import adopt
+from federation.services.replication.copies import copies
+from federation.services.replication.forget_region import forget_copies
+from federation.services.replication.give_up import give_up
+from federation.services.replication.ingest import ingest
+from federation.services.replication.replication import required, terms
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import ID

@@ -1,4 +1,4 @@
-"""Replication on the wire: batches in, copies and peers out. Spec: contract 23 §5, §6."""
+"""Replication on the wire: batches in, copies and peers out. Spec: contract 23.5, 23.6."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -20,12 +20,12 @@ from federation.domain.replica import (
     encode,
 )
 from federation.models import FederatedJob
-from federation.services.adopt import MOST, WHY_NOT, Adopted, Order
-from federation.services.forget_region import Forgotten
-from federation.services.forget_region import Order as Forgetting
-from federation.services.give_up import Answer as GivenUp
-from federation.services.lag import Told
-from federation.services.replication import Terms
+from federation.services.replication.adopt import MOST, WHY_NOT, Adopted, Order
+from federation.services.replication.forget_region import Forgotten
+from federation.services.replication.forget_region import Order as Forgetting
+from federation.services.replication.give_up import Answer as GivenUp
+from federation.services.replication.lag import Told
+from federation.services.replication.replication import Terms
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text
 from jobs.api.codec import integer as integer_of
 from jobs.api.codec import list_of, queue_name

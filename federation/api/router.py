@@ -1,4 +1,4 @@
-"""The hosted router: endpoints under /ojs/v1/federation. Spec: contract 23 §3, §5."""
+"""The hosted router: endpoints under /ojs/v1/federation. Spec: contract 23.3, 23.5."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -9,12 +9,20 @@ from rest_framework.request import Request
 from federation.api import codec
 from federation.api.base import FederationView
 from federation.domain.meta import DEDUPLICATED_HEADER
-from federation.services import route
-from federation.services.dedupe import asking
-from federation.services.lag import lags_ms
-from federation.services.place import HOP_HEADER, Placed, Sender, Stored, Wish, place, wished
-from federation.services.place_many import Outcome, place_many
-from federation.services.regions import registry
+from federation.services.registry.regions import registry
+from federation.services.replication.dedupe import asking
+from federation.services.replication.lag import lags_ms
+from federation.services.routing import route
+from federation.services.routing.place import (
+    HOP_HEADER,
+    Placed,
+    Sender,
+    Stored,
+    Wish,
+    place,
+    wished,
+)
+from federation.services.routing.place_many import Outcome, place_many
 from jobs.api import codec as jobs_codec
 from jobs.api.answer import Answer
 from jobs.api.base import error_body
@@ -27,8 +35,8 @@ from jobs.domain.envelope import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError, TenantMismatch
 from jobs.domain.job import Job
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
 
 EXTENSION = "federation"
 MOST = 1_000

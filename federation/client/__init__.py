@@ -6,7 +6,7 @@
     with FederatedClient(config) as client:
         client.enqueue("user.export", ["u1"], queue="gdpr", region="eu")
 
-Spec: federation; contract 23 §2.
+Spec: federation; contract 23.2.
 """
 
 from federation.client.aio import AsyncFederatedClient

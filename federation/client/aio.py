@@ -1,4 +1,4 @@
-"""The federated client for asyncio. Spec: contract 23 §2; `sync` is its twin."""
+"""The federated client for asyncio. Spec: contract 23.2; `sync` is its twin."""
 
 import asyncio
 import logging

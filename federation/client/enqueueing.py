@@ -1,4 +1,4 @@
-"""Enqueue through the federation: decide, send, fail over. Spec: contract 23 §3."""
+"""Enqueue through the federation: decide, send, fail over. Spec: contract 23.3."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Find a job in whichever region has it, and cancel it there. Spec: contract 23 §2."""
+"""Find a job in whichever region has it, and cancel it there. Spec: contract 23.2."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A job before it is anywhere. Spec: federation 6, contract 23 §2."""
+"""A job before it is anywhere. Spec: federation 6, contract 23.2."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """What the client does, as generators without I/O: both of its twins drive the same ones.
 
 A generator yields calls that may be made at once and gets their answers in the same order. Spec:
-contract 23 §3.
+contract 23.3.
 """
 
 from collections.abc import Generator, Sequence

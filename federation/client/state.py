@@ -1,4 +1,4 @@
-"""What one router knows, in memory and shared by its threads. Spec: contract 23 §4.
+"""What one router knows, in memory and shared by its threads. Spec: contract 23.4.
 
 `operations` reads and writes it; nothing here waits for anybody.
 """
@@ -247,7 +247,7 @@ class State:
     # --- to tell ----------------------------------------------------------------------------------
 
     def failed_over(self, hop: Hop, federation_id: str) -> None:
-        """Tell that a job goes to another region than the one before. Spec: contract 23 §8."""
+        """Tell that a job goes to another region than the one before. Spec: contract 23.8."""
         self.tell(
             "failover", from_region=hop.from_region, to_region=hop.to_region, reason=hop.reason,
             federation_id=federation_id,

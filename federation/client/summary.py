@@ -1,4 +1,4 @@
-"""The health of the whole federation. Spec: contract 23 §5."""
+"""The health of the whole federation. Spec: contract 23.5."""
 
 from collections.abc import Sequence
 

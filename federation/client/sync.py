@@ -1,4 +1,4 @@
-"""The federated client for threads. Spec: contract 23 §2; `aio` is its twin."""
+"""The federated client for threads. Spec: contract 23.2; `aio` is its twin."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The circuit breaker of a region as a pure state machine. Spec: federation 4.3, contract 23 §4.
+"""The circuit breaker of a region as a pure state machine. Spec: federation 4.3, contract 23.4.
 
 Times are seconds of any clock that the caller keeps to. A call asks `admit` first and tells
 `settle` afterwards; of calls that began before the breaker opened the outcome no longer counts.

@@ -1,4 +1,4 @@
-"""How a federation is laid out, and what a router of it may do. Spec: contract 23 §2.
+"""How a federation is laid out, and what a router of it may do. Spec: contract 23.2.
 
 Members are called as on the wire, so that an error names what the operator wrote.
 """

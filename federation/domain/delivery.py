@@ -1,6 +1,6 @@
 """One job on its way: where it is sent next after what became of the last attempt.
 
-Spec: contract 23 §3. Pure: a driver asks `next_attempt`, sends, tells `settle`, until there is an
+Spec: contract 23.3. Pure: a driver asks `next_attempt`, sends, tells `settle`, until there is an
 answer or nothing is left. The rules for what an answer means are here, too.
 """
 
@@ -43,7 +43,7 @@ class Report:
 
     @property
     def outcome(self) -> Outcome:
-        """Return what it says to the breaker. Spec: contract 23 §3, §4."""
+        """Return what it says to the breaker. Spec: contract 23.3, 23.4."""
         if self.status == TOO_MANY:
             return Outcome.NEUTRAL
         return Outcome.SUCCESS if self.fate is Fate.ANSWERED else Outcome.FAILURE
@@ -80,7 +80,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A failover that was made, for the log. Spec: contract 23 §8."""
+    """A failover that was made, for the log. Spec: contract 23.8."""
 
     from_region: str
     to_region: str
@@ -235,7 +235,7 @@ class Delivery:
         }
 
     def failure(self, retry_in_s: float) -> RegionUnavailable | NoHealthyRegion:
-        """Return the error to answer with when nothing is left. Spec: contract 23 §3.
+        """Return the error to answer with when nothing is left. Spec: contract 23.3.
 
         It names the regions that may have the job nevertheless.
         """

@@ -1,4 +1,4 @@
-"""What only this app refuses. Spec: contract 23 §2, §3."""
+"""What only this app refuses. Spec: contract 23.2, 23.3."""
 
 from collections.abc import Sequence
 from math import ceil

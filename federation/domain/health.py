@@ -1,4 +1,4 @@
-"""What a router knows of the regions at one moment. Spec: contract 23 §4."""
+"""What a router knows of the regions at one moment. Spec: contract 23.4."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""How far a region is: a moving average of round trips. Spec: federation 4.4, contract 23 §4."""
+"""How far a region is: a moving average of round trips. Spec: federation 4.4, contract 23.4."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The keys of `meta` that carry federation. Spec: federation 6, contract 23 §1, §3."""
+"""The keys of `meta` that carry federation. Spec: federation 6, contract 23.1, 23.3."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -157,7 +157,7 @@ def stamped(
 ) -> dict[str, Any]:
     """Return a meta with keys (without the prefix) added; what the caller set stays.
 
-    But for who else may have the job, which is as it is by now. Spec: contract 23 §3, step 7.
+    But for who else may have the job, which is as it is by now. Spec: contract 23.3, step 7.
     """
     added = {PREFIX + key: value for key, value in keys.items() if value is not None}
     given = {key: value for key, value in (meta or {}).items() if value is not None}

@@ -1,4 +1,4 @@
-"""Which of several copies of a job counts: last writer wins. Spec: federation 5.2, contract 23 §6.
+"""Which of several copies of a job counts: last writer wins. Spec: federation 5.2, contract 23.6.
 
 Of one origin and job the higher revision is the newer state; between jobs the later `enqueued_at`
 wins, to the millisecond. Both are total orders, so that regions that saw the same copies agree,
@@ -66,5 +66,5 @@ def winner(copies: Iterable[C]) -> C:
 
 
 def is_skewed(enqueued_at: datetime, received_at: datetime) -> bool:
-    """Tell whether a time lies so far ahead that a clock must be wrong. Spec: contract 23 §6."""
+    """Tell whether a time lies so far ahead that a clock must be wrong. Spec: contract 23.6."""
     return enqueued_at - received_at > MAX_SKEW

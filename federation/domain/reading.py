@@ -1,6 +1,6 @@
 """JSON to configuration, strictly: a member that is not known is refused by name.
 
-Spec: contract 23 §2; upstream's other spellings of two members are read, too.
+Spec: contract 23.2; upstream's other spellings of two members are read, too.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""One region of the registry. Spec: federation 4.1, 7.1; contract 23 §2, §7.
+"""One region of the registry. Spec: federation 4.1, 7.1; contract 23.2, 23.7.
 
 The settings and the library refer to secrets (`env:NAME` or `file:/path`); operators give a token
 itself. No representation of a region shows a secret.

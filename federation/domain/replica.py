@@ -1,4 +1,4 @@
-"""A revision of a job as regions tell it to one another. Spec: contract 23 §6.
+"""A revision of a job as regions tell it to one another. Spec: contract 23.6.
 
 Members are called as on the wire, and every one that is not known is refused: what a receiver would
 leave out silently would make regions differ.

@@ -1,6 +1,6 @@
 """Where a job goes: configuration and what is known of the regions in, ranked candidates out.
 
-Spec: federation 3; contract 23 §3. Pure: who asks probes what `Decision.probe` names and asks
+Spec: federation 3; contract 23.3. Pure: who asks probes what `Decision.probe` names and asks
 again, then sends the job to the candidates in their order (`delivery`).
 """
 
@@ -122,7 +122,7 @@ class _Choice:
     # --- free -------------------------------------------------------------------------------------
 
     def free(self, strategy: str) -> Decision:
-        """Rank whoever can take the job. Spec: contract 23 §3, steps 4 to 6."""
+        """Rank whoever can take the job. Spec: contract 23.3, steps 4 to 6."""
         eligible = [region for region in self.config.regions if self._is_eligible(region, strategy)]
         self._check_tags(self.config.regions)
         if probe := self._to_probe(eligible, strategy):

@@ -1,4 +1,4 @@
-"""In which order a strategy would have the regions. Spec: federation 3, 4.4; contract 23 §3.
+"""In which order a strategy would have the regions. Spec: federation 3, 4.4; contract 23.3.
 
 A ranking only sorts: who may be chosen at all is decided in `routing`.
 """

@@ -1,5 +1,6 @@
--- adoptable: count what waits in a region as far as is known here, by queue and by what keeps it there
--- (`why`, null: nothing does), among the first `most` by id. The same rules as services/adopt.py.
+-- adoptable: count what waits in a region as far as is known here, by queue and by what keeps it
+-- there (`why`, null: nothing does), among the first `most` by id. The same rules as
+-- services/replication/adopt.py.
 SELECT w.queue, w.why, count(*)::int AS jobs
   FROM (SELECT m.queue,
                CASE WHEN m.bound_to = 'region' THEN 'pinned'

@@ -13,7 +13,7 @@ from jobs import models
 from jobs.admin.base import BoundedPaginator, Permitted, caller_of
 from jobs.domain import keys
 from jobs.domain.claim import POOL_PATTERN
-from jobs.services import api_keys, staff
+from jobs.services.access import api_keys, staff
 
 
 class GlobsField(forms.CharField):

@@ -8,8 +8,9 @@ from jobs import models
 from jobs.admin.base import ById, ReadOnly, each
 from jobs.domain.caller import Caller
 from jobs.domain.classified import word_of
-from jobs.services import operate, queues, workers
-from jobs.services.audit import audited
+from jobs.services.audit.audit import audited
+from jobs.services.operate import operate, queues
+from jobs.services.workers import workers
 
 
 @admin.register(models.Job)

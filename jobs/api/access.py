@@ -14,7 +14,7 @@ from jobs.domain.errors import PermissionDenied, TenantMismatch, Unauthenticated
 from jobs.domain.job import JobKind
 from jobs.domain.permits import Required
 from jobs.permits import table
-from jobs.services.api_keys import Known, cache
+from jobs.services.access.api_keys import Known, cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 SUBJECT = "ojs.tls_subject"  # of a certificate, set by `transport`: no header can be called so

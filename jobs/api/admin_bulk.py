@@ -12,8 +12,8 @@ from jobs.api.schemas import BOOLEAN, array, integer, obj, text
 from jobs.api.targets import MOST_MATCHES, decode_targets, require_covered, targets
 from jobs.domain.bulk import Verb
 from jobs.domain.errors import ConfirmationRequired
-from jobs.services.bulk import Report
-from jobs.services.operate import many, matching
+from jobs.services.operate.bulk import Report
+from jobs.services.operate.operate import many, matching
 
 MOST_ERRORS = 100
 

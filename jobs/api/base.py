@@ -49,8 +49,8 @@ from jobs.domain.tracing import trace_context
 from jobs.metrics import observe_request
 from jobs.permits import table
 from jobs.repeat import refusal
-from jobs.services import refused
-from jobs.services.audit import denied, record
+from jobs.services.audit.audit import denied, record
+from jobs.services.storage import refused
 
 logger = logging.getLogger("ojs.api")
 
@@ -77,7 +77,7 @@ class OJSView(APIView):
     default_response_headers: ClassVar[dict[str, str]] = {}  # for DRF's Response, not used here
     inherited: ClassVar[Mapping[str, str]] = {}  # ids of operations, by method
     optional: ClassVar[str | None] = None  # operation whose permit adds to a public answer
-    may_refuse: ClassVar[bool] = True  # by the request limiter: contract 27 §3
+    may_refuse: ClassVar[bool] = True  # by the request limiter: contract 27.3
     deepest: ClassVar[int] = jsonio.REQUEST_DEPTH  # levels of the body
 
     principal: Principal
@@ -332,7 +332,7 @@ def chosen_request_id(request: HttpRequest) -> str:
 
 
 def stamp(response: HttpResponseBase, identity: str, more: Mapping[str, str]) -> None:
-    """Set the headers that every answer has. Spec: contract 3.1, 27 §3, 31.4."""
+    """Set the headers that every answer has. Spec: contract 3.1, 27.3, 31.4."""
     headers = response.headers
     headers["OJS-Version"] = OJS_VERSION
     headers["X-Request-Id"] = identity

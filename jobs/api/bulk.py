@@ -21,11 +21,11 @@ from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import BulkFailed, Duplicate, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State
-from jobs.services.bulk import Report
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.idempotency import Reply, Ticket, once
-from jobs.services.operate import many, matching
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.enqueue.idempotency import Reply, Ticket, once
+from jobs.services.operate.bulk import Report
+from jobs.services.operate.operate import many, matching
 
 MAX_KEY = 256
 UNDONE = BulkFailed("taken back: another job of the request failed")

@@ -25,10 +25,10 @@ from jobs.domain.retry import normalise_error
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.times import format_time, parse_time
 from jobs.domain.wishes import read_wish
-from jobs.services.ack import Ack
-from jobs.services.envelopes import limits
-from jobs.services.heartbeat import Answer, Report, Standing
-from jobs.services.nack import Nack
+from jobs.services.lanes.envelopes import limits
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack
+from jobs.services.workers.heartbeat import Answer, Report, Standing
 
 _T = TypeVar("_T")
 
@@ -247,7 +247,7 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
 
 
 def declaration(body: Mapping[str, Any]) -> Declaration | None:
-    """Read which versions of which types a worker handles. Spec: contract 22 §3."""
+    """Read which versions of which types a worker handles. Spec: contract 22.3."""
     handlers, exclusive = body.get("handlers"), body.get("handlers_exclusive")
     if exclusive is not None and not isinstance(exclusive, bool):
         raise Unprocessable.field("handlers_exclusive", "must be a boolean", exclusive)

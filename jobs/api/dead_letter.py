@@ -47,8 +47,8 @@ from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job
 from jobs.domain.retention import Retention
 from jobs.domain.times import format_time
-from jobs.services import operate
-from jobs.services.dead_letter import (
+from jobs.services.operate import operate
+from jobs.services.outcome.dead_letter import (
     DeadLetterFilter,
     Swept,
     dead_letter,

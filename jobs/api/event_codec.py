@@ -6,7 +6,7 @@ from jobs.domain.events import Kind
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT
-from jobs.services.events import StoredEvent, event_name
+from jobs.services.record.events import StoredEvent, event_name
 
 SOURCE = "ojs://ojs-django/server"
 

@@ -27,7 +27,7 @@ from jobs.api.schemas import (
 from jobs.domain.errors import InvalidRequest, PermissionDenied
 from jobs.domain.ids import is_id
 from jobs.domain.place import FIRST, read_place
-from jobs.services.events import EventFilter, following, history, latest
+from jobs.services.record.events import EventFilter, following, history, latest
 
 MAX_EVENTS = 1000
 MAX_OFFSET = 10_000  # further back leads `after`

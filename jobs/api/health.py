@@ -12,10 +12,10 @@ from jobs.api.openapi import operation
 from jobs.api.schemas import TIME, WORKER_ID, Schema, component, integer, maybe, obj, text
 from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
-from jobs.services.draining import is_draining
-from jobs.services.health import Health, health, is_migrated, lacking, uptime_seconds
-from jobs.services.held import may_know
-from jobs.services.workers import worker_health
+from jobs.services.health.health import Health, health, is_migrated, lacking, uptime_seconds
+from jobs.services.workers.draining import is_draining
+from jobs.services.workers.held import may_know
+from jobs.services.workers.workers import worker_health
 
 BACKEND = obj(
     {

@@ -34,14 +34,14 @@ from jobs.domain.job import Job, JobKind
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.times import format_time
 from jobs.metrics import observe_enqueue
-from jobs.services.activate import activate
-from jobs.services.attempts import FailedAttempt, failed_attempts
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.find import Wanted, find_jobs, pattern
-from jobs.services.operate import change_priority
-from jobs.services.result import job_or_wait
-from jobs.services.show import show
+from jobs.services.dispatch.result import job_or_wait
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.operate.operate import change_priority
+from jobs.services.outcome.activate import activate
+from jobs.services.outcome.attempts import FailedAttempt, failed_attempts
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.find import Wanted, find_jobs, pattern
+from jobs.services.read.show import show
 
 LISTED_BY = ("queue", "type", "tenant")
 STATES = [state.value for state in State]

@@ -1,4 +1,4 @@
-"""How many requests a principal may send: a token bucket per process. Spec: contract 27 §3.
+"""How many requests a principal may send: a token bucket per process. Spec: contract 27.3.
 
 Off unless configured. Fetch, ack, nack and heartbeat are never refused: a worker that may not
 report would only make more work.

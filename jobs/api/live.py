@@ -31,9 +31,9 @@ from jobs.domain.events import Kind
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time
-from jobs.services.events import EventFilter, StoredEvent, event_name, latest
-from jobs.services.show import show
-from jobs.services.vitals import Vital, Vitals
+from jobs.services.health.vitals import Vital, Vitals
+from jobs.services.read.show import show
+from jobs.services.record.events import EventFilter, StoredEvent, event_name, latest
 from jobs.stream.subscription import Scope, Subscription, Told
 
 LAST = 1

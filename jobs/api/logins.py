@@ -11,8 +11,8 @@ from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.http import HttpRequest
 
 from jobs.domain.caller import Caller
-from jobs.services import throttle_logins
-from jobs.services.audit import record
+from jobs.services.access import throttle_logins
+from jobs.services.audit.audit import record
 
 PAGES = {
     "ojs_console": "console",

@@ -8,7 +8,7 @@ from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import array, integer, obj, text
-from jobs.services.chains import Station, enqueue_stations, execution_stations
+from jobs.services.enqueue.chains import Station, enqueue_stations, execution_stations
 
 STATIONS = array(
     obj(

@@ -10,8 +10,8 @@ from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.domain.job import Job
-from jobs.services.envelopes import limits
-from jobs.services.revive import Override
+from jobs.services.lanes.envelopes import limits
+from jobs.services.outcome.revive import Override
 
 TENANT: Final = "tenant_id"  # the member of `meta` that says whose a job is
 OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})

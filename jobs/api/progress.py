@@ -30,7 +30,7 @@ from jobs.domain.job import Job, JobKind
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
 from jobs.metrics import observe_progress
-from jobs.services.progress import Progress, progress_of, report
+from jobs.services.outcome.progress import Progress, progress_of, report
 
 MAX_DATA_BYTES = MAX_CHECKPOINT_BYTES = 65_536
 SOFT_DATA_BYTES = 4096  # more is taken, with a warning

@@ -1,4 +1,4 @@
-"""Endpoints that make and configure queues. Spec: contract 10.4, 24 §4, 27 §3."""
+"""Endpoints that make and configure queues. Spec: contract 10.4, 24.4, 27.3."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ from jobs.api.queues import encode_config, known_name
 from jobs.api.schemas import OBJECT, QUEUE, Schema, obj
 from jobs.api.schemas.queues import CONFIG_CHANGE, QUEUE_RATE, STRICT_CHANGE
 from jobs.domain.errors import InvalidRequest
-from jobs.services.queue_config import TEMPLATE, config_of, template
-from jobs.services.queue_config import change as reconfigure
-from jobs.services.queues import pause, resume
+from jobs.services.lanes.queue_config import TEMPLATE, config_of, template
+from jobs.services.lanes.queue_config import change as reconfigure
+from jobs.services.operate.queues import pause, resume
 
 NAME = {"anyOf": [QUEUE, {"type": "string", "enum": [TEMPLATE]}]}
 CONFIGURATION: Schema = {

@@ -1,4 +1,4 @@
-"""Endpoints that delete the jobs of a queue. Spec: contract 24 §1, §6."""
+"""Endpoints that delete the jobs of a queue. Spec: contract 24.1, 24.6."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +15,8 @@ from jobs.domain.caller import Caller
 from jobs.domain.durations import parse_period
 from jobs.domain.errors import ConfirmationRequired, InvalidRequest
 from jobs.domain.states import State
-from jobs.services.audit import record
-from jobs.services.queue_removal import purge
+from jobs.services.audit.audit import record
+from jobs.services.operate.queue_removal import purge
 
 PURGED_STATES = [state.value for state in State if state is not State.ACTIVE]
 PURGE = obj(

@@ -30,10 +30,10 @@ from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.states import State
 from jobs.domain.times import format_time
 from jobs.models import Queue
-from jobs.services.audit import record
-from jobs.services.queue_config import create
-from jobs.services.queue_removal import delete
-from jobs.services.queues import (
+from jobs.services.audit.audit import record
+from jobs.services.lanes.queue_config import create
+from jobs.services.operate.queue_removal import delete
+from jobs.services.operate.queues import (
     LOOKED,
     MOST,
     QueueStats,

@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/rate-limits. Spec: contract 27 §3."""
+"""Endpoints under /ojs/v1/rate-limits. Spec: contract 27.3."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -27,8 +27,8 @@ from jobs.domain.durations import format_duration
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.limits import KEY, LimitPolicy, parse_policy
 from jobs.domain.times import format_time, parse_time
-from jobs.services import limits
-from jobs.services.limits import LimitState
+from jobs.services.lanes import limits
+from jobs.services.lanes.limits import LimitState
 
 OVERRIDE_PATH = "/ojs/v1/rate-limits/{key}/override"
 LIMIT_KEY = matching(KEY)

@@ -16,7 +16,7 @@ from rest_framework.authentication import CSRFCheck
 
 from jobs.api.media import JSON_TYPE, OJS_TYPE
 from jobs.domain.errors import PermissionDenied
-from jobs.services.staff import bound_to
+from jobs.services.access.staff import bound_to
 
 SAFE: Final = {"GET", "HEAD", "OPTIONS"}
 

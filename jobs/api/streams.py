@@ -32,7 +32,8 @@ from jobs.domain.events import NAMES, STATE_CHANGED, Kind, matches
 from jobs.domain.place import FIRST, Place, read_place
 from jobs.domain.states import CODES, TERMINAL, state_of
 from jobs.domain.times import format_time
-from jobs.services.events import (
+from jobs.services.operate.queues import stats
+from jobs.services.record.events import (
     EventFilter,
     StoredEvent,
     following,
@@ -40,7 +41,6 @@ from jobs.services.events import (
     kept,
     latest,
 )
-from jobs.services.queues import stats
 from jobs.stream.feed import Feed
 from jobs.stream.places import Places
 from jobs.stream.subscription import Dropped, Scope, Subscription, Told

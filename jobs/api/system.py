@@ -7,7 +7,7 @@ from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.conf import conf
 from jobs.domain.errors import NotFound
-from jobs.services.reset import reset
+from jobs.services.upkeep.reset import reset
 
 
 class Reset(OJSView):

@@ -16,7 +16,7 @@ from jobs.domain.ids import is_id
 from jobs.domain.job import JobKind
 from jobs.domain.states import CODES, State
 from jobs.domain.times import parse_time
-from jobs.services.show import kinds_of
+from jobs.services.read.show import kinds_of
 
 MOST = 1_000  # jobs or ids in a request, and listed items
 MOST_MATCHES = 10_000  # of a filter

@@ -9,7 +9,7 @@ from jobs.api.paging import QUERY, page
 from jobs.api.schemas import ID, PAGINATION, QUEUE, STATE, TIME, TYPE, array, maybe, obj, text
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
-from jobs.services.unique import unique_jobs
+from jobs.services.enqueue.unique import unique_jobs
 
 UNIQUE_JOB = obj(
     {

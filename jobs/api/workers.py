@@ -19,14 +19,14 @@ from jobs.domain.ids import is_id
 from jobs.domain.times import format_time
 from jobs.metrics import observe_fetch
 from jobs.queries import Claimed
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.held import queues_of_worker
-from jobs.services.leave import leave
-from jobs.services.nack import Nack, nack
-from jobs.services.show import kinds_of, show
-from jobs.services.waiting import fetch_or_wait
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.dispatch.waiting import fetch_or_wait
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.read.show import kinds_of, show
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
+from jobs.services.workers.held import queues_of_worker
+from jobs.services.workers.leave import leave
 
 HEARTBEAT_S = 5  # how often a worker should be heard
 POOL_HEADER = "HTTP_X_OJS_POOL"  # counts where the body names no pool

@@ -1,6 +1,6 @@
 """Where requests may be sent that others asked for: the form of a URL, refused addresses.
 
-Spec: contract 26.2, 23 §7.
+Spec: contract 26.2, 23.7.
 
 A name is only judged by its addresses, when a connection is made: what it resolves to may change.
 """

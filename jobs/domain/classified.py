@@ -1,4 +1,4 @@
-"""Jobs whose arguments are not for everybody's eyes. Spec: contract 31 §4.
+"""Jobs whose arguments are not for everybody's eyes. Spec: contract 31.4.
 
 What a job may say of itself in `meta.data_classification`; workers and API keys get it whole.
 """

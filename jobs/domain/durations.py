@@ -1,4 +1,4 @@
-"""Durations as whole milliseconds. Spec: contract 5.2, 24 §1, D25.
+"""Durations as whole milliseconds. Spec: contract 5.2, 24.1, D25.
 
 Retry policies and `+` times of jobs take ISO 8601 alone (`parse_duration`). All other requests and
 settings also take short forms (`parse_short_duration`). Periods must be longer than nothing and may
@@ -84,7 +84,7 @@ def parse_period(text: object) -> int:
     """Return the milliseconds of a duration, of a short form (90s, 7d) or of a named unit.
 
     What operators type. Raises ValueError, also for nothing and above 100 years. Spec: contract
-    24 §1, 27 §1.
+    24.1, 27.1.
     """
     if isinstance(text, str) and text in NAMED_MS:
         return NAMED_MS[text]

@@ -260,7 +260,7 @@ class _Reader:
         )
         job.scheduled_at, job.scheduled_in_ms = self.schedule()
         job.expires_at, job.expires_in_ms = self.time("expires_at")
-        # one of each kind cannot be compared without a clock: services/settle.py
+        # one of each kind cannot be compared without a clock: services/enqueue/settle.py
         if _is_later(job.scheduled_at, job.expires_at) or _is_later(
             job.scheduled_in_ms, job.expires_in_ms
         ):

@@ -10,7 +10,7 @@ class Kind(IntEnum):
     """Storage code of an event; those from 100 to 109 are bookkeeping and never shown.
 
     RETRY_EXHAUSTED and DEAD_LETTERED are never stored: they follow from a stored DISCARDED, and
-    `sql/events.sql` makes them of it when events are read.
+    `sql/record/events.sql` makes them of it when events are read.
     """
 
     ENQUEUED = 1

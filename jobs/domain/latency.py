@@ -1,7 +1,7 @@
 """Latencies in fixed buckets whose bounds grow by a fifth each. Spec: contract 32.6.
 
 Bucket n holds what took more than 1.2 to the power of n - 1 and at most 1.2 to the power of n
-milliseconds, bucket 0 everything up to one; sql/fold.sql sorts them in.
+milliseconds, bucket 0 everything up to one; sql/record/fold.sql sorts them in.
 """
 
 from collections.abc import Mapping

@@ -50,7 +50,7 @@ THINNED: Final = tuple(
 
 
 class Recorded(NamedTuple):
-    """An event as log lines need it, as in `sql/log.sql`; `data` has no result."""
+    """An event as log lines need it, as in `sql/record/log.sql`; `data` has no result."""
 
     at: datetime
     kind: int

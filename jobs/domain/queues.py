@@ -1,4 +1,4 @@
-"""How a queue is configured. Spec: contract 10.4, 24 §4, 27 §4."""
+"""How a queue is configured. Spec: contract 10.4, 24.4, 27.4."""
 
 import re
 from collections.abc import Mapping

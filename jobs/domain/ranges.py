@@ -1,4 +1,4 @@
-"""Ranges of versions, as workers declare them. Spec: job-versioning 8.1, 15.1; contract 22 §2.
+"""Ranges of versions, as workers declare them. Spec: job-versioning 8.1, 15.1; contract 22.2.
 
     range      = "*" / constraint *( sep constraint )
     constraint = [ ">=" / ">" / "<=" / "<" / "=" ] version

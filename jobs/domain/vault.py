@@ -1,4 +1,4 @@
-"""Encrypts secrets that the server stores and has to send or sign with. Spec: contract 26.2, 23 §7.
+"""Encrypts secrets that the server stores and has to send or sign with. Spec: contract 26.2, 23.7.
 
 Each purpose has keys of its own, derived from those of the server: a secret that was sealed for one
 purpose opens for no other.

@@ -1,4 +1,4 @@
-"""Versions of jobs: `major.minor`, as producers write them. Spec: job-versioning 5, contract 22 §2.
+"""Versions of jobs: `major.minor`, as producers write them. Spec: job-versioning 5, contract 22.2.
 
 What came is kept as it came; this is what it is compared by.
 """

@@ -17,7 +17,7 @@ class Written(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many bytes count for a bound of the queue. Spec: contract 27 §4."""
+        """How many bytes count for a bound of the queue. Spec: contract 27.4."""
         return len(self.args) + len(self.meta) + len(self.attributes)
 
 

@@ -187,7 +187,7 @@ class TenantLabel(models.Model):
 
 
 class Tally(models.Model):
-    """How often what is counted by its events was told: see sql/fold.sql."""
+    """How often what is counted by its events was told: see sql/record/fold.sql."""
 
     pk = models.CompositePrimaryKey("kind", "name", "detail")
     kind = models.SmallIntegerField()  # of the event
@@ -204,7 +204,7 @@ class Tally(models.Model):
 
 
 class Dispatch(models.Model):
-    """Jobs of a queue that went to a pool, ever. Spec: contract 20 §6."""
+    """Jobs of a queue that went to a pool, ever. Spec: contract 20.6."""
 
     pk = models.CompositePrimaryKey("queue", "pool")
     queue = NameField()

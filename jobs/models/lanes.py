@@ -78,15 +78,15 @@ class LaneKey(models.Model):
 class Lane(models.Model):
     """Jobs that are equal before the scheduler, and whose turn it is; the id is its `LaneKey`'s.
 
-    `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest one
-    is next. `queue` is where claims find the lane: the queue of its key or, of a tenant that is
-    kept apart, `tenant:queue`, which no claim walks; those for the tenant find lanes by their keys
-    (ADR 0013). Where lanes are `ordered`, all of a queue at once, `vt` is the `seq` of the first
-    job, or less. Where tenants share over a `scope` it is a lower bound: what the tenant got in its
-    other queues since is added when the lane comes up, see ADR 0018. `low` bounds the `seq` of its
-    jobs from below, see ADR 0003. Extensions set weight, boost, the tenant's limit, ordered, timed,
-    scope, queue and paused through `services/lanes.py`; `active` and `blocked_*` belong to the
-    claim.
+    `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest one is
+    next. `queue` is where claims find the lane: the queue of its key or, of a tenant that is kept
+    apart, `tenant:queue`, which no claim walks; those for the tenant find lanes by their keys (ADR
+    0013). Where lanes are `ordered`, all of a queue at once, `vt` is the `seq` of the first job, or
+    less. Where tenants share over a `scope` it is a lower bound: what the tenant got in its other
+    queues since is added when the lane comes up, see ADR 0018. `low` bounds the `seq` of its jobs
+    from below, see ADR 0003. Extensions set weight, boost, the tenant's limit, ordered, timed,
+    scope, queue and paused through `services/lanes/lanes.py`; `active` and `blocked_*` belong to
+    the claim.
     """
 
     # not unique in the database, nothing is: see LaneKey and migration 0002
@@ -193,7 +193,7 @@ class Turn(models.Model):
 class Charge(models.Model):
     """A queue whose jobs cost by how long they run, and how far that was added to their lanes.
 
-    `mean_ms` is of the last attempts, `jobs` of them. Spec: contract 20 §4.
+    `mean_ms` is of the last attempts, `jobs` of them. Spec: contract 20.4.
     """
 
     queue = NameField(primary_key=True)

@@ -28,8 +28,8 @@ class Worker(models.Model):
     # of the caller that registered it, for good; null: anybody's
     tenant = NameField(null=True)
     started_at = models.DateTimeField(db_default=Now())
-    # the last sign of life that was noted, see services/reap.py; null: it never heartbeated, and
-    # leases alone guard its jobs
+    # the last sign of life that was noted, see services/outcome/reap.py; null: it never
+    # heartbeated, and leases alone guard its jobs
     last_heartbeat_at = models.DateTimeField(null=True)
     dead_at = models.DateTimeField(null=True)  # its jobs were taken away; cleared by a sign of life
     stopped_at = models.DateTimeField(null=True)

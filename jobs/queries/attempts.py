@@ -14,7 +14,7 @@ def jobs(ids: Sequence[str]) -> dict[str, Job]:
 
 
 def stored_job(row: Any) -> Job:
-    # positions follow sql/jobs.sql
+    # positions follow jobs.sql
     return Job(
         id=str(row[0]), type=row[1], queue=row[2], tenant=row[3], lane_id=row[4], priority=row[5],
         version=row[6], args=row[7], meta=row[8], attributes=row[9], max_attempts=row[10],

@@ -119,7 +119,7 @@ class Span(NamedTuple):
 
 
 def history(params: Mapping[str, Any]) -> list[Span]:
-    """Sum counts per period; parameters as named in `sql/history.sql`, a tenant's with `tenant`."""
+    """Sum counts per period; parameters as named in `history.sql`, a tenant's with `tenant`."""
     rows = run("tenant_history", params) if "tenant" in params else run("history", params)
     return [Span(*row) for row in rows]
 

@@ -59,7 +59,7 @@ def events(
     after: Place | None = None,
     settled: bool = False,
 ) -> list[Any]:
-    """Read public events by filter, rows as in `sql/events.sql`; `after` is a place of theirs."""
+    """Read public events by filter, rows as in `events.sql`; `after` is a place of theirs."""
     given = {**params, "limit": limit, "offset": offset}
     conditions = _OF_JOB if params["job_id"] is not None else ""
     conditions += _BEFORE if params["before_stamp"] is not None else ""
@@ -93,7 +93,7 @@ def record_ends() -> tuple[Place, Place] | None:
 
 
 def feed(params: Mapping[str, Any]) -> tuple[int, list[Any]]:
-    """Read what streams tell next; returns the horizon and rows as in `sql/events.sql`."""
+    """Read what streams tell next; returns the horizon and rows as in `events.sql`."""
     rows = run("feed", params)
     return rows[0][0], [row[1:] for row in rows if row[1] is not None]
 
@@ -143,7 +143,7 @@ def horizon() -> int:
 
 
 def tell(events_json: bytes) -> None:
-    """Record events; one JSON array as `sql/tell.sql` reads it."""
+    """Record events; one JSON array as `tell.sql` reads it."""
     run("tell", {"events": events_json.decode()})
 
 

@@ -17,19 +17,19 @@ class Picked(NamedTuple):
 
 
 def pick_ready(params: Mapping[str, Any]) -> Picked:
-    """Pick available jobs; parameters as named in `sql/pick_ready.sql`."""
+    """Pick available jobs; parameters as named in `pick_ready.sql`."""
     ids, lane, seq = run("pick_ready", params)[0]
     return _picked(ids, None if lane is None else {"lane": lane, "seq": seq})
 
 
 def pick_live(params: Mapping[str, Any]) -> Picked:
-    """Pick other live jobs; parameters as named in `sql/pick_live.sql`."""
+    """Pick other live jobs; parameters as named in `pick_live.sql`."""
     ids, rest = run("pick_live", params)[0]
     return _picked(ids, None if rest is None else {"before": str(rest)})
 
 
 def pick_ended(params: Mapping[str, Any]) -> Picked:
-    """Pick ended jobs; parameters as named in `sql/pick_ended.sql`."""
+    """Pick ended jobs; parameters as named in `pick_ended.sql`."""
     ids, at, rest = run("pick_ended", params)[0]
     return _picked(ids, None if rest is None else {"at": at, "before": str(rest)})
 
@@ -39,7 +39,7 @@ def _picked(ids: list[object], rest: dict[str, Any] | None) -> Picked:
 
 
 def reserve_answer(params: Mapping[str, Any]) -> bool:
-    """Reserve an idempotency key; parameters as named in `sql/reserve_answer.sql`."""
+    """Reserve an idempotency key; parameters as named in `reserve_answer.sql`."""
     return bool(run("reserve_answer", params))
 
 
@@ -67,17 +67,17 @@ class Found(NamedTuple):
 
 
 def find_any(params: Mapping[str, Any]) -> Found:
-    """Find jobs in any state; parameters as named in `sql/find_any.sql`."""
+    """Find jobs in any state; parameters as named in `find_any.sql`."""
     return _found(run("find_any", params))
 
 
 def find_live(params: Mapping[str, Any]) -> Found:
-    """Find live jobs; parameters as named in `sql/find_live.sql`."""
+    """Find live jobs; parameters as named in `find_live.sql`."""
     return _found(run("find_live", params))
 
 
 def find_ended(params: Mapping[str, Any]) -> Found:
-    """Find ended jobs; parameters as named in `sql/find_ended.sql`."""
+    """Find ended jobs; parameters as named in `find_ended.sql`."""
     return _found(run("find_ended", params))
 
 
@@ -97,13 +97,13 @@ class DeadGroup(NamedTuple):
 
 
 def dead_letter_stats(tenant: str | None, *, most: int, looked: int) -> list[DeadGroup]:
-    """Count the dead letter by queue, type and error; see `sql/dead_letter_stats.sql`."""
+    """Count the dead letter by queue, type and error; see `dead_letter_stats.sql`."""
     params = {"tenant": tenant, "most": most, "looked": looked}
     return [DeadGroup(*row) for row in run("dead_letter_stats", params)]
 
 
 def replayable(params: Mapping[str, Any]) -> list[str]:
-    """Find dead jobs that a rule retries now; parameters as named in `sql/replayable.sql`."""
+    """Find dead jobs that a rule retries now; parameters as named in `replayable.sql`."""
     return [str(row[0]) for row in run("replayable", params)]
 
 

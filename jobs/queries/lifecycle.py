@@ -65,7 +65,7 @@ def activate(job_id: str) -> int | None:
 
 
 def revive(jobs_json: bytes, states: Iterable[int]) -> list[str]:
-    """Make ended jobs available, `jobs` as in `sql/revive.sql`; returns the ids of those it left.
+    """Make ended jobs available, `jobs` as in `revive.sql`; returns the ids of those it left.
 
     Raises DatabaseError OJS01 when a lane is gone.
     """
@@ -98,7 +98,7 @@ def reprioritize(job_id: str, lane_id: int, priority: int, actor: str) -> bool:
 def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
     """Give waiting jobs to another queue; returns those that still were in their lanes.
 
-    `jobs` as named in `sql/move.sql`.
+    `jobs` as named in `move.sql`.
     """
     rows = run("move", {"jobs": as_json(jobs), "left": left, "queue": queue})
     return {row[0] for row in rows}
@@ -107,7 +107,7 @@ def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
 def reroute(jobs: Sequence[Mapping[str, Any]]) -> set[str]:
     """Give waiting jobs to other lanes; returns those that still were in theirs.
 
-    `jobs` as named in `sql/reroute.sql`.
+    `jobs` as named in `reroute.sql`.
     """
     return {row[0] for row in run("reroute", {"jobs": as_json(jobs)})}
 

@@ -21,7 +21,7 @@ class Prunable(NamedTuple):
 
 
 def prunable(rules: Sequence[Mapping[str, Any]], batch: int) -> list[Prunable]:
-    """Lock ended jobs that have to go; members of a rule as in `sql/prunable.sql`."""
+    """Lock ended jobs that have to go; members of a rule as in `prunable.sql`."""
     found = run("prunable", {"rules": as_json(rules), "batch": batch})
     return list(starmap(Prunable, found))
 
@@ -35,7 +35,7 @@ class PrunedEvents(NamedTuple):
 
 
 def prune_events(params: Mapping[str, Any], behind: Seen) -> PrunedEvents:
-    """Remove the oldest events behind a place; parameters as named in `sql/prune_events.sql`."""
+    """Remove the oldest events behind a place; parameters as named in `prune_events.sql`."""
     rows = run("prune_events", {**params, "stamp": behind[0], "seq": behind[1]})
     if not rows:
         return PrunedEvents(0, 0, behind)

@@ -1,4 +1,4 @@
-"""What the database has of tables and functions; see services/schema.py."""
+"""What the database has of tables and functions; see services/storage/schema.py."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

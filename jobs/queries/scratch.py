@@ -1,15 +1,12 @@
-"""A scratch schema: see services/scratch.py."""
+"""A scratch schema: see services/upkeep/scratch.py."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from django.db import connection
 
 from jobs.migrations import _functions
-from jobs.statements import Statements
-
-_scratch = Statements(Path(__file__).resolve().parent.parent / "sql" / "scratch")
+from jobs.queries.base import run, run_hot
 
 
 def make_scratch(
@@ -22,24 +19,24 @@ def make_scratch(
     left behind. Call `drop_scratch` whatever happens.
     """
     names = {"tables": ",".join(tables), "copied": ",".join(copied), "unread": ",".join(unread)}
-    _scratch.rows("open", {"name": name, **names})
-    _scratch.rows("sweep", {})
-    _scratch.rows("make", {})
-    _scratch.rows("shadow", {})
+    run("scratch_open", {"name": name, **names})
+    run("scratch_sweep", {})
+    run("scratch_make", {})
+    run("scratch_shadow", {})
     with connection.cursor() as cursor:
         _functions.create(cursor)
 
 
 def drop_scratch() -> None:
     """Remove the schema of this session."""
-    _scratch.rows("drop", {})
+    run("scratch_drop", {})
 
 
 def set_clock(at: datetime) -> None:
     """Let it be this time in the scratch schema."""
-    _scratch.hot_rows("clock", {"at": at.isoformat()})
+    run_hot("scratch_clock", {"at": at.isoformat()})
 
 
 def set_depths(jobs: Mapping[str, int]) -> None:
     """Set how many jobs of queues are available, as folding would, in the scratch schema."""
-    _scratch.rows("depths", {"queues": list(jobs), "jobs": list(jobs.values())})
+    run("scratch_depths", {"queues": list(jobs), "jobs": list(jobs.values())})

@@ -53,7 +53,7 @@ def enqueue(
     checking: Checking = Checking.NONE,
     on: BaseDatabaseWrapper | None = None,
 ) -> list[Placed]:
-    """Store drafts, rows as `sql/enqueue.sql` reads them, JSON as bytes; answers in request order.
+    """Store drafts, rows as `enqueue.sql` reads them, JSON as bytes; answers in request order.
 
     Members of `ABSENT` may be missing. Stores and returns nothing when `terms` is not the
     latest version.
@@ -105,7 +105,7 @@ class UniqueJob(NamedTuple):
 def unique_jobs(
     tenant: str | None, *, looked: int, offset: int, limit: int
 ) -> tuple[list[UniqueJob], int]:
-    """List jobs that keep equal ones out, and how many there are; see `sql/unique_jobs.sql`."""
+    """List jobs that keep equal ones out, and how many there are; see `unique_jobs.sql`."""
     params = {
         "tenant": tenant, "looked": looked, "offset": offset, "limit": limit,
         "states": [state.value for state in CODES],

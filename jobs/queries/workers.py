@@ -22,7 +22,7 @@ class Beat(NamedTuple):
 
 
 def heartbeat(params: Mapping[str, Any]) -> Beat:
-    """Note a heartbeat; parameters as named in `sql/heartbeat.sql`."""
+    """Note a heartbeat; parameters as named in `heartbeat.sql`."""
     row = run("heartbeat", params)[0]
     extended, cancelled = ([str(i) for i in listed] for listed in row[2:4])
     declared = None if row[6] is None else Declaration(row[6], row[7])
@@ -69,10 +69,10 @@ class WorkerRow(NamedTuple):
 
 
 def workers(params: Mapping[str, Any]) -> list[WorkerRow]:
-    """Read workers by name, those that ended last; parameters as named in `sql/workers.sql`."""
+    """Read workers by name, those that ended last; parameters as named in `workers.sql`."""
     return [WorkerRow(*row) for row in run("workers", params)]
 
 
 def standings(params: Mapping[str, Any]) -> dict[str, int]:
-    """Count workers by how they stand; parameters as named in `sql/standings.sql`."""
+    """Count workers by how they stand; parameters as named in `standings.sql`."""
     return {row[0]: int(row[1]) for row in run("standings", params)}

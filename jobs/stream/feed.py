@@ -15,7 +15,7 @@ from django.db import connections
 
 from jobs import queries
 from jobs.domain.errors import BackendUnavailable, RealtimeUnavailable
-from jobs.services.events import stored_event
+from jobs.services.record.events import stored_event
 from jobs.stream.subscription import Subscription, Told
 from jobs.trouble import Attempts
 

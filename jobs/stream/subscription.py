@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from jobs.conf import conf
-from jobs.services.events import StoredEvent
+from jobs.services.record.events import StoredEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from django.db import DataError, Error, connection
 
 from jobs.bounds import Work, for_thread
 from jobs.domain.errors import OJSError
-from jobs.services.ack import Ack, ack
-from jobs.services.nack import Nack, nack
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.worker")

@@ -27,12 +27,12 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.handlers import Context, JobTimeout, declaration, handler_of
-from jobs.services.ack import Ack
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.held import held_by
-from jobs.services.nack import Nack, nack
-from jobs.services.waiting import Listener, opens_in_s
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.dispatch.waiting import Listener, opens_in_s
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
+from jobs.services.workers.held import held_by
 from jobs.trouble import Attempts
 from jobs.worker.acker import Acker
 from jobs.worker.execution import execute, failed, timed_out

@@ -11,8 +11,8 @@ from jobs.domain import jsonio, retry
 from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.handlers import Context, JobHandler, JobTimeout, handler_of, running
 from jobs.middleware import Wrapper, execution_chain
-from jobs.services.ack import Ack
-from jobs.services.nack import Nack
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack
 
 Step = Callable[[Context], Any]
 

@@ -78,7 +78,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     def _end(self, server: "Server") -> None:
         """Let requests that wait go, finish the others, tell streams. Spec: contract 33.3."""
         from jobs.api.streams import feed  # noqa: PLC0415
-        from jobs.services.draining import drain  # noqa: PLC0415
+        from jobs.services.workers.draining import drain  # noqa: PLC0415
 
         server.drain()
         drain()

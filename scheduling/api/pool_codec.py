@@ -1,4 +1,4 @@
-"""Pools on the wire. Spec: contract 20 §2, §3."""
+"""Pools on the wire. Spec: contract 20.2, 20.3."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/admin/pools and /ojs/v1/admin/scheduling. Spec: contract 20 §3."""
+"""Endpoints under /ojs/v1/admin/pools and /ojs/v1/admin/scheduling. Spec: contract 20.3."""
 
 from rest_framework.request import Request
 

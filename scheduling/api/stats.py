@@ -1,4 +1,4 @@
-"""GET /ojs/v1/admin/scheduling/stats. Spec: fair-scheduling 10.2; contract 20 §3, D-FS-2."""
+"""GET /ojs/v1/admin/scheduling/stats. Spec: fair-scheduling 10.2; contract 20.3, D-FS-2."""
 
 from typing import Any
 

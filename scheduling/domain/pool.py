@@ -55,7 +55,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TenantWeights:
-    """How tenants share a queue. Spec: fair-scheduling 9.2, contract 20 §4.
+    """How tenants share a queue. Spec: fair-scheduling 9.2, contract 20.4.
 
     Not `enabled`: they do not, jobs go in their order; the rest waits until they do again.
     """

@@ -1,4 +1,4 @@
-"""Reads what a request or the settings say about a pool. Spec: contract 20 §2.
+"""Reads what a request or the settings say about a pool. Spec: contract 20.2.
 
 Everything is checked: what is wrong raises Unprocessable naming the member.
 """

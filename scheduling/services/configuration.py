@@ -1,4 +1,4 @@
-"""What holds where no pool says otherwise. Spec: contract 20 §3, §4."""
+"""What holds where no pool says otherwise. Spec: contract 20.3, 20.4."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from jobs import extensions
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import PriorityScope, Strategy
 from jobs.models import Queue
-from jobs.services import terms
-from jobs.services.audit import audited
+from jobs.services.audit.audit import audited
+from jobs.services.lanes import terms
 from scheduling.domain.pool import DEFAULT, TenantWeights
 from scheduling.models import Configuration
 from scheduling.services import pool_cache

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Duplicate, OJSError
 from jobs.models import Maintenance
-from jobs.services.maintenance import NOT_OVER
+from jobs.services.operate.maintenance import NOT_OVER
 from scheduling.domain.cron import Interval, Schedule, parse, plan, skipped_until
 from scheduling.domain.overlap import Overlap, Reason
 from scheduling.models import WITH_NOW, CronEntry

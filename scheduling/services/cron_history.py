@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from jobs.domain.job import Job
-from jobs.services.show import show_many
+from jobs.services.read.show import show_many
 from scheduling.models import CronEntry, CronRun
 
 

@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
-from jobs.services.clock import now as database_now
-from jobs.services.enqueue import require_accepted, require_prepared
-from jobs.services.envelopes import limits
+from jobs.services.enqueue.enqueue import require_accepted, require_prepared
+from jobs.services.lanes.envelopes import limits
+from jobs.services.read.clock import now as database_now
 from scheduling.domain.cron import Interval, Plan, plan
 from scheduling.domain.definition import Definition, aim
 from scheduling.domain.overlap import Overlap

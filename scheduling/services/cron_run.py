@@ -21,11 +21,11 @@ from jobs.domain.events import Kind
 from jobs.domain.job import Job
 from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.envelopes import stored_limits
-from jobs.services.show import live
-from jobs.services.tell import Told, tell
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.envelopes import stored_limits
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.show import live
+from jobs.services.record.tell import Told, tell
 from scheduling import queries
 from scheduling.domain.definition import draft
 from scheduling.domain.overlap import MAX_WAITING, Overlap, Reason

@@ -17,8 +17,8 @@ from django.db.models import Exists, OuterRef
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate, GateState
 from jobs.models import Job
-from jobs.services.activate import activate
-from jobs.services.show import live
+from jobs.services.outcome.activate import activate
+from jobs.services.read.show import live
 from scheduling.models import CronTurn
 
 BATCH = 100

@@ -1,7 +1,7 @@
-"""Queues whose tenants pay by how long their jobs run. Spec: contract 20 §4 (`cost`)."""
+"""Queues whose tenants pay by how long their jobs run. Spec: contract 20.4 (`cost`)."""
 
 from jobs.models import Queue
-from jobs.services import charge
+from jobs.services.lanes import charge
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools
 

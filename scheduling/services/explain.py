@@ -14,7 +14,7 @@ from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.domain.turns import Ahead
-from jobs.services.turns import Outlook, outlook
+from jobs.services.lanes.turns import Outlook, outlook
 from scheduling.domain.pool_gates import Way, gates, turn_gate
 from scheduling.services import pool_cache
 from scheduling.services.plan import plan

@@ -1,4 +1,4 @@
-"""Metrics of pools and of turns, from the database. Spec: fair-scheduling 11.2; contract 20 §6."""
+"""Metrics of pools and of turns, from the database. Spec: fair-scheduling 11.2; contract 20.6."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,8 +15,8 @@ from jobs.domain.events import WAIT, WAIT_BOUNDS, Kind
 from jobs.domain.periods import MINUTE
 from jobs.extensions import Label
 from jobs.models import Duration, Tally
-from jobs.services import dispatches
-from jobs.services.exposition import MOST_LABELS, Spread
+from jobs.services.health.exposition import MOST_LABELS, Spread
+from jobs.services.record import dispatches
 from scheduling.domain.pool import DEFAULT
 from scheduling.services import pools
 

@@ -12,8 +12,8 @@ from typing import Final
 from jobs.domain.claim import NAMESPACE_END, split_queue
 from jobs.domain.durations import format_duration
 from jobs.domain.events import Kind
-from jobs.services import dispatches
-from jobs.services.tell import Told
+from jobs.services.record import dispatches
+from jobs.services.record.tell import Told
 from scheduling.domain.starvation import Wait, Watched
 from scheduling.models import QueueWatch
 

@@ -1,4 +1,4 @@
-"""Repairs how queues are shared where the settings' pools have changed. Spec: contract 20 §4."""
+"""Repairs how queues are shared where the settings' pools have changed. Spec: contract 20.4."""
 
 from django.db import transaction
 
@@ -6,8 +6,8 @@ from jobs import extensions
 from jobs.conf import read_anew
 from jobs.domain.claim import Way, split_queue
 from jobs.models import Lane
-from jobs.services import terms
-from jobs.services.lanes import unlike
+from jobs.services.lanes import terms
+from jobs.services.lanes.lanes import unlike
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools
 from scheduling.services.pools import share

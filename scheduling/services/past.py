@@ -8,8 +8,8 @@ from typing import Final
 
 from jobs.domain.errors import Unprocessable
 from jobs.models import Worker
-from jobs.services.clock import now
-from jobs.services.runs import PastRun, runs_since
+from jobs.services.read.clock import now
+from jobs.services.record.runs import PastRun, runs_since
 from scheduling.domain.workload import LONGEST_MS, Arrival, Workers, Workload
 from scheduling.services.pool_cache import Pools
 

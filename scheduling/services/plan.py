@@ -1,6 +1,6 @@
 """Decides for a FETCH which queues it may take from and how they take turns. Spec: FS 5 to 8.
 
-Steps 4 and 6 of contract 20 §5; the claim does the rest.
+Steps 4 and 6 of contract 20.5; the claim does the rest.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from jobs.domain.claim import (
 )
 from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
 from jobs.domain.wishes import parse_weights
-from jobs.services import bindings, terms
+from jobs.services.lanes import bindings, terms
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
 from scheduling.services.pool_cache import Pools, forget, known

@@ -1,8 +1,8 @@
 """What this process knows about pools, and how it notices that they changed.
 
-Read as a whole with the version of the terms (`jobs.services.terms`). Each claim names the version
-it follows from, and hands nothing out when that is not the latest: a changed pool counts from its
-commit on, in every process, without a statement more.
+Read as a whole with the version of the terms (`jobs.services.lanes.terms`). Each claim names the
+version it follows from, and hands nothing out when that is not the latest: a changed pool counts
+from its commit on, in every process, without a statement more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from jobs.conf import read_anew
 from jobs.domain.claim import STRATEGIES, PriorityScope, Strategy, Way
-from jobs.services import terms
+from jobs.services.lanes import terms
 from scheduling.conf import conf
 from scheduling.domain.pool import DEFAULT, Pool, Prevention, TenantWeights
 from scheduling.domain.pool_request import parse_pool

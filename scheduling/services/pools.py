@@ -1,4 +1,4 @@
-"""Pools: stored, changed, listed, deleted. Spec: contract 20 §2, §3."""
+"""Pools: stored, changed, listed, deleted. Spec: contract 20.2, 20.3."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from jobs.domain.claim import Strategy
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.models import Lease, Worker
-from jobs.services import terms
-from jobs.services.audit import audited
-from jobs.services.lanes import keep_scopes, reweigh
-from jobs.services.tell import Told, tell
+from jobs.services.audit.audit import audited
+from jobs.services.lanes import terms
+from jobs.services.lanes.lanes import keep_scopes, reweigh
+from jobs.services.record.tell import Told, tell
 from scheduling.domain.errors import PoolInUse, PoolStatic
 from scheduling.domain.pool import DEFAULT, Pool, Scope
 from scheduling.models import Overload, PoolQueue, PoolRow

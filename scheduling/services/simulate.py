@@ -1,6 +1,6 @@
 """Simulates a workload as things are configured and as they would be, by the very same claim.
 
-Each simulation has a scratch store and a thread of its own; see jobs/services/scratch.py and
+Each simulation has a scratch store and a thread of its own; see jobs/services/upkeep/scratch.py and
 docs/adr/0011-simulation.md. Reads live tables before it begins, and writes none.
 """
 
@@ -20,7 +20,7 @@ from jobs.domain.errors import Conflict, Unprocessable
 from jobs.domain.limits import OF_QUEUE, OF_TENANT, LimitPolicy
 from jobs.domain.queues import merge
 from jobs.models import Limit, Queue
-from jobs.services.scratch import LimitName, Scratch, ScratchJob, scratch
+from jobs.services.upkeep.scratch import LimitName, Scratch, ScratchJob, scratch
 from scheduling.domain.change import Change
 from scheduling.domain.outcome import Outcome, outcome
 from scheduling.domain.simulation import TooLong, simulate, step_of

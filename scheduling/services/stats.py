@@ -1,4 +1,4 @@
-"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20 §3."""
+"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20.3."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from jobs.domain.claim import Strategy
 from jobs.domain.dispatches import Started
 from jobs.domain.errors import NotFound
 from jobs.models import Queue
-from jobs.services import dispatches
+from jobs.services.record import dispatches
 from scheduling.domain.pool import Pool
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools

@@ -1,7 +1,7 @@
 """Tell of queues that starve and of pools that are overloaded: the body of the loop `watch`.
 
 It looks from outside, so that no claim pays for it, and sees what no claim does: a queue that
-nobody asks for, workers that are full and do not ask. Spec: fair-scheduling 11.1; contract 20 §6.
+nobody asks for, workers that are full and do not ask. Spec: fair-scheduling 11.1; contract 20.6.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,8 +16,8 @@ from jobs.domain.dispatches import OpenQueue
 from jobs.domain.durations import format_duration
 from jobs.domain.events import Kind
 from jobs.extensions import Alerts, NotedRows
-from jobs.services import dispatches
-from jobs.services.tell import Told, tell
+from jobs.services.record import dispatches
+from jobs.services.record.tell import Told, tell
 from scheduling.domain.pool import DEFAULT
 from scheduling.domain.starvation import Wait, Watched, watched
 from scheduling.models import Overload, QueueWatch

@@ -1,4 +1,4 @@
-"""Tenants on the wire. Spec: contract 21 §2."""
+"""Tenants on the wire. Spec: contract 21.2."""
 
 from collections.abc import Mapping
 from typing import Any

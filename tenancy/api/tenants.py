@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/admin/tenants. Spec: MT 10, contract 21 §2, 31."""
+"""Endpoints under /ojs/v1/admin/tenants. Spec: MT 10, contract 21.2, 31."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import text
 from jobs.domain.errors import NotFound
 from jobs.domain.states import State
-from jobs.services.find import Wanted, find_jobs, pattern
+from jobs.services.read.find import Wanted, find_jobs, pattern
 from tenancy.api import tenant_codec as codec
 from tenancy.conf import conf
 from tenancy.domain.tenant import Standing

@@ -1,4 +1,4 @@
-"""What only this app refuses. Spec: contract 21 §2, §3."""
+"""What only this app refuses. Spec: contract 21.2, 21.3."""
 
 from jobs.domain.errors import Conflict, InvalidRequest, PermissionDenied, Unprocessable
 from jobs.domain.errors import OJSError as Base

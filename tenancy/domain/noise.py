@@ -1,4 +1,4 @@
-"""Which tenants are noisy neighbours. Spec: MT 9.1, contract 21 §5.
+"""Which tenants are noisy neighbours. Spec: MT 9.1, contract 21.5.
 
 A tenant is compared with the others that have traffic: one that is a hundred times as busy as its
 only neighbour would else be at most twice as busy as the mean of both.

@@ -1,4 +1,4 @@
-"""What is known of a tenant. Spec: MT 8, contract 21 §2."""
+"""What is known of a tenant. Spec: MT 8, contract 21.2."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Reads what a request or the settings say about a tenant. Spec: MT 8.1, contract 21 §2.
+"""Reads what a request or the settings say about a tenant. Spec: MT 8.1, contract 21.2.
 
 Everything is checked: what is wrong raises Unprocessable naming the member.
 """

@@ -1,4 +1,4 @@
-"""What is taken from a noisy tenant for a while. Spec: MT 9.2, contract 21 §5."""
+"""What is taken from a noisy tenant for a while. Spec: MT 9.2, contract 21.5."""
 
 from dataclasses import dataclass
 from datetime import datetime

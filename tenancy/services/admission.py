@@ -1,4 +1,4 @@
-"""Let new jobs of tenants in, or refuse them. Spec: MT 8.2, contract 21 §2, §4.
+"""Let new jobs of tenants in, or refuse them. Spec: MT 8.2, contract 21.2, 21.4.
 
 Tenants whose jobs are counted are counted under a lock that their producers hold until they commit;
 what leaves the queues meanwhile only makes room. Tenants without limits are not looked at.
@@ -13,8 +13,8 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.events import Kind
-from jobs.services.clock import now
-from jobs.services.tell import Told, tell
+from jobs.services.read.clock import now
+from jobs.services.record.tell import Told, tell
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended, UnknownTenant

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from jobs.services import lanes, terms
+from jobs.services.lanes import lanes, terms
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.services import tenant_cache

@@ -1,4 +1,4 @@
-"""Metrics of tenants, from the database. Spec: MT 11.2, 15.4, contract 21 §6.
+"""Metrics of tenants, from the database. Spec: MT 11.2, 15.4, contract 21.6.
 
 Jobs that run and wait are exact, counters as of the last fold, shares those of the last minutes.
 Tenants beyond those that are told apart are `_other`.
@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from jobs.domain.states import CODES, State
 from jobs.extensions import OTHER_TENANTS, Label
 from jobs.models import TenantLabel, Total
-from jobs.services.rates import jobs_by_label
+from jobs.services.record.rates import jobs_by_label
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.services.stats import SHARE_MINUTES

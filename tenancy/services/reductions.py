@@ -1,9 +1,9 @@
-"""Stored throttles as they count now, and as they are told. Spec: MT 9.2, contract 21 §5."""
+"""Stored throttles as they count now, and as they are told. Spec: MT 9.2, contract 21.5."""
 
 from typing import Any
 
 from jobs.domain.events import Kind
-from jobs.services.tell import Told
+from jobs.services.record.tell import Told
 from tenancy.domain.throttle import Action, Hold, Reduction, Throttled
 from tenancy.models import Tenant, Throttle
 

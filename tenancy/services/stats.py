@@ -1,4 +1,4 @@
-"""Tenants in numbers. Spec: MT 10.2, contract 21 §2.
+"""Tenants in numbers. Spec: MT 10.2, contract 21.2.
 
 Numbers of jobs are exact; rates, shares and counts of a day are as of the last fold.
 """
@@ -10,8 +10,8 @@ from datetime import timedelta
 from jobs.domain.errors import NotFound
 from jobs.domain.periods import MINUTE
 from jobs.domain.states import CODES, State
-from jobs.services.clock import now
-from jobs.services.rates import Rates, Spell, history, rates
+from jobs.services.read.clock import now
+from jobs.services.record.rates import Rates, Spell, history, rates
 from tenancy import queries
 from tenancy.domain.noise import Signal
 from tenancy.domain.throttle import Throttled

@@ -1,8 +1,8 @@
 """What this process knows about tenants, and how it notices that they changed.
 
-Read when they are met, as of a version of the terms (`jobs.services.terms`). Each enqueue names the
-version that it follows from and stores nothing when that is not the latest: a changed tenant counts
-from its commit on, in every process, and one without limits costs no statement.
+Read when they are met, as of a version of the terms (`jobs.services.lanes.terms`). Each enqueue
+names the version that it follows from and stores nothing when that is not the latest: a changed
+tenant counts from its commit on, in every process, and one without limits costs no statement.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from functools import partial
 from django.db import connection, transaction
 
 from jobs.conf import read_anew
-from jobs.services import terms
+from jobs.services.lanes import terms
 from tenancy.conf import conf
 from tenancy.domain.tenant import NAMESPACE, QuotaMode, Rate, Standing, TenantLimits, Terms
 from tenancy.domain.tenant_id import is_tenant_id

@@ -1,4 +1,4 @@
-"""Tenants: configured, suspended, listed, deleted. Spec: MT 8, 9.3, 10, 15.1, contract 21 §2."""
+"""Tenants: configured, suspended, listed, deleted. Spec: MT 8, 9.3, 10, 15.1, contract 21.2."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +15,11 @@ from jobs.domain.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, OJSError, Unprocessable
 from jobs.domain.states import TERMINAL
-from jobs.services import bulk, lanes, terms
-from jobs.services.audit import audited
-from jobs.services.rates import jobs_by_state
-from jobs.services.tell import tell
+from jobs.services.audit.audit import audited
+from jobs.services.lanes import lanes, terms
+from jobs.services.operate import bulk
+from jobs.services.record.rates import jobs_by_state
+from jobs.services.record.tell import tell
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantKept, TenantNotEmpty

@@ -1,6 +1,6 @@
 """Throttles of noisy tenants: begun and extended by the loop `noise`, ended by time or an operator.
 
-Spec: MT 9.2, contract 21 §5. Each change is one transaction that raises the version of the terms
+Spec: MT 9.2, contract 21.5. Each change is one transaction that raises the version of the terms
 first, as every change of a tenant does: throttles, PUTs, deletions and other leaders follow one
 another by its lock, and each looks at what the one before it left. Locks: the terms, the tenant,
 lanes.
@@ -15,10 +15,10 @@ from django.db.models.functions import Now
 
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.events import Kind
-from jobs.services import terms
-from jobs.services.audit import record
-from jobs.services.clock import now
-from jobs.services.tell import tell
+from jobs.services.audit.audit import record
+from jobs.services.lanes import terms
+from jobs.services.read.clock import now
+from jobs.services.record.tell import tell
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.tenant import Source, Standing

@@ -1,6 +1,6 @@
 """Find noisy neighbours and throttle them: the body of the loop `noise`.
 
-Spec: MT 9, contract 21 §5.
+Spec: MT 9, contract 21.5.
 """
 
 from dataclasses import fields

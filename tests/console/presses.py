@@ -15,13 +15,13 @@ from console.models import SavedView
 from console.roles import Role
 from federation.domain.breaker import State as Breaker
 from federation.models import ReplicationPeer
-from federation.services.breakers import force
-from federation.services.configure import set_drain
+from federation.services.health.breakers import force
+from federation.services.registry.configure import set_drain
 from jobs.domain.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Staff
-from jobs.services import workers
-from jobs.services.queues import pause as pause_queue
+from jobs.services.operate.queues import pause as pause_queue
+from jobs.services.workers import workers
 from tests.console import test_audited as made
 from tests.console.test_operations import begin
 from tests.console.test_tenants import throttle

@@ -23,8 +23,8 @@ from jobs.domain.permits import Permit, Tenants
 from jobs.domain.states import State
 from jobs.models import Audit, Staff
 from jobs.permits import table
-from jobs.services.audit import record
-from jobs.services.fold import fold
+from jobs.services.audit.audit import record
+from jobs.services.record.fold import fold
 from tests.asserts import assert_state
 from tests.console.test_actions import act
 from tests.console.test_operations import begin, run_tasks

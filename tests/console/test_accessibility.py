@@ -18,12 +18,12 @@ from federation.queries import note_minute
 from jobs.domain.caller import Caller
 from jobs.domain.limits import parse_key, parse_policy
 from jobs.domain.states import State
-from jobs.services import limits
-from jobs.services.api_keys import NewKey, create
-from jobs.services.enqueue import enqueue
-from jobs.services.fold import fold
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause
+from jobs.services.access.api_keys import NewKey, create
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import limits
+from jobs.services.operate.queues import pause
+from jobs.services.record.fold import fold
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools

@@ -12,7 +12,7 @@ from console.actions import ACTIONS
 from jobs.domain.ids import new_id
 from jobs.domain.states import State
 from jobs.models import Queue, Worker
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory
 

@@ -17,8 +17,8 @@ from console.site import Site
 from jobs.domain.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Queue, Staff, Worker
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause
+from jobs.services.operate.queues import pause
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
 from scheduling.models import CronEntry
 from scheduling.services import cron_register

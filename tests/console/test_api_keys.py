@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from jobs.domain.caller import Caller
 from jobs.models import ApiKey, Audit
-from jobs.services.api_keys import NewKey, cache, create
+from jobs.services.access.api_keys import NewKey, cache, create
 from tests.console.conftest import WAIT_MS, answer
 from tests.console.test_actions import act, told
 from tests.console.test_pages import text, url

@@ -12,9 +12,10 @@ from jobs.domain.caller import Caller
 from jobs.domain.limits import parse_key, parse_policy
 from jobs.domain.states import State
 from jobs.models import ApiKey, Audit, Worker
-from jobs.services import limits, maintenance
-from jobs.services.api_keys import NewKey, create
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.access.api_keys import NewKey, create
+from jobs.services.lanes import limits
+from jobs.services.operate import maintenance
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools

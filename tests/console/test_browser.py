@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, Page, expect
 from jobs.domain.states import State
 from jobs.models import LoopTick
 from jobs.queries import ago
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.fold import fold
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.cancel import cancel
+from jobs.services.record.fold import fold
 from tests.asserts import assert_state
 from tests.console.conftest import PASSWORD, WAIT_MS, answer
 from tests.factories import DraftFactory, JobFactory, stored_ids

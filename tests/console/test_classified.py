@@ -13,6 +13,7 @@ from jobs.models import Audit
 from tests.asserts import assert_state
 from tests.console.test_exports import content, export
 from tests.factories import JobFactory
+from tests.spec import spec
 
 SECRET = "4111-1111"  # noqa: S105 - stands for what nobody is to see
 
@@ -41,7 +42,8 @@ def outsider(viewer: User) -> Client:
 
 
 @pytest.mark.parametrize("word", ["confidential", "restricted", " Restricted "])
-def test_31_4_the_page_of_a_job_hides_classified_arguments(console: Client, word: str) -> None:
+@spec("contract 31.4")
+def test_the_page_of_a_job_hides_classified_arguments(console: Client, word: str) -> None:
     job = classified(word)
     shown = page(console, "job", job).content.decode()
 
@@ -61,7 +63,8 @@ def test_other_words_hide_nothing(console: Client, word: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["job_arguments", "job_retry", "job_clone"])
-def test_31_4_who_may_sees_them_and_is_recorded(console: Client, name: str) -> None:
+@spec("contract 31.4")
+def test_who_may_sees_them_and_is_recorded(console: Client, name: str) -> None:
     job = dead()
 
     assert SECRET in page(console, name, job).content.decode()
@@ -73,7 +76,8 @@ def test_31_4_who_may_sees_them_and_is_recorded(console: Client, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["job_arguments", "job_retry", "job_clone"])
-def test_31_4_who_may_not_is_refused(outsider: Client, name: str) -> None:
+@spec("contract 31.4")
+def test_who_may_not_is_refused(outsider: Client, name: str) -> None:
     job = dead()
     refused = page(outsider, name, job)
 
@@ -83,7 +87,8 @@ def test_31_4_who_may_not_is_refused(outsider: Client, name: str) -> None:
     assert not Audit.objects.filter(action="job.arguments_seen").exists()
 
 
-def test_31_4_a_form_that_was_not_shown_cannot_be_sent(outsider: Client) -> None:
+@spec("contract 31.4")
+def test_a_form_that_was_not_shown_cannot_be_sent(outsider: Client) -> None:
     job = dead()
     form = {"args": "[1]", "meta": "{}", "queue": job.queue, "priority": "0"}
 
@@ -93,7 +98,8 @@ def test_31_4_a_form_that_was_not_shown_cannot_be_sent(outsider: Client) -> None
     assert_state(State.DISCARDED, job.id)
 
 
-def test_31_4_lists_and_files_leave_them_out(console: Client) -> None:
+@spec("contract 31.4")
+def test_lists_and_files_leave_them_out(console: Client) -> None:
     job = classified()
     listed = console.get(reverse("ojs_console:jobs"), {"columns": "args"}).content.decode()
     csv = content(console, export(console, state="available", columns=["args"]))
@@ -107,7 +113,8 @@ def test_31_4_lists_and_files_leave_them_out(console: Client) -> None:
 
 
 @pytest.mark.parametrize("state", [State.AVAILABLE, State.SCHEDULED, State.DISCARDED])
-def test_31_4_a_search_does_not_tell_what_they_are(console: Client, state: State) -> None:
+@spec("contract 31.4")
+def test_a_search_does_not_tell_what_they_are(console: Client, state: State) -> None:
     classified("\tRestricted\n", state=state)
     plain = JobFactory.create(args=[SECRET], meta={"data_classification": "internal"}, state=state)
 
@@ -116,7 +123,8 @@ def test_31_4_a_search_does_not_tell_what_they_are(console: Client, state: State
     assert [job.id for job in found.context["page"].jobs] == [plain.id]
 
 
-def test_31_4_django_s_admin_leaves_them_out(console: Client) -> None:
+@spec("contract 31.4")
+def test_django_s_admin_leaves_them_out(console: Client) -> None:
     def shown(job: Any) -> str:
         return console.get(reverse("admin:ojs_jobs_job_change", args=[job.id])).content.decode()
 

@@ -16,7 +16,7 @@ from console.groups import Groups, groups
 from jobs.domain.states import State
 from jobs.models import Finished
 from jobs.models import Job as Row
-from jobs.services.nack import Nack, nack
+from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_state
 from tests.console.test_operations import run_tasks
 from tests.factories import JobFactory, error

@@ -17,12 +17,12 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit
 from jobs.models import Job as Row
-from jobs.services import operate
-from jobs.services.ack import Ack, ack
-from jobs.services.bulk import act_on
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.operate import operate
+from jobs.services.operate.bulk import act_on
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.read.show import show
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory, error
 

@@ -1,4 +1,4 @@
-"""The page of rate limits. Spec: contract 27 §3."""
+"""The page of rate limits. Spec: contract 27.3."""
 
 from datetime import timedelta
 
@@ -13,11 +13,12 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.claim import FetchRequest
 from jobs.domain.limits import LimitPolicy
 from jobs.models import Audit, Limit
-from jobs.services import limits
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes import limits
+from jobs.services.lanes.queue_config import configure
 from tests.console.conftest import answer
 from tests.factories import stored
+from tests.spec import spec
 
 PATH = "/console/rate-limits/"
 POLICY = LimitPolicy(concurrency=7)
@@ -36,7 +37,8 @@ def limited(key: str = "stripe", **more: object) -> None:
     fetch(FetchRequest(("default",), count=10))
 
 
-def test_27_3_limits_are_listed_with_what_is_used(console: Client) -> None:
+@spec("contract 27.3")
+def test_limits_are_listed_with_what_is_used(console: Client) -> None:
     limited()
     configure("mail", {"concurrency": 0})
     stored(3, queue="mail")
@@ -80,7 +82,8 @@ def test_the_page_takes_any_query(console: Client, query: str) -> None:
     assert "<b>" not in answer.content.decode()
 
 
-def test_27_3_an_operator_overrides_a_limit_for_a_time_and_ends_that(console: Client) -> None:
+@spec("contract 27.3")
+def test_an_operator_overrides_a_limit_for_a_time_and_ends_that(console: Client) -> None:
     limited()
 
     page = act(console, "limit-override", key="stripe", tenant="_default", concurrency="9",

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from jobs.domain.errors import RateLimited
 from jobs.models import Audit, LoginWindow
-from jobs.services import throttle_logins
-from jobs.services.throttle_logins import begin, forget
+from jobs.services.access import throttle_logins
+from jobs.services.access.throttle_logins import begin, forget
 from tests.concurrency import at_once
 from tests.console.conftest import PASSWORD
 

@@ -23,9 +23,9 @@ from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Ready
-from jobs.services import bulk, operate
-from jobs.services.find import find
-from jobs.services.fold import fold
+from jobs.services.operate import bulk, operate
+from jobs.services.read.find import find
+from jobs.services.record.fold import fold
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory, stored_ids
 from tests.processes import kill_family, until

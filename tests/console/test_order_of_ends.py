@@ -21,9 +21,9 @@ from jobs.domain.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Finished
 from jobs.models import Job as Row
-from jobs.services import bulk
-from jobs.services import find as module
-from jobs.services.find import Wanted, find_jobs
+from jobs.services.operate import bulk
+from jobs.services.read import find as module
+from jobs.services.read.find import Wanted, find_jobs
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory
 

@@ -12,11 +12,12 @@ from django.urls import reverse
 
 from jobs.domain.states import State
 from jobs.models import Queue
-from jobs.services.cancel import cancel
-from jobs.services.fold import fold
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.queues import pause
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.cancel import cancel
+from jobs.services.record.fold import fold
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.factories import JobFactory, stored, stored_ids
+from tests.spec import spec
 
 PAGES = ("overview", "jobs", "queues", "dead_letter", "limits", "pools", "workers", "events",
          "operations")  # fmt: skip
@@ -95,7 +96,7 @@ def test_the_overview_counts_and_tells_failures(console: Client) -> None:
 def test_the_overview_says_when_no_loop_runs(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.services.health.STALE_LOOP_MS", -3_600_000)
+    monkeypatch.setattr("jobs.services.health.health.STALE_LOOP_MS", -3_600_000)
     assert "No loops have run lately" in text(console, url("overview"))
 
 
@@ -256,7 +257,8 @@ def test_workers_that_ended_are_shown_on_request(console: Client) -> None:
         ({"max_age": None, "max_count": 7}, "Queue mail keeps at most 7 dead jobs."),
     ],
 )
-def test_28_3_the_dead_letter_says_what_it_keeps(
+@spec("contract 28.3")
+def test_the_dead_letter_says_what_it_keeps(
     console: Client, kept: dict[str, Any], shown: str
 ) -> None:
     stored(1, queue="mail")

@@ -12,10 +12,10 @@ from console.views import queues as queues_page
 from console.views import workers as workers_page
 from jobs.domain.states import State
 from jobs.models import Queue, Worker
-from jobs.services.cancel import cancel
-from jobs.services.find import Wanted, find
-from jobs.services.fold import fold
-from jobs.services.workers import WorkerFilter, workers
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.find import Wanted, find
+from jobs.services.record.fold import fold
+from jobs.services.workers.workers import WorkerFilter, workers
 from tests.console.test_pages import text, url
 from tests.factories import stored_ids
 

@@ -16,10 +16,11 @@ from console.pools import PoolLine, detail
 from console.search import page as jobs
 from jobs.domain.states import State
 from jobs.models import Lease
-from jobs.services import audit, bulk, queues
-from jobs.services.audit import done_to
-from jobs.services.reset import reset
-from jobs.services.workers import WorkerFilter, WorkerPlace, workers
+from jobs.services.audit import audit
+from jobs.services.audit.audit import done_to
+from jobs.services.operate import bulk, queues
+from jobs.services.upkeep.reset import reset
+from jobs.services.workers.workers import WorkerFilter, WorkerPlace, workers
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tenancy.services.watch import survey

@@ -1,4 +1,4 @@
-"""The pages of pools: what they show, change and refuse. Spec: contract 20 §2, §3."""
+"""The pages of pools: what they show, change and refuse. Spec: contract 20.2, 20.3."""
 
 import re
 from typing import Any
@@ -15,10 +15,10 @@ from playwright.sync_api import Page, expect
 
 from jobs.domain.claim import FetchRequest, PriorityScope, Strategy
 from jobs.models import Audit, Period, TenantPeriod
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.operate.queues import pause
+from jobs.services.record.fold import fold
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.domain.pool import Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Configuration, PoolRow
@@ -27,6 +27,7 @@ from tests.console.conftest import answer
 from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.factories import stored
 from tests.scheduling.pools import of_tenant
+from tests.spec import spec
 
 MINE = {
     "queues": {"a": 3, "b": 1}, "strategy": "weighted", "concurrency": 4,
@@ -65,7 +66,8 @@ def words(page: str) -> str:
 # --- list -----------------------------------------------------------------------------------------
 
 
-def test_fs_10_1_list_shows_pools_with_what_is_used_of_them(console: Client) -> None:
+@spec("FS-10.1")
+def test_list_shows_pools_with_what_is_used_of_them(console: Client) -> None:
     define()
     define("gpu", queues=["render"], isolated=True, concurrency=2)
     define("rest", queues=[f"q{n}" for n in range(10)])
@@ -143,7 +145,8 @@ def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
 # --- one pool -------------------------------------------------------------------------------------
 
 
-def test_fs_10_1_detail_shows_queues_shares_turns_and_workers(console: Client) -> None:
+@spec("FS-10.1")
+def test_detail_shows_queues_shares_turns_and_workers(console: Client) -> None:
     define()
     stored(20, queue="a")
     stored(20, queue="b")
@@ -164,7 +167,8 @@ def test_fs_10_1_detail_shows_queues_shares_turns_and_workers(console: Client) -
     Period.objects.all().delete()
 
 
-def test_fs_9_2_a_detail_shows_tenants_that_share_over_several_queues(console: Client) -> None:
+@spec("FS-9.2-a")
+def test_detail_shows_tenants_that_share_over_several_queues(console: Client) -> None:
     define("p", queues=["a", "b"], tenant_fairness={"scope": "pool", "weights": {"red": 3}})
     for tenant, queue in (("red", "a"), ("blue:x", "a"), ("blue:x", "b")):
         of_tenant(tenant, 5, queue)
@@ -189,7 +193,8 @@ def test_fs_9_2_a_detail_shows_tenants_that_share_over_several_queues(console: C
     TenantPeriod.objects.all().delete()
 
 
-def test_fs_8_detail_marks_queues_that_are_owed_paused_or_empty(console: Client) -> None:
+@spec("fair-scheduling 8")
+def test_detail_marks_queues_that_are_owed_paused_or_empty(console: Client) -> None:
     define("p", queues=["a", "b", "c", "d"], strategy="strict",
            starvation_prevention={"min_dispatch_ratio": 0.25})  # fmt: skip
     for queue in "abc":
@@ -234,7 +239,8 @@ def test_workers_and_jobs_show_their_pool(console: Client) -> None:
     assert f"of pool {link}" in text(console, url("job", job_id))
 
 
-def test_20_5_job_page_tells_the_gates_of_pools(console: Client) -> None:
+@spec("contract 20.5")
+def test_job_page_tells_the_gates_of_pools(console: Client) -> None:
     define("p", queues=["a", "b"], concurrency=1, isolated=True)
     heartbeat(Report("w1", pool="p"))
     ids = [job.id for job in stored(2, queue="a")]
@@ -250,7 +256,8 @@ def test_20_5_job_page_tells_the_gates_of_pools(console: Client) -> None:
 # --- forms ----------------------------------------------------------------------------------------
 
 
-def test_fs_10_1_b_form_makes_a_pool(console: Client) -> None:
+@spec("FS-10.1-b")
+def test_form_makes_a_pool(console: Client) -> None:
     answer = console.post(
         url("pool_new"),
         form(queues="a 3\n\n  b\n", strategy="weighted", concurrency="7", isolated="on",

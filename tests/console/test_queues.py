@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from console import purges
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Queue
-from jobs.services import queue_removal
-from jobs.services.fold import fold
+from jobs.services.operate import queue_removal
+from jobs.services.record.fold import fold
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.console.conftest import WAIT_MS, answer
 from tests.console.test_actions import act, told

@@ -1,4 +1,4 @@
-"""The form of routing rules, over HTTP. Spec: contract 22 §4, 31."""
+"""The form of routing rules, over HTTP. Spec: contract 22.4, 31."""
 
 import re
 from html import unescape

@@ -15,10 +15,10 @@ from jobs.domain.ids import new_id, time_of
 from jobs.domain.states import State
 from jobs.models import Finished
 from jobs.models import Job as Row
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.fold import fold
-from jobs.services.nack import Nack, nack
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.record.fold import fold
 from tests.factories import JobFactory, error, stored_ids
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

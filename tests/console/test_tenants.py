@@ -1,4 +1,4 @@
-"""The pages of tenants: who is loud, what they show, change and refuse. Spec: contract 21 §2."""
+"""The pages of tenants: who is loud, what they show, change and refuse. Spec: contract 21.2."""
 
 import re
 from datetime import timedelta
@@ -19,8 +19,8 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
 from jobs.models import Audit, TenantPeriod
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.record.fold import fold
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import Definition, QuotaMode, Rate, Source, Standing, TenantLimits
 from tenancy.domain.throttle import Action, Hold
@@ -31,6 +31,7 @@ from tests.console.conftest import WAIT_MS
 from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.console.test_pools import act, words
 from tests.factories import JobFactory, stored
+from tests.spec import spec
 
 expect.set_options(timeout=WAIT_MS)
 LIMITS = TenantLimits(
@@ -204,7 +205,8 @@ def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
     assert max(before) <= MOST_STATEMENTS
 
 
-def test_mt_9_1_a_noisy_tenants_come_first_with_their_signals(console: Client) -> None:
+@spec("MT-9.1-a")
+def test_noisy_tenants_come_first_with_their_signals(console: Client) -> None:
     put("busy")
     put("noisy")
     did("busy", enqueued=90)
@@ -241,7 +243,8 @@ def throttle(name: str) -> None:
     )  # fmt: skip
 
 
-def test_mt_9_2_c_throttled_tenant_is_shown_and_released(console: Client) -> None:
+@spec("MT-9.2-c")
+def test_throttled_tenant_is_shown_and_released(console: Client) -> None:
     put("blue", weight=10.0)
     put("red")
     throttle("blue")
@@ -306,9 +309,8 @@ def test_tenant_that_nobody_configured_may_be_made(console: Client) -> None:
     assert console.get("/console/tenants/_other/").status_code == 404
 
 
-def test_d_mt_12_a_deleted_tenant_shows_who_did_it_and_what_is_left(
-    console: Client, viewer: User
-) -> None:
+@spec("D-MT-12")
+def test_a_deleted_tenant_shows_who_did_it_and_what_is_left(console: Client, viewer: User) -> None:
     put("blue")
     JobFactory.create(
         meta={"tenant_id": "blue"}, tenant="blue", state=State.COMPLETED, queue="mail"
@@ -392,7 +394,8 @@ def test_audit_log_is_searched_by_what_something_was_done_to(console: Client) ->
 # --- forms ----------------------------------------------------------------------------------------
 
 
-def test_mt_9_3_a_form_makes_a_tenant_and_the_audit_log_has_the_reason(console: Client) -> None:
+@spec("MT-9.3-a")
+def test_form_makes_a_tenant_and_the_audit_log_has_the_reason(console: Client) -> None:
     answer = console.post(
         url("tenant_new"),
         form(name="Blue Ltd", fairness_weight="2.5", quota_mode="soft", isolation="shared",
@@ -515,7 +518,8 @@ def test_suspend_and_resume_say_why_in_the_audit_log(console: Client) -> None:
     ]
 
 
-def test_mt_9_3_a_one_limit_is_set_and_the_others_stay(console: Client) -> None:
+@spec("MT-9.3-a")
+def test_one_limit_is_set_and_the_others_stay(console: Client) -> None:
     put("blue", limits=LIMITS)
 
     told = act(console, "tenant-limit", id="blue", limit="max_concurrency", value="5", reason="x")

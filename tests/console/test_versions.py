@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Audit
-from jobs.services import clock
+from jobs.services.read import clock
 from tests.versioning.routing import GUARD, SPLIT, put
 from tests.versioning.wire import TYPE, declares, push
 from versioning.domain.evidence import Outcomes

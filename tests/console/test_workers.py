@@ -6,8 +6,8 @@ from playwright.sync_api import Page, expect
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Worker
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state
 from tests.console.conftest import WAIT_MS, answer
 from tests.console.test_actions import act, told

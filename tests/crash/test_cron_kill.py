@@ -11,6 +11,7 @@ from scheduling.models import CronEntry
 from tests.crash.conftest import Run, Store
 from tests.processes import until
 from tests.scheduling.conftest import registered
+from tests.spec import spec
 
 pytestmark = [pytest.mark.usefixtures("store"), pytest.mark.xdist_group("crash")]
 
@@ -36,7 +37,8 @@ FIRED = "SELECT coalesce(sum(run_count), 0)::int FROM ojs_cron_entry"
 AWAKE = "SELECT count(*) FROM ojs_lane WHERE active"
 
 
-def test_7_3_no_occurrence_is_lost_or_doubled_when_loops_are_killed(
+@spec("contract 7.3")
+def test_no_occurrence_is_lost_or_doubled_when_loops_are_killed(
     processes: Run, database_url: str
 ) -> None:
     for n in range(SCHEDULES):

@@ -49,13 +49,13 @@ from jobs.models import (
     Worker,
 )
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.nack import Nack, nack
-from jobs.services.progress import Progress as Reported
-from jobs.services.progress import report
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.progress import Progress as Reported
+from jobs.services.outcome.progress import report
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import CronTurn, Overload, QueueWatch
 from scheduling.services.cron_fire import fire
@@ -70,6 +70,7 @@ from tests.crash.victim import NAME
 from tests.factories import DraftFactory, error, stored, stored_ids
 from tests.processes import DEADLINE_S, until
 from tests.scheduling.conftest import make_due, registered
+from tests.spec import spec
 from tests.webhooks.conftest import Receiver, Subscribe, configure, empty, receiver, subscribe
 from tests.workflows import plug
 from tests.workflows.flows import chain, claimed, complete, created, group, job, run, seen
@@ -88,27 +89,27 @@ PROVEN = {
     "promote": "test_loops_kill.test_every_due_job_is_promoted_once",
     "expire": "test_loops_kill.test_every_expired_job_is_discarded_once",
     "retention": "test_loops_kill.test_every_job_that_outlived_its_retention_is_removed_once",
-    "cron": "test_cron_kill.test_7_3_no_occurrence_is_lost_or_doubled_when_loops_are_killed",
-    "reap": f"{HERE}.test_9_3_every_lost_attempt_is_ended_once",
-    "reap_dead_workers": f"{HERE}.test_9_4_the_jobs_of_dead_workers_come_back_once",
-    "fold": f"{HERE}.test_12_3_every_event_is_counted_once",
-    "log": f"{HERE}.test_obs_5_every_event_is_logged_at_least_once",
+    "cron": "test_cron_kill.test_no_occurrence_is_lost_or_doubled_when_loops_are_killed",
+    "reap": f"{HERE}.test_every_lost_attempt_is_ended_once",
+    "reap_dead_workers": f"{HERE}.test_the_jobs_of_dead_workers_come_back_once",
+    "fold": f"{HERE}.test_every_event_is_counted_once",
+    "log": f"{HERE}.test_every_event_is_logged_at_least_once",
     "heal": f"{HERE}.test_lanes_are_offered_again",
-    "reconcile": f"{HERE}.test_12_3_every_drift_is_taken_out_once",
-    "drain": f"{HERE}.test_10_2_a_draining_queue_goes_with_its_last_job",
-    "replay": f"{HERE}.test_28_4_every_dead_job_is_replayed_once_by_one_rule",
-    "stall": f"{HERE}.test_29_every_stalled_job_is_told_once",
-    "forget_answers": f"{HERE}.test_11_2_old_answers_go_and_young_ones_stay",
-    "cron_turns": f"{HERE}.test_7_4_turns_are_passed_on_to_one_run_each",
-    "watch": f"{HERE}.test_fs_11_1_a_what_starves_and_is_overloaded_is_told_once",
-    "charge": f"{HERE}.test_20_4_every_attempt_is_charged_once",
-    "webhooks_relay": f"{HERE}.test_26_every_event_is_delivered_and_logged_right",
-    "webhooks_send": f"{HERE}.test_26_every_event_is_delivered_and_logged_right",
-    "webhooks_forget": f"{HERE}.test_26_old_deliveries_go_with_their_attempts",
-    "noise": f"{HERE}.test_mt_9_2_every_throttle_begins_and_ends_once",
-    "throttles": f"{HERE}.test_mt_9_2_every_throttle_begins_and_ends_once",
-    "workflows": f"{HERE}.test_8_2_every_step_that_waited_begins_once",
-    "prune_workflows": f"{HERE}.test_10_6_workflows_go_whole",
+    "reconcile": f"{HERE}.test_every_drift_is_taken_out_once",
+    "drain": f"{HERE}.test_a_draining_queue_goes_with_its_last_job",
+    "replay": f"{HERE}.test_every_dead_job_is_replayed_once_by_one_rule",
+    "stall": f"{HERE}.test_every_stalled_job_is_told_once",
+    "forget_answers": f"{HERE}.test_old_answers_go_and_young_ones_stay",
+    "cron_turns": f"{HERE}.test_turns_are_passed_on_to_one_run_each",
+    "watch": f"{HERE}.test_what_starves_and_is_overloaded_is_told_once",
+    "charge": f"{HERE}.test_every_attempt_is_charged_once",
+    "webhooks_relay": f"{HERE}.test_every_event_is_delivered_and_logged_right",
+    "webhooks_send": f"{HERE}.test_every_event_is_delivered_and_logged_right",
+    "webhooks_forget": f"{HERE}.test_old_deliveries_go_with_their_attempts",
+    "noise": f"{HERE}.test_every_throttle_begins_and_ends_once",
+    "throttles": f"{HERE}.test_every_throttle_begins_and_ends_once",
+    "workflows": f"{HERE}.test_every_step_that_waited_begins_once",
+    "prune_workflows": f"{HERE}.test_workflows_go_whole",
 }
 NEEDS_NONE = {
     "isolation": "one transaction: tenants whose lanes it did not move are found again",
@@ -261,7 +262,8 @@ def errors_of(ids: list[str]) -> set[int]:
     }
 
 
-def test_9_3_every_lost_attempt_is_ended_once(victim: Victim) -> None:
+@spec("contract 9.3")
+def test_every_lost_attempt_is_ended_once(victim: Victim) -> None:
     lost = active(20, type="lost")
     spent = active(20, type="spent", retry={"max_attempts": 1})
     late = active(20, type="late", timeout=1)
@@ -277,7 +279,8 @@ def test_9_3_every_lost_attempt_is_ended_once(victim: Victim) -> None:
     assert_store_is_sound()
 
 
-def test_9_4_the_jobs_of_dead_workers_come_back_once(victim: Victim) -> None:
+@spec("contract 9.4")
+def test_the_jobs_of_dead_workers_come_back_once(victim: Victim) -> None:
     names = [f"w{n}" for n in range(3)]
     for name in (*names, "gone", "alive"):
         heartbeat(Report(name))
@@ -301,7 +304,8 @@ def test_9_4_the_jobs_of_dead_workers_come_back_once(victim: Victim) -> None:
     assert_store_is_sound()
 
 
-def test_12_3_every_event_is_counted_once(victim: Victim) -> None:
+@spec("contract 12.3")
+def test_every_event_is_counted_once(victim: Victim) -> None:
     victim.lives("fold")  # the first time it only finds its place
     done = stored_ids(30)
     wait_until_settled()
@@ -328,7 +332,8 @@ def test_12_3_every_event_is_counted_once(victim: Victim) -> None:
     assert {one["span_s"] for one in spans} == {60, 3600, 86400}
 
 
-def test_obs_5_every_event_is_logged_at_least_once(database_url: str, tmp_path: Path) -> None:
+@spec("contract 32.5")
+def test_every_event_is_logged_at_least_once(database_url: str, tmp_path: Path) -> None:
     victim = Victim(database_url, log := tmp_path / "lines")
     try:
         victim.lives("log")  # the first time it only places the start
@@ -347,7 +352,8 @@ def test_obs_5_every_event_is_logged_at_least_once(database_url: str, tmp_path: 
     assert {told[job_id] for job_id in later} == {1}
 
 
-def test_12_3_every_drift_is_taken_out_once(victim: Victim) -> None:
+@spec("contract 12.3")
+def test_every_drift_is_taken_out_once(victim: Victim) -> None:
     stored(5)
     active(4, "w")
     QueueSize.objects.create(queue="default", bytes=70)
@@ -381,7 +387,8 @@ def test_lanes_are_offered_again(victim: Victim) -> None:
     assert len(fetch(FetchRequest(("a", "b", "c"), count=10)).jobs) == 6
 
 
-def test_10_2_a_draining_queue_goes_with_its_last_job(victim: Victim) -> None:
+@spec("contract 10.2")
+def test_a_draining_queue_goes_with_its_last_job(victim: Victim) -> None:
     waiting = stored_ids(1200, queue="old") + stored_ids(3, queue="old", scheduled_at="+PT1H")
     kept = stored_ids(2, queue="new")
     Queue.objects.filter(name="old").update(draining=True)
@@ -394,7 +401,8 @@ def test_10_2_a_draining_queue_goes_with_its_last_job(victim: Victim) -> None:
     assert_store_is_sound()
 
 
-def test_28_4_every_dead_job_is_replayed_once_by_one_rule(victim: Victim) -> None:
+@spec("contract 28.4")
+def test_every_dead_job_is_replayed_once_by_one_rule(victim: Victim) -> None:
     ids = []
     for kind in ("mail.a", "mail.b", "sum.c"):
         ids += active(20, type=kind, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
@@ -412,7 +420,8 @@ def test_28_4_every_dead_job_is_replayed_once_by_one_rule(victim: Victim) -> Non
     assert_store_is_sound()
 
 
-def test_29_every_stalled_job_is_told_once(victim: Victim) -> None:
+@spec("contract 29")
+def test_every_stalled_job_is_told_once(victim: Victim) -> None:
     quiet = active(10, type="quiet")
     loud = active(3, type="loud")
     for job_id in (*quiet, *loud):
@@ -429,7 +438,8 @@ def test_29_every_stalled_job_is_told_once(victim: Victim) -> None:
     assert_state(State.ACTIVE, *quiet, *loud)
 
 
-def test_11_2_old_answers_go_and_young_ones_stay(victim: Victim) -> None:
+@spec("contract 11.2")
+def test_old_answers_go_and_young_ones_stay(victim: Victim) -> None:
     for n in range(20):
         BulkAnswer.objects.create(
             operation="enqueue", tenant="", key=f"k{n:02}", request_hash=b"x", status=200,
@@ -446,7 +456,8 @@ def test_11_2_old_answers_go_and_young_ones_stay(victim: Victim) -> None:
     assert left == [f"k{n}" for n in range(15, 20)]
 
 
-def test_7_4_turns_are_passed_on_to_one_run_each(victim: Victim) -> None:
+@spec("contract 7.4")
+def test_turns_are_passed_on_to_one_run_each(victim: Victim) -> None:
     names = ["n1", "n2", "n3"]
     for name in names:
         registered(name, overlap_policy="enqueue")
@@ -466,7 +477,8 @@ def test_7_4_turns_are_passed_on_to_one_run_each(victim: Victim) -> None:
     assert_store_is_sound()
 
 
-def test_fs_11_1_a_what_starves_and_is_overloaded_is_told_once(victim: Victim) -> None:
+@spec("FS-11.1-a")
+def test_what_starves_and_is_overloaded_is_told_once(victim: Victim) -> None:
     put(parse_pool("p", {"queues": ["a", "b", "c"], "concurrency": 1}))
     for queue in ("a", "b"):
         stored_ids(3, queue=queue)
@@ -483,7 +495,8 @@ def test_fs_11_1_a_what_starves_and_is_overloaded_is_told_once(victim: Victim) -
     assert Event.objects.filter(kind=Kind.POOL_OVERLOADED).count() == 2
 
 
-def test_mt_9_2_every_throttle_begins_and_ends_once(victim: Victim) -> None:
+@spec("MT-9.2")
+def test_every_throttle_begins_and_ends_once(victim: Victim) -> None:
     victim.lives("fold")  # the first time it only finds its place
     for name, number in {"a": 400, "b": 400, "c": 1, "d": 1}.items():
         put_tenant(name, Definition(weight=10))
@@ -504,7 +517,8 @@ def test_mt_9_2_every_throttle_begins_and_ends_once(victim: Victim) -> None:
     assert Audit.objects.filter(action="tenant.throttle_released").count() == 2
 
 
-def test_20_4_every_attempt_is_charged_once(victim: Victim) -> None:
+@spec("contract 20.4")
+def test_every_attempt_is_charged_once(victim: Victim) -> None:
     put(parse_pool("p", {"queues": ["q"], "tenant_fairness": {"cost": "duration"}}))
     victim.lives("charge")  # the first time it only finds its place
     tenants = {"a": 1000, "b": 3000}
@@ -525,7 +539,8 @@ def test_20_4_every_attempt_is_charged_once(victim: Victim) -> None:
     assert after["b"] - before["b"] == pytest.approx(5 * (3000.5 / 2000.5 - 1))
 
 
-def test_26_every_event_is_delivered_and_logged_right(
+@spec("contract 26")
+def test_every_event_is_delivered_and_logged_right(
     victim: Victim, receiver: Receiver, subscribe: Subscribe
 ) -> None:
     subscriptions = [subscribe("job.enqueued") for _ in range(2)]
@@ -557,7 +572,8 @@ def test_26_every_event_is_delivered_and_logged_right(
     assert Counter(data["delivery_id"] for data in delivered if data) == once(list(received))
 
 
-def test_26_old_deliveries_go_with_their_attempts(victim: Victim, subscribe: Subscribe) -> None:
+@spec("contract 26")
+def test_old_deliveries_go_with_their_attempts(victim: Victim, subscribe: Subscribe) -> None:
     subscribe("job.enqueued")
     stored(6)
     wait_until_settled()
@@ -574,7 +590,8 @@ def test_26_old_deliveries_go_with_their_attempts(victim: Victim, subscribe: Sub
     assert sorted(Attempt.objects.values_list("delivery_id", flat=True)) == young
 
 
-def test_8_2_every_step_that_waited_begins_once(victim: Victim, settings: Any) -> None:
+@spec("contract 8.2")
+def test_every_step_that_waited_begins_once(victim: Victim, settings: Any) -> None:
     flows = [created(chain(job("a"), job("b"))) for _ in range(4)]
     settings.OJS = {**settings.OJS, "ENQUEUE_MIDDLEWARE": ("tests.workflows.plug.plug",)}
     plug.HELD.add("b")
@@ -591,7 +608,8 @@ def test_8_2_every_step_that_waited_begins_once(victim: Victim, settings: Any) -
     assert_store_is_sound()
 
 
-def test_10_6_workflows_go_whole(victim: Victim) -> None:
+@spec("contract 10.6")
+def test_workflows_go_whole(victim: Victim) -> None:
     gone = [created(group(job(), chain(job()))) for _ in range(3)]
     run()
     Finished.objects.all().delete()

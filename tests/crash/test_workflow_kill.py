@@ -10,6 +10,7 @@ from tests.conftest import wait_until_healthy
 from tests.crash.conftest import Run, Store, serve
 from tests.crash.load import RETRY, Load
 from tests.processes import children, until
+from tests.spec import spec
 
 pytestmark = [pytest.mark.usefixtures("store"), pytest.mark.xdist_group("crash")]
 
@@ -37,7 +38,8 @@ def is_replaced(parent: int, killed: int) -> bool:
     return len({*children(parent)} - {killed}) == 2
 
 
-def test_8_2_workflows_end_once_whoever_is_killed_at_it(processes: Run, database_url: str) -> None:
+@spec("contract 8.2")
+def test_workflows_end_once_whoever_is_killed_at_it(processes: Run, database_url: str) -> None:
     url, parent = serve(processes, database_url)
     processes(database_url, "manage.py", "runworker", "--no-handlers")
     wait_until_healthy(url)

@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from federation.domain.region import Secret
 from federation.models import Region, RegionHealth
-from federation.services.configure import apply_settings
-from federation.services.registry import region_of
+from federation.services.registry.configure import apply_settings
+from federation.services.registry.registry import region_of
 from jobs.models import Audit
 from tests.federation.stub import Stub
 from tests.federation.wire import federate

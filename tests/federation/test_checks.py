@@ -1,4 +1,4 @@
-"""Settings that stop the start. Spec: contract 23 §2."""
+"""Settings that stop the start. Spec: contract 23.2."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 
 from federation.checks import check_settings
 from jobs.management.commands.runworker import _is_left
+from tests.spec import spec
 
 US: dict[str, Any] = {"id": "us", "url": "https://us.example.org"}
 EU: dict[str, Any] = {"id": "eu", "url": "https://eu.example.org"}
@@ -38,7 +39,8 @@ def test_wrong_setting_is_reported(settings: Any, chosen: dict[str, Any], number
 
 
 @pytest.mark.parametrize(("hubs", "problems"), [([], 1), (["us"], 0), (["us", "eu"], 1)])
-def test_fed_2_1_a_hub_spoke_of_the_settings_has_exactly_one_hub(
+@spec("FED-2.1-a")
+def test_hub_spoke_of_the_settings_has_exactly_one_hub(
     settings: Any, hubs: list[str], problems: int
 ) -> None:
     regions = [{**one, "is_hub": one["id"] in hubs} for one in (US, EU)]

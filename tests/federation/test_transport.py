@@ -1,4 +1,4 @@
-"""How regions are asked. Spec: federation 7.1; contract 23 §7."""
+"""How regions are asked. Spec: federation 7.1; contract 23.7."""
 
 import datetime
 import ipaddress
@@ -29,6 +29,7 @@ from federation.transport import AsyncTransport, Transport, read_secret
 from tests.federation.loop import run
 from tests.federation.stub import Stub
 from tests.processes import until
+from tests.spec import spec
 
 HEALTH = Call("us", "GET", "/ojs/v1/health")
 SECRET = "ojs_secret-word"  # noqa: S105 - of the tests
@@ -56,7 +57,8 @@ def bearer(stub: Stub, reference: str) -> Region:
     return stub.region(auth=Auth(AuthKind.BEARER, token_ref=reference))
 
 
-def test_fed_7_1_b_a_bearer_token_comes_from_the_environment(
+@spec("FED-7.1-b")
+def test_a_bearer_token_comes_from_the_environment(
     send: Callable[..., Any], three: list[Stub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EU_KEY", SECRET)
@@ -185,7 +187,8 @@ def test_members_of_auth_belong_together(members: dict[str, Any], field: str) ->
     assert refused.value.details["field"] == field
 
 
-def test_fed_7_1_a_the_transport_asks_again_before_it_sends_in_clear() -> None:
+@spec("FED-7.1-a")
+def test_the_transport_asks_again_before_it_sends_in_clear() -> None:
     region = Region("us", "http://us.example", allow_insecure=True)
 
     with pytest.raises(FederationConfigError, match="must use https"):
@@ -432,7 +435,8 @@ def encrypted(papers: Papers) -> Iterator[str]:
     thread.join()
 
 
-def test_fed_7_1_b_mutual_tls_with_a_private_authority(
+@spec("FED-7.1-b")
+def test_mutual_tls_with_a_private_authority(
     send: Callable[..., Any], papers: Papers, encrypted: str
 ) -> None:
     certificate, key = papers.certify("us")
@@ -446,7 +450,8 @@ def test_fed_7_1_b_mutual_tls_with_a_private_authority(
     assert (found.status, found.body) == (200, {"status": "ok"})
 
 
-def test_fed_7_1_a_certificates_are_verified(
+@spec("FED-7.1-a")
+def test_certificates_are_verified(
     send: Callable[..., Any], papers: Papers, encrypted: str
 ) -> None:
     stranger = send(Region("us", encrypted))

@@ -6,8 +6,8 @@ from typing import Any
 from federation.domain.meta import PREFIX
 from federation.domain.region import Region
 from federation.models import RegionHealth
-from federation.services import regions
-from federation.services.configure import put_configuration, put_region
+from federation.services.registry import regions
+from federation.services.registry.configure import put_configuration, put_region
 from tests.federation.stub import Stub
 from tests.tenancy.wire import answer, send, told
 

@@ -22,8 +22,8 @@ from jobs.domain import keys
 from jobs.domain.permits import Tenants
 from jobs.models import ApiKey, Staff
 from jobs.permits import required, table
-from jobs.services import api_keys
-from jobs.services.api_keys import NewKey, create
+from jobs.services.access import api_keys
+from jobs.services.access.api_keys import NewKey, create
 from tests.jobs.api.refusals import BODIES, DOCUMENT, ERROR, STREAMS
 from tests.jobs.api.routes import views
 from tests.tenancy.served import asks, things

@@ -16,8 +16,8 @@ from jobs.domain.ids import new_id
 from jobs.domain.keys import GROUPS
 from jobs.domain.states import State
 from jobs.models import ApiKey, Lease, Queue
-from jobs.services.api_keys import NewKey, create
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.access.api_keys import NewKey, create
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.factories import JobFactory, stored
 
 READ_ONLY = ("job", "queue", "lane", "ready", "lease", "later", "worker", "looptick")

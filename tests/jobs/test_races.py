@@ -12,10 +12,11 @@ from jobs.domain.envelope import parse_job
 from jobs.domain.states import CODES, State
 from jobs.models import Finished, Later, Lease, Ready
 from jobs.queries import depths
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.record.fold import fold
+from tests.spec import spec
 
 JOBS, THREADS = 5000, 16
 
@@ -32,7 +33,8 @@ def _put(number: int) -> set[str]:
     return {job.id for job in enqueue(drafts) if job is not None}
 
 
-def test_fs_4_1_a_fetch_by_16_threads_hands_out_each_job_once() -> None:
+@spec("FS-4.1-a")
+def test_fetch_by_16_threads_hands_out_each_job_once() -> None:
     stored = _put(JOBS)
     claimed: Counter[str] = Counter()
     lock = threading.Lock()

@@ -20,15 +20,16 @@ from jobs.domain.errors import OJSError
 from jobs.extensions import Loop
 from jobs.handlers import Context
 from jobs.loops import LoopRunner
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.outcome.nack import Nack
+from jobs.services.read.show import show
 from jobs.worker.execution import execute
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory
 from tests.processes import until
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -75,7 +76,8 @@ def run_one(handler: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return execute(Context(job, "w1"))
 
 
-def test_obs_2_an_enqueued_job_has_a_span_that_it_names(exported: Exported) -> None:
+@spec("contract 32.2")
+def test_an_enqueued_job_has_a_span_that_it_names(exported: Exported) -> None:
     job = JobFactory.create(type="mail.send", queue="mail", args=[HIDDEN])
 
     (span,) = exported.get_finished_spans()
@@ -93,7 +95,8 @@ def test_obs_2_an_enqueued_job_has_a_span_that_it_names(exported: Exported) -> N
     assert meta_of(job.id)["traceparent"][:-2] == traceparent(span)[:-2]  # but for the flags
 
 
-def test_obs_2_a_job_keeps_the_trace_that_it_brings(exported: Exported) -> None:
+@spec("contract 32.2")
+def test_a_job_keeps_the_trace_that_it_brings(exported: Exported) -> None:
     job = JobFactory.create(queue="mail", meta={"traceparent": PARENT, "tracestate": "a=1"})
 
     (span,) = exported.get_finished_spans()
@@ -101,7 +104,8 @@ def test_obs_2_a_job_keeps_the_trace_that_it_brings(exported: Exported) -> None:
     assert meta_of(job.id) == {"traceparent": PARENT, "tracestate": "a=1"}
 
 
-def test_obs_2_the_trace_of_the_request_comes_before_that_of_the_span(exported: Exported) -> None:
+@spec("contract 32.2")
+def test_the_trace_of_the_request_comes_before_that_of_the_span(exported: Exported) -> None:
     caller = Caller("test", stamps={"traceparent": PARENT})
     (job,) = enqueue([DraftFactory.create()], caller)
 
@@ -111,7 +115,8 @@ def test_obs_2_the_trace_of_the_request_comes_before_that_of_the_span(exported: 
     assert meta_of(job.id)["traceparent"] == PARENT
 
 
-def test_obs_2_a_span_around_the_call_is_the_parent(exported: Exported) -> None:
+@spec("contract 32.2")
+def test_a_span_around_the_call_is_the_parent(exported: Exported) -> None:
     tracer = trace.get_tracer_provider().get_tracer("host")
     with tracer.start_as_current_span("request"):
         JobFactory.create(meta={"traceparent": PARENT})
@@ -120,7 +125,8 @@ def test_obs_2_a_span_around_the_call_is_the_parent(exported: Exported) -> None:
     assert parent_of(inner) == traceparent(outer)
 
 
-def test_obs_2_nothing_is_added_to_jobs_where_that_is_switched_off(
+@spec("contract 32.2")
+def test_nothing_is_added_to_jobs_where_that_is_switched_off(
     exported: Exported, settings: Any
 ) -> None:
     settings.OJS = {**settings.OJS, "TRACE_INJECT": False}
@@ -130,7 +136,8 @@ def test_obs_2_nothing_is_added_to_jobs_where_that_is_switched_off(
     assert meta_of(job.id) == {}
 
 
-def test_obs_2_refused_jobs_have_spans_that_failed(exported: Exported) -> None:
+@spec("contract 32.2")
+def test_refused_jobs_have_spans_that_failed(exported: Exported) -> None:
     taken = JobFactory.create()
     drafts = [DraftFactory.create(id=taken.id, args=[HIDDEN]), DraftFactory.create()]
     exported.clear()
@@ -149,7 +156,8 @@ def test_obs_2_refused_jobs_have_spans_that_failed(exported: Exported) -> None:
     assert HIDDEN not in str([span.to_json() for span in refused])
 
 
-def test_obs_2_an_attempt_is_linked_to_its_producer_and_no_child(
+@spec("contract 32.2")
+def test_an_attempt_is_linked_to_its_producer_and_no_child(
     exported: Exported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = JobFactory.create(type="mail.send", queue="mail", meta={"traceparent": PARENT})
@@ -179,7 +187,8 @@ def test_obs_2_an_attempt_is_linked_to_its_producer_and_no_child(
     }
 
 
-def test_obs_2_a_failed_attempt_tells_what_failed_but_no_message(
+@spec("contract 32.2")
+def test_a_failed_attempt_tells_what_failed_but_no_message(
     exported: Exported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     JobFactory.create(queue="mail", meta={"traceparent": "none"})
@@ -199,7 +208,8 @@ def test_obs_2_a_failed_attempt_tells_what_failed_but_no_message(
     assert HIDDEN not in span.to_json()
 
 
-def test_obs_2_turns_of_loops_that_did_something_have_spans(exported: Exported) -> None:
+@spec("contract 32.2")
+def test_turns_of_loops_that_did_something_have_spans(exported: Exported) -> None:
     rows = iter([0, 3])
 
     assert spans.turning("some", lambda: next(rows))() == 0
@@ -213,7 +223,8 @@ def test_obs_2_turns_of_loops_that_did_something_have_spans(exported: Exported) 
     assert failed.status.status_code is StatusCode.ERROR
 
 
-def test_obs_2_the_runner_of_loops_makes_them(exported: Exported) -> None:
+@spec("contract 32.2")
+def test_the_runner_of_loops_makes_them(exported: Exported) -> None:
     runner = LoopRunner([Loop("spanned", lambda: 1, 10, full=2)])
     runner.start()
     until(lambda: len(exported.get_finished_spans()) > 0, "a span of the loop")
@@ -222,13 +233,15 @@ def test_obs_2_the_runner_of_loops_makes_them(exported: Exported) -> None:
     assert exported.get_finished_spans()[0].name == "loop spanned"
 
 
-def test_obs_2_nothing_happens_where_nobody_configured_a_provider() -> None:
+@spec("contract 32.2")
+def test_nothing_happens_where_nobody_configured_a_provider() -> None:
     job = JobFactory.create()
 
     assert meta_of(job.id) == {}
 
 
-def test_obs_2_without_the_package_functions_stay_as_they_are() -> None:
+@spec("contract 32.2")
+def test_without_the_package_functions_stay_as_they_are() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
         "import django; django.setup()\n"

@@ -6,11 +6,13 @@ import httpx
 import pytest
 
 from tests.levels.conftest import Wire
+from tests.spec import spec
 
 OJS = "application/openjobspec+json"
 
 
-def test_l0_3_1_answers_have_the_media_type_the_version_and_the_request_id(wire: Wire) -> None:
+@spec("contract 3.1")
+def test_answers_have_the_media_type_the_version_and_the_request_id(wire: Wire) -> None:
     answer = wire.http.post(
         "/ojs/v1/jobs", json=wire.job("anchor"), headers={"X-Request-Id": "tide-7"}
     )
@@ -22,7 +24,8 @@ def test_l0_3_1_answers_have_the_media_type_the_version_and_the_request_id(wire:
     assert answer.headers["location"] == f"/ojs/v1/jobs/{answer.json()['job']['id']}"
 
 
-def test_l0_1_push_stores_the_envelope_as_it_was_sent(wire: Wire) -> None:
+@spec("contract 1")
+def test_push_stores_the_envelope_as_it_was_sent(wire: Wire) -> None:
     args = [{"weight": 1.5, "stack": [1, None, True]}, "Größe", 2**53]
 
     job = wire.push(*args, priority=7, tags=["fragile"])
@@ -34,7 +37,8 @@ def test_l0_1_push_stores_the_envelope_as_it_was_sent(wire: Wire) -> None:
     assert shown["enqueued_at"] == shown["created_at"]
 
 
-def test_l0_1_unknown_attributes_are_kept(wire: Wire) -> None:
+@spec("contract 1")
+def test_unknown_attributes_are_kept(wire: Wire) -> None:
     body = {**wire.job(), "x_crane": {"arm": 3}}
 
     job = wire.send("POST", "/ojs/v1/jobs", body, 201)["job"]
@@ -50,7 +54,8 @@ def test_l0_1_unknown_attributes_are_kept(wire: Wire) -> None:
         ({"options": {"queue": "UPPER"}}, "queue"), ({"options": {"priority": 101}}, "priority"),
     ],
 )  # fmt: skip
-def test_l0_4_a_bad_envelope_is_refused_with_its_field(
+@spec("contract 4")
+def test_a_bad_envelope_is_refused_with_its_field(
     wire: Wire, change: dict[str, Any], field: str
 ) -> None:
     error = wire.send("POST", "/ojs/v1/jobs", wire.job() | change, 400)["error"]
@@ -61,14 +66,16 @@ def test_l0_4_a_bad_envelope_is_refused_with_its_field(
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b'{"type": "a.b", "args": [NaN]}'])
-def test_l0_4_what_is_no_json_object_is_an_invalid_payload(wire: Wire, body: bytes) -> None:
+@spec("contract 4")
+def test_what_is_no_json_object_is_an_invalid_payload(wire: Wire, body: bytes) -> None:
     answer = wire.http.post("/ojs/v1/jobs", content=body, headers={"Content-Type": OJS})
 
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] in {"invalid_payload", "invalid_request"}
 
 
-def test_l0_2_a_job_goes_from_push_to_ack(wire: Wire) -> None:
+@spec("contract 2")
+def test_a_job_goes_from_push_to_ack(wire: Wire) -> None:
     pushed = wire.push("hull")
 
     (taken,) = wire.fetch(worker_id="docker-1")
@@ -81,14 +88,16 @@ def test_l0_2_a_job_goes_from_push_to_ack(wire: Wire) -> None:
     assert done["completed_at"] >= done["started_at"] >= done["enqueued_at"]
 
 
-def test_l0_2_a_claim_is_exclusive(wire: Wire) -> None:
+@spec("contract 2")
+def test_a_claim_is_exclusive(wire: Wire) -> None:
     wire.push()
 
     assert len(wire.fetch(5)) == 1
     assert wire.fetch(5) == []
 
 
-def test_l0_2_ack_and_nack_need_an_active_job(wire: Wire) -> None:
+@spec("contract 2")
+def test_ack_and_nack_need_an_active_job(wire: Wire) -> None:
     job = wire.push()
 
     assert wire.ack(job, 409)["error"]["details"]["current_state"] == "available"
@@ -99,7 +108,8 @@ def test_l0_2_ack_and_nack_need_an_active_job(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("state", ["available", "scheduled", "pending", "active"])
-def test_l0_2_7_cancel_ends_a_job_that_is_not_final(wire: Wire, state: str) -> None:
+@spec("contract 2.7")
+def test_cancel_ends_a_job_that_is_not_final(wire: Wire, state: str) -> None:
     later: dict[str, dict[str, Any]] = {
         "scheduled": {"delay_until": "2199-01-01T00:00:00Z"},
         "pending": {"pending": True},
@@ -116,7 +126,8 @@ def test_l0_2_7_cancel_ends_a_job_that_is_not_final(wire: Wire, state: str) -> N
     assert wire.fetch() == []
 
 
-def test_l0_2_6_a_pending_job_waits_for_its_activation(wire: Wire) -> None:
+@spec("contract 2.6")
+def test_a_pending_job_waits_for_its_activation(wire: Wire) -> None:
     job = wire.push(pending=True)
     assert wire.fetch() == []
 
@@ -127,7 +138,8 @@ def test_l0_2_6_a_pending_job_waits_for_its_activation(wire: Wire) -> None:
     wire.send("POST", f"/ojs/v1/jobs/{job['id']}/activate", status=409)
 
 
-def test_l0_3_2_unknown_things_answer_404_and_unknown_methods_405(wire: Wire) -> None:
+@spec("contract 3.2")
+def test_unknown_things_answer_404_and_unknown_methods_405(wire: Wire) -> None:
     for job_id in ("01990000-0000-7000-8000-000000000000", "no-id"):
         assert (
             wire.send("GET", f"/ojs/v1/jobs/{job_id}", status=404)["error"]["code"] == "not_found"
@@ -137,7 +149,8 @@ def test_l0_3_2_unknown_things_answer_404_and_unknown_methods_405(wire: Wire) ->
     assert (answer.status_code, "POST" in answer.headers["allow"]) == (405, True)
 
 
-def test_l0_12_each_transition_is_an_event_of_the_job(wire: Wire) -> None:
+@spec("contract 12")
+def test_each_transition_is_an_event_of_the_job(wire: Wire) -> None:
     job = wire.push()
     wire.fetch()
     wire.ack(job)
@@ -149,7 +162,8 @@ def test_l0_12_each_transition_is_an_event_of_the_job(wire: Wire) -> None:
     }  # fmt: skip
 
 
-def test_l0_3_8_health_manifest_and_probes_need_no_key(server: str) -> None:
+@spec("contract 3.8")
+def test_health_manifest_and_probes_need_no_key(server: str) -> None:
     manifest = httpx.get(f"{server}/ojs/manifest", timeout=30).json()
 
     assert manifest["specversion"] == "1.0"

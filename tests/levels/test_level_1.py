@@ -6,11 +6,13 @@ import pytest
 
 from tests.levels.conftest import Wire
 from tests.processes import until
+from tests.spec import spec
 
 QUICK = {"initial_interval": "PT0.01S", "jitter": False}
 
 
-def test_l1_5_a_failed_job_is_tried_again_until_its_attempts_are_spent(wire: Wire) -> None:
+@spec("contract 5")
+def test_a_failed_job_is_tried_again_until_its_attempts_are_spent(wire: Wire) -> None:
     job = wire.push(retry={**QUICK, "max_attempts": 3})
 
     for attempt in (1, 2, 3):
@@ -32,7 +34,8 @@ def test_l1_5_a_failed_job_is_tried_again_until_its_attempts_are_spent(wire: Wir
         ("constant", 1.0, [1_000, 1_000]), ("polynomial", 2.0, [1_000, 4_000]),
     ],
 )  # fmt: skip
-def test_l1_5_3_the_delay_follows_the_strategy(
+@spec("contract 5.3")
+def test_the_delay_follows_the_strategy(
     wire: Wire, strategy: str, coefficient: float, expected: list[int]
 ) -> None:
     retry = {"backoff_strategy": strategy, "backoff_coefficient": coefficient, "jitter": False}
@@ -54,7 +57,8 @@ def test_l1_5_3_the_delay_follows_the_strategy(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("exhaustion", ["discard", "dead_letter"])
-def test_l1_5_4_final_failures_end_as_the_policy_says(
+@spec("contract 5.4")
+def test_final_failures_end_as_the_policy_says(
     wire: Wire, policy: dict[str, Any], error: dict[str, Any], exhaustion: str
 ) -> None:
     wire.push(retry={**policy, "on_exhaustion": exhaustion})
@@ -74,14 +78,16 @@ def test_l1_5_4_final_failures_end_as_the_policy_says(
         ({"initial_interval": "soon"}, "initial_interval"), ({"jitter": 1}, "jitter"),
     ],
 )  # fmt: skip
-def test_l1_5_1_a_bad_policy_is_refused(wire: Wire, policy: dict[str, Any], field: str) -> None:
+@spec("contract 5.1")
+def test_a_bad_policy_is_refused(wire: Wire, policy: dict[str, Any], field: str) -> None:
     error = wire.send("POST", "/ojs/v1/jobs", wire.job(retry=policy), 422)["error"]
 
     assert error["type"] == "validation_error"
     assert field in error["message"]
 
 
-def test_l1_9_3_a_lease_that_ends_returns_the_job(wire: Wire) -> None:
+@spec("contract 9.3")
+def test_a_lease_that_ends_returns_the_job(wire: Wire) -> None:
     job = wire.push()
     wire.fetch(visibility_timeout_ms=1000)
 
@@ -91,7 +97,8 @@ def test_l1_9_3_a_lease_that_ends_returns_the_job(wire: Wire) -> None:
     assert again["errors"][0]["code"] == "visibility_timeout"
 
 
-def test_l1_9_2_a_heartbeat_extends_the_lease_and_tells_of_cancels(wire: Wire) -> None:
+@spec("contract 9.2")
+def test_a_heartbeat_extends_the_lease_and_tells_of_cancels(wire: Wire) -> None:
     kept, cancelled = wire.push("kept"), wire.push("cancelled")
     wire.fetch(2, worker_id=wire.queue)
     wire.send("DELETE", f"/ojs/v1/jobs/{cancelled['id']}")
@@ -107,7 +114,8 @@ def test_l1_9_2_a_heartbeat_extends_the_lease_and_tells_of_cancels(wire: Wire) -
     assert told["cancelled_jobs"] == [cancelled["id"]]
 
 
-def test_l1_9_3_only_the_holder_may_answer(wire: Wire) -> None:
+@spec("contract 9.3")
+def test_only_the_holder_may_answer(wire: Wire) -> None:
     wire.push()
     (taken,) = wire.fetch(worker_id="mine")
 
@@ -117,7 +125,8 @@ def test_l1_9_3_only_the_holder_may_answer(wire: Wire) -> None:
     wire.ack(taken, worker_id="mine")
 
 
-def test_l1_9_6_an_execution_that_takes_too_long_fails(wire: Wire) -> None:
+@spec("contract 9.6")
+def test_an_execution_that_takes_too_long_fails(wire: Wire) -> None:
     job = wire.push(timeout_ms=1000, retry={"max_attempts": 1})
     wire.fetch()
 
@@ -126,7 +135,8 @@ def test_l1_9_6_an_execution_that_takes_too_long_fails(wire: Wire) -> None:
     assert (done["error"]["code"], done["error"]["details"]["limit_ms"]) == ("timeout", 1000)
 
 
-def test_l1_9_4_a_quiet_worker_gets_nothing(wire: Wire) -> None:
+@spec("contract 9.4")
+def test_a_quiet_worker_gets_nothing(wire: Wire) -> None:
     wire.push()
     beat = {"worker_id": wire.queue, "active_jobs": []}
     wire.send("POST", "/ojs/v1/workers/heartbeat", beat)
@@ -139,7 +149,8 @@ def test_l1_9_4_a_quiet_worker_gets_nothing(wire: Wire) -> None:
     assert len(wire.fetched(worker_id=wire.queue)) == 1
 
 
-def test_l1_2_3_a_requeued_job_has_spent_no_attempt(wire: Wire) -> None:
+@spec("contract 2.3")
+def test_a_requeued_job_has_spent_no_attempt(wire: Wire) -> None:
     job = wire.push()
     (taken,) = wire.fetch()
 
@@ -150,7 +161,8 @@ def test_l1_2_3_a_requeued_job_has_spent_no_attempt(wire: Wire) -> None:
     assert shown.get("errors", []) == []
 
 
-def test_l1_10_7_the_dead_letter_is_listed_retried_and_removed(wire: Wire) -> None:
+@spec("contract 10.7")
+def test_the_dead_letter_is_listed_retried_and_removed(wire: Wire) -> None:
     wire.push(retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
     (taken,) = wire.fetch()
     wire.nack(taken)
@@ -167,7 +179,8 @@ def test_l1_10_7_the_dead_letter_is_listed_retried_and_removed(wire: Wire) -> No
     wire.send("GET", f"/ojs/v1/jobs/{taken['id']}", status=404)
 
 
-def test_l1_9_1_the_first_heartbeat_makes_a_worker_known(wire: Wire) -> None:
+@spec("contract 9.1")
+def test_the_first_heartbeat_makes_a_worker_known(wire: Wire) -> None:
     wire.send("POST", "/ojs/v1/workers/heartbeat", {"worker_id": wire.queue, "active_jobs": []})
 
     until(lambda: wire.queue in _workers(wire), "the worker's row")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.levels.conftest import Wire
+from tests.spec import spec
 
 
 def _soon(**delta: float) -> str:
@@ -13,7 +14,8 @@ def _soon(**delta: float) -> str:
 
 
 @pytest.mark.parametrize("name", ["delay_until", "scheduled_at"])
-def test_l2_2_5_a_delayed_job_starts_when_its_time_comes(wire: Wire, name: str) -> None:
+@spec("contract 2.5")
+def test_a_delayed_job_starts_when_its_time_comes(wire: Wire, name: str) -> None:
     at = _soon(seconds=0.3)
     job = wire.push(**{name: at})
     assert job["state"] == "scheduled"
@@ -24,20 +26,23 @@ def test_l2_2_5_a_delayed_job_starts_when_its_time_comes(wire: Wire, name: str) 
     assert taken["started_at"] >= job["scheduled_at"]
 
 
-def test_l2_1_a_time_of_the_past_means_now(wire: Wire) -> None:
+@spec("contract 1")
+def test_a_time_of_the_past_means_now(wire: Wire) -> None:
     job = wire.push(delay_until="2001-01-01T00:00:00Z")
 
     assert job["state"] == "available"
 
 
 @pytest.mark.parametrize("at", ["tomorrow", "2026-13-01T00:00:00Z", "2026-01-01", 7])
-def test_l2_1_what_is_no_time_is_refused(wire: Wire, at: Any) -> None:
+@spec("contract 1")
+def test_what_is_no_time_is_refused(wire: Wire, at: Any) -> None:
     error = wire.send("POST", "/ojs/v1/jobs", wire.job(delay_until=at), 400)["error"]
 
     assert "delay_until" in error["details"]["field"]
 
 
-def test_l2_2_2_a_job_that_expires_is_never_handed_out(wire: Wire) -> None:
+@spec("contract 2.2")
+def test_a_job_that_expires_is_never_handed_out(wire: Wire) -> None:
     job = wire.push(expires_at=_soon(seconds=0.2))
 
     done = wire.reaches(job["id"], "discarded")
@@ -56,7 +61,8 @@ def _schedule(wire: Wire, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_l2_7_a_schedule_makes_jobs_until_it_is_removed(wire: Wire) -> None:
+@spec("contract 7")
+def test_a_schedule_makes_jobs_until_it_is_removed(wire: Wire) -> None:
     told = wire.send("POST", "/ojs/v1/cron", _schedule(wire), 201)["cron"]
     assert (told["expression"], told["timezone"], told["enabled"]) == ("@every 1s", "UTC", True)
 
@@ -71,7 +77,8 @@ def test_l2_7_a_schedule_makes_jobs_until_it_is_removed(wire: Wire) -> None:
     wire.send("GET", f"/ojs/v1/cron/{wire.queue}", status=404)
 
 
-def test_l2_7_5_registering_a_name_again_replaces_it(wire: Wire) -> None:
+@spec("contract 7.5")
+def test_registering_a_name_again_replaces_it(wire: Wire) -> None:
     wire.send("POST", "/ojs/v1/cron", _schedule(wire, enabled=False), 201)
 
     told = wire.send("POST", "/ojs/v1/cron", _schedule(wire, expression="0 5 * * *", enabled=False))
@@ -80,7 +87,8 @@ def test_l2_7_5_registering_a_name_again_replaces_it(wire: Wire) -> None:
     wire.send("DELETE", f"/ojs/v1/cron/{wire.queue}")
 
 
-def test_l2_7_5_a_disabled_schedule_has_no_next_run(wire: Wire) -> None:
+@spec("contract 7.5")
+def test_a_disabled_schedule_has_no_next_run(wire: Wire) -> None:
     wire.send("POST", "/ojs/v1/cron", _schedule(wire, expression="0 5 * * *"), 201)
 
     off = wire.send("PATCH", f"/ojs/v1/cron/{wire.queue}", {"enabled": False})["cron"]
@@ -100,7 +108,8 @@ def test_l2_7_5_a_disabled_schedule_has_no_next_run(wire: Wire) -> None:
         ({"overlap_policy": "maybe"}, "overlap_policy"),
     ],
 )  # fmt: skip
-def test_l2_7_2_a_bad_schedule_is_refused_with_its_field(
+@spec("contract 7.2")
+def test_a_bad_schedule_is_refused_with_its_field(
     wire: Wire, change: dict[str, Any], field: str
 ) -> None:
     error = wire.send("POST", "/ojs/v1/cron", _schedule(wire) | change, 400)["error"]
@@ -108,7 +117,8 @@ def test_l2_7_2_a_bad_schedule_is_refused_with_its_field(
     assert (error["code"], error["details"]["field"]) == ("invalid_request", field)
 
 
-def test_l2_7_2_times_follow_the_zone_of_the_schedule(wire: Wire) -> None:
+@spec("contract 7.2")
+def test_times_follow_the_zone_of_the_schedule(wire: Wire) -> None:
     body = _schedule(wire, expression="0 12 * * *", timezone="Asia/Tokyo")
 
     told = wire.send("POST", "/ojs/v1/cron", body, 201)["cron"]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.levels.conftest import Wire
+from tests.spec import spec
 
 PATH = "/ojs/v1/workflows"
 
@@ -27,7 +28,8 @@ def _work(wire: Wire, name: str) -> dict[str, Any]:
     return taken
 
 
-def test_l3_8_a_chain_goes_step_by_step_with_the_results_before(wire: Wire) -> None:
+@spec("contract 8")
+def test_a_chain_goes_step_by_step_with_the_results_before(wire: Wire) -> None:
     flow = _start(wire, type="chain", name="unload", steps=[wire.job(n) for n in ("a", "b", "c")])
     assert (flow["state"], flow["steps_total"]) == ("running", 3)
 
@@ -41,7 +43,8 @@ def test_l3_8_a_chain_goes_step_by_step_with_the_results_before(wire: Wire) -> N
     assert (done["state"], done["steps_completed"]) == ("completed", 3)
 
 
-def test_l3_8_4_a_chain_ends_with_its_first_failed_step(wire: Wire) -> None:
+@spec("contract 8.4")
+def test_a_chain_ends_with_its_first_failed_step(wire: Wire) -> None:
     steps = [wire.job("a", retry={"max_attempts": 1}), wire.job("b")]
     flow = _start(wire, type="chain", steps=steps)
     (taken,) = wire.fetched()
@@ -54,7 +57,8 @@ def test_l3_8_4_a_chain_ends_with_its_first_failed_step(wire: Wire) -> None:
     assert wire.fetch() == []
 
 
-def test_l3_8_a_group_runs_at_once_and_ends_with_its_last_job(wire: Wire) -> None:
+@spec("contract 8")
+def test_a_group_runs_at_once_and_ends_with_its_last_job(wire: Wire) -> None:
     flow = _start(wire, type="group", jobs=[wire.job(n) for n in range(3)])
 
     taken = wire.fetched(3)
@@ -69,7 +73,8 @@ def test_l3_8_a_group_runs_at_once_and_ends_with_its_last_job(wire: Wire) -> Non
 
 
 @pytest.mark.parametrize(("failing", "fired"), [(0, "success"), (1, "failure")])
-def test_l3_8_4_a_batch_calls_back_once(wire: Wire, failing: int, fired: str) -> None:
+@spec("contract 8.4")
+def test_a_batch_calls_back_once(wire: Wire, failing: int, fired: str) -> None:
     jobs = [wire.job(n, retry={"max_attempts": 1}) for n in range(2)]
     callbacks = {f"on_{name}": wire.job(name) for name in ("success", "failure")}
     flow = _start(wire, type="batch", jobs=jobs, callbacks=callbacks)
@@ -85,7 +90,8 @@ def test_l3_8_4_a_batch_calls_back_once(wire: Wire, failing: int, fired: str) ->
     assert wire.fetch() == []
 
 
-def test_l3_8_1_a_graph_starts_a_step_when_all_before_it_are_done(wire: Wire) -> None:
+@spec("contract 8.1")
+def test_a_graph_starts_a_step_when_all_before_it_are_done(wire: Wire) -> None:
     flow = _start(
         wire,
         name="inspection",
@@ -104,7 +110,8 @@ def test_l3_8_1_a_graph_starts_a_step_when_all_before_it_are_done(wire: Wire) ->
     assert _show(wire, flow)["state"] == "completed"
 
 
-def test_l3_8_6_a_cancelled_workflow_starts_nothing_more(wire: Wire) -> None:
+@spec("contract 8.6")
+def test_a_cancelled_workflow_starts_nothing_more(wire: Wire) -> None:
     flow = _start(wire, type="chain", steps=[wire.job("a"), wire.job("b")])
 
     told = wire.send("DELETE", f"{PATH}/{flow['id']}")["workflow"]
@@ -123,7 +130,8 @@ def test_l3_8_6_a_cancelled_workflow_starts_nothing_more(wire: Wire) -> None:
         {"steps": [{"id": "x", "type": "a.b", "args": [], "depends_on": ["gone"]}]},
     ],
 )  # fmt: skip
-def test_l3_8_1_a_bad_workflow_is_refused_with_its_paths(wire: Wire, body: dict[str, Any]) -> None:
+@spec("contract 8.1")
+def test_a_bad_workflow_is_refused_with_its_paths(wire: Wire, body: dict[str, Any]) -> None:
     error = wire.send("POST", PATH, body, 400)["error"]
 
     assert error["details"]["validation_errors"]

@@ -17,6 +17,7 @@ from django.utils import timezone
 from jobs.api.logins import ThrottledBackend
 from ojs_project import settings as server
 from tests.project.test_settings import run
+from tests.spec import spec
 
 PASSWORD = "Tr0ub4dor and three"  # noqa: S105 - a test's own
 LOGIN = "/console/login/"
@@ -124,7 +125,8 @@ def test_a_session_ends_after_twelve_hours(user: User) -> None:
     assert client.get("/console/").status_code == 302
 
 
-def test_31_4_cookies_are_of_this_host_alone_where_tls_is_required() -> None:
+@spec("contract 31.4")
+def test_cookies_are_of_this_host_alone_where_tls_is_required() -> None:
     told = (
         "from django.conf import settings as s; print(s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME,"
         " s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE, s.SESSION_COOKIE_HTTPONLY,"

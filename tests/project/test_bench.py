@@ -16,7 +16,7 @@ from bench.fairness.shares import (
 from bench.names import CLAIMED
 from bench.statements import claim, complete, text
 from jobs.domain.states import CODES, State
-from jobs.services.show import show
+from jobs.services.read.show import show
 from tests.factories import stored
 
 

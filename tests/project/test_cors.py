@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.conftest import end_all, free_port, http_server, wait_until_answering
+from tests.spec import spec
 
 PAGE = "https://app.example"
 API = "/ojs/v1/jobs"
@@ -40,7 +41,8 @@ def preflight(client: httpx.Client, origin: str, path: str = API) -> httpx.Respo
 
 
 @pytest.mark.parametrize("origin", [PAGE, "http://localhost:5173"])
-def test_31_4_a_preflight_of_a_named_origin_is_answered(
+@spec("contract 31.4")
+def test_a_preflight_of_a_named_origin_is_answered(
     open_to_pages: httpx.Client, origin: str
 ) -> None:
     answer = preflight(open_to_pages, origin)
@@ -66,7 +68,8 @@ def test_31_4_a_preflight_of_a_named_origin_is_answered(
         (PAGE, "/admin/login/"),
     ],
 )
-def test_31_4_other_origins_and_pages_of_this_server_stay_closed(
+@spec("contract 31.4")
+def test_other_origins_and_pages_of_this_server_stay_closed(
     open_to_pages: httpx.Client, origin: str, path: str
 ) -> None:
     answer = preflight(open_to_pages, origin, path)
@@ -74,7 +77,8 @@ def test_31_4_other_origins_and_pages_of_this_server_stay_closed(
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_31_4_a_page_reads_refusals_and_the_headers_of_answers(
+@spec("contract 31.4")
+def test_a_page_reads_refusals_and_the_headers_of_answers(
     open_to_pages: httpx.Client,
 ) -> None:
     answer = open_to_pages.post(API, json=JOB, headers={"Origin": PAGE})
@@ -86,7 +90,8 @@ def test_31_4_a_page_reads_refusals_and_the_headers_of_answers(
     assert "origin" in answer.headers["vary"].lower()
 
 
-def test_31_4_without_the_setting_no_origin_is_answered(server: str) -> None:
+@spec("contract 31.4")
+def test_without_the_setting_no_origin_is_answered(server: str) -> None:
     answer = httpx.post(f"{server}{API}", json=JOB, headers={"Origin": PAGE})
 
     assert "access-control-allow-origin" not in answer.headers

@@ -63,7 +63,7 @@ print(job.id)
 """
 LOOK = """
 import sys, django; django.setup()
-from jobs.services.show import show
+from jobs.services.read.show import show
 job = show(sys.argv[1])
 print(job.state, job.result)
 """

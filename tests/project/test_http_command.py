@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import ROOT, free_port, wait_until_answering
 from tests.processes import DEADLINE_S, kill_family
+from tests.spec import spec
 
 SLOW = (
     b"POST /console/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\na=",
@@ -55,7 +56,8 @@ def url(database_url: str, store: None) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("begun", SLOW)
-def test_31_3_slow_clients_do_not_stop_the_server(url: str, begun: bytes) -> None:
+@spec("contract 31.3")
+def test_slow_clients_do_not_stop_the_server(url: str, begun: bytes) -> None:
     place = ("127.0.0.1", int(url.rpartition(":")[2]))
     lines = [socket.create_connection(place, DEADLINE_S) for _ in range(EACH)]
     for line in lines:

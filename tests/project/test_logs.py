@@ -9,6 +9,7 @@ import pytest
 from django.test import RequestFactory
 
 from ojs_project.logs import JsonFormatter, TextFormatter
+from tests.spec import spec
 
 
 def record(
@@ -40,7 +41,8 @@ def as_text(made: logging.LogRecord) -> str:
         (logging.CRITICAL, "FATAL", 21),
     ],
 )
-def test_obs_5_severities_have_their_numbers(level: int, severity: str, number: int) -> None:
+@spec("contract 32.5")
+def test_severities_have_their_numbers(level: int, severity: str, number: int) -> None:
     line = as_json(record(level=level))
 
     assert (line["severity"], line["severity_number"]) == (severity, number)
@@ -58,7 +60,8 @@ def test_obs_5_severities_have_their_numbers(level: int, severity: str, number: 
         ("federation.clients", logging.INFO, "server", None),
     ],
 )
-def test_obs_5_components_and_categories_follow_from_the_logger(
+@spec("contract 32.5")
+def test_components_and_categories_follow_from_the_logger(
     name: str, level: int, component: str, category: str | None
 ) -> None:
     line = as_json(record(name, level))
@@ -66,11 +69,13 @@ def test_obs_5_components_and_categories_follow_from_the_logger(
     assert (line["component"], line.get("category")) == (component, category)
 
 
-def test_obs_5_a_category_that_is_named_counts() -> None:
+@spec("contract 32.5")
+def test_a_category_that_is_named_counts() -> None:
     assert as_json(record(category="performance"))["category"] == "performance"
 
 
-def test_obs_5_known_facts_are_members_and_others_attributes() -> None:
+@spec("contract 32.5")
+def test_known_facts_are_members_and_others_attributes() -> None:
     line = as_json(record(job_id="j", job_type="a.b", queue="q", trace_id="t", span_id="s", n=1))
 
     assert line["attributes"] == {"logger": "ojs.test", "n": 1}
@@ -78,7 +83,8 @@ def test_obs_5_known_facts_are_members_and_others_attributes() -> None:
     assert [line[name] for name in members] == ["j", "a.b", "q", "t", "s"]
 
 
-def test_obs_5_text_lines_tell_the_same() -> None:
+@spec("contract 32.5")
+def test_text_lines_tell_the_same() -> None:
     made = record(job_id="j", category="lifecycle", reason="two\nlines", queues=["a b"], n=1)
 
     assert as_text(made) == (
@@ -87,13 +93,15 @@ def test_obs_5_text_lines_tell_the_same() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a b", 'a"b', "a=b", "back\\slash", "tab\t", "\u2028"])
-def test_obs_5_a_value_cannot_pass_for_another(text: str) -> None:
+@spec("contract 32.5")
+def test_a_value_cannot_pass_for_another(text: str) -> None:
     assert as_text(record(worker_id=text)) == (
         f"INFO ojs.test it.was worker_id={orjson.dumps(text).decode()}"
     )
 
 
-def test_obs_5_the_query_of_a_request_is_in_no_line() -> None:
+@spec("contract 32.5")
+def test_the_query_of_a_request_is_in_no_line() -> None:
     request = RequestFactory().get("/ojs/v1/events?access_token=ojs_secret")
     made = record("django.request", status_code=500, request=request)
 
@@ -101,7 +109,8 @@ def test_obs_5_the_query_of_a_request_is_in_no_line() -> None:
     assert as_text(made) == "INFO django.request it.was status_code=500"
 
 
-def test_obs_5_a_traceback_follows_text_and_stays_in_json() -> None:
+@spec("contract 32.5")
+def test_a_traceback_follows_text_and_stays_in_json() -> None:
     made = record(n=1)
     try:
         int("broken")

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.loops import run_once
 from tests.conftest import Spawn, free_port, http_server, wait_until_answering
 from tests.processes import DEADLINE_S, until
+from tests.spec import spec
 
 get, post = partial(httpx.get, timeout=DEADLINE_S), partial(httpx.post, timeout=DEADLINE_S)
 
@@ -50,7 +51,8 @@ def count(url: str, name: str, **labels: str) -> float:
     )
 
 
-def test_obs_3_counters_of_several_processes_add_up_wherever_they_are_read(
+@spec("contract 32.3")
+def test_counters_of_several_processes_add_up_wherever_they_are_read(
     servers: list[str],
 ) -> None:
     for url in (*servers, *servers, servers[0]):
@@ -77,7 +79,8 @@ def folded(url: str, what: str) -> float:
     return count(url, f"ojs_job_{what}_total", queue="metrics", type="obs.test")
 
 
-def test_obs_3_requests_are_counted_by_route_never_by_path(servers: list[str]) -> None:
+@spec("contract 32.3")
+def test_requests_are_counted_by_route_never_by_path(servers: list[str]) -> None:
     url = servers[0]
     for path in ("/ojs/v1/jobs/1", "/ojs/v1/jobs/2", "/ojs/v1/nowhere", f"/x/{os.getpid()}"):
         get(url + path)
@@ -92,7 +95,8 @@ def test_obs_3_requests_are_counted_by_route_never_by_path(servers: list[str]) -
     assert all(route == "unknown" or route.startswith("ojs-") for route in routes)
 
 
-def test_obs_3_loops_are_observed(servers: list[str], spawn: Spawn, tmp_path: Path) -> None:
+@spec("contract 32.3")
+def test_loops_are_observed(servers: list[str], spawn: Spawn, tmp_path: Path) -> None:
     runner = spawn(
         "manage.py", "runworker", "--no-handlers", PROMETHEUS_MULTIPROC_DIR=str(tmp_path)
     )

@@ -28,8 +28,8 @@ from jobs.domain.permits import Permit, Tenants
 from jobs.domain.permits import Role as Least
 from jobs.models import ApiKey, Staff
 from jobs.permits import Table, required, table
-from jobs.services import api_keys
-from jobs.services.api_keys import NewKey, create
+from jobs.services.access import api_keys
+from jobs.services.access.api_keys import NewKey, create
 from tests.console.test_access import guarded, view_of
 from tests.jobs.api.refusals import PATHS, url
 from tests.jobs.api.routes import views

@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.processes import DEADLINE_S, children, is_alive, until
 from tests.project.conftest import Quickstart, Start
+from tests.spec import spec
 
 # one module, one process: the tests share a running server
 pytestmark = pytest.mark.xdist_group("quickstart")
@@ -208,7 +209,8 @@ def test_a_killed_http_worker_is_replaced_while_others_serve(running: Quickstart
     assert running.child("gunicorn") == first
 
 
-def test_31_3_slow_clients_do_not_stop_the_server(running: Quickstart) -> None:
+@spec("contract 31.3")
+def test_slow_clients_do_not_stop_the_server(running: Quickstart) -> None:
     until(lambda: is_healthy(running), "health")
     begun = b"POST /console/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\na="
     lines = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(40)]

@@ -15,7 +15,7 @@ import pytest
 from django.urls import get_resolver
 
 from jobs.domain.errors import OJSError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, statements_in
 
 APPS = sorted(path.parent for name in ("queries.py", "queries") for path in ROOT.glob(f"*/{name}"))
 SQL = sorted(path for app in APPS for path in (app / "sql").rglob("*.sql"))
@@ -32,14 +32,14 @@ def named(paths: list[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", SQL, ids=named(SQL))
-def test_5_a_statement_begins_with_a_comment_that_names_it(path: Path) -> None:
+def test_a_statement_begins_with_a_comment_that_names_it(path: Path) -> None:
     name = f"ojs_{path.stem}" if path.parent.name == "functions" else path.stem
 
     assert re.match(rf"-- {name}: \S.* \S", path.read_text())
 
 
 @pytest.mark.parametrize("path", SQL, ids=named(SQL))
-def test_5_comments_have_no_percent_sign_and_lines_fit(path: Path) -> None:
+def test_comments_have_no_percent_sign_and_lines_fit(path: Path) -> None:
     for line in path.read_text().splitlines():
         assert len(line) <= 105
         assert "%" not in line.partition("--")[2], "the driver reads it"
@@ -57,10 +57,11 @@ def statements_used(app: Path) -> Counter[str]:
 
 
 @pytest.mark.parametrize("app", APPS, ids=named(APPS))
-def test_5_every_statement_has_exactly_one_function(app: Path) -> None:
-    files = {path.stem for path in (app / "sql").glob("*.sql")}
+def test_every_statement_has_exactly_one_function(app: Path) -> None:
+    """Its name is unique, in whichever folder its file is. Parts of statements have none."""
+    files = Counter(statements_in(app))
 
-    assert statements_used(app) == dict.fromkeys(files, 1)
+    assert statements_used(app) == files == dict.fromkeys(files, 1)
 
 
 @pytest.mark.parametrize("path", FUNCTIONS, ids=named(FUNCTIONS))
@@ -70,7 +71,7 @@ def test_a_stored_function_has_the_name_of_its_file(path: Path) -> None:
     assert made == [f"ojs_{path.stem}"]
 
 
-def test_1_no_other_file_of_an_app_has_a_cursor_or_sql() -> None:
+def test_no_other_file_of_an_app_has_a_cursor_or_sql() -> None:
     allowed = {"queries.py", "statements.py", "_functions.py"}
     for app in APPS:
         for path in app.rglob("*.py"):
@@ -94,11 +95,11 @@ def errors(base: type[OJSError] = OJSError) -> set[tuple[str, str, str]]:
     return found
 
 
-def test_6_every_error_code_is_documented_and_no_other() -> None:
+def test_every_error_code_is_documented_and_no_other() -> None:
     assert set(ROW.findall((ROOT / "docs" / "errors.md").read_text())) == errors()
 
 
-def test_6_one_class_is_one_code_and_one_status() -> None:
+def test_one_class_is_one_code_and_one_status() -> None:
     kinds = [kind for kind in OJSError.__subclasses__() if hasattr(kind, "code")]
 
     assert len({(kind.code, kind.status) for kind in kinds}) == len(kinds)
@@ -276,27 +277,27 @@ WHILE = {
     "federation/client/sync.py": THREAD,
     "federation/management/commands/adopt_jobs.py": PAGES,
     "federation/management/commands/forget_copies.py": SHRINKS,
-    "federation/services/adopt.py": BOUNDED,
-    "federation/services/attend.py": SHRINKS,
-    "federation/services/forget_region.py": BOUNDED,
-    "federation/services/place.py": BOUNDED,
+    "federation/services/replication/adopt.py": BOUNDED,
+    "federation/services/health/attend.py": SHRINKS,
+    "federation/services/replication/forget_region.py": BOUNDED,
+    "federation/services/routing/place.py": BOUNDED,
     "federation/transport.py": BOUNDED,
     "federation/wire.py": TIMED,
     "jobs/api/live.py": THREAD,
     "jobs/api/streams.py": PAGES,
     "jobs/loops.py": THREAD,
     "jobs/management/commands/migrate.py": TIMED,
-    "jobs/services/api_keys.py": SHRINKS,
-    "jobs/services/audit.py": SHRINKS,
-    "jobs/services/backpressure.py": BOUNDED,
-    "jobs/services/enqueue_each.py": SHRINKS,
-    "jobs/services/result.py": TIMED,
-    "jobs/services/retain.py": SHRINKS,
-    "jobs/services/runs.py": SHRINKS,
-    "jobs/services/schema.py": TIMED,
-    "jobs/services/verified.py": SHRINKS,
-    "jobs/services/vitals.py": SHRINKS,
-    "jobs/services/waiting.py": TIMED,
+    "jobs/services/access/api_keys.py": SHRINKS,
+    "jobs/services/audit/audit.py": SHRINKS,
+    "jobs/services/enqueue/backpressure.py": BOUNDED,
+    "jobs/services/enqueue/enqueue_each.py": SHRINKS,
+    "jobs/services/dispatch/result.py": TIMED,
+    "jobs/services/outcome/retain.py": SHRINKS,
+    "jobs/services/record/runs.py": SHRINKS,
+    "jobs/services/storage/schema.py": TIMED,
+    "jobs/services/access/verified.py": SHRINKS,
+    "jobs/services/health/vitals.py": SHRINKS,
+    "jobs/services/dispatch/waiting.py": TIMED,
     "jobs/spare.py": SHRINKS,
     "jobs/stream/feed.py": THREAD,
     "jobs/stream/subscription.py": TIMED,
@@ -369,12 +370,12 @@ OUTBOUND = re.compile(
     r"(?:\.request)?)\b(?!\.parse)",
     re.MULTILINE,
 )
-# Each module sends to an address that jobs/services/resolve.py judged, or to this machine alone, or
-# handles sockets that it did not open.
+# Each module sends to an address that jobs/services/outbound/resolve.py judged, or to this
+# machine alone, or handles sockets that it did not open.
 SENDERS = {
     "federation/transport.py",
     "federation/wire.py",
-    "jobs/services/resolve.py",
+    "jobs/services/outbound/resolve.py",
     "ojs_project/database/guard.py",  # ends connections to the database
     "ojs_project/management/commands/quickstart.py",  # probes its own server
     "ojs_project/serving/connections.py",  # serves clients

@@ -11,6 +11,7 @@ from django.test import Client
 
 from tests.conftest import ROOT
 from tests.project.conftest import clean_environment
+from tests.spec import spec
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -133,7 +134,8 @@ ALIASES = [
 @pytest.mark.parametrize(
     ("value", "ms"), [("PT1M30S", 90_000), ("45s", 45_000), ("2m", 120_000), ("7", 7_000)]
 )
-def test_gs_2_gs_17_durations_are_read_by_the_contracts_names(
+@spec("GS-2", "GS-17")
+def test_durations_are_read_by_the_contracts_names(
     variable: str, key: str, value: str, ms: int
 ) -> None:
     done = run(
@@ -174,9 +176,8 @@ def test_two_names_of_one_setting_are_refused(variable: str, key: str) -> None:
         ("OJS_LOG_LEVEL", "LOUD", "OJS_LOG_LEVEL is 'LOUD': use one of INFO, DEBUG, WARNING"),
     ],
 )
-def test_obs_5_a_wrong_setting_of_logs_stops_the_start(
-    variable: str, value: str, problem: str
-) -> None:
+@spec("contract 32.5")
+def test_a_wrong_setting_of_logs_stops_the_start(variable: str, value: str, problem: str) -> None:
     done = run(
         "manage.py", "check", OJS_SECRET_KEY="x" * 50, DATABASE_URL=os.environ["DATABASE_URL"],
         **{variable: value},
@@ -186,7 +187,8 @@ def test_obs_5_a_wrong_setting_of_logs_stops_the_start(
     assert problem in done.stderr
 
 
-def test_obs_5_a_demo_has_lines_of_jobs_where_a_level_is_named() -> None:
+@spec("contract 32.5")
+def test_a_demo_has_lines_of_jobs_where_a_level_is_named() -> None:
     code = (
         "import logging, django; django.setup();"
         "print(logging.getLogger('ojs.lifecycle').getEffectiveLevel())"
@@ -198,7 +200,8 @@ def test_obs_5_a_demo_has_lines_of_jobs_where_a_level_is_named() -> None:
     assert run("-c", code, **demo, OJS_LOG_LEVEL="debug").stdout.strip() == "10"
 
 
-def test_31_4_an_origin_that_is_none_is_refused() -> None:
+@spec("contract 31.4")
+def test_an_origin_that_is_none_is_refused() -> None:
     done = run(
         "manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_CORS_ORIGINS="app.example",
         DATABASE_URL=os.environ["DATABASE_URL"],  # Django 6.1 looks at it
@@ -208,7 +211,8 @@ def test_31_4_an_origin_that_is_none_is_refused() -> None:
     assert "corsheaders.E013" in done.stderr
 
 
-def test_31_4_the_deployment_check_is_clean_where_tls_is_required() -> None:
+@spec("contract 31.4")
+def test_the_deployment_check_is_clean_where_tls_is_required() -> None:
     done = run(
         "manage.py", "check", "--deploy", "--fail-level", "WARNING",
         OJS_SECRET_KEY="aB3-x" * 12, OJS_REQUIRE_TLS="true",
@@ -219,7 +223,8 @@ def test_31_4_the_deployment_check_is_clean_where_tls_is_required() -> None:
 
 
 @pytest.mark.django_db
-def test_31_4_pages_have_the_headers_that_the_deployment_check_asks_for(settings: Any) -> None:
+@spec("contract 31.4")
+def test_pages_have_the_headers_that_the_deployment_check_asks_for(settings: Any) -> None:
     settings.SECURE_HSTS_SECONDS = 86_400
     page = Client().get("/console/login/", secure=True)
 

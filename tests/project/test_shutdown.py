@@ -12,11 +12,12 @@ import pytest
 from django.test import Client
 
 from jobs.domain.states import State
-from jobs.services import draining
-from jobs.services.result import job_or_wait
+from jobs.services.dispatch.result import job_or_wait
+from jobs.services.workers import draining
 from tests.conftest import free_port, http_server, wait_until_answering
 from tests.factories import JobFactory
 from tests.processes import until
+from tests.spec import spec
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -29,7 +30,8 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return over
 
 
-def test_33_3_ready_is_503_while_the_process_ends(store: None, ending: threading.Event) -> None:
+@spec("contract 33.3")
+def test_ready_is_503_while_the_process_ends(store: None, ending: threading.Event) -> None:
     before = Client().get("/ready").status_code
     draining.drain()
 
@@ -38,7 +40,8 @@ def test_33_3_ready_is_503_while_the_process_ends(store: None, ending: threading
     assert (before, after.status_code, after.json()["status"]) == (200, 503, "not_ready")
 
 
-def test_33_3_who_waits_for_a_result_is_let_go(store: None, ending: threading.Event) -> None:
+@spec("contract 33.3")
+def test_who_waits_for_a_result_is_let_go(store: None, ending: threading.Event) -> None:
     job = JobFactory.create(state=State.ACTIVE)
     threading.Timer(0.1, draining.drain).start()
     began = monotonic()
@@ -49,7 +52,8 @@ def test_33_3_who_waits_for_a_result_is_let_go(store: None, ending: threading.Ev
     assert monotonic() - began < 200
 
 
-def test_33_3_long_poll_is_answered_empty_when_the_server_is_told_to_end(
+@spec("contract 33.3")
+def test_long_poll_is_answered_empty_when_the_server_is_told_to_end(
     store: None, spawn: Spawn
 ) -> None:
     port = free_port()

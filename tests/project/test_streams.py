@@ -13,11 +13,12 @@ import orjson
 import pytest
 
 from jobs.models import ApiKey
-from jobs.services.api_keys import NewKey, create
+from jobs.services.access.api_keys import NewKey, create
 from jobs.stream.feed import POLL_S
 from tests.conftest import free_port, http_server, wait_until_answering
 from tests.factories import stored_ids
 from tests.processes import until
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("clean")
 DEADLINE_S = 60
@@ -144,7 +145,8 @@ def settled(server: str, stream: Stream) -> tuple[str, tuple[str, Any, str | Non
             return job_id, told, changed
 
 
-def test_25_3_a_global_stream_tells_each_event_and_each_change_of_state(server: str) -> None:
+@spec("contract 25.3")
+def test_a_global_stream_tells_each_event_and_each_change_of_state(server: str) -> None:
     stream = Stream(f"{server}/ojs/v1/events")
 
     job_id, (name, data, number), (changed, change, change_id) = settled(server, stream)
@@ -168,7 +170,8 @@ def test_25_3_a_global_stream_tells_each_event_and_each_change_of_state(server: 
     stream.close()
 
 
-def test_12_5_an_event_is_visible_soon_after_its_commit_without_another(server: str) -> None:
+@spec("contract 12.5")
+def test_an_event_is_visible_soon_after_its_commit_without_another(server: str) -> None:
     stream = Stream(f"{server}/ojs/v1/events/stream?types=job.enqueued")
     jobs, told = [], []
     for _ in range(5):
@@ -181,7 +184,8 @@ def test_12_5_an_event_is_visible_soon_after_its_commit_without_another(server: 
     assert POLL_S <= 0.5
 
 
-def test_25_3_a_job_stream_ends_with_its_job_and_a_reconnect_gets_204(server: str) -> None:
+@spec("contract 25.3")
+def test_a_job_stream_ends_with_its_job_and_a_reconnect_gets_204(server: str) -> None:
     job_id = enqueue(server)
     stream = Stream(f"{server}/ojs/v1/jobs/{job_id}/events")
     assert run_once(server) == job_id
@@ -193,7 +197,8 @@ def test_25_3_a_job_stream_ends_with_its_job_and_a_reconnect_gets_204(server: st
     assert reconnected(f"{server}/ojs/v1/jobs/{job_id}/events", frames) == 204
 
 
-def test_25_3_a_job_that_has_ended_is_told_as_one_change_of_state(server: str) -> None:
+@spec("contract 25.3")
+def test_a_job_that_has_ended_is_told_as_one_change_of_state(server: str) -> None:
     job_id = enqueue(server)
     run_once(server)
 
@@ -204,7 +209,8 @@ def test_25_3_a_job_that_has_ended_is_told_as_one_change_of_state(server: str) -
     ]
 
 
-def test_25_3_a_queue_stream_tells_of_its_queue_alone(server: str) -> None:
+@spec("contract 25.3")
+def test_a_queue_stream_tells_of_its_queue_alone(server: str) -> None:
     enqueue(server, queue="one")
     stream = Stream(f"{server}/ojs/v1/queues/one/events")
 
@@ -216,7 +222,8 @@ def test_25_3_a_queue_stream_tells_of_its_queue_alone(server: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["job:{}", "job%3A{}", "job%253A{}"])
-def test_25_3_a_channel_names_a_job(server: str, form: str) -> None:
+@spec("contract 25.3")
+def test_a_channel_names_a_job(server: str, form: str) -> None:
     job_id = enqueue(server)
     stream = Stream(f"{server}/ojs/v1/events/stream?channel={form.format(job_id)}")
 
@@ -227,7 +234,8 @@ def test_25_3_a_channel_names_a_job(server: str, form: str) -> None:
     stream.close()
 
 
-def test_25_3_last_event_id_resumes_behind_it_by_number_and_by_id(server: str) -> None:
+@spec("contract 25.3")
+def test_last_event_id_resumes_behind_it_by_number_and_by_id(server: str) -> None:
     first = enqueue(server)
     batch = post(server, "jobs/batch", {"jobs": [{"type": "tests.noop", "args": []}] * 550})
     ids = [first, *(job["id"] for job in batch["jobs"])]
@@ -244,7 +252,8 @@ def test_25_3_last_event_id_resumes_behind_it_by_number_and_by_id(server: str) -
         ids.append(later)
 
 
-def test_25_3_an_id_older_than_the_record_tells_the_gap_and_goes_on(server: str) -> None:
+@spec("contract 25.3")
+def test_an_id_older_than_the_record_tells_the_gap_and_goes_on(server: str) -> None:
     enqueue(server)
     stream = Stream(f"{server}/ojs/v1/events?types=job.*", **{"Last-Event-ID": "1"})
 
@@ -259,7 +268,8 @@ def test_25_3_an_id_older_than_the_record_tells_the_gap_and_goes_on(server: str)
     stream.close()
 
 
-def test_29_progress_is_told_unnamed_and_named_until_the_end(server: str) -> None:
+@spec("contract 29")
+def test_progress_is_told_unnamed_and_named_until_the_end(server: str) -> None:
     job_id = enqueue(server)
     post(server, "workers/fetch", {"queues": ["default"]})
     url = f"{server}/ojs/v1/jobs/{job_id}/progress/stream"
@@ -283,7 +293,8 @@ def test_29_progress_is_told_unnamed_and_named_until_the_end(server: str) -> Non
     assert reconnected(url, ended) == 204
 
 
-def test_25_5_the_stream_of_numbers_begins_at_once_and_tells_events(server: str) -> None:
+@spec("contract 25.5")
+def test_the_stream_of_numbers_begins_at_once_and_tells_events(server: str) -> None:
     stream = Stream(f"{server}/ojs/v1/admin/stats/stream")
     name, numbers, _ = stream.next()
 
@@ -310,7 +321,8 @@ def test_25_5_the_stream_of_numbers_begins_at_once_and_tells_events(server: str)
         ("events?types=%00", 400),
     ],
 )
-def test_25_3_what_cannot_be_followed_is_refused_before_the_stream(
+@spec("contract 25.3")
+def test_what_cannot_be_followed_is_refused_before_the_stream(
     server: str, path: str, status: int
 ) -> None:
     answer = httpx.get(f"{server}/ojs/v1/{path}", headers={"Accept": "text/event-stream"})
@@ -319,7 +331,8 @@ def test_25_3_what_cannot_be_followed_is_refused_before_the_stream(
     assert answer.json()["error"]["code"] in {"not_found", "invalid_request"}
 
 
-def test_25_3_streams_take_no_request_thread(server: str) -> None:
+@spec("contract 25.3")
+def test_streams_take_no_request_thread(server: str) -> None:
     streams = [Stream(f"{server}/ojs/v1/events/stream") for _ in range(60)]
 
     job_id = enqueue(server)
@@ -360,7 +373,8 @@ def ending(process: subprocess.Popen[bytes]) -> Iterator[None]:
             process.wait(DEADLINE_S)
 
 
-def test_33_3_a_server_that_stops_says_so_and_is_gone_soon(start: Start) -> None:
+@spec("contract 33.3")
+def test_a_server_that_stops_says_so_and_is_gone_soon(start: Start) -> None:
     process, url = start()
     with ending(process):
         stream = Stream(f"{url}/ojs/v1/events/stream")
@@ -372,7 +386,8 @@ def test_33_3_a_server_that_stops_says_so_and_is_gone_soon(start: Start) -> None
     assert stream.rest() == []
 
 
-def test_25_3_one_client_has_so_many_streams_and_no_more(start: Start) -> None:
+@spec("contract 25.3")
+def test_one_client_has_so_many_streams_and_no_more(start: Start) -> None:
     process, url = start(OJS_STREAM_LIMIT_PER_CLIENT="2")
     with ending(process):
         streams = [Stream(f"{url}/ojs/v1/events/stream") for _ in range(2)]
@@ -390,7 +405,8 @@ def test_25_3_one_client_has_so_many_streams_and_no_more(start: Start) -> None:
         streams[1].close()
 
 
-def test_25_3_a_slow_client_is_told_what_it_missed(start: Start) -> None:
+@spec("contract 25.3")
+def test_a_slow_client_is_told_what_it_missed(start: Start) -> None:
     settings = {"OJS_STREAM_BUFFER": "5", "OJS_STREAM_EVENTS_PER_SECOND": "1"}
     process, url = start(**settings)
     with ending(process):
@@ -405,7 +421,8 @@ def test_25_3_a_slow_client_is_told_what_it_missed(start: Start) -> None:
     assert stream.comments[-1].startswith("events-dropped ")
 
 
-def test_25_3_an_idle_stream_has_heartbeats(start: Start) -> None:
+@spec("contract 25.3")
+def test_an_idle_stream_has_heartbeats(start: Start) -> None:
     process, url = start(OJS_STREAM_HEARTBEAT_MS="50")
     with ending(process):
         stream = Stream(f"{url}/ojs/v1/queues/idle/events")
@@ -418,7 +435,8 @@ def test_25_3_an_idle_stream_has_heartbeats(start: Start) -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_31_a_stream_needs_a_key_and_ends_when_the_key_is_revoked(start: Start) -> None:
+@spec("contract 31")
+def test_a_stream_needs_a_key_and_ends_when_the_key_is_revoked(start: Start) -> None:
     row, key = create(NewKey("watcher", ("operator",), tenant="north"))
     settings = {
         "OJS_AUTH": "apikey",
@@ -443,7 +461,8 @@ def test_31_a_stream_needs_a_key_and_ends_when_the_key_is_revoked(start: Start) 
 
 
 @pytest.mark.usefixtures("store")
-def test_25_3_a_bound_key_is_told_of_its_tenant_alone(start: Start) -> None:
+@spec("contract 25.3")
+def test_a_bound_key_is_told_of_its_tenant_alone(start: Start) -> None:
     _, key = create(NewKey("watcher", ("admin",), tenant="north"))
     process, url = start(OJS_AUTH="apikey")
     with ending(process):

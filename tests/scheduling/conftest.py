@@ -9,8 +9,8 @@ import pytest
 from jobs.domain.caller import Caller
 from jobs.domain.job import Job
 from jobs.models import Event
-from jobs.services.clock import now
-from jobs.services.show import show
+from jobs.services.read.clock import now
+from jobs.services.read.show import show
 from scheduling.api.cron_codec import decode_definition
 from scheduling.models import WITH_NOW, CronEntry
 from scheduling.services.cron_register import register

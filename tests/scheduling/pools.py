@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from jobs.api.media import OJS_TYPE
-from jobs.services.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue
 from tests.factories import DraftFactory, stored_ids
 
 PREVENTED = {"enabled": True, "rotation_interval": "PT30S", "min_dispatch_ratio": 0.1}

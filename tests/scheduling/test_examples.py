@@ -6,8 +6,9 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.services.ack import Ack, ack
+from jobs.services.outcome.ack import Ack, ack
 from tests.scheduling.pools import fill, get, of_tenant, send, taken
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -78,7 +79,8 @@ def sent(method: str, path: str, body: object, status: int) -> None:
     assert answer.status_code == status, answer.content
 
 
-def test_fs_14_1_a_worker_serves_three_queues_five_three_and_one_ninths_of_the_time() -> None:
+@spec("fair-scheduling 14.1")
+def test_a_worker_serves_three_queues_five_three_and_one_ninths_of_the_time() -> None:
     worker = orjson.loads(MULTI_QUEUE_WORKER)["worker"]
     fill(critical=60, default=60, low=60)
     sent("POST", "workers/register", orjson.loads(MULTI_QUEUE_WORKER), 200)
@@ -96,7 +98,8 @@ def test_fs_14_1_a_worker_serves_three_queues_five_three_and_one_ninths_of_the_t
     assert (shown["pool"], shown["concurrency"]) == ("general", 10)
 
 
-def test_fs_14_2_payments_are_for_their_pool_exclusively() -> None:
+@spec("fair-scheduling 14.2")
+def test_payments_are_for_their_pool_exclusively() -> None:
     for pool in orjson.loads(DEDICATED_POOL)["pools"]:
         sent("PUT", f"admin/pools/{pool['name']}", pool, 201)
     fill(payments=12, default=2, email=2, notifications=2)
@@ -108,7 +111,8 @@ def test_fs_14_2_payments_are_for_their_pool_exclusively() -> None:
     assert queues(taken(50, pool="payment-workers", worker_id="payment-1")) == ["payments"] * 10
 
 
-def test_fs_14_3_analytics_gets_a_tenth_of_the_dispatches_under_load() -> None:
+@spec("fair-scheduling 14.3")
+def test_analytics_gets_a_tenth_of_the_dispatches_under_load() -> None:
     sent("PUT", "admin/pools/general", orjson.loads(STARVATION_PREVENTION), 201)
     fill(critical=100, default=30, analytics=30)
 
@@ -119,7 +123,8 @@ def test_fs_14_3_analytics_gets_a_tenth_of_the_dispatches_under_load() -> None:
     assert found.count("critical") >= 70
 
 
-def test_fs_14_4_a_tenant_with_10000_jobs_and_one_with_100_get_equal_throughput() -> None:
+@spec("fair-scheduling 14.4")
+def test_a_tenant_with_10000_jobs_and_one_with_100_get_equal_throughput() -> None:
     sent("PUT", "admin/scheduling/config", orjson.loads(TENANT_FAIRNESS), 200)
     for _ in range(10):
         of_tenant("A", 1000)

@@ -3,12 +3,12 @@
 from typing import Any
 
 from jobs.domain.claim import FetchRequest
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
 from tenancy.models import Throttle
 from tenancy.services.throttles import expire
 from tenancy.services.watch import watch
 from tests.factories import stored_ids
-from tests.jobs.services.test_rates import folded
+from tests.jobs.services.record.test_rates import folded
 
 LOUD, QUIET = 400, 2
 

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -60,7 +61,8 @@ def tiers(store: None) -> None:
 
 
 @pytest.mark.usefixtures("tiers")
-def test_mt_14_1_tiers_share_the_workers_by_weight_and_within_their_limits() -> None:
+@spec("multi-tenancy 14.1")
+def test_tiers_share_the_workers_by_weight_and_within_their_limits() -> None:
     for tier in TIERS:
         for _ in range(60):
             push(tier["tenant_id"])
@@ -78,7 +80,8 @@ def test_mt_14_1_tiers_share_the_workers_by_weight_and_within_their_limits() -> 
 
 
 @pytest.mark.usefixtures("tiers")
-def test_mt_14_2_a_job_is_scoped_to_the_tenant_of_the_header() -> None:
+@spec("multi-tenancy 14.2")
+def test_a_job_is_scoped_to_the_tenant_of_the_header() -> None:
     job = answer(send("POST", "jobs", REPORT, X_OJS_Tenant="enterprise-acme"), 201)["job"]
 
     assert job["meta"]["tenant_id"] == "enterprise-acme"
@@ -86,7 +89,8 @@ def test_mt_14_2_a_job_is_scoped_to_the_tenant_of_the_header() -> None:
 
 
 @pytest.mark.usefixtures("tiers")
-def test_mt_14_3_the_health_of_a_tenant_is_read_and_its_capacity_reduced() -> None:
+@spec("multi-tenancy 14.3")
+def test_the_health_of_a_tenant_is_read_and_its_capacity_reduced() -> None:
     for _ in range(8):
         push("enterprise-acme")
 
@@ -104,7 +108,8 @@ def test_mt_14_3_the_health_of_a_tenant_is_read_and_its_capacity_reduced() -> No
 
 
 @pytest.mark.parametrize("model", ["namespace", "shared", "hybrid"])
-def test_mt_6_the_seed_s_three_tenants_in_each_model(model: str) -> None:
+@spec("multi-tenancy 6")
+def test_the_seed_s_three_tenants_in_each_model(model: str) -> None:
     for tenant in ("acme", "beta", "gamma"):
         answer(send("PUT", f"admin/tenants/{tenant}", {"isolation": model}), 201)
         push(tenant)

@@ -13,7 +13,7 @@ from django.db import connection
 from psycopg import sql
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs.services.reset import forget
+from jobs.services.upkeep.reset import forget
 from tests.conftest import ROOT, end_all
 from tests.upgrade import release
 

@@ -29,7 +29,7 @@ from console.models import ExportPart, Operation, SavedView  # noqa: E402
 from federation.models import RegionLoad  # noqa: E402
 from jobs.domain.caller import Caller  # noqa: E402
 from jobs.models import Staff  # noqa: E402
-from jobs.services.api_keys import NewKey, create  # noqa: E402
+from jobs.services.access.api_keys import NewKey, create  # noqa: E402
 from tenancy.models import Tenant, Throttle  # noqa: E402
 
 PATIENCE_S = 60.0

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from jobs import queries
-from jobs.services import schema
+from jobs.services.storage import schema
 from tests.concurrency import at_once
 from tests.upgrade.conftest import Enter, Make, firststart
 

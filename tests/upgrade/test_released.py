@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from jobs import SERVES, VERSION
-from jobs.services.schema import FIRST
+from jobs.services.storage.schema import FIRST
 from tests.upgrade.freeze import ROOT, migrations, released
 
 FROZEN = [(release, path, made) for release, of in released().items() for path, made in of.items()]

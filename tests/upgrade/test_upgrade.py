@@ -16,7 +16,8 @@ from psycopg import sql
 
 from jobs import SERVES, VERSION, queries
 from jobs.loops import all_loops, run_once
-from jobs.services import health, schema
+from jobs.services.health import health
+from jobs.services.storage import schema
 from ojs_project.postgres import bin_dir
 from tests.upgrade import release
 from tests.upgrade.conftest import Enter, Make

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db.models import Sum
 
-from jobs.services import terms
-from jobs.services.reset import forget
+from jobs.services.lanes import terms
+from jobs.services.upkeep.reset import forget
 from tests.concurrency import until, wait_until_settled
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, fetched

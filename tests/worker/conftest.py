@@ -11,7 +11,7 @@ from django.db import connection
 
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from jobs.services.show import show
+from jobs.services.read.show import show
 from tests.processes import DEADLINE_S, kill_family, until
 
 Spawn = Callable[..., subprocess.Popen[bytes]]

@@ -6,9 +6,9 @@ import pytest
 from django.db import InternalError, OperationalError
 
 from jobs.domain.states import State, state_of
-from jobs.services.ack import Ack
-from jobs.services.nack import Nack
-from jobs.services.show import show
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack
+from jobs.services.read.show import show
 from jobs.worker import acker as module
 from jobs.worker.acker import Acker
 from tests.factories import JobFactory

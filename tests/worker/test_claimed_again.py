@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from jobs.handlers import Context
-from jobs.services.ack import Ack
+from jobs.services.outcome.ack import Ack
 from jobs.worker import engine as engines
 from jobs.worker.engine import Engine, Terms, _Running
 from tests.factories import JobFactory

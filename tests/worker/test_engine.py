@@ -14,13 +14,14 @@ from jobs.domain.states import State, state_of
 from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.queries import Claimed
-from jobs.services.fetch import fetch
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.read.show import show
 from jobs.worker import engine as module
 from jobs.worker.engine import Engine, Terms
 from tests.factories import JobFactory
 from tests.processes import DEADLINE_S, until
 from tests.scheduling import pools
+from tests.spec import spec
 from tests.worker import ojs_jobs as handlers
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -58,7 +59,8 @@ class SilentListener:
         pass
 
 
-def test_gs_17_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("GS-17")
+def test_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(Terms("w1", ("tests",), 1))
     known: list[bool] = []
 
@@ -167,7 +169,8 @@ def test_a_worker_whose_listen_connection_is_cut_looks_again_when_it_is_back() -
     until(lambda: len(listeners()) == 1 and listeners() != cut, "LISTEN")
 
 
-def test_gs_1_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("GS-1")
+def test_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(Terms("w1", ("tests",), 1))
     listener = SilentListener()
 

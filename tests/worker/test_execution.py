@@ -10,10 +10,11 @@ from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.handlers import Context, Discard, JobTimeout, Retry, job
 from jobs.middleware import Chain, Link
-from jobs.services.ack import Ack
-from jobs.services.nack import Nack
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack
 from jobs.worker import execution
 from jobs.worker.execution import execute
+from tests.spec import spec
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +197,8 @@ def wrapped(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
 
 
-def test_12_2_middleware_wraps_the_handler_the_first_outermost(
+@spec("contract 12.2")
+def test_middleware_wraps_the_handler_the_first_outermost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wrapped(monkeypatch, "outer", "inner")
@@ -207,7 +209,8 @@ def test_12_2_middleware_wraps_the_handler_the_first_outermost(
     assert outcome.result == b'["outer",["inner","handler"]]'
 
 
-def test_12_2_what_the_handler_raises_reaches_the_outermost(
+@spec("contract 12.2")
+def test_what_the_handler_raises_reaches_the_outermost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str] = []
@@ -234,7 +237,8 @@ def test_12_2_what_the_handler_raises_reaches_the_outermost(
     assert outcome.error["type"] == "ZeroDivisionError"
 
 
-def test_12_2_a_wrapper_may_turn_an_exception_into_a_result(
+@spec("contract 12.2")
+def test_a_wrapper_may_turn_an_exception_into_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wrapped(monkeypatch, "quiet")
@@ -245,7 +249,8 @@ def test_12_2_a_wrapper_may_turn_an_exception_into_a_result(
     assert outcome.result == b'"infinite"'
 
 
-def test_12_2_the_context_tells_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 12.2")
+def test_the_context_tells_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
 
     def look(context: Context, call: Callable[[Context], Any]) -> Any:

@@ -10,7 +10,7 @@ from jobs import handlers
 from jobs.domain.states import State
 from jobs.handlers import Discard, Retry, current_job, job
 from jobs.models import Event, Job, Lane
-from jobs.services.cancel import cancel
+from jobs.services.outcome.cancel import cancel
 from jobs.testing import TooManyJobs, make_due, run_available
 from jobs.worker import execution
 

@@ -15,12 +15,13 @@ from django.utils import timezone
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import Event, Progress, Worker
-from jobs.services.cancel import cancel
-from jobs.services.show import show
-from jobs.services.workers import direct
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.show import show
+from jobs.services.workers.workers import direct
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
 from tests.processes import DEADLINE_S, until
+from tests.spec import spec
 from tests.worker import ojs_jobs as handlers
 from tests.worker.conftest import Meeting, Spawn, wait_for
 
@@ -94,7 +95,8 @@ def test_enqueue_joins_the_transaction_of_the_caller(worker: Spawn, meeting: Mee
     assert not Event.objects.filter(job_id=lost).exists()
 
 
-def test_gs_17_a_killed_worker_loses_its_job_once_and_another_finishes_it(
+@spec("GS-17")
+def test_a_killed_worker_loses_its_job_once_and_another_finishes_it(
     worker: Spawn, meeting: Meeting
 ) -> None:
     job_id = stored(handlers.meet.enqueue(meeting.address))
@@ -121,7 +123,8 @@ def is_dead_after_silence(pid: int) -> bool:
     return known.filter(dead_at__isnull=False).exists()
 
 
-def test_gs_1_sigterm_finishes_what_runs_and_gives_the_rest_back(
+@spec("GS-1")
+def test_sigterm_finishes_what_runs_and_gives_the_rest_back(
     worker: Spawn, meeting: Meeting
 ) -> None:
     ids = [stored(handlers.meet.enqueue(meeting.address)) for _ in range(2)]
@@ -137,7 +140,8 @@ def test_gs_1_sigterm_finishes_what_runs_and_gives_the_rest_back(
     assert (state_of(back.state), back.attempt) == (State.AVAILABLE, 0)
 
 
-def test_gs_4_what_outlasts_the_grace_period_is_given_back_unharmed(
+@spec("GS-4")
+def test_what_outlasts_the_grace_period_is_given_back_unharmed(
     worker: Spawn, meeting: Meeting
 ) -> None:
     job_id = stored(handlers.meet.enqueue(meeting.address))
@@ -149,7 +153,8 @@ def test_gs_4_what_outlasts_the_grace_period_is_given_back_unharmed(
     assert (state_of(job.state), job.attempt, errors(job)) == (State.AVAILABLE, 0, [])
 
 
-def test_gs_6_the_ready_file_is_there_while_jobs_are_taken(
+@spec("GS-6")
+def test_the_ready_file_is_there_while_jobs_are_taken(
     worker: Spawn, meeting: Meeting, tmp_path: Path
 ) -> None:
     ready = tmp_path / "ready"
@@ -167,7 +172,8 @@ def test_gs_6_the_ready_file_is_there_while_jobs_are_taken(
     assert process.wait(DEADLINE_S) == 0
 
 
-def test_gs_5_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> None:
+@spec("GS-5")
+def test_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> None:
     stored(handlers.meet.enqueue(meeting.address))
     process = worker()
     meeting.next()
@@ -177,7 +183,8 @@ def test_gs_5_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> 
     assert process.wait(DEADLINE_S) == 1
 
 
-def test_gs_5_sigtstp_quiets_and_sigcont_resumes(worker: Spawn, meeting: Meeting) -> None:
+@spec("GS-5")
+def test_sigtstp_quiets_and_sigcont_resumes(worker: Spawn, meeting: Meeting) -> None:
     process = worker()
     first = stored(handlers.meet.enqueue(meeting.address))
     guest = meeting.next()
@@ -192,7 +199,8 @@ def test_gs_5_sigtstp_quiets_and_sigcont_resumes(worker: Spawn, meeting: Meeting
     wait_for(second, State.COMPLETED)
 
 
-def test_gs_15_an_operator_quiets_a_worker_and_resumes_it(worker: Spawn, meeting: Meeting) -> None:
+@spec("GS-15", "GS-3")
+def test_an_operator_quiets_a_worker_and_resumes_it(worker: Spawn, meeting: Meeting) -> None:
     worker(OJS_WORKER_SILENCE_MS="6000")  # a heartbeat per second
     first = stored(handlers.meet.enqueue(meeting.address))
     guest = meeting.next()
@@ -209,7 +217,8 @@ def test_gs_15_an_operator_quiets_a_worker_and_resumes_it(worker: Spawn, meeting
     wait_for(second, State.COMPLETED)
 
 
-def test_gs_15_an_operator_ends_a_worker_and_the_pool_starts_another(
+@spec("GS-15")
+def test_an_operator_ends_a_worker_and_the_pool_starts_another(
     worker: Spawn, meeting: Meeting
 ) -> None:
     worker(OJS_WORKER_SILENCE_MS="6000")
@@ -248,7 +257,8 @@ def test_a_cancelled_job_is_told_to_its_handler(worker: Spawn, meeting: Meeting)
     assert job.result is None
 
 
-def test_mt_7_3_a_a_worker_of_a_tenant_runs_its_jobs_and_no_other(worker: Spawn) -> None:
+@spec("MT-7.3-a")
+def test_a_worker_of_a_tenant_runs_its_jobs_and_no_other(worker: Spawn) -> None:
     put("acme", Definition(isolation="namespace"))
     of_acme, of_beta, also_of_acme = (
         stored(handlers.echo.options(meta={"tenant_id": tenant}).enqueue(1))

@@ -10,10 +10,10 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.show import show as show_job
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.read.show import show as show_job
 from tests.factories import error
 from workflows.api.codec import encode_workflow
 from workflows.domain.request import parse_workflow

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.handlers import Context
+from tests.spec import spec
 from tests.workflows.flows import chain, claimed, complete, created, job
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -18,7 +19,8 @@ def known() -> tuple[str | None, Any]:
     return context.workflow_id, context.parent_results
 
 
-def test_12_2_a_handler_knows_its_workflow_and_the_results_before() -> None:
+@spec("contract 12.2")
+def test_a_handler_knows_its_workflow_and_the_results_before() -> None:
     flow = created(chain(job("a"), job("b")))
 
     assert known() == (flow, None)

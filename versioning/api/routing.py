@@ -1,4 +1,4 @@
-"""Endpoints under /ojs/v1/admin/routing. Spec: job-versioning 10, 11.3; contract 22 §3, §4."""
+"""Endpoints under /ojs/v1/admin/routing. Spec: job-versioning 10, 11.3; contract 22.3, 22.4."""
 
 from functools import partial
 

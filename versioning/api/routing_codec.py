@@ -1,4 +1,4 @@
-"""Routing rules on the wire. Spec: contract 22 §4."""
+"""Routing rules on the wire. Spec: contract 22.4."""
 
 from collections.abc import Mapping
 from typing import Any, Final

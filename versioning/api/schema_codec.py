@@ -1,4 +1,4 @@
-"""Schemas on the wire: the form of the seed and that of SDKs. Spec: contract 30 §1, §2."""
+"""Schemas on the wire: the form of the seed and that of SDKs. Spec: contract 30.1, 30.2."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Routes of the schema registry. Spec: contract 30 §2."""
+"""Routes of the schema registry. Spec: contract 30.2."""
 
 from django.urls import path, re_path
 

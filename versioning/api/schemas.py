@@ -1,6 +1,6 @@
 """Endpoints of the schema registry: under admin/schemas as the seed has it, and for SDKs.
 
-Spec: job-versioning 6.1, 11, contract 30 §2.
+Spec: job-versioning 6.1, 11, contract 30.2.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoint /ojs/v1/admin/versions/{type}. Spec: contract 22 §3."""
+"""Endpoint /ojs/v1/admin/versions/{type}. Spec: contract 22.3."""
 
 from rest_framework.request import Request
 

@@ -1,4 +1,4 @@
-"""Routing rules: which version each job of a type goes to. Spec: job-versioning 10, contract 22 §4.
+"""Routing rules: which version each job of a type goes to. Spec: job-versioning 10, contract 22.4.
 
 A job's share is a hash of its id and of the revision of the rules, so that it is the same in every
 process, after a restart and at every attempt, and is drawn anew when the rules change.
@@ -126,7 +126,7 @@ def chosen(shares: Sequence[Share], place: float) -> Version:
 
 
 def admits(worker: Handles, key: Key, rules: Rules | None, *, has_fallen_back: bool) -> bool:
-    """Tell whether a worker is handed the jobs of a route. Spec: contract 22 §4."""
+    """Tell whether a worker is handed the jobs of a route. Spec: contract 22.4."""
     if key.version is None and not worker.accepts_unversioned(key.type):
         return False  # whatever rules say
     is_plain = key.version is None or worker.accepts(key.type, key.version)

@@ -1,4 +1,4 @@
-"""Reads what a request says about routing rules. Spec: contract 22 §4.
+"""Reads what a request says about routing rules. Spec: contract 22.4.
 
 Everything is checked: what is wrong raises Unprocessable or InvalidVersion, naming the member.
 """

@@ -1,6 +1,6 @@
 """What differs between two documents of a type, and which version that demands.
 
-Spec: job-versioning 7, contract 30 §5. What a document cannot be asked (`not`, `if`, patterns) and
+Spec: job-versioning 7, contract 30.5. What a document cannot be asked (`not`, `if`, patterns) and
 that differs is taken for narrowed and widened at once: nobody can say that it is neither.
 """
 

@@ -1,4 +1,4 @@
-"""Which versions of which types a worker handles. Spec: job-versioning 8; contract 22 §3."""
+"""Which versions of which types a worker handles. Spec: job-versioning 8; contract 22.3."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Handles:
         return frozenset(self.ranges) if self.is_exclusive else self.versioned_only
 
     def accepts_unversioned(self, job_type: str) -> bool:
-        """Tell whether a job without a version may go to it. Spec: D-VER-6, contract 22 §3."""
+        """Tell whether a job without a version may go to it. Spec: D-VER-6, contract 22.3."""
         if job_type not in self.ranges:
             return not self.is_exclusive
         return job_type not in self.versioned_only

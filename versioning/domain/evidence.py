@@ -1,4 +1,4 @@
-"""Whether a new version fails more often than it may. Spec: contract 22 §4; docs/adr/0017.
+"""Whether a new version fails more often than it may. Spec: contract 22.4; docs/adr/0017.
 
 `Evidence` is a test that may be looked at as often as one likes: the chance that equal versions
 ever look unequal stays below the significance, however many looks there are. Each look multiplies a
@@ -142,7 +142,7 @@ class Guard:
     cool_down_ms: int = 0
 
     def is_exceeded(self, found: Outcomes) -> bool:
-        """Tell whether it fails too often. Spec: contract 22 §4, strictly above the threshold."""
+        """Tell whether it fails too often. Spec: contract 22.4, strictly above the threshold."""
         return found.total >= self.min_samples and found.failed > self.threshold * found.total
 
     def is_proven(self, evidence: Evidence) -> bool:

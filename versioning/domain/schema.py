@@ -1,4 +1,4 @@
-"""Documents of the schema registry: what is taken, and how it is read. Spec: contract 30 §3.
+"""Documents of the schema registry: what is taken, and how it is read. Spec: contract 30.3.
 
 A document is JSON Schema 2020-12 that refers to nothing outside itself. It is stored as sent;
 what checks arguments is the form that `read` returns: `items` as an array, as draft-07 has it, has

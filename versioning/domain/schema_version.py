@@ -1,4 +1,4 @@
-"""Versions of schemas, which tell patches apart. Spec: contract 30 §1, §2."""
+"""Versions of schemas, which tell patches apart. Spec: contract 30.1, 30.2."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Checks arguments by a document. Spec: contract 30 §3, §4.
+"""Checks arguments by a document. Spec: contract 30.3, 30.4.
 
 Compiled once and kept by whoever asks. Nothing is fetched, patterns run in linear time, and how
 much is said about wrong arguments is bounded, too: an answer never repeats them.

@@ -1,6 +1,6 @@
 """Watch new versions: take back what fails, give more to what does not. The loop `canaries`.
 
-Spec: job-versioning 10.2, contract 22 §4. See docs/adr/0017.
+Spec: job-versioning 10.2, contract 22.4. See docs/adr/0017.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from jobs.services import clock
+from jobs.services.read import clock
 from versioning.domain.canary_request import guard_of, plan_of
 from versioning.domain.evidence import Evidence, Guard, Outcomes, Pair
 from versioning.models import Routing, Trial

@@ -2,12 +2,12 @@
 
 For rules that say so (`on_no_worker`), queue by queue: a job that has waited for `fallback_after`
 while no worker that runs and fetches its queue accepts its route opens the route to all workers
-that accept its own version, until there is one that accepts it. Spec: contract 22 §4.
+that accept its own version, until there is one that accepts it. Spec: contract 22.4.
 """
 
 from django.db import transaction
 
-from jobs.services import terms
+from jobs.services.lanes import terms
 from versioning import queries
 from versioning.domain.canary import OnNoWorker
 from versioning.models import Fallback, Routing

@@ -1,6 +1,6 @@
 """Tell of versions that no live worker accepts: the body of the loop `held_versions`.
 
-It looks from outside, so that no claim pays for it. Spec: contract 22 §6, versioning.held.
+It looks from outside, so that no claim pays for it. Spec: contract 22.6, versioning.held.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from django.db import transaction
 from jobs.domain.alerts import Alert, Noted
 from jobs.domain.events import Kind
 from jobs.extensions import Alerts, NotedRows
-from jobs.services.tell import Told, tell
+from jobs.services.record.tell import Told, tell
 from versioning import queries
 from versioning.conf import conf
 from versioning.domain.canary import Key, waits_for

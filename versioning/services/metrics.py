@@ -1,4 +1,4 @@
-"""Metrics of versions, from the database. Spec: contract 22 §6."""
+"""Metrics of versions, from the database. Spec: contract 22.6."""
 
 from collections import Counter
 from collections.abc import Iterable

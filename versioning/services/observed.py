@@ -1,11 +1,11 @@
-"""How versions of a type did lately, for whoever looks. Spec: contract 22 §4."""
+"""How versions of a type did lately, for whoever looks. Spec: contract 22.4."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from jobs.domain.latency import percentile
-from jobs.services import clock
+from jobs.services.read import clock
 from versioning.domain.canary_request import WINDOW_MS, guard_of, shares_of
 from versioning.domain.evidence import Evidence, Interval, Outcomes, wilson
 from versioning.domain.version import Version, parse_version

@@ -12,7 +12,7 @@ from typing import Final
 
 from django.db.models import Sum
 
-from jobs.services import clock
+from jobs.services.read import clock
 from versioning import queries
 from versioning.domain.canary import Rules, served_as
 from versioning.domain.evidence import Outcomes

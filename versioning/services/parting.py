@@ -18,8 +18,9 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import Declaration, FetchRequest
 from jobs.domain.job import Job
-from jobs.services import clock, terms
-from jobs.services.reroute import Reroute, reroute
+from jobs.services.lanes import terms
+from jobs.services.lanes.reroute import Reroute, reroute
+from jobs.services.read import clock
 from versioning import queries
 from versioning.domain.declaration import UNVERSIONED, handles
 from versioning.domain.errors import TooManyVersions

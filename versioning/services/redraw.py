@@ -3,7 +3,7 @@
 New jobs are drawn when they are stored. Those that wait are moved to the lanes of their routes in
 steps, off the request that changed the rules: first the available ones, then those that wait for
 a time. A second turn follows later, for what was stored by the rules before while the first ran.
-Active jobs keep what they were drawn for. Spec: contract 22 §4.
+Active jobs keep what they were drawn for. Spec: contract 22.4.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ import orjson
 from django.db import transaction
 
 from jobs.domain.version import parse_version, split_type
-from jobs.services import clock
-from jobs.services.reroute import Reroute, reroute
+from jobs.services.lanes.reroute import Reroute, reroute
+from jobs.services.read import clock
 from versioning import queries
 from versioning.domain.canary import Rules
 from versioning.domain.declaration import UNVERSIONED

@@ -15,7 +15,7 @@ from jobs.conf import read_anew
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.envelope import JobDraft
 from jobs.domain.version import Version, parse_version, split_type
-from jobs.services import terms
+from jobs.services.lanes import terms
 from versioning.conf import conf
 from versioning.domain.canary import Key, Rules, admits
 from versioning.domain.declaration import ALL, UNVERSIONED, handles
@@ -177,7 +177,7 @@ def assign(drafts: Sequence[JobDraft], version: int) -> None:
 
     Those without a version go to the route of their type where it is told apart.
 
-    No statement but for what this process meets for the first time. Spec: contract 22 §4.
+    No statement but for what this process meets for the first time. Spec: contract 22.4.
     """
     _, rules, apart = rule_cache.known(version)
     if not rules and not apart:

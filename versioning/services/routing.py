@@ -1,4 +1,4 @@
-"""Routing rules of types: stored, changed, taken back. Spec: job-versioning 10, contract 22 §4.
+"""Routing rules of types: stored, changed, taken back. Spec: job-versioning 10, contract 22.4.
 
 Every change is one transaction, which raises the version of the terms first: changes follow one
 another by its lock, and the loop that rolls back sees in it whether somebody was faster.
@@ -15,9 +15,10 @@ from django.db.models.functions import Now
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
-from jobs.services import clock, terms
-from jobs.services.audit import audited
-from jobs.services.tell import Told, tell
+from jobs.services.audit.audit import audited
+from jobs.services.lanes import terms
+from jobs.services.read import clock
+from jobs.services.record.tell import Told, tell
 from versioning import queries
 from versioning.domain.canary import WHOLE, Share, collapsed, newest, ramped, stable
 from versioning.domain.canary_request import (

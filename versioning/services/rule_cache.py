@@ -1,8 +1,8 @@
 """What this process knows about routing rules, and how it notices that they changed.
 
-Read as of a version of the terms (`jobs.services.terms`), all of them by one or two statements: few
-types have any. Each enqueue names the version that it follows from and stores nothing when that is
-not the latest, so rules count from their commit on, in every process.
+Read as of a version of the terms (`jobs.services.lanes.terms`), all of them by one or two
+statements: few types have any. Each enqueue names the version that it follows from and stores
+nothing when that is not the latest, so rules count from their commit on, in every process.
 """
 
 from collections.abc import Mapping

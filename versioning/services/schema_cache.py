@@ -1,9 +1,9 @@
 """What this process knows about schemas, and how it notices that they changed.
 
-Read when a type is met, as of a version of the terms (`jobs.services.terms`). Each enqueue names
-the version that it follows from and stores nothing when that is not the latest: a schema counts
-from its commit on, in every process, and types that were met cost no statement. Compiled documents
-are kept by what they say, so that a change of terms compiles none anew.
+Read when a type is met, as of a version of the terms (`jobs.services.lanes.terms`). Each enqueue
+names the version that it follows from and stores nothing when that is not the latest: a schema
+counts from its commit on, in every process, and types that were met cost no statement. Compiled
+documents are kept by what they say, so that a change of terms compiles none anew.
 """
 
 from collections import OrderedDict

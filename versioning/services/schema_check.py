@@ -1,4 +1,4 @@
-"""Check the arguments of new jobs. Spec: job-versioning 6.2, contract 30 §4."""
+"""Check the arguments of new jobs. Spec: job-versioning 6.2, contract 30.4."""
 
 import logging
 from collections.abc import Sequence

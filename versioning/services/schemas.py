@@ -1,4 +1,4 @@
-"""Schemas of job types: registered, found, compared, deleted. Spec: contract 30 §1, §2, §5."""
+"""Schemas of job types: registered, found, compared, deleted. Spec: contract 30.1, 30.2, 30.5."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from django.db.models.functions import Now
 from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, Unprocessable
-from jobs.services import terms
-from jobs.services.audit import audited
+from jobs.services.audit.audit import audited
+from jobs.services.lanes import terms
 from versioning.conf import conf
 from versioning.domain.compatibility import (
     Bump,

@@ -1,4 +1,4 @@
-"""What waits and runs of each version of a type, and who accepts it. Spec: contract 22 §3."""
+"""What waits and runs of each version of a type, and who accepts it. Spec: contract 22.3."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Send one request to a subscriber's server, and to nobody else's. Spec: contract 26, WH-7, WH-9.
 
-The connection goes to an address that `jobs/services/resolve.py` judged. Redirects are followed by
-the same rules.
+The connection goes to an address that `jobs/services/outbound/resolve.py` judged. Redirects are
+followed by the same rules.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 import httpx
 
 from jobs.domain.address import Address, Target, is_private, read_target
-from jobs.services.resolve import Refused, resolve
+from jobs.services.outbound.resolve import Refused, resolve
 from webhooks.conf import conf
 from webhooks.domain.verdict import Answer
 

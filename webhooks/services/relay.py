@@ -3,7 +3,7 @@
 The record is read behind the oldest running transaction, from a stored position that moves in the
 transaction that stores the deliveries: so a delivery exists exactly if its event does, whatever is
 killed when. A transaction of somebody else that stays open delays deliveries until it ends.
-Retention leaves what lies behind the position, up to a bound: jobs/services/unread.py.
+Retention leaves what lies behind the position, up to a bound: jobs/services/record/unread.py.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from jobs.api.event_codec import encode_event
 from jobs.domain import jsonio
 from jobs.domain.ids import new_id
 from jobs.domain.place import FIRST, Place, read_place
-from jobs.services.events import EventFilter, StoredEvent, event_name, following, horizon
+from jobs.services.record.events import EventFilter, StoredEvent, event_name, following, horizon
 from webhooks import metrics, queries
 from webhooks.conf import conf
 from webhooks.domain.interest import Interest

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from jobs import VERSION
 from jobs.domain.events import Kind
-from jobs.services.tell import Told, tell
+from jobs.services.record.tell import Told, tell
 from webhooks import metrics, queries
 from webhooks.conf import conf
 from webhooks.domain.signature import sign

@@ -17,9 +17,9 @@ from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.domain.vault import Resealed, Vault
 from jobs.extensions import Alerts, NotedRows
-from jobs.services import vaults
-from jobs.services.events import horizon
-from jobs.services.tell import Told, tell
+from jobs.services.outbound import vaults
+from jobs.services.record.events import horizon
+from jobs.services.record.tell import Told, tell
 from webhooks.conf import conf
 from webhooks.domain.signature import new_secret
 from webhooks.models import Delivery, Position, Status, Subscription

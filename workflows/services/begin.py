@@ -15,8 +15,8 @@ from jobs.domain import jsonio
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft, parse_job
 from jobs.domain.errors import OJSError
-from jobs.services.enqueue import enqueue
-from jobs.services.envelopes import stored_limits
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.envelopes import stored_limits
 from workflows import queries
 from workflows.domain.envelope import member
 from workflows.domain.limits import MAX_RESULTS_BYTES

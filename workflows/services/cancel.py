@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from jobs.domain.errors import Conflict
-from jobs.services.cancel import cancel_waiting
+from jobs.services.outcome.cancel import cancel_waiting
 from workflows import queries
 from workflows.domain.kinds import FLOW_NAMES, FlowState
 from workflows.domain.limits import RETENTION_MS

@@ -7,7 +7,7 @@ from typing import Any
 from jobs.domain.errors import NotFound
 from jobs.domain.ids import is_id
 from jobs.domain.job import JobKind
-from jobs.services.show import kinds_of
+from jobs.services.read.show import kinds_of
 from workflows import queries
 from workflows.domain.kinds import FlowState
 from workflows.domain.limits import SHOWN_RESULTS_BYTES

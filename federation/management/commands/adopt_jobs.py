@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from federation.services.adopt import MOST, WHY_NOT, Order, adopt
+from federation.services.replication.adopt import MOST, WHY_NOT, Order, adopt
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import OJSError

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from federation.services.forget_region import MOST, Order, forget_copies
+from federation.services.replication.forget_region import MOST, Order, forget_copies
 from jobs.domain.caller import Caller
 from jobs.domain.errors import OJSError
 

@@ -25,7 +25,7 @@ from jobs.api.schemas import (
 from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from jobs.models import ReplayRule
-from jobs.services.replay import replace_rules, rules
+from jobs.services.outcome.replay import replace_rules, rules
 
 MAX_RULES, MAX_NAME, MAX_REPLAYS = 100, 100, 1000
 DEFAULT_DELAY, DEFAULT_REPLAYS = "PT1H", 3

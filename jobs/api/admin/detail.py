@@ -11,8 +11,8 @@ from jobs.domain.job import Job, ends_of
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT, Replay
-from jobs.services.dead_letter import replays_of
-from jobs.services.progress import progress_of
+from jobs.services.outcome.dead_letter import replays_of
+from jobs.services.outcome.progress import progress_of
 
 MOMENTS = (
     "created_at", "enqueued_at", "started_at", "scheduled_at", "completed_at", "cancelled_at",

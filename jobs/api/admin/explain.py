@@ -27,7 +27,7 @@ from jobs.domain.explanation import Decision, Estimate, Explanation, Place, Stan
 from jobs.domain.gates import Gate, GateState
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
-from jobs.services.explain import explain
+from jobs.services.dispatch.explain import explain
 
 PLACE = obj({"ahead": integer(0), "is_lower_bound": BOOLEAN})
 GATE = component(

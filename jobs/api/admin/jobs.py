@@ -17,10 +17,10 @@ from jobs.api.schemas import STATE, TIME, Schema, array, maybe, obj, text
 from jobs.api.schemas.jobs import PRIORITY
 from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time
-from jobs.services.attempts import timeline
-from jobs.services.events import StoredEvent, event_name
-from jobs.services.find import SORTS, Wanted, find_jobs, pattern
-from jobs.services.operate import cancel_job, change_priority, delete_job, retry_job
+from jobs.services.operate.operate import cancel_job, change_priority, delete_job, retry_job
+from jobs.services.outcome.attempts import timeline
+from jobs.services.read.find import SORTS, Wanted, find_jobs, pattern
+from jobs.services.record.events import StoredEvent, event_name
 
 FLAG: Schema = {"type": "string", "enum": ["true", "false", ""]}
 FILTER: dict[str, Schema] = {

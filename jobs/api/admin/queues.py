@@ -27,8 +27,8 @@ from jobs.domain.errors import NotFound
 from jobs.domain.queues import terms_of
 from jobs.domain.states import State
 from jobs.domain.times import format_time
-from jobs.services.queues import QueueStats, named_stats, oldest_available, pause, resume
-from jobs.services.rates import Latency, Rates, latencies_of, rates_of
+from jobs.services.operate.queues import QueueStats, named_stats, oldest_available, pause, resume
+from jobs.services.record.rates import Latency, Rates, latencies_of, rates_of
 
 SUMMARY = {
     "name": QUEUE,

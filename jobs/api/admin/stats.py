@@ -16,9 +16,9 @@ from jobs.api.schemas import NUMBER, TIME, Schema, array, component, integer, ob
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.states import State
 from jobs.domain.times import format_time
-from jobs.services.health import uptime_seconds
-from jobs.services.queues import count_queues
-from jobs.services.rates import (
+from jobs.services.health.health import uptime_seconds
+from jobs.services.operate.queues import count_queues
+from jobs.services.record.rates import (
     Point,
     Rates,
     Spell,

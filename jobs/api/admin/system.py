@@ -30,9 +30,10 @@ from jobs.domain.durations import parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.times import format_time
 from jobs.models import Audit, Maintenance
-from jobs.services import audit, maintenance
-from jobs.services.health import uptime_seconds
-from jobs.services.score import score
+from jobs.services.audit import audit
+from jobs.services.health.health import uptime_seconds
+from jobs.services.health.score import score
+from jobs.services.operate import maintenance
 
 SECRET = ("secret", "password", "token", "key")  # parts of names that are never shown
 STATE = component(

@@ -36,10 +36,10 @@ from jobs.domain.errors import InvalidRequest
 from jobs.domain.times import format_time
 from jobs.domain.wishes import MEMBER
 from jobs.queries import WorkerRow
-from jobs.services import workers as service
-from jobs.services.audit import audited
-from jobs.services.heartbeat import Standing
-from jobs.services.held import queues_of_worker
+from jobs.services.audit.audit import audited
+from jobs.services.workers import workers as service
+from jobs.services.workers.heartbeat import Standing
+from jobs.services.workers.held import queues_of_worker
 
 STANDINGS = ("running", "quiet", "stale", "terminate")
 MEMBERS: Schema = {

@@ -1,4 +1,4 @@
-"""Configuration of queues, and limits. Spec: contract 10.4, 24 §4, 27 §1."""
+"""Configuration of queues, and limits. Spec: contract 10.4, 24.4, 27.1."""
 
 from typing import Final
 

@@ -28,7 +28,7 @@ from jobs.api.schemas import (
 from jobs.api.schemas.jobs import JOB
 from jobs.domain import ranges
 from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
-from jobs.services.heartbeat import Standing
+from jobs.services.workers.heartbeat import Standing
 
 DIRECTIVE: Schema = {"type": "string", "enum": [standing.name.lower() for standing in Standing]}
 POOL = matching(POOL_PATTERN)

@@ -8,7 +8,7 @@ from django.core.management.commands import migrate
 from django.db import OperationalError
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-from jobs.services import schema
+from jobs.services.storage import schema
 
 WAIT_S = 300
 # a change of a table waits behind open transactions, and every claim waits behind the change

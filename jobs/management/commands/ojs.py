@@ -28,11 +28,11 @@ from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.extensions import Verb, having
 from jobs.models import Queue
-from jobs.services import operate
-from jobs.services.enqueue import enqueue
-from jobs.services.queues import pause, resume, stats
-from jobs.services.reconcile import reconcile
-from jobs.services.show import show
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.operate import operate
+from jobs.services.operate.queues import pause, resume, stats
+from jobs.services.read.show import show
+from jobs.services.record.reconcile import reconcile
 
 CALLER = Caller("manage.py")
 

@@ -10,7 +10,7 @@ from jobs.domain import keys
 from jobs.domain.caller import Caller
 from jobs.domain.durations import parse_short_duration
 from jobs.models import ApiKey
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 
 CALLER = Caller("manage.py")
 

@@ -16,7 +16,7 @@ from django.utils.module_loading import autodiscover_modules
 from jobs.conf import conf
 from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, all_loops, run_once
-from jobs.services.health import forget_loops_except
+from jobs.services.health.health import forget_loops_except
 from jobs.worker.engine import Engine, Terms
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile

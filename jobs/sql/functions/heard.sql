@@ -1,5 +1,5 @@
 -- ojs_heard: note a sign of life of workers that heartbeated before, where the last one is older than
--- p_every_ms. A dead worker lives again; a stopped one stays stopped. See services/reap.py.
+-- p_every_ms. A dead worker lives again; a stopped one stays stopped. See services/outcome/reap.py.
 -- Locks: the workers, SKIP LOCKED, since the caller may hold leases, which a heartbeat locks after its
 -- worker. Whoever has a worker locked notes a sign itself, or is the reaper, which then takes no lease
 -- that is younger than the silence.

@@ -2,7 +2,7 @@
 -- closed opens by itself (null: only when a job ends).
 -- The caller holds the limit's lock, exclusive: what is counted here stays true until it commits.
 -- A start counts for the window from the end of its slot on, so a window may be a thousandth of
--- its length too strict, and is never too generous. Spec: contract 27 §2.
+-- its length too strict, and is never too generous. Spec: contract 27.2.
 -- Tells when a limit is reached and when it opens again, each at most once a second. Of a tenant's
 -- limit (kind 2) it tells `tenant.limit_exceeded`; a tenant with a limit of 0 is suspended.
 -- Locks: the limit's row, unless another transaction is just changing it.

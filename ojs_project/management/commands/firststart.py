@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from jobs.domain.caller import Caller
-from jobs.services.api_keys import NewKey, create, is_named
+from jobs.services.access.api_keys import NewKey, create, is_named
 from ojs_project import env
 
 KEY_NAME = "quickstart"

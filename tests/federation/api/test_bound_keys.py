@@ -1,4 +1,4 @@
-"""A key that is bound to a region acts for no other one. Spec: contract 23 §7, 31."""
+"""A key that is bound to a region acts for no other one. Spec: contract 23.7, 31."""
 
 from collections.abc import Callable
 from typing import Any

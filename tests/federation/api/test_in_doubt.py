@@ -1,4 +1,4 @@
-"""The hosted router and jobs that a region may have. Spec: contract 23 §3, ADR 19."""
+"""The hosted router and jobs that a region may have. Spec: contract 23.3, ADR 19."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,13 +8,13 @@ import pytest
 from federation.domain.doubts import Outcome
 from federation.domain.meta import IN_DOUBT
 from federation.models import Doubt, FederationKey, Placement
-from federation.services.configure import put_region
-from federation.services.doubts import Settler
-from federation.services.regions import forget
+from federation.services.registry.configure import put_region
+from federation.services.registry.regions import forget
+from federation.services.replication.doubts import Settler
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.models import Job
-from jobs.services.cancel import end
+from jobs.services.outcome.cancel import end
 from tests.concurrency import until
 from tests.federation.stub import Stub, refusal
 from tests.federation.wire import answer, federate, job, place, send, told
@@ -30,7 +30,7 @@ CANCELLED = 7
 @pytest.fixture(autouse=True)
 def is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this server be well, which without its loops it is not."""
-    monkeypatch.setattr("jobs.services.health.Health.is_well", property(lambda _self: True))
+    monkeypatch.setattr("jobs.services.health.health.Health.is_well", property(lambda _self: True))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the router knows of all regions together. Spec: contract 23 §5."""
+"""What the router knows of all regions together. Spec: contract 23.5."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from federation.models import RegionHealth, RegionLoad
-from federation.services import regions
+from federation.services.registry import regions
 from jobs.queries import now
 from tests.federation.stub import Stub
 from tests.federation.wire import federate

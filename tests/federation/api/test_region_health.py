@@ -1,4 +1,4 @@
-"""What the health of a region is about. ADR 23; spec: federation 4.2, contract 23 §4."""
+"""What the health of a region is about. ADR 23; spec: federation 4.2, contract 23.4."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from jobs import queries
 from jobs.loops import all_loops
 from jobs.models import LoopTick, Worker
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.federation.stub import Stub
 from tests.federation.wire import answer, federate, place, send
 

@@ -1,4 +1,4 @@
-"""Regions and the configuration for operators. Spec: contract 23 §5, 24."""
+"""Regions and the configuration for operators. Spec: contract 23.5, 24."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,12 +7,13 @@ import pytest
 
 from federation.domain.reasons import Reason
 from federation.models import RegionHealth
-from federation.services.configure import apply_settings
-from federation.services.regions import forget, registry
+from federation.services.registry.configure import apply_settings
+from federation.services.registry.regions import forget, registry
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
 from tests.federation.wire import answer, federate, send, told
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -88,9 +89,8 @@ def test_region_that_is_there_is_not_created_again() -> None:
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_fed_7_1_a_region_that_breaks_a_rule_is_refused_by_name(
-    members: dict[str, Any], field: str
-) -> None:
+@spec("FED-7.1-a")
+def test_region_that_breaks_a_rule_is_refused_by_name(members: dict[str, Any], field: str) -> None:
     problem = create(400 if "\0" in str(members.get("id")) else 422, **members)["error"]
 
     assert "\0" in str(members.get("id")) or problem["details"]["field"] == field
@@ -178,7 +178,8 @@ def test_configuration_is_shown_with_its_defaults() -> None:
     assert found["load_interval_seconds"] == 10.0
 
 
-def test_fed_2_a_each_topology_is_configured(stubs: Callable[..., list[Stub]]) -> None:
+@spec("FED-2-a")
+def test_each_topology_is_configured(stubs: Callable[..., list[Stub]]) -> None:
     federate(*stubs("eu"), local={"is_hub": True})
 
     for topology in ("hub-spoke", "mesh", "active-active"):
@@ -187,7 +188,8 @@ def test_fed_2_a_each_topology_is_configured(stubs: Callable[..., list[Stub]]) -
         assert (found["topology"], found["problem"]) == (topology, None)
 
 
-def test_fed_3_2_b_intervals_are_configured_by_either_name(
+@spec("FED-3.2-b")
+def test_intervals_are_configured_by_either_name(
     stubs: Callable[..., list[Stub]],
 ) -> None:
     federate(*stubs("eu"))
@@ -223,7 +225,8 @@ def test_fed_3_2_b_intervals_are_configured_by_either_name(
         ({"local_region": ["us"]}, "local_region"),
     ],
 )  # fmt: skip
-def test_fed_2_1_a_configuration_that_breaks_a_rule_is_refused_by_name(
+@spec("FED-2.1-a")
+def test_configuration_that_breaks_a_rule_is_refused_by_name(
     body: dict[str, Any], field: str, stubs: Callable[..., list[Stub]]
 ) -> None:
     federate(*stubs("eu"))
@@ -250,7 +253,8 @@ def test_metrics_and_manifest_tell_of_the_federation(
     assert client.get("/ojs/manifest").json()["capabilities"]["federation"] is True
 
 
-def test_fed_4_2_b_region_is_healthy_with_200_and_ok_alone(
+@spec("FED-4.2-b")
+def test_region_is_healthy_with_200_and_ok_alone(
     stubs: Callable[..., list[Stub]],
 ) -> None:
     eu = stubs("eu")[0]

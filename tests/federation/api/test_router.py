@@ -10,20 +10,22 @@ import pytest
 from federation.domain.breaker import State
 from federation.domain.meta import FEDERATION_ID, PREFIX
 from federation.models import Placement, RegionHealth, RegionLoad
-from federation.services import breakers, placements
-from federation.services.attend import Prober
-from federation.services.configure import put_region, set_drain
-from federation.services.load import note as note_load
-from federation.services.regions import forget
+from federation.services.health import breakers
+from federation.services.health.attend import Prober
+from federation.services.health.load import note as note_load
+from federation.services.registry.configure import put_region, set_drain
+from federation.services.registry.regions import forget
+from federation.services.routing import placements
 from jobs.api.schemas import COMPONENTS
 from jobs.domain.caller import SYSTEM
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.models import Job
-from jobs.services.queue_config import configure
+from jobs.services.lanes.queue_config import configure
 from tests.factories import stored
 from tests.federation.stub import Stub, refusal
 from tests.federation.wire import answer, federate, job, pass_time, place, send, told
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -33,7 +35,7 @@ Stubs = Callable[..., list[Stub]]
 @pytest.fixture(autouse=True)
 def is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this server be well, which without its loops it is not."""
-    monkeypatch.setattr("jobs.services.health.Health.is_well", property(lambda _self: True))
+    monkeypatch.setattr("jobs.services.health.health.Health.is_well", property(lambda _self: True))
 
 
 @pytest.fixture
@@ -58,7 +60,8 @@ def is_valid(body: Any, name: str) -> bool:
 # --- where jobs go --------------------------------------------------------------------------------
 
 
-def test_fed_3_1_a_local_job_is_stored_in_process_after_its_health_was_looked_at(eu: Stub) -> None:
+@spec("FED-3.1-a")
+def test_local_job_is_stored_in_process_after_its_health_was_looked_at(eu: Stub) -> None:
     federate(eu)
 
     found = place()
@@ -71,7 +74,8 @@ def test_fed_3_1_a_local_job_is_stored_in_process_after_its_health_was_looked_at
     assert eu.requests == 0
 
 
-def test_fed_2_3_a_and_6_3_a_every_routed_job_has_a_federation_id_of_its_time(eu: Stub) -> None:
+@spec("FED-2.3-a")
+def test_and_6_3_a_every_routed_job_has_a_federation_id_of_its_time(eu: Stub) -> None:
     federate(eu, topology="active-active")
 
     found = place()
@@ -84,7 +88,8 @@ def test_fed_2_3_a_and_6_3_a_every_routed_job_has_a_federation_id_of_its_time(eu
     assert PREFIX + "routed_at" in found["meta"]
 
 
-def test_fed_3_7_what_the_caller_set_is_not_overwritten(eu: Stub) -> None:
+@spec("federation 3.7")
+def test_what_the_caller_set_is_not_overwritten(eu: Stub) -> None:
     federate(eu)
     federation_id = new_id()
 
@@ -94,7 +99,8 @@ def test_fed_3_7_what_the_caller_set_is_not_overwritten(eu: Stub) -> None:
     assert found["meta"][PREFIX + "source_region"] == "elsewhere"
 
 
-def test_fed_1_1_c_and_3_1_b_job_goes_elsewhere_while_the_local_breaker_is_open(
+@spec("FED-1.1-c")
+def test_and_3_1_b_job_goes_elsewhere_while_the_local_breaker_is_open(
     stubs: Stubs,
 ) -> None:
     eu, ap = stubs("eu", "ap")
@@ -107,7 +113,8 @@ def test_fed_1_1_c_and_3_1_b_job_goes_elsewhere_while_the_local_breaker_is_open(
     assert (len(eu.jobs), len(ap.jobs), Job.objects.count()) == (1, 0, 0)
 
 
-def test_fed_4_4_a_nearest_region_is_preferred_where_none_is_named(stubs: Stubs) -> None:
+@spec("FED-4.4-a")
+def test_nearest_region_is_preferred_where_none_is_named(stubs: Stubs) -> None:
     eu, ap = stubs("eu", "ap")
     federate(eu, ap)
     Prober().turn()
@@ -122,7 +129,8 @@ def test_fed_4_4_a_nearest_region_is_preferred_where_none_is_named(stubs: Stubs)
     assert place()["federation"]["target_region"] == "ap"
 
 
-def test_fed_3_3_a_pinned_job_goes_to_its_region_with_its_tenant(eu: Stub) -> None:
+@spec("FED-3.3-a")
+def test_pinned_job_goes_to_its_region_with_its_tenant(eu: Stub) -> None:
     federate(eu)
 
     found = place(headers={"X-OJS-Tenant": "blue"}, region="eu")
@@ -133,7 +141,8 @@ def test_fed_3_3_a_pinned_job_goes_to_its_region_with_its_tenant(eu: Stub) -> No
     assert Job.objects.count() == 0
 
 
-def test_fed_3_3_a_and_3_3_c_pinned_job_of_a_dead_region_is_refused_and_nowhere(
+@spec("FED-3.3-a")
+def test_and_3_3_c_pinned_job_of_a_dead_region_is_refused_and_nowhere(
     stubs: Stubs,
 ) -> None:
     eu, ap = stubs("eu", "ap")
@@ -148,7 +157,8 @@ def test_fed_3_3_a_and_3_3_c_pinned_job_of_a_dead_region_is_refused_and_nowhere(
     assert (ap.requests, Job.objects.count()) == (0, 0)
 
 
-def test_fed_3_3_b_unknown_region_is_refused(eu: Stub) -> None:
+@spec("FED-3.3-b")
+def test_unknown_region_is_refused(eu: Stub) -> None:
     federate(eu)
 
     assert place(422, region="mars")["error"]["code"] == "federation_unknown_region"
@@ -165,7 +175,8 @@ def test_fed_3_3_b_unknown_region_is_refused(eu: Stub) -> None:
         ({"tags": "gpu"}, "invalid_request"),
     ],
 )
-def test_fed_3_b_what_the_router_cannot_read_is_refused(
+@spec("federation 3")
+def test_b_what_the_router_cannot_read_is_refused(
     eu: Stub, meta: dict[str, Any], code: str
 ) -> None:
     federate(eu)
@@ -174,7 +185,8 @@ def test_fed_3_b_what_the_router_cannot_read_is_refused(
     assert Job.objects.count() == 0
 
 
-def test_fed_6_3_d_client_must_not_say_that_a_job_was_replicated(eu: Stub) -> None:
+@spec("FED-6.3-d")
+def test_client_must_not_say_that_a_job_was_replicated(eu: Stub) -> None:
     federate(eu)
 
     problem = place(422, replicated_from="eu")["error"]
@@ -183,13 +195,15 @@ def test_fed_6_3_d_client_must_not_say_that_a_job_was_replicated(eu: Stub) -> No
     assert Job.objects.count() == 0
 
 
-def test_fed_6_3_b_region_pins_whatever_the_affinity_says(eu: Stub) -> None:
+@spec("FED-6.3-b")
+def test_region_pins_whatever_the_affinity_says(eu: Stub) -> None:
     federate(eu)
 
     assert place(region="eu", region_affinity="overflow")["federation"]["strategy"] == "geo-pin"
 
 
-def test_fed_3_2_a_and_3_2_c_overflow_takes_the_least_loaded_that_is_not_open(stubs: Stubs) -> None:
+@spec("FED-3.2-a")
+def test_and_3_2_c_overflow_takes_the_least_loaded_that_is_not_open(stubs: Stubs) -> None:
     eu, ap = stubs("eu", "ap")
     federate(eu, ap)
     note_load("us", (50, 5))
@@ -203,7 +217,8 @@ def test_fed_3_2_a_and_3_2_c_overflow_takes_the_least_loaded_that_is_not_open(st
     assert ap.enqueues == 0
 
 
-def test_fed_3_2_overflow_spreads_the_jobs_of_an_interval(eu: Stub) -> None:
+@spec("FED-3.2")
+def test_overflow_spreads_the_jobs_of_an_interval(eu: Stub) -> None:
     federate(eu)
     note_load("us", (0, 0))
     note_load("eu", (3, 0))
@@ -217,7 +232,8 @@ def test_fed_3_2_overflow_spreads_the_jobs_of_an_interval(eu: Stub) -> None:
     assert {one["federation"]["target_region"] for one in found["results"]} == {"us", "eu"}
 
 
-def test_fed_3_1_a_full_local_region_passes_jobs_on(eu: Stub) -> None:
+@spec("FED-3.1-a")
+def test_full_local_region_passes_jobs_on(eu: Stub) -> None:
     federate(eu, local={"max_queue_depth": 10})
     RegionLoad.objects.create(region_id="us", available=10, active=0, at=datetime.now(UTC))
     forget()
@@ -235,7 +251,8 @@ def test_draining_region_gets_no_jobs(eu: Stub) -> None:
 # --- failover -------------------------------------------------------------------------------------
 
 
-def test_fed_1_1_c_dead_region_is_left_for_the_next_and_it_is_told(stubs: Stubs) -> None:
+@spec("FED-1.1-c")
+def test_dead_region_is_left_for_the_next_and_it_is_told(stubs: Stubs) -> None:
     eu, ap = stubs("eu", "ap")
     federate(eu, ap, failover={"prefer_regions": ["eu", "ap"]})
     down("us")
@@ -252,7 +269,8 @@ def test_fed_1_1_c_dead_region_is_left_for_the_next_and_it_is_told(stubs: Stubs)
     assert RegionHealth.objects.get(region="eu").failures == 1
 
 
-def test_obs_5_a_failover_is_a_warning(stubs: Stubs, caplog: pytest.LogCaptureFixture) -> None:
+@spec("contract 32.5")
+def test_a_failover_is_a_warning(stubs: Stubs, caplog: pytest.LogCaptureFixture) -> None:
     eu, ap = stubs("eu", "ap")
     federate(eu, ap, failover={"prefer_regions": ["eu", "ap"]})
     down("us")
@@ -371,7 +389,8 @@ def test_job_that_is_wrong_is_refused_before_anybody_is_asked(eu: Stub) -> None:
     assert eu.requests == 0
 
 
-def test_fed_4_3_b_breaker_opens_with_the_fifth_failure_of_jobs(eu: Stub) -> None:
+@spec("FED-4.3-b")
+def test_breaker_opens_with_the_fifth_failure_of_jobs(eu: Stub) -> None:
     federate(eu, health_check={"interval_seconds": 1000})
     place(region="eu")
     eu.answers = [refusal(500, "backend_error")] * 10  # each attempt is made twice
@@ -388,7 +407,8 @@ def test_fed_4_3_b_breaker_opens_with_the_fifth_failure_of_jobs(eu: Stub) -> Non
     assert len(told(Kind.CIRCUIT_OPENED)) == 1
 
 
-def test_fed_4_3_c_and_4_3_d_open_breaker_lets_one_job_pass_after_its_cooldown(eu: Stub) -> None:
+@spec("FED-4.3-c")
+def test_and_4_3_d_open_breaker_lets_one_job_pass_after_its_cooldown(eu: Stub) -> None:
     federate(eu)
     place(region="eu")
     down("eu")
@@ -413,7 +433,8 @@ def hub_spoke(hub: Stub, *others: Stub, **config: Any) -> None:
     answer(send("PUT", "admin/federation/config", federate_again))
 
 
-def test_fed_2_1_spoke_asks_its_hub_for_other_regions(stubs: Stubs) -> None:
+@spec("FED-2.1")
+def test_spoke_asks_its_hub_for_other_regions(stubs: Stubs) -> None:
     hub, ap = stubs("hub", "ap")
     hub.hub_target = "ap"
     hub_spoke(hub, ap)
@@ -425,7 +446,8 @@ def test_fed_2_1_spoke_asks_its_hub_for_other_regions(stubs: Stubs) -> None:
     assert ap.enqueues == 0
 
 
-def test_fed_2_1_b_and_2_1_c_spoke_works_alone_while_the_hub_is_gone(stubs: Stubs) -> None:
+@spec("FED-2.1-b")
+def test_and_2_1_c_spoke_works_alone_while_the_hub_is_gone(stubs: Stubs) -> None:
     hub, ap = stubs("hub", "ap")
     hub_spoke(hub, ap)
     hub.stop()
@@ -508,7 +530,8 @@ def test_batch_whose_answer_is_lost_makes_no_second_job(eu: Stub) -> None:
 # --- what the router tells ------------------------------------------------------------------------
 
 
-def test_fed_1_1_b_dry_run_names_strategy_and_reason_and_stores_nothing(eu: Stub) -> None:
+@spec("FED-1.1-b")
+def test_dry_run_names_strategy_and_reason_and_stores_nothing(eu: Stub) -> None:
     federate(eu)
 
     found = answer(send("POST", "federation/route", {"type": "t", "meta": {}}))
@@ -519,13 +542,15 @@ def test_fed_1_1_b_dry_run_names_strategy_and_reason_and_stores_nothing(eu: Stub
     assert (Job.objects.count(), eu.enqueues) == (0, 0)
 
 
-def test_fed_6_3_c_dry_run_without_an_affinity_is_by_affinity(eu: Stub) -> None:
+@spec("FED-6.3-c")
+def test_dry_run_without_an_affinity_is_by_affinity(eu: Stub) -> None:
     federate(eu)
 
     assert answer(send("POST", "federation/route", {}))["strategy"] == "affinity"
 
 
-def test_fed_2_2_a_list_of_regions_tells_how_each_is(eu: Stub) -> None:
+@spec("FED-2.2-a")
+def test_list_of_regions_tells_how_each_is(eu: Stub) -> None:
     federate(eu)
     answer(send("POST", "federation/route", job(region="eu")))
 
@@ -573,7 +598,8 @@ def test_server_that_belongs_to_no_federation_says_so() -> None:
     assert batch(job(), status=409)["error"]["code"] == "federation_not_configured"
 
 
-def test_fed_1_1_a_plain_enqueue_never_routes_and_keeps_any_meta(eu: Stub) -> None:
+@spec("FED-1.1-a")
+def test_plain_enqueue_never_routes_and_keeps_any_meta(eu: Stub) -> None:
     federate(eu)
     said = job(
         region="mars", region_affinity="nonsense", replicated_from="eu", federation_id="no id",
@@ -607,7 +633,8 @@ def test_key_of_one_tenant_places_jobs_of_that_tenant(new_key: Any, eu: Stub) ->
     assert next(h for path, h, _ in eu.sent if path == "/ojs/v1/jobs")["x-ojs-tenant"] == "blue"
 
 
-def test_d_mt_11_key_of_one_tenant_places_no_job_of_another(new_key: Any, eu: Stub) -> None:
+@spec("D-MT-11")
+def test_key_of_one_tenant_places_no_job_of_another(new_key: Any, eu: Stub) -> None:
     federate(eu)
     key = new_key("ojs:federation:write", tenant="blue")
     wrong = job(region="eu")

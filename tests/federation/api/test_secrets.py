@@ -1,4 +1,4 @@
-"""Secrets of the server and of regions stay where they are. Spec: contract 23 §7, 31."""
+"""Secrets of the server and of regions stay where they are. Spec: contract 23.7, 31."""
 
 import json
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from django.test import Client
 
 from federation.domain.reasons import Reason
 from federation.models import Region, RegionHealth, ReplicationPeer
-from federation.services.configure import apply_settings
-from federation.services.regions import forget
+from federation.services.registry.configure import apply_settings
+from federation.services.registry.regions import forget
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub

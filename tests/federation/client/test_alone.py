@@ -1,9 +1,10 @@
-"""The library stands alone. Spec: contract 23 §1, FED-4.1-a."""
+"""The library stands alone. Spec: contract 23.1, FED-4.1-a."""
 
 import subprocess
 import sys
 
 from tests.conftest import ROOT
+from tests.spec import spec
 
 PROGRAM = """
 import sys
@@ -22,7 +23,8 @@ print([(one.id, one.weight, one.tags) for one in config.regions])
 """
 
 
-def test_fed_4_1_a_a_static_registry_needs_neither_django_nor_a_database() -> None:
+@spec("FED-4.1-a")
+def test_a_static_registry_needs_neither_django_nor_a_database() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM],
         check=False, cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""Batches: one request for each region. Spec: contract 23 §2."""
+"""Batches: one request for each region. Spec: contract 23.2."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Health and breakers as the clients keep them. Spec: federation 4; contract 23 §4."""
+"""Health and breakers as the clients keep them. Spec: federation 4; contract 23.4."""
 
 import asyncio
 import threading
@@ -22,6 +22,7 @@ from tests.federation.conftest import Clock, Connect
 from tests.federation.loop import run
 from tests.federation.stub import HEALTHY, Stub
 from tests.processes import until
+from tests.spec import spec
 
 ILL = (503, {"status": "degraded"})
 
@@ -38,7 +39,8 @@ def fail(client: Any, clock: Clock, times: int) -> None:
         client.probe()
 
 
-def test_fed_4_3_b_it_opens_with_the_fifth_failure_in_a_row(
+@spec("FED-4.3-b")
+def test_it_opens_with_the_fifth_failure_in_a_row(
     connect: Connect, three: list[Stub], clock: Clock
 ) -> None:
     three[1].health = ILL
@@ -50,7 +52,8 @@ def test_fed_4_3_b_it_opens_with_the_fifth_failure_in_a_row(
     assert states(client)["eu"] == ("unhealthy", "open")
 
 
-def test_fed_4_3_b_a_success_between_starts_the_count_again(
+@spec("FED-4.3-b")
+def test_a_success_between_starts_the_count_again(
     connect: Connect, three: list[Stub], clock: Clock
 ) -> None:
     client = connect(*three)
@@ -64,7 +67,8 @@ def test_fed_4_3_b_a_success_between_starts_the_count_again(
     assert states(client)["eu"] == ("unhealthy", "closed")
 
 
-def test_fed_4_3_b_failed_requests_count_too(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-4.3-b")
+def test_failed_requests_count_too(connect: Connect, three: list[Stub]) -> None:
     client = connect(*three, circuit_breaker=CircuitBreaker(failure_threshold=2))
     client.probe()
     three[0].loses = ["request", "request"]
@@ -84,7 +88,8 @@ def test_429_is_no_failure(connect: Connect, three: list[Stub]) -> None:
     assert states(client)["us"] == ("healthy", "closed")
 
 
-def test_fed_4_3_c_and_d_open_sends_nothing_until_the_cooldown_is_over(
+@spec("FED-4.3-c")
+def test_and_d_open_sends_nothing_until_the_cooldown_is_over(
     connect: Connect, three: list[Stub], clock: Clock
 ) -> None:
     client = connect(*three)
@@ -106,9 +111,8 @@ def test_fed_4_3_c_and_d_open_sends_nothing_until_the_cooldown_is_over(
     assert states(client)["eu"] == ("unhealthy", "open"), "the cooldown starts again"
 
 
-def test_fed_4_3_a_a_probe_that_succeeds_closes_it(
-    connect: Connect, three: list[Stub], clock: Clock
-) -> None:
+@spec("FED-4.3-a")
+def test_a_probe_that_succeeds_closes_it(connect: Connect, three: list[Stub], clock: Clock) -> None:
     heard: list[str] = []
     client = connect(*three, on_event=lambda name, facts: heard.append(f"{name} {facts['region']}"))
     client.probe()
@@ -125,7 +129,8 @@ def test_fed_4_3_a_a_probe_that_succeeds_closes_it(
     ]  # fmt: skip
 
 
-def test_fed_4_3_d_half_open_lets_one_of_20_concurrent_calls_through(
+@spec("FED-4.3-d")
+def test_half_open_lets_one_of_20_concurrent_calls_through(
     connect: Connect, three: list[Stub], clock: Clock
 ) -> None:
     eu = three[1]
@@ -159,7 +164,8 @@ def test_fed_4_3_d_half_open_lets_one_of_20_concurrent_calls_through(
         (302, {"status": "ok"}),
     ],
 )
-def test_fed_4_2_b_anything_but_200_and_ok_is_unhealthy(
+@spec("FED-4.2-b")
+def test_anything_but_200_and_ok_is_unhealthy(
     connect: Connect, three: list[Stub], health: tuple[int, Any]
 ) -> None:
     three[1].health = health
@@ -171,7 +177,8 @@ def test_fed_4_2_b_anything_but_200_and_ok_is_unhealthy(
     assert client.regions()[1].last_error
 
 
-def test_fed_4_2_b_a_timeout_is_unhealthy(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-4.2-b")
+def test_a_timeout_is_unhealthy(connect: Connect, three: list[Stub]) -> None:
     three[1].is_held.clear()
     client = connect(*three, health_check=HealthCheck(timeout_seconds=0.2))
 
@@ -192,7 +199,8 @@ def test_healthy_of_foreign_servers_counts_when_asked_for(
     assert states(client)["eu"] == ("healthy", "closed")
 
 
-def test_fed_2_2_a_and_4_2_a_each_region_is_probed_at_the_interval(
+@spec("FED-2.2-a")
+def test_and_4_2_a_each_region_is_probed_at_the_interval(
     connect: Connect, three: list[Stub], clock: Clock
 ) -> None:
     client = connect(*three)
@@ -207,7 +215,8 @@ def test_fed_2_2_a_and_4_2_a_each_region_is_probed_at_the_interval(
     assert client.health().status == "healthy"
 
 
-def test_fed_4_4_b_latency_is_measured_by_probes(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-4.4-b")
+def test_latency_is_measured_by_probes(connect: Connect, three: list[Stub]) -> None:
     client = connect(*three)
     assert [one.latency_ms for one in client.regions()] == [None, None, None]
 
@@ -235,7 +244,8 @@ def test_disabled_regions_are_not_asked(connect: Connect, three: list[Stub]) -> 
 # --- in the background ----------------------------------------------------------------------------
 
 
-def test_fed_3_2_a_started_clients_probe_and_collect_by_themselves(
+@spec("FED-3.2-a")
+def test_started_clients_probe_and_collect_by_themselves(
     stubs: Callable[..., list[Stub]], connect: Connect
 ) -> None:
     us, eu = stubs("us", "eu")

@@ -1,4 +1,4 @@
-"""Where jobs go, by either client. Spec: federation 1 to 3, 6; contract 23 §1, §3."""
+"""Where jobs go, by either client. Spec: federation 1 to 3, 6; contract 23.1, 23.3."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -31,6 +31,7 @@ from federation.domain.meta import (
 from jobs.domain.ids import is_id
 from tests.federation.conftest import Clock, Connect
 from tests.federation.stub import Stub, refusal
+from tests.spec import spec
 
 
 def made_at(federation_id: str) -> datetime:
@@ -46,9 +47,8 @@ def only_job(stub: Stub) -> dict[str, Any]:
 # --- what is sent ---------------------------------------------------------------------------------
 
 
-def test_fed_3_a_a_job_goes_to_the_local_region_by_default(
-    connect: Connect, three: list[Stub]
-) -> None:
+@spec("FED-3-a")
+def test_a_job_goes_to_the_local_region_by_default(connect: Connect, three: list[Stub]) -> None:
     result = connect(*three).enqueue("mail.send", ["a"], queue="mail", options={"priority": 3})
 
     job = only_job(three[0])
@@ -60,7 +60,8 @@ def test_fed_3_a_a_job_goes_to_the_local_region_by_default(
     assert [stub.enqueues for stub in three] == [1, 0, 0]
 
 
-def test_fed_6_2_a_keys_of_meta_have_the_prefix_and_the_callers_stay(
+@spec("FED-6.2-a")
+def test_keys_of_meta_have_the_prefix_and_the_callers_stay(
     connect: Connect, three: list[Stub]
 ) -> None:
     connect(*three).enqueue("t", meta={"mine": 1, SOURCE_REGION: "elsewhere"})
@@ -73,7 +74,8 @@ def test_fed_6_2_a_keys_of_meta_have_the_prefix_and_the_callers_stay(
 
 
 @pytest.mark.parametrize("topology", [Topology.ACTIVE_ACTIVE, Topology.MESH])
-def test_fed_2_3_a_and_6_3_a_every_job_has_a_federation_id_of_its_time(
+@spec("FED-2.3-a")
+def test_and_6_3_a_every_job_has_a_federation_id_of_its_time(
     connect: Connect, three: list[Stub], topology: Topology
 ) -> None:
     result = connect(*three, topology=topology).enqueue("t")
@@ -107,7 +109,8 @@ def test_a_federation_id_of_the_caller_is_sent_and_asks_for_deduplication(
         ({REGION: "EU"}, REGION),
     ],
 )
-def test_fed_6_3_d_what_a_client_must_not_say_is_refused_before_anything_is_sent(
+@spec("FED-6.3-d")
+def test_what_a_client_must_not_say_is_refused_before_anything_is_sent(
     connect: Connect, three: list[Stub], meta: dict[str, Any], key: str
 ) -> None:
     with pytest.raises(InvalidFederationMeta) as refused:
@@ -127,9 +130,8 @@ def test_a_key_that_is_given_twice_differently_is_refused(
 # --- affinity -------------------------------------------------------------------------------------
 
 
-def test_fed_3_1_a_local_health_is_asked_before_the_first_job(
-    connect: Connect, three: list[Stub]
-) -> None:
+@spec("FED-3.1-a")
+def test_local_health_is_asked_before_the_first_job(connect: Connect, three: list[Stub]) -> None:
     client = connect(*three)
 
     client.enqueue("t")
@@ -141,7 +143,8 @@ def test_fed_3_1_a_local_health_is_asked_before_the_first_job(
     assert three[1].requests == three[2].requests == 0
 
 
-def test_fed_1_1_c_jobs_go_elsewhere_while_the_local_region_is_ill(
+@spec("FED-1.1-c")
+def test_jobs_go_elsewhere_while_the_local_region_is_ill(
     connect: Connect, three: list[Stub]
 ) -> None:
     three[0].stop()
@@ -151,7 +154,8 @@ def test_fed_1_1_c_jobs_go_elsewhere_while_the_local_region_is_ill(
     assert result.region in {"eu", "ap"}
 
 
-def test_fed_3_1_b_the_configured_order_is_kept(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-3.1-b")
+def test_the_configured_order_is_kept(connect: Connect, three: list[Stub]) -> None:
     three[0].health = (503, {"status": "degraded"})
 
     result = connect(*three, failover=Failover(prefer_regions=("ap", "eu"))).enqueue("t")
@@ -159,9 +163,8 @@ def test_fed_3_1_b_the_configured_order_is_kept(connect: Connect, three: list[St
     assert result.region == "ap"
 
 
-def test_fed_4_4_a_the_nearest_is_preferred(
-    connect: Connect, three: list[Stub], clock: Clock
-) -> None:
+@spec("FED-4.4-a")
+def test_the_nearest_is_preferred(connect: Connect, three: list[Stub], clock: Clock) -> None:
     """Latencies come from the clock of the transport, so the states are set by hand."""
     three[0].health = (503, {"status": "degraded"})
     client = connect(*three)
@@ -187,7 +190,8 @@ def test_a_full_local_region_is_passed_over(connect: Connect, three: list[Stub])
 # --- overflow -------------------------------------------------------------------------------------
 
 
-def test_fed_3_2_overflow_goes_to_the_least_loaded(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-3.2")
+def test_overflow_goes_to_the_least_loaded(connect: Connect, three: list[Stub]) -> None:
     for stub, available, active in zip(three, (9, 1, 4), (0, 4, 0), strict=True):
         stub.stats = (200, {"jobs": {"available": available, "active": active}})
 
@@ -207,7 +211,8 @@ def test_a_weight_divides_the_load_and_none_is_never_chosen(
     assert client.enqueue("t", region="ap").region == "ap", "it may be pinned"
 
 
-def test_fed_3_2_jobs_of_one_interval_do_not_all_go_to_one_region(
+@spec("FED-3.2")
+def test_jobs_of_one_interval_do_not_all_go_to_one_region(
     connect: Connect, three: list[Stub], clock: Clock
 ) -> None:
     for stub, available in zip(three, (2, 0, 5), strict=True):
@@ -235,9 +240,8 @@ def test_loads_are_counted_by_queue_where_the_total_is_not_for_us(
     assert [(one.available, one.active) for one in client.regions()] == [(4, 0), (2, 1)]
 
 
-def test_fed_3_2_c_an_open_breaker_is_never_chosen(
-    connect: Connect, three: list[Stub], clock: Clock
-) -> None:
+@spec("FED-3.2-c")
+def test_an_open_breaker_is_never_chosen(connect: Connect, three: list[Stub], clock: Clock) -> None:
     three[1].health = (500, "")
     for stub, available in zip(three, (9, 0, 9), strict=True):
         stub.stats = (200, {"jobs": {"available": available, "active": 0}})
@@ -257,7 +261,8 @@ def test_fed_3_2_c_an_open_breaker_is_never_chosen(
 # --- geo-pin --------------------------------------------------------------------------------------
 
 
-def test_fed_3_3_a_and_7_2_a_a_pinned_job_is_refused_rather_than_moved(
+@spec("FED-3.3-a")
+def test_and_7_2_a_a_pinned_job_is_refused_rather_than_moved(
     connect: Connect, three: list[Stub]
 ) -> None:
     three[1].health = (503, {"status": "degraded"})
@@ -271,7 +276,8 @@ def test_fed_3_3_a_and_7_2_a_a_pinned_job_is_refused_rather_than_moved(
 
 
 @pytest.mark.parametrize("status", [503, 500, 429])
-def test_fed_7_2_a_a_pinned_job_stays_nowhere_when_its_region_fails_at_the_last_moment(
+@spec("FED-7.2-a")
+def test_a_pinned_job_stays_nowhere_when_its_region_fails_at_the_last_moment(
     connect: Connect, three: list[Stub], status: int
 ) -> None:
     three[1].answers = [refusal(status), refusal(status)]
@@ -282,7 +288,8 @@ def test_fed_7_2_a_a_pinned_job_stays_nowhere_when_its_region_fails_at_the_last_
     assert three[0].requests == three[2].requests == 0
 
 
-def test_fed_3_3_b_an_unknown_region_is_refused(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-3.3-b")
+def test_an_unknown_region_is_refused(connect: Connect, three: list[Stub]) -> None:
     with pytest.raises(UnknownRegion) as refused:
         connect(*three).enqueue("t", region="mars")
 
@@ -290,7 +297,8 @@ def test_fed_3_3_b_an_unknown_region_is_refused(connect: Connect, three: list[St
 
 
 @pytest.mark.parametrize("member", [{"enabled": False}, {"drain": True}])
-def test_fed_3_3_c_a_region_that_takes_nothing_is_temporarily_unavailable(
+@spec("FED-3.3-c")
+def test_a_region_that_takes_nothing_is_temporarily_unavailable(
     connect: Connect, three: list[Stub], member: dict[str, bool]
 ) -> None:
     with pytest.raises(RegionUnavailable, match="temporarily unavailable"):
@@ -300,7 +308,8 @@ def test_fed_3_3_c_a_region_that_takes_nothing_is_temporarily_unavailable(
 
 
 @pytest.mark.parametrize("affinity", ["overflow", "affinity", "by-mood", "geo-pin"])
-def test_fed_6_3_b_a_region_pins_whatever_the_affinity_says(
+@spec("FED-6.3-b")
+def test_a_region_pins_whatever_the_affinity_says(
     connect: Connect, three: list[Stub], affinity: str
 ) -> None:
     result = connect(*three).enqueue("t", region="ap", strategy=affinity)
@@ -322,9 +331,8 @@ def spoke(connect: Connect, three: list[Stub], **members: Any) -> Any:
     return connect(us, eu.region(is_hub=True), ap, topology=Topology.HUB_SPOKE, **members)
 
 
-def test_fed_2_a_a_spoke_sends_beyond_the_hub_through_it(
-    connect: Connect, three: list[Stub]
-) -> None:
+@spec("FED-2-a")
+def test_a_spoke_sends_beyond_the_hub_through_it(connect: Connect, three: list[Stub]) -> None:
     three[1].hub_target = "ap"
 
     result = spoke(connect, three).enqueue("t", region="ap")
@@ -334,7 +342,8 @@ def test_fed_2_a_a_spoke_sends_beyond_the_hub_through_it(
     assert three[2].enqueues == 0
 
 
-def test_fed_2_a_a_spoke_sends_to_the_hub_itself_as_to_any_server(
+@spec("FED-2-a")
+def test_a_spoke_sends_to_the_hub_itself_as_to_any_server(
     connect: Connect, three: list[Stub]
 ) -> None:
     assert spoke(connect, three).enqueue("t", region="eu").region == "eu"
@@ -342,7 +351,8 @@ def test_fed_2_a_a_spoke_sends_to_the_hub_itself_as_to_any_server(
 
 
 @pytest.mark.parametrize("strategy", ["overflow", "affinity"])
-def test_fed_2_1_c_while_the_hub_is_down_a_spoke_tries_no_other_region(
+@spec("FED-2.1-c")
+def test_while_the_hub_is_down_a_spoke_tries_no_other_region(
     connect: Connect, three: list[Stub], strategy: str
 ) -> None:
     three[1].health = (503, {"status": "degraded"})
@@ -360,7 +370,8 @@ def test_fed_2_1_c_while_the_hub_is_down_a_spoke_tries_no_other_region(
 
 
 @pytest.mark.parametrize("hubs", [(), ("us", "eu")])
-def test_fed_2_1_a_hub_spoke_has_exactly_one_hub(
+@spec("FED-2.1-a")
+def test_hub_spoke_has_exactly_one_hub(
     connect: Connect, three: list[Stub], hubs: tuple[str, ...]
 ) -> None:
     regions = [stub.region(is_hub=stub.id in hubs) for stub in three]
@@ -369,7 +380,8 @@ def test_fed_2_1_a_hub_spoke_has_exactly_one_hub(
         connect(*regions, topology=Topology.HUB_SPOKE)
 
 
-def test_fed_2_2_b_each_router_decides_by_its_own_view(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-2.2-b")
+def test_each_router_decides_by_its_own_view(connect: Connect, three: list[Stub]) -> None:
     us, eu, ap = three
     ours, theirs = connect(us, eu, ap), connect(eu.region(), us.region(), ap.region())
     us.health = (503, {"status": "degraded"})
@@ -405,15 +417,15 @@ def test_a_success_without_a_job_is_told(connect: Connect, three: list[Stub]) ->
         connect(*three).enqueue("t")
 
 
-def test_fed_8_a_a_flat_job_of_a_foreign_server_is_read(
-    connect: Connect, three: list[Stub]
-) -> None:
+@spec("FED-8-a")
+def test_a_flat_job_of_a_foreign_server_is_read(connect: Connect, three: list[Stub]) -> None:
     three[0].answers = [(201, {"id": "anything", "type": "t"}, {})]
 
     assert connect(*three).enqueue("t").job_id == "anything"
 
 
-def test_fed_3_nowhere_healthy_is_an_error_that_tells_of_each(
+@spec("federation 3")
+def test_nowhere_healthy_is_an_error_that_tells_of_each(
     connect: Connect, three: list[Stub]
 ) -> None:
     for stub in three:
@@ -429,7 +441,8 @@ def test_fed_3_nowhere_healthy_is_an_error_that_tells_of_each(
 # --- dry run --------------------------------------------------------------------------------------
 
 
-def test_fed_1_1_b_a_dry_run_names_strategy_and_reason(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-1.1-b")
+def test_a_dry_run_names_strategy_and_reason(connect: Connect, three: list[Stub]) -> None:
     client = connect(*three)
     client.probe()
 
@@ -444,6 +457,7 @@ def test_fed_1_1_b_a_dry_run_names_strategy_and_reason(connect: Connect, three: 
     assert sum(stub.enqueues for stub in three) == 0
 
 
-def test_fed_6_3_c_without_affinity_it_is_affinity(connect: Connect, three: list[Stub]) -> None:
+@spec("FED-6.3-c")
+def test_without_affinity_it_is_affinity(connect: Connect, three: list[Stub]) -> None:
     assert connect(*three).route({}).strategy == "affinity"
     assert connect(*three, default_strategy="overflow").route().strategy == "overflow"

@@ -1,4 +1,4 @@
-"""What becomes of a job whose region fails. Spec: contract 23 §3, §8."""
+"""What becomes of a job whose region fails. Spec: contract 23.3, 23.8."""
 
 import logging
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from federation.client import CircuitBreaker, Failover, NoHealthyRegion, RegionU
 from federation.domain.meta import FAILOVER_REASON
 from tests.federation.conftest import Connect
 from tests.federation.stub import Stub, refusal
+from tests.spec import spec
 
 Events = list[tuple[str, Mapping[str, Any]]]
 
@@ -44,7 +45,8 @@ def test_a_busy_region_is_passed_over_and_the_next_told_why(
     assert dedupes(three[0]) == dedupes(three[1]) == [True], "so that a repetition is seen"
 
 
-def test_fed_8_a_failover_is_logged_and_told(
+@spec("FED-8-a")
+def test_failover_is_logged_and_told(
     connect: Connect, three: list[Stub], caplog: pytest.LogCaptureFixture
 ) -> None:
     three[0].answers = [refusal(503)]
@@ -195,18 +197,16 @@ def test_excluded_regions_are_chosen_by_nothing_but_a_pin(
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_fed_7_1_redirects_are_not_followed(
-    connect: Connect, three: list[Stub], status: int
-) -> None:
+@spec("FED-7.1")
+def test_redirects_are_not_followed(connect: Connect, three: list[Stub], status: int) -> None:
     three[0].answers = [(status, "", {"Location": f"{three[2].url}/ojs/v1/jobs"})]
 
     assert ready(connect, three).enqueue("t").region == "eu"
     assert three[2].enqueues == 0
 
 
-def test_fed_4_2_b_a_region_that_answers_half_a_json_is_ill(
-    connect: Connect, three: list[Stub]
-) -> None:
+@spec("FED-4.2-b")
+def test_a_region_that_answers_half_a_json_is_ill(connect: Connect, three: list[Stub]) -> None:
     three[0].health = (200, '{"status": "ok"')
 
     assert connect(*three).enqueue("t").region != "us"

@@ -1,4 +1,4 @@
-"""Jobs that a region may have though it did not answer. Spec: contract 23 §3, ADR 19."""
+"""Jobs that a region may have though it did not answer. Spec: contract 23.3, ADR 19."""
 
 from typing import Any
 

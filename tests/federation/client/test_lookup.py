@@ -1,4 +1,4 @@
-"""Jobs are found and cancelled wherever they are. Spec: contract 23 §2."""
+"""Jobs are found and cancelled wherever they are. Spec: contract 23.2."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Adopting jobs and removing copies in the console. Spec: contract 23 §6."""
+"""Adopting jobs and removing copies in the console. Spec: contract 23.6."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from console import operations, region_operations
 from console.models import Operation
 from console.roles import Role
 from federation.models import FederatedJob
-from federation.services.configure import delete_region
+from federation.services.registry.configure import delete_region
 from jobs.domain.caller import Caller
 from jobs.models import Audit
 from jobs.models import Job as Row

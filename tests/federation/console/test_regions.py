@@ -1,4 +1,4 @@
-"""The pages of regions: how each is, what can be done, the jobs of all. Spec: contract 23 §2."""
+"""The pages of regions: how each is, what can be done, the jobs of all. Spec: contract 23.2."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -131,7 +131,8 @@ def test_answer_that_is_none_shows_no_job(
     federate(eu)
     eu.health = (200, answer)  # what its health path says is what the search is answered with
     monkeypatch.setattr(
-        "federation.services.search.JobSearch.path", property(lambda _self: "/ojs/v1/health")
+        "federation.services.routing.search.JobSearch.path",
+        property(lambda _self: "/ojs/v1/health"),
     )
 
     assert "eu: 0 of 0" in shown(operator, "jobs/?find=1")
@@ -144,7 +145,8 @@ def test_region_that_refuses_our_key_is_told(
     federate(eu)
     eu.health = (403, {})
     monkeypatch.setattr(
-        "federation.services.search.JobSearch.path", property(lambda _self: "/ojs/v1/health")
+        "federation.services.routing.search.JobSearch.path",
+        property(lambda _self: "/ojs/v1/health"),
     )
 
     assert "our key may not read jobs there" in shown(operator, "jobs/?find=1")

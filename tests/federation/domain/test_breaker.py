@@ -1,4 +1,4 @@
-"""The breaker as a state machine. Spec: federation 4.3; contract 23 §4."""
+"""The breaker as a state machine. Spec: federation 4.3; contract 23.4."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -14,6 +14,7 @@ from federation.domain.breaker import (
     force_open,
     settle,
 )
+from tests.spec import spec
 
 RULES = Rules(failure_threshold=3, cooldown_s=30, probe_lease_s=20)
 
@@ -26,17 +27,20 @@ def opened() -> Breaker:
     return breaker
 
 
-def test_fed_4_3_b_and_c_defaults_are_those_of_the_seed() -> None:
+@spec("FED-4.3-b")
+def test_and_c_defaults_are_those_of_the_seed() -> None:
     assert (Rules().failure_threshold, Rules().cooldown_s) == (5, 30)
 
 
-def test_fed_4_3_d_an_open_breaker_admits_nothing_until_the_cooldown_ends() -> None:
+@spec("FED-4.3-d")
+def test_an_open_breaker_admits_nothing_until_the_cooldown_ends() -> None:
     assert opened().state is State.OPEN
     assert admit(opened(), 129.9, RULES)[1] is None
     assert opened().reopens_in(110, RULES) == 20
 
 
-def test_fed_4_3_d_a_half_open_breaker_admits_one() -> None:
+@spec("FED-4.3-d")
+def test_a_half_open_breaker_admits_one() -> None:
     breaker, first = admit(opened(), 130, RULES)
     assert first == Permit(is_probe=True)
     breaker, second = admit(breaker, 131, RULES)

@@ -1,4 +1,4 @@
-"""What a configuration may say. Spec: contract 23 §2, §7."""
+"""What a configuration may say. Spec: contract 23.2, 23.7."""
 
 from typing import Any
 
@@ -15,6 +15,7 @@ from federation.domain.meta import (
 )
 from federation.domain.reading import read_config, read_region
 from federation.domain.region import Region
+from tests.spec import spec
 
 US = {"id": "us", "url": "https://us.example"}
 
@@ -24,7 +25,8 @@ def read(**members: Any) -> FederationConfig:
     return read_config({"local_region": "us", "regions": [US], **members})
 
 
-def test_fed_4_1_c_and_the_defaults_of_the_contract() -> None:
+@spec("FED-4.1-c")
+def test_and_the_defaults_of_the_contract() -> None:
     found = read()
 
     (region,) = found.regions
@@ -133,7 +135,8 @@ def test_what_is_no_object_is_refused(value: object) -> None:
         (None, "must be a URL"),
     ],
 )
-def test_fed_7_1_a_urls_are_https_without_secrets(url: Any, problem: str) -> None:
+@spec("FED-7.1-a")
+def test_urls_are_https_without_secrets(url: Any, problem: str) -> None:
     with pytest.raises(FederationConfigError, match=problem) as refused:
         Region("us", url)
 
@@ -143,13 +146,15 @@ def test_fed_7_1_a_urls_are_https_without_secrets(url: Any, problem: str) -> Non
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "127.0.0.3:81", "[::1]:8000", "localhost", "a.localhost"]
 )
-def test_fed_7_1_a_plain_http_is_for_this_machine_only(host: str) -> None:
+@spec("FED-7.1-a")
+def test_plain_http_is_for_this_machine_only(host: str) -> None:
     region = Region("us", f"http://{host}/", allow_insecure=True)
 
     assert FederationConfig("us", (region,)).regions[0].url == f"http://{host}"
 
 
-def test_fed_7_1_a_plain_http_beyond_this_machine_needs_debug() -> None:
+@spec("FED-7.1-a")
+def test_plain_http_beyond_this_machine_needs_debug() -> None:
     region = Region("us", "http://us.example", allow_insecure=True)
 
     with pytest.raises(FederationConfigError, match="this machine only"):

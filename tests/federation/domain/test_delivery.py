@@ -1,4 +1,4 @@
-"""Who may have a job while it is on its way. Spec: contract 23 §3."""
+"""Who may have a job while it is on its way. Spec: contract 23.3."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Last writer wins, whoever hears of what first. Spec: federation 5.2; contract 23 §6."""
+"""Last writer wins, whoever hears of what first. Spec: federation 5.2; contract 23.6."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.domain.order import is_skewed, latest, milliseconds, winner
+from tests.spec import spec
 
 NOON = datetime(2026, 5, 4, 12, 0, 0, 123_000, tzinfo=UTC)
 
@@ -27,19 +28,22 @@ def later(**parts: float) -> datetime:
     return NOON + timedelta(**parts)
 
 
-def test_fed_5_2_a_the_later_one_wins() -> None:
+@spec("FED-5.2-a")
+def test_the_later_one_wins() -> None:
     assert winner([Row("us"), Row("eu", enqueued_at=later(seconds=1))]).origin_region == "eu"
     assert winner([Row("us", enqueued_at=later(seconds=1)), Row("eu")]).origin_region == "us"
 
 
-def test_fed_5_2_b_microseconds_do_not_count() -> None:
+@spec("FED-5.2-b")
+def test_microseconds_do_not_count() -> None:
     same_ms = [Row("us", enqueued_at=later(microseconds=999)), Row("eu"), Row("ap")]
 
     assert winner(same_ms).origin_region == "us", "the greater region of equal milliseconds"
     assert winner([*same_ms, Row("eu", "k", later(milliseconds=1))]).job_id == "k"
 
 
-def test_fed_5_2_b_of_equal_times_the_greater_federation_id_wins() -> None:
+@spec("FED-5.2-b")
+def test_of_equal_times_the_greater_federation_id_wins() -> None:
     assert (
         winner([Row("us", federation_id="a"), Row("ap", federation_id="b")]).origin_region == "ap"
     )

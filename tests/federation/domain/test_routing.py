@@ -1,4 +1,4 @@
-"""Decisions from configuration and snapshots alone. Spec: federation 3; contract 23 §3."""
+"""Decisions from configuration and snapshots alone. Spec: federation 3; contract 23.3."""
 
 from collections import Counter
 from typing import Any

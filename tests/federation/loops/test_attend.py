@@ -7,14 +7,15 @@ import pytest
 
 from federation.domain.reasons import Reason
 from federation.models import RegionHealth, RegionLoad
-from federation.services.attend import Attendant, Counter, Prober
-from federation.services.configure import put_region
+from federation.services.health.attend import Attendant, Counter, Prober
+from federation.services.registry.configure import put_region
 from jobs.loops import all_loops
-from jobs.services.fold import fold
+from jobs.services.record.fold import fold
 from tests.concurrency import until
 from tests.factories import stored
 from tests.federation.stub import Stub
 from tests.federation.wire import answer, federate, pass_time, send
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -35,7 +36,8 @@ def health(region: str) -> RegionHealth:
     return RegionHealth.objects.get(region=region)
 
 
-def test_fed_4_2_a_regions_are_probed_once_an_interval(stubs: Stubs) -> None:
+@spec("FED-4.2-a")
+def test_regions_are_probed_once_an_interval(stubs: Stubs) -> None:
     (eu,) = stubs("eu")
     federate(eu)
     prober = Prober()
@@ -50,7 +52,8 @@ def test_fed_4_2_a_regions_are_probed_once_an_interval(stubs: Stubs) -> None:
     assert eu.probes == 2
 
 
-def test_fed_4_2_a_interval_is_configurable(stubs: Stubs) -> None:
+@spec("FED-4.2-a")
+def test_interval_is_configurable(stubs: Stubs) -> None:
     (eu,) = stubs("eu")
     federate(eu, health_check={"interval_seconds": 100})
     prober = Prober()
@@ -62,7 +65,8 @@ def test_fed_4_2_a_interval_is_configurable(stubs: Stubs) -> None:
     assert eu.probes == 1
 
 
-def test_fed_4_3_b_and_4_3_d_dead_region_opens_after_five_probes_and_is_left_alone(
+@spec("FED-4.3-b")
+def test_and_4_3_d_dead_region_opens_after_five_probes_and_is_left_alone(
     stubs: Stubs,
 ) -> None:
     (eu,) = stubs("eu")
@@ -127,7 +131,8 @@ def test_disabled_region_is_not_probed(stubs: Stubs) -> None:
     assert eu.requests == 0
 
 
-def test_fed_3_2_a_load_of_healthy_regions_is_collected_every_interval(stubs: Stubs) -> None:
+@spec("FED-3.2-a")
+def test_load_of_healthy_regions_is_collected_every_interval(stubs: Stubs) -> None:
     eu, ap = stubs("eu", "ap")
     eu.stats = (200, {"jobs": {"available": 7, "active": 2}})
     ap.health = (503, {})
@@ -169,7 +174,8 @@ def test_loops_of_a_server_without_a_federation_do_nothing() -> None:
     assert {"federation_probe", "federation_load"} <= {loop.name for loop in all_loops()}
 
 
-def test_fed_2_2_b_routers_go_by_their_own_view(stubs: Stubs) -> None:
+@spec("FED-2.2-b")
+def test_routers_go_by_their_own_view(stubs: Stubs) -> None:
     (eu,) = stubs("eu")
     federate(eu)
     eu.stop()

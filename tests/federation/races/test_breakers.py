@@ -1,4 +1,4 @@
-"""The breaker of a region among many processes. Spec: federation 4.3, contract 23 §4."""
+"""The breaker of a region among many processes. Spec: federation 4.3, contract 23.4."""
 
 from datetime import timedelta
 
@@ -8,11 +8,12 @@ from django.utils import timezone
 from federation.domain.breaker import Outcome, Permit, Rules
 from federation.domain.reading import read_region
 from federation.models import RegionHealth
-from federation.services.breakers import Verdict, admit, settle
-from federation.services.configure import delete_region, put_region
+from federation.services.health.breakers import Verdict, admit, settle
+from federation.services.registry.configure import delete_region, put_region
 from jobs.domain.events import Kind
 from tests.concurrency import at_once
 from tests.federation.wire import told
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -34,7 +35,8 @@ def row() -> RegionHealth:
     return RegionHealth.objects.get()
 
 
-def test_fed_4_3_d_half_open_breaker_lets_one_of_20_pass() -> None:
+@spec("FED-4.3-d")
+def test_half_open_breaker_lets_one_of_20_pass() -> None:
     is_now(breaker="open", opened_at=timezone.now() - timedelta(seconds=31), failures=5)
 
     permits = at_once([lambda: admit("eu", RULES)] * 20)
@@ -43,7 +45,8 @@ def test_fed_4_3_d_half_open_breaker_lets_one_of_20_pass() -> None:
     assert row().breaker == "half-open"
 
 
-def test_fed_4_3_c_nothing_passes_before_the_cooldown_is_over() -> None:
+@spec("FED-4.3-c")
+def test_nothing_passes_before_the_cooldown_is_over() -> None:
     is_now(breaker="open", opened_at=timezone.now() - timedelta(seconds=28), failures=5)
 
     assert at_once([lambda: admit("eu", RULES)] * 5) == [None] * 5
@@ -59,7 +62,8 @@ def test_probe_that_nobody_told_of_is_forgotten_after_its_lease() -> None:
     assert sum(one is not None for one in permits) == 1
 
 
-def test_fed_4_3_b_failures_of_many_are_all_counted_and_open_it_once() -> None:
+@spec("FED-4.3-b")
+def test_failures_of_many_are_all_counted_and_open_it_once() -> None:
     at_once([lambda: settle("eu", Permit(), FAILED, RULES)] * 4)
     assert (row().breaker, row().failures) == ("closed", 4)
 

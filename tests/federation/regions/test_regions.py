@@ -16,6 +16,7 @@ from bench.federation.survival import client_of, stored, survive
 from federation.client import FederatedClient, NewJob, RegionUnavailable, UnknownRegion
 from federation.domain.meta import REGION, REGION_AFFINITY, REPLICATED_FROM
 from tests.processes import until
+from tests.spec import spec
 
 pytestmark = pytest.mark.xdist_group("regions")  # one module, one process: they share the servers
 WAIT_S = 240.0
@@ -59,7 +60,8 @@ def all_well(rig: Rig) -> None:
 # --- strategies -----------------------------------------------------------------------------------
 
 
-def test_fed_3_1_affinity_stays_local_in_each_region(rig: Rig) -> None:
+@spec("FED-3.1")
+def test_affinity_stays_local_in_each_region(rig: Rig) -> None:
     for region in rig.servers:
         with client_of(rig, region) as local:
             assert local.enqueue("t", queue="apart").region == region
@@ -69,7 +71,8 @@ def test_fed_3_1_affinity_stays_local_in_each_region(rig: Rig) -> None:
         assert hosted.json()["federation"]["target_region"] == region
 
 
-def test_fed_3_2_overflow_goes_where_the_least_is_to_do(rig: Rig, client: FederatedClient) -> None:
+@spec("FED-3.2")
+def test_overflow_goes_where_the_least_is_to_do(rig: Rig, client: FederatedClient) -> None:
     for region, number in (("us", 40), ("eu", 20)):
         client.enqueue_batch([NewJob("t", queue="apart", region=region) for _ in range(number)])
 
@@ -82,7 +85,8 @@ def test_fed_3_2_overflow_goes_where_the_least_is_to_do(rig: Rig, client: Federa
     assert answer.json()["strategy"] == "overflow"
 
 
-def test_fed_3_3_pinned_jobs_are_where_they_must_be(rig: Rig, client: FederatedClient) -> None:
+@spec("FED-3.3")
+def test_pinned_jobs_are_where_they_must_be(rig: Rig, client: FederatedClient) -> None:
     for region, server in rig.servers.items():
         made = client.enqueue("t", queue="apart", region=region)
         assert made.region == region
@@ -93,7 +97,8 @@ def test_fed_3_3_pinned_jobs_are_where_they_must_be(rig: Rig, client: FederatedC
         client.enqueue("t", region="mars")
 
 
-def test_fed_1_1_a_the_plain_path_never_routes_and_keeps_any_meta(rig: Rig) -> None:
+@spec("FED-1.1-a")
+def test_the_plain_path_never_routes_and_keeps_any_meta(rig: Rig) -> None:
     meta = {REGION: "eu", REGION_AFFINITY: "by-mood", REPLICATED_FROM: "ap", "mine": {"a": [1]}}
 
     answer = post(rig, "us", "jobs", {"type": "t", "args": [], "queue": "apart", "meta": meta})
@@ -116,7 +121,8 @@ def test_a_retry_of_a_batch_stores_nothing_twice(rig: Rig, client: FederatedClie
 # --- death ----------------------------------------------------------------------------------------
 
 
-def test_fed_4_3_jobs_survive_the_death_of_a_region_and_the_breaker_heals(rig: Rig) -> None:
+@spec("FED-4.3")
+def test_jobs_survive_the_death_of_a_region_and_the_breaker_heals(rig: Rig) -> None:
     def is_open() -> bool:
         return all(breaker(rig, one, "us") == ("unhealthy", "open") for one in ("eu", "ap"))
 
@@ -134,9 +140,8 @@ def test_fed_4_3_jobs_survive_the_death_of_a_region_and_the_breaker_heals(rig: R
     until(lambda: breaker(rig, "eu", "us") == ("healthy", "closed"), "healing", WAIT_S)
 
 
-def test_fed_7_2_a_a_job_pinned_to_a_dead_region_is_nowhere(
-    rig: Rig, client: FederatedClient
-) -> None:
+@spec("FED-7.2-a")
+def test_a_job_pinned_to_a_dead_region_is_nowhere(rig: Rig, client: FederatedClient) -> None:
     before = sum(1 for _ in stored(rig))
     ap = rig.servers["ap"]
     ap.kill()
@@ -177,7 +182,8 @@ def change(rig: Rig, method: str, path: str, body: Any) -> None:
 
 
 @pytest.mark.usefixtures("hub_spoke")
-def test_fed_2_1_spokes_go_through_the_hub_and_work_alone_without_it(rig: Rig) -> None:
+@spec("FED-2.1")
+def test_spokes_go_through_the_hub_and_work_alone_without_it(rig: Rig) -> None:
     pinned = {"type": "t", "args": [], "queue": "apart", "meta": {REGION: "ap"}}
     free = {"type": "t", "args": [], "queue": "apart", "meta": {REGION_AFFINITY: "overflow"}}
     eu, ap = rig.servers["eu"], rig.servers["ap"]
@@ -219,7 +225,8 @@ def run_one(rig: Rig, region: str, job: str) -> None:
 # --- partition ------------------------------------------------------------------------------------
 
 
-def test_fed_5_2_all_regions_agree_row_by_row_after_a_partition(rig: Rig) -> None:
+@spec("FED-5.2")
+def test_all_regions_agree_row_by_row_after_a_partition(rig: Rig) -> None:
     """Both sides store jobs of the same federation ids meanwhile: the last writer wins."""
     with client_of(rig, "us") as ours, client_of(rig, "eu") as theirs:
         rig.cut_off("us")
@@ -247,7 +254,8 @@ def test_fed_5_2_all_regions_agree_row_by_row_after_a_partition(rig: Rig) -> Non
         assert len(told["copies"]) == 2
 
 
-def test_fed_6_3_e_copies_are_no_jobs_and_are_not_told_again(rig: Rig) -> None:
+@spec("FED-6.3-e")
+def test_copies_are_no_jobs_and_are_not_told_again(rig: Rig) -> None:
     for region, server in rig.servers.items():
         foreign = [job for origin, job in mirror(server) if origin != region]
         own = {row[0] for row in server.rows("SELECT id::text FROM ojs_job")}

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from federation.domain.meta import FEDERATION_ID
 from federation.domain.replica import Replica
 from federation.models import RegionHealth
-from federation.services import regions
+from federation.services.registry import regions
 from jobs.domain.ids import new_id
 from tests.federation.replication import rig
 from tests.federation.replication.rig import EU, counts, replica, replicate

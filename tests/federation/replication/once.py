@@ -18,11 +18,11 @@ def main() -> None:
     from django.db import connection  # noqa: PLC0415 - needs the settings
 
     from federation.domain.meta import FEDERATION_ID  # noqa: PLC0415
-    from federation.services.dedupe import insisting  # noqa: PLC0415
+    from federation.services.replication.dedupe import insisting  # noqa: PLC0415
     from jobs.domain.caller import Caller  # noqa: PLC0415
     from jobs.domain.envelope import parse_job  # noqa: PLC0415
     from jobs.domain.ids import new_id  # noqa: PLC0415
-    from jobs.services.enqueue import enqueue  # noqa: PLC0415
+    from jobs.services.enqueue.enqueue import enqueue  # noqa: PLC0415
 
     for dies_at in range(1, 100):
         federation_id = new_id()

@@ -11,9 +11,9 @@ from federation.domain.meta import FEDERATION_ID
 from federation.domain.region import Region
 from federation.domain.replica import Replica, encode
 from federation.models import FederatedJob
-from federation.services.capture import capture as capture_once
-from federation.services.configure import put_configuration, put_region
-from federation.services.replication import required
+from federation.services.registry.configure import put_configuration, put_region
+from federation.services.replication.capture import capture as capture_once
+from federation.services.replication.replication import required
 from jobs.api.media import OJS_TYPE
 from jobs.domain.ids import new_id
 from jobs.domain.job import Job

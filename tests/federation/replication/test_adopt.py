@@ -1,4 +1,4 @@
-"""Jobs of a region that is gone, and its return. Spec: federation 5.1, 7.2; contract 23 §6."""
+"""Jobs of a region that is gone, and its return. Spec: federation 5.1, 7.2; contract 23.6."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,9 +19,9 @@ from federation.domain.meta import (
 )
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob
-from federation.services.adopt import Order, adopt
-from federation.services.replication import required
-from federation.services.settle import settle_adoptions
+from federation.services.replication.adopt import Order, adopt
+from federation.services.replication.replication import required
+from federation.services.replication.settle import settle_adoptions
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.events import Kind
@@ -30,9 +30,9 @@ from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import Audit, Event
 from jobs.models import Job as Row
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes.queue_config import configure
+from jobs.services.read.show import show
 from tests.asserts import assert_store_is_sound, state
 from tests.concurrency import at_once
 from tests.factories import FAR, JobFactory
@@ -49,6 +49,7 @@ from tests.federation.replication.rig import (
     send,
 )
 from tests.jobs.api.conftest import new_key, with_keys
+from tests.spec import spec
 
 __all__ = ["new_key", "with_keys"]
 pytestmark = pytest.mark.usefixtures("store")
@@ -62,7 +63,8 @@ def local(federation_id: str) -> list[Job]:
     return [show(str(one)) for one in found.values_list("id", flat=True)]
 
 
-def test_fed_5_1_a_waiting_jobs_of_a_region_that_is_gone_are_enqueued_here() -> None:
+@spec("FED-5.1-a")
+def test_waiting_jobs_of_a_region_that_is_gone_are_enqueued_here() -> None:
     federate(mode="full")
     one = lost(args=[{"a": [1]}], queue="mail", priority=5, tenant="acme", meta={"own": "kept"})
 
@@ -83,7 +85,8 @@ def test_fed_5_1_a_waiting_jobs_of_a_region_that_is_gone_are_enqueued_here() -> 
 
 
 @pytest.mark.parametrize("waits", ["available", "scheduled", "retryable", "pending"])
-def test_fed_6_failover_whatever_waits_is_adopted_as_it_waits(waits: str) -> None:
+@spec("federation 6")
+def test_failover_whatever_waits_is_adopted_as_it_waits(waits: str) -> None:
     federate(mode="full")
     ways: dict[str, dict[str, Any]] = {
         "scheduled": {"scheduled_at": FAR}, "retryable": {"scheduled_at": FAR},
@@ -98,7 +101,8 @@ def test_fed_6_failover_whatever_waits_is_adopted_as_it_waits(waits: str) -> Non
 
 
 @pytest.mark.parametrize("ended", ["active", "completed", "cancelled", "discarded"])
-def test_fed_6_failover_what_runs_or_has_ended_is_not_adopted(ended: str) -> None:
+@spec("federation 6")
+def test_failover_what_runs_or_has_ended_is_not_adopted(ended: str) -> None:
     federate(mode="full")
     completed_at = None if ended == "active" else later(5)
     replicate(replica(state=ended, completed_at=completed_at))
@@ -106,7 +110,8 @@ def test_fed_6_failover_what_runs_or_has_ended_is_not_adopted(ended: str) -> Non
     assert adopt(Order(EU)).looked == 0
 
 
-def test_fed_7_2_a_pinned_jobs_are_never_adopted() -> None:
+@spec("FED-7.2-a")
+def test_pinned_jobs_are_never_adopted() -> None:
     federate(mode="full")
     pinned = lost(bound_to="region", meta={REGION: EU})
     followed = replica(bound_to="extension")
@@ -124,7 +129,8 @@ def test_fed_7_2_a_pinned_jobs_are_never_adopted() -> None:
     ]  # fmt: skip
 
 
-def test_fed_7_2_a_pin_in_meta_alone_is_enough_to_keep_a_job() -> None:
+@spec("FED-7.2-a")
+def test_pin_in_meta_alone_is_enough_to_keep_a_job() -> None:
     federate(mode="full")
     one = lost(meta={REGION: EU})
 
@@ -134,7 +140,8 @@ def test_fed_7_2_a_pin_in_meta_alone_is_enough_to_keep_a_job() -> None:
     assert local(one.federation_id) == []
 
 
-def test_fed_6_failover_adopting_again_adopts_nothing() -> None:
+@spec("federation 6")
+def test_failover_adopting_again_adopts_nothing() -> None:
     federate(mode="full")
     one = lost()
 
@@ -148,7 +155,8 @@ def test_fed_6_failover_adopting_again_adopts_nothing() -> None:
 
 
 @override_settings(OJS_FEDERATION={**settings.OJS_FEDERATION, "DEDUPE": "off"})
-def test_fed_6_failover_makes_no_second_job_though_repeats_are_not_told_apart() -> None:
+@spec("federation 6")
+def test_failover_makes_no_second_job_though_repeats_are_not_told_apart() -> None:
     federate(mode="full")
     one = lost()
     adopt(Order(EU))
@@ -158,7 +166,8 @@ def test_fed_6_failover_makes_no_second_job_though_repeats_are_not_told_apart() 
     assert len(local(one.federation_id)) == 1
 
 
-def test_fed_6_failover_many_who_adopt_at_once_make_one_job_each() -> None:
+@spec("federation 6")
+def test_failover_many_who_adopt_at_once_make_one_job_each() -> None:
     federate(mode="full")
     ids = [lost().federation_id for _ in range(20)]
     ids += [lost(federation_id=ids[0], job_id=new_id(), enqueued_at=later(-5)).federation_id]
@@ -170,7 +179,8 @@ def test_fed_6_failover_many_who_adopt_at_once_make_one_job_each() -> None:
     assert_store_is_sound()
 
 
-def test_fed_6_failover_goes_in_steps_and_by_queue() -> None:
+@spec("federation 6")
+def test_failover_goes_in_steps_and_by_queue() -> None:
     federate(mode="full")
     for n in range(5):
         lost(queue=f"q{n % 2}")
@@ -183,7 +193,8 @@ def test_fed_6_failover_goes_in_steps_and_by_queue() -> None:
     assert {job.queue for job in Row.objects.all()} == {"q0"}
 
 
-def test_fed_6_failover_dry_run_counts_and_enqueues_nothing() -> None:
+@spec("federation 6")
+def test_failover_dry_run_counts_and_enqueues_nothing() -> None:
     federate(mode="full")
     lost()
     replicate(replica())
@@ -195,7 +206,8 @@ def test_fed_6_failover_dry_run_counts_and_enqueues_nothing() -> None:
     assert adopt(Order(EU)).adopted == 1
 
 
-def test_fed_6_failover_job_that_is_refused_here_is_told_and_may_be_adopted_later() -> None:
+@spec("federation 6")
+def test_failover_job_that_is_refused_here_is_told_and_may_be_adopted_later() -> None:
     federate(mode="full")
     configure("full", {"backpressure": {"max_depth": 1, "strategy": "reject"}})
     for _ in range(2):
@@ -211,7 +223,8 @@ def test_fed_6_failover_job_that_is_refused_here_is_told_and_may_be_adopted_late
     assert adopt(Order(EU)).adopted == 1
 
 
-def test_fed_6_failover_copy_that_lost_is_not_adopted() -> None:
+@spec("federation 6")
+def test_failover_copy_that_lost_is_not_adopted() -> None:
     federate(mode="full")
     one = lost()
     replicate(replica(federation_id=one.federation_id, origin_region=AP, enqueued_at=later(5)))
@@ -220,7 +233,8 @@ def test_fed_6_failover_copy_that_lost_is_not_adopted() -> None:
 
 
 @pytest.mark.parametrize("status", ["healthy", "unknown"])
-def test_fed_6_failover_region_not_known_to_be_down_is_refused_unless_forced(status: str) -> None:
+@spec("federation 6")
+def test_failover_region_not_known_to_be_down_is_refused_unless_forced(status: str) -> None:
     federate(mode="full")
     lost()
     set_status(EU, status)
@@ -231,7 +245,8 @@ def test_fed_6_failover_region_not_known_to_be_down_is_refused_unless_forced(sta
     assert adopt(Order(EU, force=True)).adopted == 1
 
 
-def test_fed_6_failover_only_another_region_that_is_known_is_adopted_from() -> None:
+@spec("federation 6")
+def test_failover_only_another_region_that_is_known_is_adopted_from() -> None:
     federate(mode="full")
     for region, kind in ((LOCAL, InvalidRequest), ("mars", OJSError)):
         with pytest.raises(kind):
@@ -248,7 +263,8 @@ def ask(body: object = None, region: str = EU, **headers: str) -> Any:
     return send("POST", f"/admin/federation/regions/{region}/adopt", body, **headers)
 
 
-def test_fed_6_failover_operator_adopts_over_http_and_is_audited() -> None:
+@spec("federation 6")
+def test_failover_operator_adopts_over_http_and_is_audited() -> None:
     federate(mode="full")
     lost()
     replicate(replica(bound_to="region"))
@@ -280,7 +296,8 @@ def test_fed_6_failover_operator_adopts_over_http_and_is_audited() -> None:
         ({"all": True}, "all"),
     ],
 )
-def test_fed_6_failover_order_is_checked(body: dict[str, Any], field: str) -> None:
+@spec("federation 6")
+def test_failover_order_is_checked(body: dict[str, Any], field: str) -> None:
     federate(mode="full")
 
     answer = ask(body)
@@ -288,7 +305,8 @@ def test_fed_6_failover_order_is_checked(body: dict[str, Any], field: str) -> No
     assert (answer.status_code, answer.json()["error"]["details"]["field"]) == (400, field)
 
 
-def test_fed_6_failover_takes_an_operator_of_all_tenants(new_key: Key) -> None:
+@spec("federation 6")
+def test_failover_takes_an_operator_of_all_tenants(new_key: Key) -> None:
     federate(mode="full")
 
     assert ask().status_code == 401
@@ -298,7 +316,8 @@ def test_fed_6_failover_takes_an_operator_of_all_tenants(new_key: Key) -> None:
     assert ask(region="mars", **new_key("ojs:admin:write")).status_code == 422
 
 
-def test_fed_6_failover_command_adopts_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+@spec("federation 6")
+def test_failover_command_adopts_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     federate(mode="full")
     for _ in range(5):
         lost()
@@ -333,7 +352,8 @@ def told() -> list[tuple[str | None, Any]]:
 @pytest.mark.parametrize(
     "waits", [State.AVAILABLE, State.SCHEDULED, State.RETRYABLE, State.PENDING]
 )
-def test_fed_6_failover_what_still_waits_when_a_region_returns_is_cancelled(waits: State) -> None:
+@spec("federation 6")
+def test_failover_what_still_waits_when_a_region_returns_is_cancelled(waits: State) -> None:
     federate()
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=waits)
     adoption_of(job)
@@ -347,7 +367,8 @@ def test_fed_6_failover_what_still_waits_when_a_region_returns_is_cancelled(wait
 
 
 @pytest.mark.parametrize("has", [State.ACTIVE, State.COMPLETED, State.DISCARDED])
-def test_fed_6_failover_what_ran_when_a_region_returns_is_left_alone_and_told(has: State) -> None:
+@spec("federation 6")
+def test_failover_what_ran_when_a_region_returns_is_left_alone_and_told(has: State) -> None:
     federate()
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=has)
     adoption_of(job)
@@ -359,7 +380,8 @@ def test_fed_6_failover_what_ran_when_a_region_returns_is_left_alone_and_told(ha
 
 
 @pytest.mark.parametrize("change", [{"tenant": "mallory"}, {"federation_id": OTHER}])
-def test_fed_6_failover_nobody_ends_jobs_of_another_tenant_or_id(change: dict[str, Any]) -> None:
+@spec("federation 6")
+def test_failover_nobody_ends_jobs_of_another_tenant_or_id(change: dict[str, Any]) -> None:
     federate()
     job = federated()
     adoption_of(job, **change)
@@ -370,7 +392,8 @@ def test_fed_6_failover_nobody_ends_jobs_of_another_tenant_or_id(change: dict[st
     assert told() == []
 
 
-def test_fed_6_failover_of_two_regions_that_adopted_the_same_job_the_later_copy_stays() -> None:
+@spec("federation 6")
+def test_failover_of_two_regions_that_adopted_the_same_job_the_later_copy_stays() -> None:
     federate(mode="full")
     jobs = [lost() for _ in range(2)]
     adopt(Order(EU))
@@ -390,7 +413,8 @@ def test_fed_6_failover_of_two_regions_that_adopted_the_same_job_the_later_copy_
     assert [state(job.id) for job in ours] == [State.AVAILABLE, State.CANCELLED]
 
 
-def test_fed_6_failover_adopted_copy_wins_over_what_it_stands_for_however_clocks_go() -> None:
+@spec("federation 6")
+def test_failover_adopted_copy_wins_over_what_it_stands_for_however_clocks_go() -> None:
     federate(mode="full")
     ahead = later(10**11)  # its clock is years ahead
     one = lost(enqueued_at=ahead)
@@ -403,7 +427,8 @@ def test_fed_6_failover_adopted_copy_wins_over_what_it_stands_for_however_clocks
     assert (won.enqueued_at - ahead).total_seconds() == 0.001
 
 
-def test_fed_6_failover_adopted_job_is_told_on_and_names_what_it_stands_for() -> None:
+@spec("federation 6")
+def test_failover_adopted_job_is_told_on_and_names_what_it_stands_for() -> None:
     federate(mode="full")
     one = lost()
     adopt(Order(EU))

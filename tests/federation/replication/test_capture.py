@@ -1,4 +1,4 @@
-"""What is noted of federated jobs of this region. Spec: federation 5.1, contract 23 §6."""
+"""What is noted of federated jobs of this region. Spec: federation 5.1, contract 23.6."""
 
 from typing import Any
 
@@ -10,27 +10,29 @@ from django.test.utils import CaptureQueriesContext
 from federation.domain.config import Mode
 from federation.domain.meta import FEDERATION_ID, REGION, REPLICATED_FROM
 from federation.models import FederatedJob, ReplicationPosition
-from federation.services import capture as module
-from federation.services.capture import unread_from
-from federation.services.replicate import replicator
+from federation.services.replication import capture as module
+from federation.services.replication.capture import unread_from
+from federation.services.replication.replicate import replicator
 from jobs.domain.caller import SYSTEM
 from jobs.domain.ids import new_id
 from jobs.domain.states import State
 from jobs.models import Event
 from jobs.models import Job as Row
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.nack import Nack, nack
-from jobs.services.operate import change_priority
-from jobs.services.unread import unread_from as kept_from
+from jobs.services.operate.operate import change_priority
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.record.unread import unread_from as kept_from
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.factories import JobFactory, error, stored
 from tests.federation.replication.rig import LOCAL, capture, federate, federated, row
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def test_fed_5_1_a_job_is_noted_as_it_is_and_is_no_copy() -> None:
+@spec("FED-5.1-a")
+def test_job_is_noted_as_it_is_and_is_no_copy() -> None:
     federate()
     federation_id = new_id()
     job = federated(federation_id, queue="mail", priority=7)
@@ -48,7 +50,8 @@ def test_fed_5_1_a_job_is_noted_as_it_is_and_is_no_copy() -> None:
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_fed_6_replication_every_state_is_told(state: State) -> None:
+@spec("federation 6")
+def test_replication_every_state_is_told(state: State) -> None:
     federate()
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=state)
 
@@ -58,7 +61,8 @@ def test_fed_6_replication_every_state_is_told(state: State) -> None:
     assert (row(job).completed_at is not None) == (job.finished_at is not None)
 
 
-def test_fed_6_replication_each_change_has_a_higher_revision_and_the_same_enqueued_at() -> None:
+@spec("federation 6")
+def test_replication_each_change_has_a_higher_revision_and_the_same_enqueued_at() -> None:
     federate()
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=State.ACTIVE)
     capture()
@@ -77,7 +81,8 @@ def test_fed_6_replication_each_change_has_a_higher_revision_and_the_same_enqueu
     assert {active.enqueued_at, retried.enqueued_at} == {row(job).enqueued_at}
 
 
-def test_fed_6_replication_what_happened_together_is_one_revision() -> None:
+@spec("federation 6")
+def test_replication_what_happened_together_is_one_revision() -> None:
     federate()
     jobs = [JobFactory.create(meta={FEDERATION_ID: new_id()}) for _ in range(3)]
     for job in jobs:
@@ -90,7 +95,8 @@ def test_fed_6_replication_what_happened_together_is_one_revision() -> None:
     assert {row(job).revision for job in jobs} == {last, last - 1, last - 2}
 
 
-def test_fed_6_replication_priority_is_told_a_heartbeat_is_not() -> None:
+@spec("federation 6")
+def test_replication_priority_is_told_a_heartbeat_is_not() -> None:
     federate()
     job = federated()
     capture()
@@ -118,7 +124,8 @@ def test_fed_6_replication_priority_is_told_a_heartbeat_is_not() -> None:
         {FEDERATION_ID: "01912e4a-7b3c-7def-8a12-abcdef123456", REPLICATED_FROM: None},
     ],
 )
-def test_fed_6_3_e_other_jobs_and_copies_are_not_told(meta: dict[str, Any]) -> None:
+@spec("FED-6.3-e")
+def test_other_jobs_and_copies_are_not_told(meta: dict[str, Any]) -> None:
     federate()
     stored(1, meta=orjson.loads(orjson.dumps(meta, default=str)))
 
@@ -127,7 +134,8 @@ def test_fed_6_3_e_other_jobs_and_copies_are_not_told(meta: dict[str, Any]) -> N
     assert FederatedJob.objects.count() == 0
 
 
-def test_fed_5_1_a_replication_is_off_unless_somebody_asks_for_it() -> None:
+@spec("FED-5.1-a")
+def test_replication_is_off_unless_somebody_asks_for_it() -> None:
     federate(enabled=False)
     federated()
 
@@ -140,7 +148,8 @@ def test_fed_5_1_a_replication_is_off_unless_somebody_asks_for_it() -> None:
     assert (len(captured), FederatedJob.objects.count()) == (0, 0)
 
 
-def test_fed_6_replication_costs_the_transitions_nothing() -> None:
+@spec("federation 6")
+def test_replication_costs_the_transitions_nothing() -> None:
     def statements() -> list[str]:
         with CaptureQueriesContext(connection) as captured:
             federated()
@@ -154,7 +163,8 @@ def test_fed_6_replication_costs_the_transitions_nothing() -> None:
     assert len(statements()) == len(without) == 1
 
 
-def test_fed_6_replication_record_is_read_in_batches_each_event_once(
+@spec("federation 6")
+def test_replication_record_is_read_in_batches_each_event_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     federate()
@@ -167,7 +177,8 @@ def test_fed_6_replication_record_is_read_in_batches_each_event_once(
     assert {str(one.job_id) for one in FederatedJob.objects.all()} == {job.id for job in jobs}
 
 
-def test_fed_6_replication_events_stay_until_they_are_read() -> None:
+@spec("federation 6")
+def test_replication_events_stay_until_they_are_read() -> None:
     federate()
     federated()
 
@@ -179,7 +190,8 @@ def test_fed_6_replication_events_stay_until_they_are_read() -> None:
     )
 
 
-def test_fed_6_replication_end_of_a_job_that_is_gone_is_told() -> None:
+@spec("federation 6")
+def test_replication_end_of_a_job_that_is_gone_is_told() -> None:
     federate()
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=State.ACTIVE)
     capture()
@@ -191,7 +203,8 @@ def test_fed_6_replication_end_of_a_job_that_is_gone_is_told() -> None:
     assert (row(job).state, row(job).completed_at is not None) == ("completed", True)
 
 
-def test_fed_6_replication_jobs_from_before_are_told_once_it_is_enabled() -> None:
+@spec("federation 6")
+def test_replication_jobs_from_before_are_told_once_it_is_enabled() -> None:
     job = federated()
     federate()
 
@@ -200,7 +213,8 @@ def test_fed_6_replication_jobs_from_before_are_told_once_it_is_enabled() -> Non
     assert row(job).state == "available"
 
 
-def test_fed_6_replication_revisions_rise_though_the_database_was_lost() -> None:
+@spec("federation 6")
+def test_replication_revisions_rise_though_the_database_was_lost() -> None:
     federate()
     job = federated()
     capture()
@@ -213,7 +227,8 @@ def test_fed_6_replication_revisions_rise_though_the_database_was_lost() -> None
     assert row(job).revision > before
 
 
-def test_fed_6_replication_revisions_rise_though_the_clock_was_set_back() -> None:
+@spec("federation 6")
+def test_replication_revisions_rise_though_the_clock_was_set_back() -> None:
     federate()
     job = federated()
     capture()
@@ -229,7 +244,8 @@ def test_fed_6_replication_revisions_rise_though_the_clock_was_set_back() -> Non
 # --- mode -----------------------------------------------------------------------------------------
 
 
-def test_fed_6_replication_full_tells_what_another_region_needs_while_the_job_lives() -> None:
+@spec("federation 6")
+def test_replication_full_tells_what_another_region_needs_while_the_job_lives() -> None:
     federate(mode=Mode.FULL)
     job = federated(
         args=[{"n": 10**30}], tags=["a"], timeout_ms=5000, scheduled_at="2099-01-01T00:00:00Z"
@@ -250,7 +266,8 @@ def test_fed_6_replication_full_tells_what_another_region_needs_while_the_job_li
 
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("allowed", [False, True])
-def test_fed_7_2_a_arguments_of_a_pinned_job_stay_in_its_region(mode: Mode, allowed: bool) -> None:
+@spec("FED-7.2-a")
+def test_arguments_of_a_pinned_job_stay_in_its_region(mode: Mode, allowed: bool) -> None:
     federate(mode=mode, replicate_pinned_payload=allowed)
     job = federated(meta={REGION: LOCAL}, args=["secret"])
 
@@ -260,7 +277,8 @@ def test_fed_7_2_a_arguments_of_a_pinned_job_stay_in_its_region(mode: Mode, allo
     assert (row(job).payload is not None) == (allowed and mode is Mode.FULL)
 
 
-def test_fed_6_replication_job_that_is_followed_here_is_told_without_its_arguments() -> None:
+@spec("federation 6")
+def test_replication_job_that_is_followed_here_is_told_without_its_arguments() -> None:
     federate(mode=Mode.FULL)
     job = federated()
     Row.objects.filter(id=job.id).update(watched=True)

@@ -17,9 +17,10 @@ from pytest_django.plugin import DjangoDbBlocker
 from federation.domain.order import latest, place
 from federation.domain.replica import Replica, decode, encode
 from federation.models import FederatedJob
-from federation.services.copies import as_replica
-from federation.services.merge import merge
+from federation.services.replication.copies import as_replica
+from federation.services.replication.merge import merge
 from tests.federation.replication.rig import AP, EU, LOCAL, later, replica
+from tests.spec import spec
 
 REGIONS = (LOCAL, EU, AP)
 TABLES = ("ojs_federation_job", "ojs_event")
@@ -109,7 +110,8 @@ def expected(made: Sequence[Replica]) -> list[tuple[Any, ...]]:
 @pytest.mark.usefixtures("mirrors")
 @settings(max_examples=120)
 @given(data=st.data())
-def test_fed_5_2_mirrors_converge_whatever_comes_when(
+@spec("FED-5.2")
+def test_mirrors_converge_whatever_comes_when(
     django_db_blocker: DjangoDbBlocker, data: st.DataObject
 ) -> None:
     made = data.draw(histories())

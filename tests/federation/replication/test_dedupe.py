@@ -1,4 +1,4 @@
-"""One job for one federation id, however often it is sent. Spec: contract 23 §3, §6."""
+"""One job for one federation id, however often it is sent. Spec: contract 23.3, 23.6."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from federation.domain.meta import FEDERATION_ID
 from federation.models import FederationKey
-from federation.services.copies_age import forget
-from federation.services.dedupe import asking, insisting
+from federation.services.replication.copies_age import forget
+from federation.services.replication.dedupe import asking, insisting
 from jobs.api.media import OJS_TYPE
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Duplicate
@@ -23,13 +23,14 @@ from jobs.domain.ids import new_id
 from jobs.domain.job import Job
 from jobs.models import Job as Row
 from jobs.queries import ago
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.queue_config import configure
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.lanes.queue_config import configure
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.conftest import ROOT
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -59,7 +60,8 @@ def send(federation_id: str, **members: Any) -> Job:
     return job
 
 
-def test_fed_6_dedupe_repeat_is_answered_with_the_job_that_is_there() -> None:
+@spec("federation 6")
+def test_dedupe_repeat_is_answered_with_the_job_that_is_there() -> None:
     sent = envelope(new_id())
 
     first, again = post("", sent, **DEDUPE), post("", sent, **DEDUPE)
@@ -71,14 +73,16 @@ def test_fed_6_dedupe_repeat_is_answered_with_the_job_that_is_there() -> None:
     assert Row.objects.count() == 1
 
 
-def test_fed_6_dedupe_repeat_that_names_its_job_is_a_repeat_too() -> None:
+@spec("federation 6")
+def test_dedupe_repeat_that_names_its_job_is_a_repeat_too() -> None:
     sent = envelope(new_id(), id=new_id())
 
     assert [post("", sent, **DEDUPE).status_code for _ in range(2)] == [201, 200]
     assert Row.objects.count() == 1
 
 
-def test_fed_1_1_a_federation_id_alone_keeps_no_job_out() -> None:
+@spec("FED-1.1-a")
+def test_federation_id_alone_keeps_no_job_out() -> None:
     sent = envelope(new_id())
 
     assert [post("", sent).status_code for _ in range(2)] == [201, 201]
@@ -87,7 +91,8 @@ def test_fed_1_1_a_federation_id_alone_keeps_no_job_out() -> None:
 
 
 @ALWAYS
-def test_fed_6_dedupe_always_tells_repeats_without_being_asked() -> None:
+@spec("federation 6")
+def test_dedupe_always_tells_repeats_without_being_asked() -> None:
     sent = envelope(new_id())
 
     assert [post("", sent).status_code for _ in range(2)] == [201, 200]
@@ -97,7 +102,8 @@ def test_fed_6_dedupe_always_tells_repeats_without_being_asked() -> None:
 @pytest.mark.parametrize(
     "named", [None, "", 7, "no-uuid", ["x"], "01912E4A-7B3C-7DEF-8A12-ABCDEF123456"]
 )
-def test_fed_1_1_a_always_takes_what_is_no_federation_id(named: Any) -> None:
+@spec("FED-1.1-a")
+def test_always_takes_what_is_no_federation_id(named: Any) -> None:
     sent = envelope(named)
 
     answers = [post("", sent) for _ in range(2)]
@@ -107,7 +113,8 @@ def test_fed_1_1_a_always_takes_what_is_no_federation_id(named: Any) -> None:
 
 
 @OFF
-def test_fed_6_dedupe_off_refuses_the_wish_instead_of_ignoring_it() -> None:
+@spec("federation 6")
+def test_dedupe_off_refuses_the_wish_instead_of_ignoring_it() -> None:
     sent = envelope(new_id())
 
     refused = post("", sent, **DEDUPE)
@@ -118,7 +125,8 @@ def test_fed_6_dedupe_off_refuses_the_wish_instead_of_ignoring_it() -> None:
 
 
 @pytest.mark.parametrize("wish", ["2", "true", "", "yes" * 100])
-def test_fed_6_dedupe_header_says_1_or_0(wish: str) -> None:
+@spec("federation 6")
+def test_dedupe_header_says_1_or_0(wish: str) -> None:
     refused = post("", envelope(new_id()), **{"OJS-Federation-Dedupe": wish})
 
     assert refused.status_code == 400
@@ -126,7 +134,8 @@ def test_fed_6_dedupe_header_says_1_or_0(wish: str) -> None:
 
 
 @pytest.mark.parametrize("named", ["", "x", "01912e4a-7b3c-4def-8a12-abcdef123456", 5, []])
-def test_fed_6_3_a_job_to_be_told_apart_needs_a_federation_id(named: Any) -> None:
+@spec("FED-6.3-a")
+def test_job_to_be_told_apart_needs_a_federation_id(named: Any) -> None:
     refused = post("", envelope(named), **DEDUPE)
 
     assert refused.status_code == 422
@@ -134,13 +143,15 @@ def test_fed_6_3_a_job_to_be_told_apart_needs_a_federation_id(named: Any) -> Non
     assert Row.objects.count() == 0
 
 
-def test_fed_8_a_job_without_a_federation_id_is_stored_as_any_other() -> None:
+@spec("FED-8-a")
+def test_job_without_a_federation_id_is_stored_as_any_other() -> None:
     answers = [post("", envelope(None), **DEDUPE) for _ in range(2)]
 
     assert [one.status_code for one in answers] == [201, 201]
 
 
-def test_fed_6_dedupe_knows_the_repeats_within_a_batch_and_of_others() -> None:
+@spec("federation 6")
+def test_dedupe_knows_the_repeats_within_a_batch_and_of_others() -> None:
     ids = [new_id() for _ in range(3)]
     first = send(ids[0])
 
@@ -154,7 +165,8 @@ def test_fed_6_dedupe_knows_the_repeats_within_a_batch_and_of_others() -> None:
     assert Row.objects.count() == 3
 
 
-def test_fed_6_dedupe_repeated_batch_stores_nothing() -> None:
+@spec("federation 6")
+def test_dedupe_repeated_batch_stores_nothing() -> None:
     body = {"jobs": [envelope(new_id()) for _ in range(50)]}
 
     first, again = post("/batch", body, **DEDUPE), post("/batch", body, **DEDUPE)
@@ -165,7 +177,8 @@ def test_fed_6_dedupe_repeated_batch_stores_nothing() -> None:
     assert Row.objects.count() == 50
 
 
-def test_fed_6_dedupe_batch_that_is_refused_leaves_no_federation_id() -> None:
+@spec("federation 6")
+def test_dedupe_batch_that_is_refused_leaves_no_federation_id() -> None:
     taken = new_id()
     send(new_id(), id=taken)
     ids = [new_id(), new_id()]
@@ -177,7 +190,8 @@ def test_fed_6_dedupe_batch_that_is_refused_leaves_no_federation_id() -> None:
     assert post("", jobs[0], **DEDUPE).status_code == 201
 
 
-def test_fed_6_dedupe_bulk_tells_each_repeat_and_forgets_what_it_refuses() -> None:
+@spec("federation 6")
+def test_dedupe_bulk_tells_each_repeat_and_forgets_what_it_refuses() -> None:
     taken, ids = new_id(), [new_id() for _ in range(3)]
     first = send(ids[0], id=taken)
     sent = [
@@ -198,7 +212,8 @@ def test_fed_6_dedupe_bulk_tells_each_repeat_and_forgets_what_it_refuses() -> No
     assert noted == {ids[0], ids[2]}
 
 
-def test_fed_6_dedupe_repeat_of_a_job_that_is_refused_is_refused_with_it() -> None:
+@spec("federation 6")
+def test_dedupe_repeat_of_a_job_that_is_refused_is_refused_with_it() -> None:
     configure("full", {"backpressure": {"max_depth": 1, "strategy": "reject"}})
     send(new_id(), queue="full")
     drafts = [DraftFactory.create(**envelope(one, queue="full")) for one in [new_id()] * 2]
@@ -209,7 +224,8 @@ def test_fed_6_dedupe_repeat_of_a_job_that_is_refused_is_refused_with_it() -> No
     assert FederationKey.objects.count() == 1
 
 
-def test_fed_6_dedupe_goes_with_what_the_job_hit_by_its_own_policy() -> None:
+@spec("federation 6")
+def test_dedupe_goes_with_what_the_job_hit_by_its_own_policy() -> None:
     unique = {"unique": {"on_conflict": "ignore"}}
     there = send(new_id(), **unique)
     federation_id = new_id()
@@ -220,7 +236,8 @@ def test_fed_6_dedupe_goes_with_what_the_job_hit_by_its_own_policy() -> None:
     assert again.deduplicated
 
 
-def test_fed_6_dedupe_is_each_tenant_s_own() -> None:
+@spec("federation 6")
+def test_dedupe_is_each_tenant_s_own() -> None:
     federation_id = new_id()
     draft = DraftFactory.create(**envelope(federation_id))
 
@@ -232,7 +249,8 @@ def test_fed_6_dedupe_is_each_tenant_s_own() -> None:
     assert [job and job.deduplicated for job in jobs] == [False, True, False]
 
 
-def test_fed_6_dedupe_never_makes_a_second_job_though_the_first_is_gone() -> None:
+@spec("federation 6")
+def test_dedupe_never_makes_a_second_job_though_the_first_is_gone() -> None:
     federation_id = new_id()
     first = send(federation_id)
     Row.objects.filter(id=first.id).delete()
@@ -244,7 +262,8 @@ def test_fed_6_dedupe_never_makes_a_second_job_though_the_first_is_gone() -> Non
     assert post("", envelope(federation_id), **DEDUPE).status_code == 409
 
 
-def test_fed_6_dedupe_remembers_for_seven_days() -> None:
+@spec("federation 6")
+def test_dedupe_remembers_for_seven_days() -> None:
     ids = [new_id(), new_id()]
     jobs = [send(one) for one in ids]
     past = {ids[0]: WEEK_MS - 60_000, ids[1]: WEEK_MS + 60_000}
@@ -258,7 +277,8 @@ def test_fed_6_dedupe_remembers_for_seven_days() -> None:
     assert send(ids[1]).id == again[1].id
 
 
-def test_fed_6_dedupe_forgets_in_batches_what_is_behind_the_window() -> None:
+@spec("federation 6")
+def test_dedupe_forgets_in_batches_what_is_behind_the_window() -> None:
     ids = [new_id() for _ in range(3)]
     for one in ids:
         send(one)
@@ -276,7 +296,8 @@ def statements(**headers: str) -> list[str]:
     return [one["sql"] for one in captured]
 
 
-def test_fed_8_a_who_does_not_ask_pays_no_statement() -> None:
+@spec("FED-8-a")
+def test_who_does_not_ask_pays_no_statement() -> None:
     post("", envelope(new_id()))  # makes the queue and its lane
 
     assert len(statements()) == 1
@@ -284,7 +305,8 @@ def test_fed_8_a_who_does_not_ask_pays_no_statement() -> None:
     assert len(with_key) == 1
 
 
-def test_fed_6_dedupe_many_at_once_make_one_job() -> None:
+@spec("federation 6")
+def test_dedupe_many_at_once_make_one_job() -> None:
     ids = [new_id() for _ in range(5)]
     send(new_id())
 
@@ -299,7 +321,8 @@ def test_fed_6_dedupe_many_at_once_make_one_job() -> None:
     assert_store_is_sound()
 
 
-def test_fed_6_dedupe_batches_at_once_in_any_order_do_not_block_each_other() -> None:
+@spec("federation 6")
+def test_dedupe_batches_at_once_in_any_order_do_not_block_each_other() -> None:
     ids = [new_id() for _ in range(40)]
     send(new_id())
 
@@ -316,7 +339,8 @@ def test_fed_6_dedupe_batches_at_once_in_any_order_do_not_block_each_other() -> 
     assert_store_is_sound()
 
 
-def test_fed_6_dedupe_retry_after_a_kill_makes_one_job(database_url: str) -> None:
+@spec("federation 6")
+def test_dedupe_retry_after_a_kill_makes_one_job(database_url: str) -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "tests.federation.replication.once"],
         cwd=ROOT,

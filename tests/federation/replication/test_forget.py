@@ -1,4 +1,4 @@
-"""Copies of a region that never comes back. Spec: contract 23 §6."""
+"""Copies of a region that never comes back. Spec: contract 23.6."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,11 +8,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from federation.models import FederatedJob, ReplicationPeer
-from federation.services import forget_region
-from federation.services.adopt import Order as Adoption
-from federation.services.adopt import adopt
-from federation.services.configure import delete_region
-from federation.services.forget_region import Order, forget_copies
+from federation.services.registry.configure import delete_region
+from federation.services.replication import forget_region
+from federation.services.replication.adopt import Order as Adoption
+from federation.services.replication.adopt import adopt
+from federation.services.replication.forget_region import Order, forget_copies
 from jobs.domain.errors import Conflict
 from jobs.models import Audit
 from jobs.models import Job as Row

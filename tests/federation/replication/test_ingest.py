@@ -1,4 +1,4 @@
-"""What other regions tell of their jobs. Spec: federation 5, 6.3; contract 23 §5, §6."""
+"""What other regions tell of their jobs. Spec: federation 5, 6.3; contract 23.5, 23.6."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,14 +13,14 @@ from django.test import Client
 from federation.domain.meta import FEDERATION_ID, REPLICATED_FROM
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob, ReplicationPeer
-from federation.services.copies_age import forget
+from federation.services.replication.copies_age import forget
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.domain.times import format_time
 from jobs.models import Event
 from jobs.models import Job as Row
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
 from tests.concurrency import at_once
 from tests.federation.replication.rig import (
     AP,
@@ -38,6 +38,7 @@ from tests.federation.replication.rig import (
     told,
 )
 from tests.jobs.api.conftest import new_key, with_keys
+from tests.spec import spec
 
 __all__ = ["new_key", "with_keys"]
 pytestmark = pytest.mark.usefixtures("store")
@@ -56,7 +57,8 @@ def conflicts() -> list[dict[str, Any]]:
     return [data or {} for data in found.values_list("data", flat=True)]
 
 
-def test_fed_5_1_a_copy_says_where_it_comes_from() -> None:
+@spec("FED-5.1-a")
+def test_copy_says_where_it_comes_from() -> None:
     federate()
     one = replica(queue="mail", state="completed", completed_at=later(5_000), priority=-3)
 
@@ -70,7 +72,8 @@ def test_fed_5_1_a_copy_says_where_it_comes_from() -> None:
     }  # fmt: skip
 
 
-def test_fed_6_replication_no_copy_is_ever_handed_out() -> None:
+@spec("federation 6")
+def test_replication_no_copy_is_ever_handed_out() -> None:
     federate()
     replicate(replica(queue="mail"))
 
@@ -78,7 +81,8 @@ def test_fed_6_replication_no_copy_is_ever_handed_out() -> None:
     assert Row.objects.count() == 0
 
 
-def test_fed_6_replication_batch_that_comes_again_changes_nothing() -> None:
+@spec("federation 6")
+def test_replication_batch_that_comes_again_changes_nothing() -> None:
     federate()
     batch = [replica() for _ in range(5)]
 
@@ -88,7 +92,8 @@ def test_fed_6_replication_batch_that_comes_again_changes_nothing() -> None:
     assert FederatedJob.objects.count() == 6
 
 
-def test_fed_6_replication_higher_revision_of_a_job_wins_in_any_order() -> None:
+@spec("federation 6")
+def test_replication_higher_revision_of_a_job_wins_in_any_order() -> None:
     federate()
     job: dict[str, Any] = {"federation_id": new_id(), "job_id": new_id()}
     newer = replica(**job, revision=2_000, state="active", enqueued_at=later(-60_000))
@@ -102,7 +107,8 @@ def test_fed_6_replication_higher_revision_of_a_job_wins_in_any_order() -> None:
     assert shown(job["federation_id"])["winner"]["state"] == "active"
 
 
-def test_fed_6_replication_batch_may_have_several_revisions_of_a_job() -> None:
+@spec("federation 6")
+def test_replication_batch_may_have_several_revisions_of_a_job() -> None:
     federate()
     job: dict[str, Any] = {"federation_id": new_id(), "job_id": new_id()}
     batch = [replica(**job, revision=n, attempt=n % 7) for n in (5, 9, 2)]
@@ -118,7 +124,8 @@ NOBODY = "01912e4a-7b3c-7def-8a12-abcdef123456"
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_fed_5_2_a_later_enqueued_at_wins_whatever_comes_first(order: tuple[int, ...]) -> None:
+@spec("FED-5.2-a")
+def test_later_enqueued_at_wins_whatever_comes_first(order: tuple[int, ...]) -> None:
     federate()
     federation_id = new_id()
     batch = [
@@ -139,7 +146,8 @@ def test_fed_5_2_a_later_enqueued_at_wins_whatever_comes_first(order: tuple[int,
 
 
 @pytest.mark.parametrize("flipped", [False, True])
-def test_fed_5_2_b_times_are_compared_to_the_millisecond_then_by_region(flipped: bool) -> None:
+@spec("FED-5.2-b")
+def test_times_are_compared_to_the_millisecond_then_by_region(flipped: bool) -> None:
     federate()
     federation_id = new_id()
     pair = [
@@ -153,7 +161,8 @@ def test_fed_5_2_b_times_are_compared_to_the_millisecond_then_by_region(flipped:
     assert shown(federation_id)["winner"]["origin_region"] == EU
 
 
-def test_fed_5_2_a_job_of_this_region_is_one_of_the_copies() -> None:
+@spec("FED-5.2-a")
+def test_job_of_this_region_is_one_of_the_copies() -> None:
     federate()
     job = federated(federation_id := new_id())
     replicate(replica(federation_id=federation_id, enqueued_at=later(0)))
@@ -165,7 +174,8 @@ def test_fed_5_2_a_job_of_this_region_is_one_of_the_copies() -> None:
     assert [one["replicated_from"] for one in found["copies"]] == [None, EU]
 
 
-def test_fed_6_replication_conflict_is_told_once_and_both_jobs_go_on() -> None:
+@spec("federation 6")
+def test_replication_conflict_is_told_once_and_both_jobs_go_on() -> None:
     federate()
     federation_id = new_id()
     one, other = (
@@ -186,7 +196,8 @@ def test_fed_6_replication_conflict_is_told_once_and_both_jobs_go_on() -> None:
     assert ReplicationPeer.objects.get(region=AP).conflicts == 1
 
 
-def test_fed_6_replication_conflict_with_a_job_of_this_region_is_told_when_it_is_noted() -> None:
+@spec("federation 6")
+def test_replication_conflict_with_a_job_of_this_region_is_told_when_it_is_noted() -> None:
     federate()
     federation_id = new_id()
     replicate(replica(federation_id=federation_id))
@@ -199,7 +210,8 @@ def test_fed_6_replication_conflict_with_a_job_of_this_region_is_told_when_it_is
     assert fetch(FetchRequest(("default",))).jobs[0].id == job.id
 
 
-def test_fed_6_replication_winner_changes_when_a_better_copy_comes() -> None:
+@spec("federation 6")
+def test_replication_winner_changes_when_a_better_copy_comes() -> None:
     federate()
     federation_id = new_id()
     pair = [
@@ -214,7 +226,8 @@ def test_fed_6_replication_winner_changes_when_a_better_copy_comes() -> None:
     assert wins == {EU: False, AP: True}
 
 
-def test_fed_6_replication_job_keeps_its_tenant_and_federation_id() -> None:
+@spec("federation 6")
+def test_replication_job_keeps_its_tenant_and_federation_id() -> None:
     federate()
     one = replica(tenant="a")
     replicate(one)
@@ -235,7 +248,8 @@ def test_fed_6_replication_job_keeps_its_tenant_and_federation_id() -> None:
     [(0, 0, False), (59, None, False), (61, None, True), (-9_999, None, False), (0, 61, True),
      (0, -61, True), (0, -50, False)],
 )  # fmt: skip
-def test_fed_6_replication_clocks_that_are_off_are_flagged_and_taken(
+@spec("federation 6")
+def test_replication_clocks_that_are_off_are_flagged_and_taken(
     enqueued_s: int, sent_s: int | None, expected: bool
 ) -> None:
     federate()
@@ -276,7 +290,8 @@ WRONG: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, some in WRONG.items() for v in some])
-def test_fed_6_replication_revision_is_checked_member_by_member(name: str, value: object) -> None:
+@spec("federation 6")
+def test_replication_revision_is_checked_member_by_member(name: str, value: object) -> None:
     federate()
     answer = replicate(replica(), told(replica(), **{name: value}), replica(), status=400)
 
@@ -288,7 +303,8 @@ def test_fed_6_replication_revision_is_checked_member_by_member(name: str, value
 
 
 @pytest.mark.parametrize("name", sorted(told(replica())))
-def test_fed_6_replication_no_member_may_be_missing(name: str) -> None:
+@spec("federation 6")
+def test_replication_no_member_may_be_missing(name: str) -> None:
     federate()
     partial_ = told(replica())
     del partial_[name]
@@ -308,7 +324,8 @@ def test_fed_6_replication_no_member_may_be_missing(name: str) -> None:
         ({"jobs": [told(replica())], "more": 1}, "more"),
     ],
 )
-def test_fed_6_replication_batch_is_checked(body: dict[str, Any], field: str) -> None:
+@spec("federation 6")
+def test_replication_batch_is_checked(body: dict[str, Any], field: str) -> None:
     federate()
 
     answer = send("POST", "/federation/replicate", body)
@@ -316,7 +333,8 @@ def test_fed_6_replication_batch_is_checked(body: dict[str, Any], field: str) ->
     assert (answer.status_code, answer.json()["error"]["details"]["field"]) == (400, field)
 
 
-def test_fed_6_replication_batch_has_a_bound() -> None:
+@spec("federation 6")
+def test_replication_batch_has_a_bound() -> None:
     federate()
 
     answer = send("POST", "/federation/replicate", {"jobs": [0] * 10_001})
@@ -337,7 +355,8 @@ FULL = {"args": [1], "meta": {}, "envelope": {}}
         ({**FULL, "meta": {REPLICATED_FROM: "eu"}}, f"meta.{FEDERATION_ID}"),
     ],
 )
-def test_fed_6_3_e_payload_is_whole_and_of_this_job(payload: dict[str, Any], field: str) -> None:
+@spec("FED-6.3-e")
+def test_payload_is_whole_and_of_this_job(payload: dict[str, Any], field: str) -> None:
     federate()
 
     answer = replicate(told(replica(), **payload), status=400)
@@ -345,7 +364,8 @@ def test_fed_6_3_e_payload_is_whole_and_of_this_job(payload: dict[str, Any], fie
     assert answer["error"]["details"]["field"] == f"jobs[0].{field}"
 
 
-def test_fed_6_3_e_payload_of_a_copy_is_refused() -> None:
+@spec("FED-6.3-e")
+def test_payload_of_a_copy_is_refused() -> None:
     federate()
     one = replica()
     meta = {FEDERATION_ID: one.federation_id, REPLICATED_FROM: "ap"}
@@ -355,7 +375,8 @@ def test_fed_6_3_e_payload_of_a_copy_is_refused() -> None:
     assert answer["error"]["details"]["field"] == f"jobs[0].meta.{REPLICATED_FROM}"
 
 
-def test_fed_6_3_e_what_is_ours_is_not_told_back() -> None:
+@spec("FED-6.3-e")
+def test_what_is_ours_is_not_told_back() -> None:
     federate()
     job = federated()
     capture()
@@ -367,7 +388,8 @@ def test_fed_6_3_e_what_is_ours_is_not_told_back() -> None:
     assert FederatedJob.objects.get().origin_region == LOCAL
 
 
-def test_fed_6_replication_batch_is_of_one_region() -> None:
+@spec("federation 6")
+def test_replication_batch_is_of_one_region() -> None:
     federate()
 
     refused = replicate(replica(), replica(origin_region=AP), status=400)
@@ -375,7 +397,8 @@ def test_fed_6_replication_batch_is_of_one_region() -> None:
     assert refused["error"]["details"]["field"] == "jobs[1].origin_region"
 
 
-def test_fed_6_replication_region_has_to_be_registered() -> None:
+@spec("federation 6")
+def test_replication_region_has_to_be_registered() -> None:
     federate()
 
     refused = replicate(replica(origin_region="mars"), status=422)
@@ -384,14 +407,16 @@ def test_fed_6_replication_region_has_to_be_registered() -> None:
 
 
 @pytest.mark.parametrize("is_federated", [True, False])
-def test_fed_5_1_a_who_does_not_replicate_takes_no_copies(is_federated: bool) -> None:
+@spec("FED-5.1-a")
+def test_who_does_not_replicate_takes_no_copies(is_federated: bool) -> None:
     if is_federated:
         federate(enabled=False)
 
     assert replicate(replica(), status=409)["error"]["code"] == "federation_not_configured"
 
 
-def test_fed_6_replication_surrogates_and_nul_are_refused() -> None:
+@spec("federation 6")
+def test_replication_surrogates_and_nul_are_refused() -> None:
     federate()
     bad = told(replica(tenant="T"))
     for text in (b'"a\\u0000b"', b'"\\ud800"'):
@@ -407,7 +432,8 @@ def test_fed_6_replication_surrogates_and_nul_are_refused() -> None:
 Key = Callable[..., dict[str, Any]]
 
 
-def test_fed_7_1_a_replication_takes_a_key_with_its_scope(new_key: Key) -> None:
+@spec("FED-7.1-a")
+def test_replication_takes_a_key_with_its_scope(new_key: Key) -> None:
     federate()
 
     replicate(replica(), status=401)
@@ -415,7 +441,8 @@ def test_fed_7_1_a_replication_takes_a_key_with_its_scope(new_key: Key) -> None:
     replicate(replica(), **new_key("ojs:federation:write"))
 
 
-def test_fed_7_1_a_key_of_a_region_tells_copies_in_its_name_alone(new_key: Key) -> None:
+@spec("FED-7.1-a")
+def test_key_of_a_region_tells_copies_in_its_name_alone(new_key: Key) -> None:
     federate()
     key = new_key("ojs:federation:write", region=EU)
 
@@ -432,7 +459,8 @@ def test_fed_7_1_a_key_of_a_region_tells_copies_in_its_name_alone(new_key: Key) 
     assert set(FederatedJob.objects.values_list("origin_region", flat=True)) == {EU}
 
 
-def test_fed_6_replication_key_of_a_tenant_tells_of_it_alone(new_key: Key) -> None:
+@spec("federation 6")
+def test_replication_key_of_a_tenant_tells_of_it_alone(new_key: Key) -> None:
     federate()
     key = new_key("ojs:federation:write", tenant="a")
 
@@ -442,7 +470,8 @@ def test_fed_6_replication_key_of_a_tenant_tells_of_it_alone(new_key: Key) -> No
     assert refused["error"]["details"]["field"] == "jobs[1].tenant_id"
 
 
-def test_fed_6_replication_tenants_see_their_own_copies(new_key: Key) -> None:
+@spec("federation 6")
+def test_replication_tenants_see_their_own_copies(new_key: Key) -> None:
     federate()
     federation_id = new_id()
     for tenant, ms in (("a", 0), ("b", 5)):
@@ -466,13 +495,15 @@ def test_fed_6_replication_tenants_see_their_own_copies(new_key: Key) -> None:
 @pytest.mark.parametrize(
     "name", ["x", "01912E4A-7B3C-7DEF-8A12-ABCDEF123456", "01912e4a-7b3c-7def-8a12-abcdef123456"]
 )
-def test_fed_6_replication_unknown_federated_job_is_not_found(name: str) -> None:
+@spec("federation 6")
+def test_replication_unknown_federated_job_is_not_found(name: str) -> None:
     federate()
 
     assert send("GET", f"/federation/jobs/{name}").status_code == 404
 
 
-def test_fed_6_dedupe_job_is_found_by_its_federation_id_without_replication() -> None:
+@spec("federation 6")
+def test_dedupe_job_is_found_by_its_federation_id_without_replication() -> None:
     federate(enabled=False)
     federation_id = new_id()
     job = send(
@@ -488,7 +519,8 @@ def test_fed_6_dedupe_job_is_found_by_its_federation_id_without_replication() ->
 # --- many at once, long after ---------------------------------------------------------------------
 
 
-def test_fed_6_replication_batches_at_once_leave_one_winner_of_each() -> None:
+@spec("federation 6")
+def test_replication_batches_at_once_leave_one_winner_of_each() -> None:
     federate()
     ids = [new_id() for _ in range(30)]
 
@@ -514,7 +546,8 @@ def test_fed_6_replication_batches_at_once_leave_one_winner_of_each() -> None:
     assert len(conflicts()) == sum(one["conflicts"] for one in answers) >= 30
 
 
-def test_fed_6_replication_copies_of_ended_jobs_are_forgotten_after_a_week() -> None:
+@spec("federation 6")
+def test_replication_copies_of_ended_jobs_are_forgotten_after_a_week() -> None:
     federate()
     old, young = (
         replica(state="completed", completed_at=ago_s(8 * 86_400 - s)) for s in (0, 2 * 86_400)
@@ -532,7 +565,8 @@ def ago_s(seconds: float) -> datetime:
     return datetime.now(UTC) - timedelta(seconds=seconds)
 
 
-def test_fed_6_replication_adoption_is_told() -> None:
+@spec("federation 6")
+def test_replication_adoption_is_told() -> None:
     federate()
     one = replica(adopts=Adoption(AP, new_id()))
 

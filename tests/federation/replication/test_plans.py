@@ -13,10 +13,10 @@ from pytest_django.plugin import DjangoDbBlocker
 from federation import queries
 from federation.models import FederatedJob
 from federation.queries import Key, Unsettled
-from federation.services.copies import copies
-from federation.services.merge import merge
+from federation.services.replication.copies import copies
+from federation.services.replication.merge import merge
 from jobs.domain.ids import new_id
-from jobs.services.reset import reset
+from jobs.services.upkeep.reset import reset
 from tests.federation.replication.rig import EU, LOCAL, NOON, federate, replica
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
 from tests.jobs.sql.volume import SHAPES, STAMPS, analyze, load, touched_by

@@ -1,4 +1,4 @@
-"""What peers are told, and when. Spec: federation 5.1, 6.3; contract 23 §6."""
+"""What peers are told, and when. Spec: federation 5.1, 6.3; contract 23.6."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,20 +10,22 @@ from django.test import Client
 from federation.domain.meta import FEDERATION_ID
 from federation.domain.reasons import Reason
 from federation.models import FederatedJob, Region, RegionHealth, ReplicationPeer
-from federation.services import lag, regions
-from federation.services.configure import put_configuration, put_region
-from federation.services.regions import forget
-from federation.services.replicate import Replicator
+from federation.services.registry import regions
+from federation.services.registry.configure import put_configuration, put_region
+from federation.services.registry.regions import forget
+from federation.services.replication import lag
+from federation.services.replication.replicate import Replicator
 from jobs.domain.ids import new_id
 from jobs.domain.states import State
 from jobs.models import Event
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
 from tests.concurrency import until, wait_until_settled
 from tests.factories import JobFactory
 from tests.federation.replication import rig
 from tests.federation.replication.peer import Answer, Peer, listening, takes
 from tests.federation.replication.rig import AP, EU, LOCAL, federate, federated, replica, replicate
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -56,7 +58,8 @@ def refusal(status: int, **details: Any) -> Answer:
     return status, {"error": {"code": "invalid_request", "message": "no", "details": details}}
 
 
-def test_fed_5_1_a_each_peer_is_told_each_change(peers: list[Peer]) -> None:
+@spec("FED-5.1-a")
+def test_each_peer_is_told_each_change(peers: list[Peer]) -> None:
     replicator = Replicator()
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=State.ACTIVE, queue="mail")
     run(replicator)
@@ -71,7 +74,8 @@ def test_fed_5_1_a_each_peer_is_told_each_change(peers: list[Peer]) -> None:
         datetime.fromisoformat(peer.batches[0]["sent_at"])
 
 
-def test_fed_6_replication_what_is_sent_is_what_is_taken(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_what_is_sent_is_what_is_taken(peers: list[Peer]) -> None:
     for n in range(3):
         federated(priority=n, args=[n])
     run(Replicator())
@@ -80,7 +84,8 @@ def test_fed_6_replication_what_is_sent_is_what_is_taken(peers: list[Peer]) -> N
     assert replicate(*sent)["accepted"] == 3
 
 
-def test_fed_6_replication_full_payloads_are_taken_as_they_are_sent(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_full_payloads_are_taken_as_they_are_sent(peers: list[Peer]) -> None:
     federate(mode="full")
     for one in peers:
         put_region(one.region)
@@ -93,7 +98,8 @@ def test_fed_6_replication_full_payloads_are_taken_as_they_are_sent(peers: list[
     assert replicate(*sent)["accepted"] == 1
 
 
-def test_fed_6_3_e_copies_are_told_to_nobody(peers: list[Peer]) -> None:
+@spec("FED-6.3-e")
+def test_copies_are_told_to_nobody(peers: list[Peer]) -> None:
     replicate(replica(), replica())
 
     run(Replicator())
@@ -101,7 +107,8 @@ def test_fed_6_3_e_copies_are_told_to_nobody(peers: list[Peer]) -> None:
     assert [one.jobs for one in peers] == [[], []]
 
 
-def test_fed_6_replication_goes_in_batches_and_goes_on_where_it_was(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_goes_in_batches_and_goes_on_where_it_was(peers: list[Peer]) -> None:
     put_configuration({"replication": {"enabled": True, "batch": 4}})
     for _ in range(10):
         federated()
@@ -116,7 +123,8 @@ def test_fed_6_replication_goes_in_batches_and_goes_on_where_it_was(peers: list[
         assert (row.cursor, row.sent, row.last_error) == (revisions[-1], 10, None)
 
 
-def test_fed_6_replication_another_process_goes_on_from_the_cursor(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_another_process_goes_on_from_the_cursor(peers: list[Peer]) -> None:
     first = federated()
     run(Replicator())
     second = federated()
@@ -126,7 +134,8 @@ def test_fed_6_replication_another_process_goes_on_from_the_cursor(peers: list[P
     assert [one["job_id"] for one in peers[0].jobs] == [first.id, second.id]
 
 
-def test_fed_6_replication_batch_whose_answer_is_lost_is_sent_again(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_batch_whose_answer_is_lost_is_sent_again(peers: list[Peer]) -> None:
     peer = peers[0]
     job = federated()
     peer.may_answer.clear()
@@ -142,7 +151,8 @@ def test_fed_6_replication_batch_whose_answer_is_lost_is_sent_again(peers: list[
     assert peer.jobs[0] == peer.jobs[1]
 
 
-def test_fed_6_replication_peer_that_is_slow_holds_up_no_other(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_peer_that_is_slow_holds_up_no_other(peers: list[Peer]) -> None:
     slow, quick = peers
     slow.may_answer.clear()
     replicator = Replicator()
@@ -158,7 +168,8 @@ def test_fed_6_replication_peer_that_is_slow_holds_up_no_other(peers: list[Peer]
     until(lambda: run(replicator) >= 0 and len(slow.jobs) == 2)
 
 
-def test_fed_6_replication_peer_that_fails_is_left_alone_for_a_while(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_peer_that_fails_is_left_alone_for_a_while(peers: list[Peer]) -> None:
     peers[0].script = lambda body: refusal(503)
     replicator = Replicator()
     federated()
@@ -179,7 +190,8 @@ def test_fed_6_replication_peer_that_fails_is_left_alone_for_a_while(peers: list
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 422, 429, 500])
-def test_fed_6_replication_nothing_is_passed_over_that_is_not_refused_itself(
+@spec("federation 6")
+def test_replication_nothing_is_passed_over_that_is_not_refused_itself(
     peers: list[Peer], status: int
 ) -> None:
     peers[0].script = lambda body: refusal(status)
@@ -191,7 +203,8 @@ def test_fed_6_replication_nothing_is_passed_over_that_is_not_refused_itself(
     assert (row.cursor, row.refused, row.failures) == (0, 0, 1)
 
 
-def test_fed_6_replication_revision_that_a_peer_refuses_holds_up_no_other(
+@spec("federation 6")
+def test_replication_revision_that_a_peer_refuses_holds_up_no_other(
     peers: list[Peer],
 ) -> None:
     jobs = [federated() for _ in range(5)]
@@ -210,7 +223,8 @@ def test_fed_6_replication_revision_that_a_peer_refuses_holds_up_no_other(
     assert lag.lags_ms()[EU] == 0
 
 
-def test_fed_6_replication_batch_that_is_too_large_is_sent_in_parts(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_batch_that_is_too_large_is_sent_in_parts(peers: list[Peer]) -> None:
     for _ in range(8):
         federated()
     peers[0].script = lambda body: refusal(413) if len(body["jobs"]) > 3 else takes(body)
@@ -221,7 +235,8 @@ def test_fed_6_replication_batch_that_is_too_large_is_sent_in_parts(peers: list[
     assert max(len(one["jobs"]) for one in peers[0].batches[2:]) <= 4
 
 
-def test_fed_4_3_d_nothing_is_sent_to_a_region_whose_breaker_is_open(peers: list[Peer]) -> None:
+@spec("FED-4.3-d")
+def test_nothing_is_sent_to_a_region_whose_breaker_is_open(peers: list[Peer]) -> None:
     RegionHealth.objects.filter(region=EU).update(
         breaker="open", opened_at=Event._meta.get_field("at").db_default, is_forced=True
     )
@@ -233,7 +248,8 @@ def test_fed_4_3_d_nothing_is_sent_to_a_region_whose_breaker_is_open(peers: list
     assert (len(peers[0].batches), len(peers[1].batches)) == (0, 1)
 
 
-def test_fed_6_replication_region_that_is_disabled_is_told_nothing(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_region_that_is_disabled_is_told_nothing(peers: list[Peer]) -> None:
     put_region(type(peers[0].region)(EU, peers[0].region.url, allow_insecure=True, enabled=False))
     federated()
 
@@ -242,7 +258,8 @@ def test_fed_6_replication_region_that_is_disabled_is_told_nothing(peers: list[P
     assert (len(peers[0].batches), len(peers[1].batches)) == (0, 1)
 
 
-def test_fed_7_1_a_peer_whose_secret_is_gone_is_told_of_not_contacted(peers: list[Peer]) -> None:
+@spec("FED-7.1-a")
+def test_peer_whose_secret_is_gone_is_told_of_not_contacted(peers: list[Peer]) -> None:
     Region.objects.filter(id=EU).update(auth_kind="bearer", token_ref=None)
     federated()
 
@@ -252,7 +269,8 @@ def test_fed_7_1_a_peer_whose_secret_is_gone_is_told_of_not_contacted(peers: lis
     assert ReplicationPeer.objects.get(region=EU).last_error == Reason.NOT_SET
 
 
-def test_fed_7_a_peer_at_an_address_that_is_not_allowed_is_not_contacted(
+@spec("federation 7")
+def test_a_peer_at_an_address_that_is_not_allowed_is_not_contacted(
     peers: list[Peer], settings: Any
 ) -> None:
     federated()
@@ -280,7 +298,8 @@ def test_what_a_peer_answers_is_told_nowhere(peers: list[Peer]) -> None:
 # --- how far behind -------------------------------------------------------------------------------
 
 
-def test_fed_8_lag_is_the_age_of_what_a_peer_does_not_have(peers: list[Peer]) -> None:
+@spec("federation 8")
+def test_lag_is_the_age_of_what_a_peer_does_not_have(peers: list[Peer]) -> None:
     run(Replicator())
     assert dict(lag.lags_ms()) == {AP: 0, EU: 0}
 
@@ -292,7 +311,8 @@ def test_fed_8_lag_is_the_age_of_what_a_peer_does_not_have(peers: list[Peer]) ->
     assert all((ms or 0) > 10**11 for ms in lag.lags_ms().values())
 
 
-def test_fed_8_replication_is_shown_to_operators(peers: list[Peer]) -> None:
+@spec("federation 8")
+def test_replication_is_shown_to_operators(peers: list[Peer]) -> None:
     peers[1].script = lambda body: refusal(503)
     federated()
     run(Replicator())
@@ -309,13 +329,15 @@ def test_fed_8_replication_is_shown_to_operators(peers: list[Peer]) -> None:
     assert (ap["region"], ap["pending"], ap["is_late"], ap["failures"]) == (AP, 1, True, 1)
 
 
-def test_fed_8_replication_that_is_off_is_shown_as_such() -> None:
+@spec("federation 8")
+def test_replication_that_is_off_is_shown_as_such() -> None:
     answer = rig.send("GET", "/admin/federation/replication").json()
 
     assert (answer["enabled"], answer["peers"], answer["mode"]) == (False, [], None)
 
 
-def test_fed_8_metrics_tell_lag_and_conflicts(peers: list[Peer]) -> None:
+@spec("federation 8")
+def test_metrics_tell_lag_and_conflicts(peers: list[Peer]) -> None:
     federation_id = new_id()
     replicate(replica(federation_id=federation_id))
     replicate(replica(federation_id=federation_id, origin_region=AP))
@@ -332,7 +354,8 @@ def test_fed_8_metrics_tell_lag_and_conflicts(peers: list[Peer]) -> None:
     assert lags[EU] > 10**11
 
 
-def test_fed_6_replication_of_many_jobs_tells_each_of_its_end(peers: list[Peer]) -> None:
+@spec("federation 6")
+def test_replication_of_many_jobs_tells_each_of_its_end(peers: list[Peer]) -> None:
     ids = [federated().id for _ in range(50)]
     replicator = Replicator()
     run(replicator)

@@ -13,11 +13,14 @@ from django.test.utils import CaptureQueriesContext
 from federation.domain.breaker import Outcome, Permit, State
 from federation.domain.health import Status
 from federation.models import FederatedJob, Region, RegionHealth, RegionMinute, ReplicationPeer
-from federation.services import breakers, lag, minutes, regions, route
-from federation.services.regions import registry
+from federation.services.health import breakers, minutes
+from federation.services.registry import regions
+from federation.services.registry.regions import registry
+from federation.services.replication import lag
+from federation.services.routing import route
 from jobs.domain.caller import Caller
 from jobs.queries import ago, now, tick
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.models import QueueWatch
 from tenancy.models import Noise
 from tests.alerts import alerts_of

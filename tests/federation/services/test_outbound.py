@@ -1,4 +1,4 @@
-"""Where requests to regions may go, and where not. Spec: contract 23 §7."""
+"""Where requests to regions may go, and where not. Spec: contract 23.7."""
 
 import socket
 from collections.abc import Callable
@@ -11,9 +11,10 @@ from federation.domain.errors import FederationConfigError
 from federation.domain.exchange import HEALTH, Call, Failure, Reply
 from federation.domain.reading import read_region
 from federation.domain.reasons import Reason
-from federation.services import outbound
-from federation.services.configure import require_reachable
+from federation.services.registry import outbound
+from federation.services.registry.configure import require_reachable
 from tests.federation.stub import Stub
+from tests.spec import spec
 
 
 @pytest.fixture
@@ -35,7 +36,8 @@ def asked(url: str, **members: Any) -> Reply | Failure:
 @pytest.mark.parametrize(
     "address", ["127.0.0.1", "169.254.169.254", "10.0.0.1", "192.168.1.1", "224.0.0.1"]
 )
-def test_fed_7_name_that_leads_to_no_public_address_is_not_asked(
+@spec("federation 7")
+def test_name_that_leads_to_no_public_address_is_not_asked(
     leads_to: Callable[..., None], address: str, settings: Any
 ) -> None:
     settings.OJS_FEDERATION = {}
@@ -127,9 +129,8 @@ def test_url_of_this_machine_is_asked(stubs: Callable[..., list[Stub]]) -> None:
 @pytest.mark.parametrize(
     "host", ["10.0.0.1", "[fd00::1]", "192.168.0.9", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]"]
 )
-def test_fed_7_region_at_a_private_address_is_refused_unless_allowed(
-    host: str, settings: Any
-) -> None:
+@spec("federation 7")
+def test_region_at_a_private_address_is_refused_unless_allowed(host: str, settings: Any) -> None:
     settings.OJS_FEDERATION = {}
     wanted = read_region({"id": "eu", "url": f"https://{host}"})
     with pytest.raises(FederationConfigError, match="public address"):

@@ -1,4 +1,4 @@
-"""The registry: regions of settings and operators, the rules over all of them. Contract 23 §2."""
+"""The registry: regions of settings and operators, the rules over all of them. Contract 23.2."""
 
 from typing import Any
 
@@ -7,16 +7,17 @@ import pytest
 from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.reading import read_given_auth, read_region
 from federation.models import FederationConfig, Region, RegionHealth
-from federation.services.configure import (
+from federation.services.registry.configure import (
     apply_settings,
     delete_region,
     put_configuration,
     put_region,
     set_drain,
 )
-from federation.services.regions import forget, registry
+from federation.services.registry.regions import forget, registry
 from jobs.domain.errors import Conflict, NotFound
 from jobs.models import Audit
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -38,7 +39,8 @@ def test_server_without_a_configuration_belongs_to_no_federation() -> None:
         _ = found.configured
 
 
-def test_fed_4_1_a_regions_of_the_settings_are_registered(settings: Any) -> None:
+@spec("FED-4.1-a")
+def test_regions_of_the_settings_are_registered(settings: Any) -> None:
     settings.OJS_FEDERATION = {"LOCAL_REGION": "us", "REGIONS": [US, EU]}
     forget()
 
@@ -51,7 +53,8 @@ def test_fed_4_1_a_regions_of_the_settings_are_registered(settings: Any) -> None
     assert RegionHealth.objects.count() == 2
 
 
-def test_fed_4_1_c_region_has_weight_1_and_no_tags_unless_it_says_so() -> None:
+@spec("FED-4.1-c")
+def test_region_has_weight_1_and_no_tags_unless_it_says_so() -> None:
     register(US)
 
     assert (registry().regions["us"].weight, registry().regions["us"].tags) == (1, ())
@@ -81,7 +84,8 @@ def test_region_that_left_the_settings_is_an_operators_from_then_on(settings: An
     assert list(registry().regions) == ["us"]
 
 
-def test_fed_4_1_b_change_is_seen_by_this_process_at_once() -> None:
+@spec("FED-4.1-b")
+def test_change_is_seen_by_this_process_at_once() -> None:
     register(US)
     put_configuration({})
     assert registry().peers == []
@@ -92,7 +96,8 @@ def test_fed_4_1_b_change_is_seen_by_this_process_at_once() -> None:
     assert FederationConfig.objects.get().version == 3
 
 
-def test_fed_2_1_a_hub_spoke_without_a_hub_is_refused() -> None:
+@spec("FED-2.1-a")
+def test_hub_spoke_without_a_hub_is_refused() -> None:
     register(US, EU)
 
     with pytest.raises(FederationConfigError, match="exactly one hub"):
@@ -101,7 +106,8 @@ def test_fed_2_1_a_hub_spoke_without_a_hub_is_refused() -> None:
     assert registry().configured.topology == "mesh"
 
 
-def test_fed_2_1_a_second_hub_is_refused_and_the_last_one_stays(settings: Any) -> None:
+@spec("FED-2.1-a")
+def test_second_hub_is_refused_and_the_last_one_stays(settings: Any) -> None:
     settings.OJS_FEDERATION = {"LOCAL_REGION": "eu"}
     register({**US, "is_hub": True}, EU)
     put_configuration({"topology": "hub-spoke"})
@@ -126,7 +132,8 @@ def test_local_region_and_those_of_the_settings_are_not_deleted(settings: Any) -
         delete_region("ap")
 
 
-def test_fed_7_1_a_plain_http_is_for_this_machine_only() -> None:
+@spec("FED-7.1-a")
+def test_plain_http_is_for_this_machine_only() -> None:
     with pytest.raises(FederationConfigError, match="https"):
         register({"id": "us", "url": "http://us.example.org", "allow_insecure": True})
     with pytest.raises(FederationConfigError, match="https"):

@@ -1,4 +1,4 @@
-"""Keys of stored secrets are changed by `manage.py reseal`. Spec: contract 23 §7, 26.2."""
+"""Keys of stored secrets are changed by `manage.py reseal`. Spec: contract 23.7, 26.2."""
 
 from io import StringIO
 from typing import Any
@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from federation.domain.reading import read_given_auth, read_region
 from federation.domain.region import Secret
 from federation.models import Region
-from federation.services.configure import put_region
-from federation.services.registry import region_of
+from federation.services.registry.configure import put_region
+from federation.services.registry.registry import region_of
 from webhooks.models import Subscription
 from webhooks.services import subscriptions
 

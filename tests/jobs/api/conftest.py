@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from jobs.models import ApiKey
-from jobs.services import api_keys
-from jobs.services.api_keys import NewKey, create
+from jobs.services.access import api_keys
+from jobs.services.access.api_keys import NewKey, create
 
 Api = Callable[..., Any]
 

@@ -18,7 +18,7 @@ from jobs.api.queues import QueueCollection
 from jobs.conf import Conf, conf
 from jobs.domain import keys
 from jobs.models import ApiKey
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 from tests.jobs.api.refusals import BODIES, OPERATIONS, PATHS, STREAMS, url
 from tests.jobs.api.routes import views
 

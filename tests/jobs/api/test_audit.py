@@ -14,10 +14,12 @@ from jobs.api.media import JSON_TYPE
 from jobs.domain.caller import Caller
 from jobs.domain.states import State
 from jobs.models import ApiKey, Audit, Queue
-from jobs.services import audit, bulk
-from jobs.services.audit import record
-from jobs.services.reset import reset
+from jobs.services.audit import audit
+from jobs.services.audit.audit import record
+from jobs.services.operate import bulk
+from jobs.services.upkeep.reset import reset
 from tests.factories import JobFactory, stored_ids
+from tests.spec import spec
 
 Keys = Callable[..., dict[str, str]]
 PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
@@ -51,7 +53,8 @@ PAGES = [("ojs_console:login", "console"), ("admin:login", "admin")]
 
 @pytest.mark.usefixtures("user")
 @pytest.mark.parametrize(("page", "where"), PAGES)
-def test_31_5_logins_are_recorded_with_where_they_came_from(page: str, where: str) -> None:
+@spec("contract 31.5")
+def test_logins_are_recorded_with_where_they_came_from(page: str, where: str) -> None:
     client = Client(REMOTE_ADDR="192.0.2.7")
     form = {"username": "ada", "password": PASSWORD}
 
@@ -62,7 +65,8 @@ def test_31_5_logins_are_recorded_with_where_they_came_from(page: str, where: st
 
 
 @pytest.mark.usefixtures("store")
-def test_31_5_nobody_truncates_the_audit_log() -> None:
+@spec("contract 31.5")
+def test_nobody_truncates_the_audit_log() -> None:
     record(Caller("ada"), "queue.paused", "mail")
 
     with pytest.raises(ProgrammingError, match="never changed"), transaction.atomic():
@@ -76,9 +80,8 @@ def test_31_5_nobody_truncates_the_audit_log() -> None:
 @pytest.mark.usefixtures("user")
 @pytest.mark.parametrize(("page", "where"), PAGES)
 @pytest.mark.parametrize("name", ["ada", "nobody"])
-def test_31_5_failed_logins_are_recorded_without_the_password(
-    page: str, where: str, name: str
-) -> None:
+@spec("contract 31.5")
+def test_failed_logins_are_recorded_without_the_password(page: str, where: str, name: str) -> None:
     answer = Client().post(reverse(page), {"username": name, "password": "sesame"})
 
     assert answer.status_code == 200
@@ -88,7 +91,8 @@ def test_31_5_failed_logins_are_recorded_without_the_password(
     assert "sesame" not in repr(entry.__dict__)
 
 
-def test_31_5_logins_elsewhere_are_not_the_logs_business(user: User) -> None:
+@spec("contract 31.5")
+def test_logins_elsewhere_are_not_the_logs_business(user: User) -> None:
     Client().force_login(user)
     Client().login(username="ada", password="wrong")  # noqa: S106 - a test's own
 
@@ -107,7 +111,8 @@ def unsampled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("unsampled")
-def test_31_5_refusals_are_recorded_once_a_second_for_each_principal(
+@spec("contract 31.5")
+def test_refusals_are_recorded_once_a_second_for_each_principal(
     api: Client, new_key: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = new_key("worker", queues_fetch=("mail",))
@@ -131,7 +136,8 @@ def test_31_5_refusals_are_recorded_once_a_second_for_each_principal(
 
 
 @pytest.mark.usefixtures("unsampled")
-def test_31_5_a_refusal_that_cannot_be_recorded_is_still_a_refusal(
+@spec("contract 31.5")
+def test_a_refusal_that_cannot_be_recorded_is_still_a_refusal(
     api: Client, new_key: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = new_key("worker")
@@ -146,7 +152,8 @@ def test_31_5_a_refusal_that_cannot_be_recorded_is_still_a_refusal(
 
 @pytest.mark.usefixtures("unsampled")
 @pytest.mark.parametrize("job_id", ["x" * 3000, "%F0%9F%92%A9", "%FF%FE"])
-def test_31_5_a_refusal_of_any_path_is_recorded(api: Client, new_key: Keys, job_id: str) -> None:
+@spec("contract 31.5")
+def test_a_refusal_of_any_path_is_recorded(api: Client, new_key: Keys, job_id: str) -> None:
     key = new_key("worker")
 
     assert api.get(f"{BASE}/jobs/{job_id}", headers=key).status_code == 403
@@ -156,7 +163,8 @@ def test_31_5_a_refusal_of_any_path_is_recorded(api: Client, new_key: Keys, job_
     assert len(entry.target) <= audit.LONGEST
 
 
-def test_31_5_strangers_leave_no_entry(api: Client, with_keys: None) -> None:
+@spec("contract 31.5")
+def test_strangers_leave_no_entry(api: Client, with_keys: None) -> None:
     assert api.get(f"{BASE}/jobs").status_code == 401
     assert api.get(f"{BASE}/jobs", headers={"X-API-Key": "nonsense"}).status_code == 401
 
@@ -166,7 +174,8 @@ def test_31_5_strangers_leave_no_entry(api: Client, with_keys: None) -> None:
 # --- keys -----------------------------------------------------------------------------------------
 
 
-def test_31_5_keys_made_rotated_and_revoked_in_the_admin_are_recorded(user: User) -> None:
+@spec("contract 31.5")
+def test_keys_made_rotated_and_revoked_in_the_admin_are_recorded(user: User) -> None:
     client = Client()
     client.force_login(user)
     page = reverse("admin:ojs_jobs_apikey_changelist")
@@ -190,7 +199,8 @@ def test_31_5_keys_made_rotated_and_revoked_in_the_admin_are_recorded(user: User
 # --- queues, limits -------------------------------------------------------------------------------
 
 
-def test_31_5_a_queue_that_is_made_or_configured_leaves_one_entry(api: Client) -> None:
+@spec("contract 31.5")
+def test_a_queue_that_is_made_or_configured_leaves_one_entry(api: Client) -> None:
     assert send(api, "POST", "queues", {"name": "a", "concurrency": 3}).status_code == 201
     assert send(api, "POST", "queues", {"name": "a"}).status_code == 409
     assert send(api, "PUT", "queues/a/config", {"concurrency": 4}).status_code == 200
@@ -203,7 +213,8 @@ def test_31_5_a_queue_that_is_made_or_configured_leaves_one_entry(api: Client) -
     assert Audit.objects.order_by("id")[0].data == {"configured": ["concurrency"]}
 
 
-def test_31_5_a_queue_is_not_made_when_that_cannot_be_recorded(
+@spec("contract 31.5")
+def test_a_queue_is_not_made_when_that_cannot_be_recorded(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
@@ -215,7 +226,8 @@ def test_31_5_a_queue_is_not_made_when_that_cannot_be_recorded(
     assert not Queue.objects.exists()
 
 
-def test_31_5_overrides_of_rate_limits_leave_an_entry(api: Client) -> None:
+@spec("contract 31.5")
+def test_overrides_of_rate_limits_leave_an_entry(api: Client) -> None:
     rate = {"rate": {"limit": 5, "period": "PT1M"}, "expires_at": "2099-01-01T00:00:00Z"}
     assert send(api, "PUT", "rate-limits/k", rate).status_code == 200
     assert send(api, "PUT", "rate-limits/queue:none", rate).status_code == 404
@@ -238,7 +250,8 @@ BULK = [
 
 
 @pytest.mark.parametrize(("path", "done", "more"), BULK)
-def test_31_5_a_bulk_call_is_one_entry_with_its_filter_and_the_count(
+@spec("contract 31.5")
+def test_a_bulk_call_is_one_entry_with_its_filter_and_the_count(
     api: Client, path: str, done: str, more: dict[str, Any]
 ) -> None:
     stored_ids(3, queue="a", meta={"secret": "x"})
@@ -253,7 +266,8 @@ def test_31_5_a_bulk_call_is_one_entry_with_its_filter_and_the_count(
     assert (entry.data["matched"], entry.data[done]) == (3, 3)
 
 
-def test_31_5_a_bulk_call_by_id_counts_its_ids(api: Client) -> None:
+@spec("contract 31.5")
+def test_a_bulk_call_by_id_counts_its_ids(api: Client) -> None:
     ids = stored_ids(2)
     body = {"job_ids": [*ids, "unknown"], "idempotency_key": "once"}
 
@@ -264,7 +278,8 @@ def test_31_5_a_bulk_call_by_id_counts_its_ids(api: Client) -> None:
     assert entry.data == {"ids": 3, "matched": 2, "cancelled": 2}
 
 
-def test_31_5_a_bulk_call_that_fails_half_way_tells_what_it_did(
+@spec("contract 31.5")
+def test_a_bulk_call_that_fails_half_way_tells_what_it_did(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored_ids(4)
@@ -289,7 +304,8 @@ def test_31_5_a_bulk_call_that_fails_half_way_tells_what_it_did(
 # --- a manual retry takes the same states, of one or many -----------------------------------------
 
 
-def test_24_1_operators_retry_cancelled_jobs_one_or_many(api: Client) -> None:
+@spec("contract 24.1")
+def test_operators_retry_cancelled_jobs_one_or_many(api: Client) -> None:
     one, by_id, by_filter = (
         JobFactory.create(state=State.CANCELLED, queue=queue).id for queue in "abc"
     )
@@ -304,7 +320,8 @@ def test_24_1_operators_retry_cancelled_jobs_one_or_many(api: Client) -> None:
 
 
 @pytest.mark.parametrize("means", ["ids", "filter", "no state"])
-def test_11_2_clients_retry_no_cancelled_jobs(api: Client, means: str) -> None:
+@spec("contract 11.2")
+def test_clients_retry_no_cancelled_jobs(api: Client, means: str) -> None:
     job_id = JobFactory.create(state=State.CANCELLED).id
     bodies: dict[str, dict[str, Any]] = {
         "ids": {"job_ids": [job_id]},
@@ -318,7 +335,8 @@ def test_11_2_clients_retry_no_cancelled_jobs(api: Client, means: str) -> None:
     assert api.get(f"{BASE}/jobs/{job_id}").json()["state"] == "cancelled"
 
 
-def test_24_1_a_filter_without_states_leaves_cancelled_jobs_alone(api: Client) -> None:
+@spec("contract 24.1")
+def test_a_filter_without_states_leaves_cancelled_jobs_alone(api: Client) -> None:
     cancelled = JobFactory.create(state=State.CANCELLED).id
     dead = JobFactory.create(state=State.DISCARDED, queue="d").id
 
@@ -332,7 +350,8 @@ def test_24_1_a_filter_without_states_leaves_cancelled_jobs_alone(api: Client) -
 # --- queues of a tenant ---------------------------------------------------------------------------
 
 
-def test_31_2_a_bound_key_sees_its_own_numbers_of_a_queue(api: Client, new_key: Keys) -> None:
+@spec("contract 31.2")
+def test_a_bound_key_sees_its_own_numbers_of_a_queue(api: Client, new_key: Keys) -> None:
     producers = {name: new_key("producer", "ojs:data:read", tenant=name) for name in ("n", "s")}
     for name, number in (("n", 2), ("s", 5)):
         jobs = {"jobs": [{"type": "a", "args": [], "queue": "q"}] * number}
@@ -347,7 +366,8 @@ def test_31_2_a_bound_key_sees_its_own_numbers_of_a_queue(api: Client, new_key: 
     assert api.get(f"{BASE}/queues/q/stats", headers=anyone).json()["available"] == 7
 
 
-def test_31_2_a_bound_key_sees_no_numbers_of_the_whole_system(api: Client, new_key: Keys) -> None:
+@spec("contract 31.2")
+def test_a_bound_key_sees_no_numbers_of_the_whole_system(api: Client, new_key: Keys) -> None:
     whole, bound = new_key("ojs:data:read"), new_key("ojs:data:read", tenant="n")
 
     assert {"queues", "workers", "loops"} <= api.get(f"{BASE}/health", headers=whole).json().keys()

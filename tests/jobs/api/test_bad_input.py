@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from federation.domain.reading import read_region
-from federation.services.configure import put_region
+from federation.services.registry.configure import put_region
 from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import Job
@@ -35,6 +35,7 @@ from tests.jobs.api.refusals import (
     validator,
 )
 from tests.scheduling.conftest import registered
+from tests.spec import spec
 
 # reported by the name that counts
 ALIASES = {
@@ -237,7 +238,8 @@ def test_body_with_a_key_twice_means_the_last(api: Client) -> None:
     assert answer.json()["job"]["args"] == ["a"]
 
 
-def test_31_3_a_body_has_at_most_64_levels(api: Client) -> None:
+@spec("contract 31.3")
+def test_a_body_has_at_most_64_levels(api: Client) -> None:
     def sent(levels: int) -> Any:
         body = {"type": "tests.noop", "args": _nested(levels - 1)}  # within the object
         return api.post("/ojs/v1/jobs", json.dumps(body), content_type=OJS_TYPE)

@@ -10,7 +10,7 @@ from django.test import Client
 from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import Event, Job, Lease, Ready
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 from tests.factories import JobFactory
 from tests.jobs.api.refusals import BODIES, OPERATIONS, url
 

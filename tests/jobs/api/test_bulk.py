@@ -13,6 +13,7 @@ from jobs.domain.states import State
 from jobs.models import Job
 from tests.asserts import assert_state
 from tests.factories import EnvelopeFactory, JobFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -30,7 +31,8 @@ def push(api: Client, path: str = "jobs", **envelope: Any) -> Any:
 # --- PUSH with unique -----------------------------------------------------------------------------
 
 
-def test_6_1_the_policy_comes_back_normalized(api: Client) -> None:
+@spec("contract 6.1")
+def test_the_policy_comes_back_normalized(api: Client) -> None:
     answer = push(api, options={"unique": {"key": "user", "within": "1h"}}, args=[{"user": 1}])
 
     assert answer.status_code == 201
@@ -41,7 +43,8 @@ def test_6_1_the_policy_comes_back_normalized(api: Client) -> None:
     }  # fmt: skip
 
 
-def test_6_3_reject_is_409_duplicate_with_details(api: Client) -> None:
+@spec("contract 6.3")
+def test_reject_is_409_duplicate_with_details(api: Client) -> None:
     first = push(api, unique={}).json()["job"]
 
     answer = push(api, unique={})
@@ -52,7 +55,8 @@ def test_6_3_reject_is_409_duplicate_with_details(api: Client) -> None:
     assert error["details"]["existing_job_id"] == first["id"]
 
 
-def test_6_3_ignore_is_200_with_the_existing_job(api: Client) -> None:
+@spec("contract 6.3")
+def test_ignore_is_200_with_the_existing_job(api: Client) -> None:
     first = push(api, unique={}).json()["job"]
 
     answer = push(api, unique={"on_conflict": "ignore"})
@@ -62,14 +66,16 @@ def test_6_3_ignore_is_200_with_the_existing_job(api: Client) -> None:
     assert "Location" not in answer
 
 
-def test_6_2_a_missing_argument_is_400_and_named(api: Client) -> None:
+@spec("contract 6.2")
+def test_a_missing_argument_is_400_and_named(api: Client) -> None:
     answer = push(api, unique={"args_keys": ["to"]})
 
     assert answer.status_code == 400
     assert answer.json()["error"]["details"]["field"] == "unique.args_keys"
 
 
-def test_12_4_job_enqueued_tells_the_fingerprint(api: Client) -> None:
+@spec("contract 12.4")
+def test_job_enqueued_tells_the_fingerprint(api: Client) -> None:
     push(api, unique={})
     key = push(api, unique={}).json()["error"]["details"]["unique_key"]
     push(api, args=[1])
@@ -79,7 +85,8 @@ def test_12_4_job_enqueued_tells_the_fingerprint(api: Client) -> None:
     assert [event["data"].get("unique_key") for event in events] == [None, key]
 
 
-def test_24_5_unique_jobs_lists_what_keeps_others_out(api: Client) -> None:
+@spec("contract 24.5")
+def test_unique_jobs_lists_what_keeps_others_out(api: Client) -> None:
     JobFactory.create(state=State.COMPLETED, unique={}, queue="ended")
     push(api)
     held = push(api, unique={"period": "PT1H", "states": ["available"]}).json()["job"]
@@ -103,7 +110,8 @@ def test_24_5_unique_jobs_lists_what_keeps_others_out(api: Client) -> None:
 # --- 11.1 -----------------------------------------------------------------------------------------
 
 
-def test_11_1_a_batch_marks_what_was_deduplicated_and_counts_it(api: Client) -> None:
+@spec("contract 11.1")
+def test_a_batch_marks_what_was_deduplicated_and_counts_it(api: Client) -> None:
     ignore = {"on_conflict": "ignore"}
     jobs = [EnvelopeFactory.create(unique=ignore) for _ in range(2)] + [EnvelopeFactory.create()]
 
@@ -116,7 +124,8 @@ def test_11_1_a_batch_marks_what_was_deduplicated_and_counts_it(api: Client) -> 
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_11_1_a_refused_batch_names_the_index_and_stores_nothing(api: Client, number: int) -> None:
+@spec("contract 11.1")
+def test_a_refused_batch_names_the_index_and_stores_nothing(api: Client, number: int) -> None:
     push(api, unique={})
     plain = [EnvelopeFactory.create() for _ in range(number - 1)]
 
@@ -127,7 +136,8 @@ def test_11_1_a_refused_batch_names_the_index_and_stores_nothing(api: Client, nu
     assert Job.objects.count() == 1
 
 
-def test_11_1_a_used_id_names_the_index(api: Client) -> None:
+@spec("contract 11.1")
+def test_a_used_id_names_the_index(api: Client) -> None:
     job_id = new_id()
     jobs = [EnvelopeFactory.create(), *[EnvelopeFactory.create(id=job_id) for _ in range(2)]]
 
@@ -141,7 +151,8 @@ def test_11_1_a_used_id_names_the_index(api: Client) -> None:
 # --- 11.2: enqueue --------------------------------------------------------------------------------
 
 
-def test_11_2_all_created_is_201(api: Client) -> None:
+@spec("contract 11.2")
+def test_all_created_is_201(api: Client) -> None:
     answer = post(api, "jobs/bulk", {"jobs": EnvelopeFactory.create_batch(3)})
 
     body = answer.json()
@@ -164,7 +175,8 @@ MIXED: list[Any] = [
 ]
 
 
-def test_11_2_mixed_is_207_with_what_became_of_each(api: Client) -> None:
+@spec("contract 11.2")
+def test_mixed_is_207_with_what_became_of_each(api: Client) -> None:
     answer = post(api, "jobs/bulk", {"jobs": MIXED})
 
     body = answer.json()
@@ -180,7 +192,8 @@ def test_11_2_mixed_is_207_with_what_became_of_each(api: Client) -> None:
     assert Job.objects.count() == 2
 
 
-def test_11_2_only_deduplicated_jobs_are_200(api: Client) -> None:
+@spec("contract 11.2")
+def test_only_deduplicated_jobs_are_200(api: Client) -> None:
     push(api, unique={})
 
     answer = post(
@@ -190,7 +203,8 @@ def test_11_2_only_deduplicated_jobs_are_200(api: Client) -> None:
     assert (answer.status_code, answer.json()["failed"]) == (200, 0)
 
 
-def test_11_2_all_failed_is_422_with_the_error_body(api: Client) -> None:
+@spec("contract 11.2")
+def test_all_failed_is_422_with_the_error_body(api: Client) -> None:
     answer = post(api, "jobs/bulk", {"jobs": [{"type": "Wrong", "args": []}]})
 
     body = answer.json()
@@ -199,7 +213,8 @@ def test_11_2_all_failed_is_422_with_the_error_body(api: Client) -> None:
 
 
 @pytest.mark.parametrize("wrong", [MIXED[1], EnvelopeFactory.create(unique={}, type="held")])
-def test_11_2_atomic_takes_all_back_for_one(api: Client, wrong: Any) -> None:
+@spec("contract 11.2")
+def test_atomic_takes_all_back_for_one(api: Client, wrong: Any) -> None:
     push(api, unique={}, type="held")
 
     answer = post(
@@ -214,14 +229,16 @@ def test_11_2_atomic_takes_all_back_for_one(api: Client, wrong: Any) -> None:
 
 
 @pytest.mark.parametrize(("path", "name"), [("jobs/bulk", "jobs"), ("jobs/bulk/cancel", "job_ids")])
-def test_11_2_more_than_a_thousand_is_413(api: Client, path: str, name: str) -> None:
+@spec("contract 11.2")
+def test_more_than_a_thousand_is_413(api: Client, path: str, name: str) -> None:
     answer = post(api, path, {name: ["x"] * 1001})
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "batch_too_large")
     assert answer["X-OJS-Max-Batch-Size"] == "1000"
 
 
-def test_11_2_a_thousand_duplicates_and_a_thousand_jobs_are_answered(api: Client) -> None:
+@spec("contract 11.2")
+def test_a_thousand_duplicates_and_a_thousand_jobs_are_answered(api: Client) -> None:
     jobs = [EnvelopeFactory.create(args=[n], unique={}, id=new_id()) for n in range(1000)]
 
     assert post(api, "jobs/bulk", {"jobs": jobs}).status_code == 201
@@ -234,7 +251,8 @@ def test_11_2_a_thousand_duplicates_and_a_thousand_jobs_are_answered(api: Client
 # --- keys -----------------------------------------------------------------------------------------
 
 
-def test_11_2_a_repeated_key_gets_the_stored_answer(api: Client) -> None:
+@spec("contract 11.2")
+def test_a_repeated_key_gets_the_stored_answer(api: Client) -> None:
     body = {"jobs": [EnvelopeFactory.create()], "idempotency_key": "in the body"}
 
     first = post(api, "jobs/bulk", body, idempotency_key="k1")
@@ -249,7 +267,8 @@ def test_11_2_a_repeated_key_gets_the_stored_answer(api: Client) -> None:
     assert Job.objects.count() == 2
 
 
-def test_11_2_a_key_with_another_body_is_409(api: Client) -> None:
+@spec("contract 11.2")
+def test_a_key_with_another_body_is_409(api: Client) -> None:
     post(api, "jobs/bulk", {"jobs": [EnvelopeFactory.create()]}, idempotency_key="k")
 
     answer = post(
@@ -259,7 +278,8 @@ def test_11_2_a_key_with_another_body_is_409(api: Client) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict")
 
 
-def test_11_2_verbs_take_keys_of_their_own(api: Client) -> None:
+@spec("contract 11.2")
+def test_verbs_take_keys_of_their_own(api: Client) -> None:
     first, second = stored_ids(2)
     body = {"job_ids": [first, second]}
 
@@ -272,7 +292,8 @@ def test_11_2_verbs_take_keys_of_their_own(api: Client) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 257])
-def test_11_2_a_key_has_at_most_256_characters(api: Client, key: str) -> None:
+@spec("contract 11.2")
+def test_a_key_has_at_most_256_characters(api: Client, key: str) -> None:
     answer = post(api, "jobs/bulk", {"jobs": [EnvelopeFactory.create()]}, idempotency_key=key)
 
     assert answer.status_code == 400
@@ -282,7 +303,8 @@ def test_11_2_a_key_has_at_most_256_characters(api: Client, key: str) -> None:
 # --- verbs ----------------------------------------------------------------------------------------
 
 
-def test_11_2_by_id_mixed_is_207_and_names_the_reason(api: Client) -> None:
+@spec("contract 11.2")
+def test_by_id_mixed_is_207_and_names_the_reason(api: Client) -> None:
     (live,) = stored_ids(1)
     unknown = new_id()
 
@@ -304,9 +326,8 @@ def test_11_2_by_id_mixed_is_207_and_names_the_reason(api: Client) -> None:
      ("retry", "retried", State.RETRYABLE), ("retry", "retried", State.DISCARDED),
      ("delete", "deleted", State.COMPLETED), ("delete", "deleted", State.CANCELLED)],
 )  # fmt: skip
-def test_11_2_a_filter_answers_200_with_counts(
-    api: Client, verb: str, word: str, found: State
-) -> None:
+@spec("contract 11.2")
+def test_a_filter_answers_200_with_counts(api: Client, verb: str, word: str, found: State) -> None:
     job = JobFactory.create(state=found, queue="mail", meta={"a": 1, "b": 2})
     JobFactory.create(state=found, queue="other")
     wanted = {"queue": "mail", "state": [found.value], "meta": {"a": 1}, "type": "tests.*"}
@@ -319,7 +340,8 @@ def test_11_2_a_filter_answers_200_with_counts(
     assert body["items"] == [{"id": job.id, "job_id": job.id, "status": word}]
 
 
-def test_11_2_cancel_by_filter_does_not_touch_running_jobs(api: Client) -> None:
+@spec("contract 11.2")
+def test_cancel_by_filter_does_not_touch_running_jobs(api: Client) -> None:
     job = JobFactory.create(state=State.ACTIVE)
 
     for states in ("active", ["active"], ["active", "available"]):
@@ -329,7 +351,8 @@ def test_11_2_cancel_by_filter_does_not_touch_running_jobs(api: Client) -> None:
     assert_state(State.ACTIVE, job.id)
 
 
-def test_24_6_the_clis_filter_is_understood(api: Client) -> None:
+@spec("contract 24.6")
+def test_the_clis_filter_is_understood(api: Client) -> None:
     stored_ids(2)
 
     old = post(api, "jobs/bulk/cancel", {"filter": {"state": "available", "older_than": "7d"}})
@@ -345,7 +368,8 @@ def test_24_6_the_clis_filter_is_understood(api: Client) -> None:
      {"filter": {"state": []}}, {"filter": {"meta": 1}}, {"filter": {"enqueued_before": "x"}},
      {"filter": {"older_than": "x"}}, {"filter": {"priority": 101}}, {"filter": {"queue": 1}}],
 )  # fmt: skip
-def test_11_2_a_wrong_target_is_400(api: Client, body: dict[str, Any]) -> None:
+@spec("contract 11.2")
+def test_a_wrong_target_is_400(api: Client, body: dict[str, Any]) -> None:
     answer = post(api, "jobs/bulk/delete", body)
 
     assert answer.status_code == 400
@@ -354,7 +378,8 @@ def test_11_2_a_wrong_target_is_400(api: Client, body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("verb", ["cancel", "retry", "delete"])
 @pytest.mark.parametrize("body", [{}, {"filter": 5}, {"filter": {}, "confirm": "true"}])
-def test_24_1_operators_confirm_before_anything_is_read(
+@spec("contract 24.1")
+def test_operators_confirm_before_anything_is_read(
     api: Client, verb: str, body: dict[str, Any]
 ) -> None:
     answer = post(api, f"admin/jobs/bulk/{verb}", body)
@@ -362,7 +387,8 @@ def test_24_1_operators_confirm_before_anything_is_read(
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "confirmation_required")
 
 
-def test_24_1_operators_act_with_an_empty_filter_and_on_running_jobs(api: Client) -> None:
+@spec("contract 24.1")
+def test_operators_act_with_an_empty_filter_and_on_running_jobs(api: Client) -> None:
     dead = JobFactory.create(state=State.DISCARDED, queue="a")
     active = JobFactory.create(state=State.ACTIVE, queue="b")
 
@@ -379,7 +405,8 @@ def test_24_1_operators_act_with_an_empty_filter_and_on_running_jobs(api: Client
     assert_state(State.CANCELLED, active.id)
 
 
-def test_24_1_operators_are_told_what_could_not_be_done(api: Client) -> None:
+@spec("contract 24.1")
+def test_operators_are_told_what_could_not_be_done(api: Client) -> None:
     job = JobFactory.create(state=State.SCHEDULED)
 
     answer = post(api, "admin/jobs/bulk/delete", {"job_ids": [job.id], "confirm": True})
@@ -404,7 +431,8 @@ def test_24_1_operators_are_told_what_could_not_be_done(api: Client) -> None:
         ("admin/jobs/bulk/delete", {"filter": {}, "confirm": True}, "ojs:admin:purge"),
     ],
 )
-def test_31_2_each_request_takes_its_scope(
+@spec("contract 31.2")
+def test_each_request_takes_its_scope(
     new_key: Callable[..., dict[str, str]], path: str, body: object, scope: str
 ) -> None:
     right = Client(headers=new_key(scope))
@@ -414,7 +442,8 @@ def test_31_2_each_request_takes_its_scope(
     assert post(wrong, path, body).status_code == 403
 
 
-def test_31_2_a_tenants_key_sees_and_touches_its_own_only(
+@spec("contract 31.2")
+def test_a_tenants_key_sees_and_touches_its_own_only(
     new_key: Callable[..., dict[str, str]],
 ) -> None:
     keys = {
@@ -439,7 +468,8 @@ def test_31_2_a_tenants_key_sees_and_touches_its_own_only(
     assert south.get("/ojs/v1/middleware").status_code == 403
 
 
-def test_31_2_a_job_outside_the_keys_queues_fails_by_itself(
+@spec("contract 31.2")
+def test_a_job_outside_the_keys_queues_fails_by_itself(
     new_key: Callable[..., dict[str, str]],
 ) -> None:
     client = Client(headers=new_key("producer", queues_enqueue=["mail"]))

@@ -10,6 +10,7 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from jobs.models import Job
+from tests.spec import spec
 
 
 def send(api: Client, path: str, body: Any) -> Any:
@@ -34,7 +35,8 @@ def choose(settings: Any) -> Any:
     ("kind", "status"),
     [("mail.send", 201), ("mail.bulk.send", 201), ("report", 201), ("mail", 422), ("a.b", 422)],
 )
-def test_31_3_types_that_are_not_listed_are_refused(
+@spec("contract 31.3")
+def test_types_that_are_not_listed_are_refused(
     api: Client, choose: Any, kind: str, status: int
 ) -> None:
     choose(JOB_TYPES=("mail.*", "report"))
@@ -56,7 +58,8 @@ def test_31_3_types_that_are_not_listed_are_refused(
         ("cron", {"name": "n", "cron": "* * * * *", "job_template": job(type="a.b")}),
     ],
 )
-def test_31_3_every_way_to_a_job_asks_for_its_type(
+@spec("contract 31.3")
+def test_every_way_to_a_job_asks_for_its_type(
     api: Client, choose: Any, path: str, body: Any
 ) -> None:
     choose(JOB_TYPES=("mail.*",))
@@ -68,7 +71,8 @@ def test_31_3_every_way_to_a_job_asks_for_its_type(
     assert not Job.objects.exists()
 
 
-def test_31_3_sec_012_unknown_attributes_are_named_and_refused(api: Client, choose: Any) -> None:
+@spec("contract 31.3")
+def test_sec_012_unknown_attributes_are_named_and_refused(api: Client, choose: Any) -> None:
     sent = job(colour="red", shape=1, version="1.0", state="completed", tags=["x"])
     assert send(api, "jobs", sent).json()["job"]["colour"] == "red"
 
@@ -84,7 +88,8 @@ def test_31_3_sec_012_unknown_attributes_are_named_and_refused(api: Client, choo
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\r\nX-Evil: 1", "\r"])
-def test_31_3_line_breaks_in_meta_are_kept_or_refused(api: Client, choose: Any, text: str) -> None:
+@spec("contract 31.3")
+def test_line_breaks_in_meta_are_kept_or_refused(api: Client, choose: Any, text: str) -> None:
     sent = job(meta={"note": text, "list": ["a\nb"]})
     assert send(api, "jobs", sent).json()["job"]["meta"]["note"] == text
 
@@ -114,7 +119,8 @@ def exhaust(api: Client, **retry: Any) -> tuple[str, list[str]]:
         ("discard", {"on_exhaustion": "dead_letter"}, True),
     ],
 )
-def test_28_1_the_server_says_where_failed_jobs_go_when_their_policy_does_not(
+@spec("contract 28.1")
+def test_the_server_says_where_failed_jobs_go_when_their_policy_does_not(
     api: Client, choose: Any, default: str, retry: dict[str, Any], is_dead: bool
 ) -> None:
     choose(DEFAULT_ON_EXHAUSTION=default)
@@ -124,7 +130,8 @@ def test_28_1_the_server_says_where_failed_jobs_go_when_their_policy_does_not(
     assert (job_id in dead) is is_dead
 
 
-def test_28_1_a_queues_default_policy_leaves_it_to_the_server(api: Client, choose: Any) -> None:
+@spec("contract 28.1")
+def test_a_queues_default_policy_leaves_it_to_the_server(api: Client, choose: Any) -> None:
     choose(DEFAULT_ON_EXHAUSTION="dead_letter")
     body = {"default_retry": {"max_attempts": 1}}
     assert api.put("/ojs/v1/queues/default/config", body, content_type=OJS_TYPE).status_code == 200

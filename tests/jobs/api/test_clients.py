@@ -9,6 +9,7 @@ from django.test import Client
 
 from jobs.domain.states import State
 from tests.factories import JobFactory
+from tests.spec import spec
 
 OJS = "application/openjobspec+json"
 
@@ -25,9 +26,8 @@ def _send(api: Client, method: str, path: str, body: Any = None) -> Any:
         ("queues/mail/config", {"concurrency": 4}),
     ],
 )
-def test_24_1_a_configured_queue_is_answered_with_its_detail(
-    api: Client, path: str, body: Any
-) -> None:
+@spec("contract 24.1")
+def test_a_configured_queue_is_answered_with_its_detail(api: Client, path: str, body: Any) -> None:
     JobFactory.create(queue="mail")
 
     answer = _send(api, "PUT", path, body)
@@ -42,7 +42,8 @@ def test_24_1_a_configured_queue_is_answered_with_its_detail(
     assert shown.items() >= detail.items()
 
 
-def test_24_2_a_worker_that_only_fetches_has_a_last_heartbeat(api: Client) -> None:
+@spec("contract 24.2")
+def test_a_worker_that_only_fetches_has_a_last_heartbeat(api: Client) -> None:
     _send(api, "POST", "workers/fetch", {"queues": ["mail"], "worker_id": "w1"})
 
     shown = api.get("/ojs/v1/admin/workers/w1").json()
@@ -51,7 +52,8 @@ def test_24_2_a_worker_that_only_fetches_has_a_last_heartbeat(api: Client) -> No
     assert shown["last_heartbeat"] == shown["last_heartbeat_at"]
 
 
-def test_24_5_steps_of_middleware_name_the_chain_as_their_phase(api: Client) -> None:
+@spec("contract 24.5")
+def test_steps_of_middleware_name_the_chain_as_their_phase(api: Client) -> None:
     shown = api.get("/ojs/v1/middleware").json()
 
     for phase in ("enqueue", "execution"):
@@ -59,7 +61,8 @@ def test_24_5_steps_of_middleware_name_the_chain_as_their_phase(api: Client) -> 
     assert {"server", "extension"} <= {step["origin"] for step in shown["enqueue"]}
 
 
-def test_24_6_a_batch_counts_what_was_enqueued(api: Client) -> None:
+@spec("contract 24.6")
+def test_a_batch_counts_what_was_enqueued(api: Client) -> None:
     body = {"jobs": [{"type": "tests.noop", "args": []}] * 3}
 
     shown = _send(api, "POST", "jobs/batch", body).json()
@@ -67,7 +70,8 @@ def test_24_6_a_batch_counts_what_was_enqueued(api: Client) -> None:
     assert (shown["count"], shown["enqueued"], shown["failed"]) == (3, 3, 0)
 
 
-def test_12_3_events_without_a_job_tell_its_type(api: Client) -> None:
+@spec("contract 12.3")
+def test_events_without_a_job_tell_its_type(api: Client) -> None:
     rules = {"rules": [{"version": "1.0", "weight": 1}]}
     assert _send(api, "PUT", "admin/routing/mail.send", rules).status_code == 201
 
@@ -77,14 +81,16 @@ def test_12_3_events_without_a_job_tell_its_type(api: Client) -> None:
     assert event["data"]["type"] == event["data"]["job_type"] == "mail.send"
 
 
-def test_25_3_a_queue_can_be_followed_before_its_first_job(api: Client) -> None:
+@spec("contract 25.3")
+def test_a_queue_can_be_followed_before_its_first_job(api: Client) -> None:
     answer = api.get("/ojs/v1/events/stream?channel=queue%3Anot-yet")
 
     # this client is no server that streams, which is found out behind the channel
     assert answer.json()["error"]["code"] == "realtime_unavailable"
 
 
-def test_25_3_a_channel_names_a_queue_by_its_rules(api: Client) -> None:
+@spec("contract 25.3")
+def test_a_channel_names_a_queue_by_its_rules(api: Client) -> None:
     answer = api.get("/ojs/v1/events/stream?channel=queue:NO%20QUEUE")
 
     assert answer.status_code == 400
@@ -92,7 +98,8 @@ def test_25_3_a_channel_names_a_queue_by_its_rules(api: Client) -> None:
 
 
 @pytest.mark.parametrize("verb", ["ack", "nack"])
-def test_3_4_a_job_can_be_answered_by_its_own_path(api: Client, verb: str) -> None:
+@spec("contract 3.4")
+def test_a_job_can_be_answered_by_its_own_path(api: Client, verb: str) -> None:
     job = JobFactory.create(state=State.ACTIVE)
     body = {"result": 7} if verb == "ack" else {"error": {"code": "handler_error", "message": "x"}}
 
@@ -104,7 +111,8 @@ def test_3_4_a_job_can_be_answered_by_its_own_path(api: Client, verb: str) -> No
 
 
 @pytest.mark.parametrize("verb", ["ack", "nack"])
-def test_3_4_a_path_that_names_another_job_than_its_body_is_refused(api: Client, verb: str) -> None:
+@spec("contract 3.4")
+def test_a_path_that_names_another_job_than_its_body_is_refused(api: Client, verb: str) -> None:
     job, other = JobFactory.create_batch(2, state=State.ACTIVE)
     body = {"job_id": str(other.id), "error": {"code": "x"}}
 
@@ -114,7 +122,8 @@ def test_3_4_a_path_that_names_another_job_than_its_body_is_refused(api: Client,
     assert answer.json()["error"]["details"]["field"] == "job_id"
 
 
-def test_3_4_an_answer_about_an_unknown_job_is_404(api: Client) -> None:
+@spec("contract 3.4")
+def test_an_answer_about_an_unknown_job_is_404(api: Client) -> None:
     assert _send(api, "POST", "jobs/none/ack", {}).status_code == 404
 
 

@@ -25,15 +25,16 @@ from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Ready
 from jobs.queries import Completed, Failed, Requeued, ago
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.expire import expire
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Answer, Report, Standing
-from jobs.services.nack import Nack, nack
-from jobs.services.revive import Override
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.expire import expire
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.revive import Override
+from jobs.services.read.show import show
+from jobs.services.workers.heartbeat import Answer, Report, Standing
 from tests.factories import EnvelopeFactory, JobFactory, error, stored_ids
+from tests.spec import spec
 
 ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -84,13 +85,15 @@ ENVELOPES = st.fixed_dictionaries(
 @pytest.mark.usefixtures("store")
 @settings(max_examples=60)
 @given(st.lists(ENVELOPES, min_size=1, max_size=5))
-def test_1_1_what_is_sent_comes_back(envelopes: list[dict[str, Any]]) -> None:
+@spec("contract 1.1")
+def test_what_is_sent_comes_back(envelopes: list[dict[str, Any]]) -> None:
     for envelope in envelopes:
         assert sent(**envelope).items() >= envelope.items()
 
 
 @pytest.mark.usefixtures("store")
-def test_1_1_what_is_not_sent_has_its_default() -> None:
+@spec("contract 1.1")
+def test_what_is_not_sent_has_its_default() -> None:
     found = sent(id=ID)
 
     assert found.pop("created_at") == found.pop("enqueued_at")
@@ -110,7 +113,8 @@ def test_1_1_what_is_not_sent_has_its_default() -> None:
 @pytest.mark.parametrize(
     "number", [0, -1, 2**53 + 1, 2**63, -(2**64), 10**308, 0.1, -1.5e-7, 1e15, 123456.789]
 )
-def test_1_5_numbers_come_back_as_sent(number: float) -> None:
+@spec("contract 1.5")
+def test_numbers_come_back_as_sent(number: float) -> None:
     found = sent(args=[number], meta={"n": number}, x_n=number)
 
     assert (found["args"], found["meta"], found["x_n"]) == ([number], {"n": number}, number)
@@ -126,7 +130,8 @@ def test_d8_times_come_back_in_utc() -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_1_4_a_relative_time_comes_back_absolute() -> None:
+@spec("contract 1.4")
+def test_a_relative_time_comes_back_absolute() -> None:
     found = sent(scheduled_at="+PT1H", expires_at="+P1D")
 
     made, at, end = (
@@ -154,7 +159,8 @@ SHOWN: dict[State, set[str]] = {
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("state", State)
-def test_1_2_a_job_shows_what_its_state_has_and_nothing_else(state: State) -> None:
+@spec("contract 1.2")
+def test_a_job_shows_what_its_state_has_and_nothing_else(state: State) -> None:
     job = JobFactory.create(state=state, worker_id="w1")
 
     found = encoded(job)
@@ -179,7 +185,8 @@ def test_d10_an_expired_job_has_no_completion_and_no_history() -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_1_2_an_ack_removes_the_error_and_keeps_the_history() -> None:
+@spec("contract 1.2")
+def test_an_ack_removes_the_error_and_keeps_the_history() -> None:
     job_id = stored_ids(1, retry={"initial_interval": "PT1H"})[0]
     fetch(FetchRequest(("default",)))
     nack([Nack(job_id, error(code="RETRY"))])
@@ -195,7 +202,8 @@ def test_1_2_an_ack_removes_the_error_and_keeps_the_history() -> None:
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("result", [None, 0, "", [], {}, {"a": [1, 2**70]}, "ü"])
-def test_1_2_a_result_comes_back_as_sent(result: Any) -> None:
+@spec("contract 1.2")
+def test_a_result_comes_back_as_sent(result: Any) -> None:
     job = JobFactory.create(state=State.ACTIVE)
     decoded = codec.decode_ack({"job_id": job.id, "result": result})
 
@@ -205,7 +213,8 @@ def test_1_2_a_result_comes_back_as_sent(result: Any) -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_2_6_two_looks_without_a_change_are_equal_byte_for_byte() -> None:
+@spec("contract 2.6")
+def test_two_looks_without_a_change_are_equal_byte_for_byte() -> None:
     job = JobFactory.create(state=State.RETRYABLE, meta={"b": 1, "a": 2}, x_hint={"z": 1, "y": 2})
 
     first, second = (orjson.dumps(codec.encode_job(show(job.id))) for _ in range(2))
@@ -221,7 +230,8 @@ def test_encode_adds_what_only_one_answer_has() -> None:
 # --- requests of workers --------------------------------------------------------------------------
 
 
-def test_3_4_fetch_is_decoded() -> None:
+@spec("contract 3.4")
+def test_fetch_is_decoded() -> None:
     assert codec.decode_fetch({"queues": ["a"]}) == FetchRequest(("a",))
     assert codec.decode_fetch(
         {
@@ -247,7 +257,8 @@ FETCH_BAD: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in FETCH_BAD.items() for value in values]
 )
-def test_3_4_a_malformed_fetch_is_refused_naming_the_field(name: str, value: Any) -> None:
+@spec("contract 3.4")
+def test_a_malformed_fetch_is_refused_naming_the_field(name: str, value: Any) -> None:
     with pytest.raises((InvalidRequest, Unprocessable)) as refused:
         codec.decode_fetch({"queues": ["a"], name: value})
 
@@ -255,17 +266,20 @@ def test_3_4_a_malformed_fetch_is_refused_naming_the_field(name: str, value: Any
 
 
 @pytest.mark.parametrize(("value", "ms"), [(None, 0), (0, 0), (20_000, 20_000), (5.0, 5)])
-def test_3_4_wait_ms_is_decoded(value: Any, ms: int) -> None:
+@spec("contract 3.4")
+def test_wait_ms_is_decoded(value: Any, ms: int) -> None:
     assert codec.wait_ms({"wait_ms": value}) == ms
 
 
 @pytest.mark.parametrize("value", [-1, 20_001, 1.5, True, "5"])
-def test_3_4_a_malformed_wait_ms_is_refused(value: Any) -> None:
+@spec("contract 3.4")
+def test_a_malformed_wait_ms_is_refused(value: Any) -> None:
     with pytest.raises(InvalidRequest, match="wait_ms must be an integer"):
         codec.wait_ms({"wait_ms": value})
 
 
-def test_3_4_ack_is_decoded_and_a_null_result_is_a_result() -> None:
+@spec("contract 3.4")
+def test_ack_is_decoded_and_a_null_result_is_a_result() -> None:
     assert codec.decode_ack({"job_id": "x"}) == Ack("x")
     assert codec.decode_ack({"job_id": "x", "result": None}).result == b"null"
     assert codec.decode_ack({"job_id": "x", "result": [1], "worker_id": "w"}) == Ack(
@@ -273,7 +287,8 @@ def test_3_4_ack_is_decoded_and_a_null_result_is_a_result() -> None:
     )
 
 
-def test_1_6_a_result_may_have_its_limit_and_not_a_byte_more() -> None:
+@spec("contract 1.6")
+def test_a_result_may_have_its_limit_and_not_a_byte_more() -> None:
     limit = conf().max_result_bytes
     assert codec.decode_ack({"job_id": "x", "result": "r" * (limit - 2)}).result is not None
 
@@ -283,7 +298,8 @@ def test_1_6_a_result_may_have_its_limit_and_not_a_byte_more() -> None:
     assert (refused.value.status, refused.value.details["actual"]) == (413, limit + 1)
 
 
-def test_3_4_nack_is_decoded() -> None:
+@spec("contract 3.4")
+def test_nack_is_decoded() -> None:
     failed = codec.decode_nack({"job_id": "x", "error": {"code": "c"}, "worker_id": "w"})
     assert (failed.job_id, failed.requeue, failed.worker_id) == ("x", False, "w")
     assert failed.error is not None
@@ -306,7 +322,8 @@ def test_3_4_nack_is_decoded() -> None:
         ({"job_id": "x", "error": {"code": "c"}, "worker_id": ""}, "worker_id"),
     ],
 )
-def test_3_4_a_malformed_nack_is_refused_naming_the_field(body: Any, field: str) -> None:
+@spec("contract 3.4")
+def test_a_malformed_nack_is_refused_naming_the_field(body: Any, field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         codec.decode_nack(body)
 
@@ -340,11 +357,13 @@ def test_d17_active_jobs_are_a_list_or_a_number_beside_one(
         ("shutting_down", Standing.QUIET), ("terminate", Standing.TERMINATE),
     ],
 )  # fmt: skip
-def test_3_4_every_spelling_of_a_standing_is_read(state: str | None, standing: Standing) -> None:
+@spec("contract 3.4")
+def test_every_spelling_of_a_standing_is_read(state: str | None, standing: Standing) -> None:
     assert codec.decode_heartbeat({"worker_id": "w", "state": state}).standing is standing
 
 
-def test_3_4_what_a_worker_says_of_itself_is_decoded() -> None:
+@spec("contract 3.4")
+def test_what_a_worker_says_of_itself_is_decoded() -> None:
     found = codec.decode_heartbeat(
         {
             "worker_id": "w", "hostname": "h", "pid": 7, "queues": ["a"], "concurrency": 3,
@@ -378,7 +397,8 @@ HEARTBEAT_BAD: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in HEARTBEAT_BAD.items() for value in values]
 )
-def test_3_4_a_malformed_heartbeat_is_refused_naming_the_field(name: str, value: Any) -> None:
+@spec("contract 3.4")
+def test_a_malformed_heartbeat_is_refused_naming_the_field(name: str, value: Any) -> None:
     kind = Unprocessable if name in {"state", "pool"} else InvalidRequest  # GS-11, FS-6.2-b
     with pytest.raises(kind) as refused:
         codec.decode_heartbeat({"worker_id": "w", name: value})
@@ -387,12 +407,14 @@ def test_3_4_a_malformed_heartbeat_is_refused_naming_the_field(name: str, value:
 
 
 @pytest.mark.parametrize("raw", [None, [], {}, "x", 5])
-def test_11_1_a_batch_that_is_no_filled_array_is_refused(raw: Any) -> None:
+@spec("contract 11.1")
+def test_a_batch_that_is_no_filled_array_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidRequest, match="jobs must be a non-empty array"):
         codec.decode_batch({"jobs": raw})
 
 
-def test_11_1_a_batch_above_the_maximum_is_refused() -> None:
+@spec("contract 11.1")
+def test_a_batch_above_the_maximum_is_refused() -> None:
     most = conf().max_batch
     assert len(codec.decode_batch({"jobs": [{}] * most})) == most
 
@@ -423,7 +445,8 @@ def test_d16_the_answer_to_ack_has_both_names_of_the_id() -> None:
     }  # fmt: skip
 
 
-def test_3_4_the_answer_to_nack_has_what_the_outcome_has() -> None:
+@spec("contract 3.4")
+def test_the_answer_to_nack_has_what_the_outcome_has() -> None:
     shared = {"id": ID, "job_id": ID, "attempt": 2, "max_attempts": 3}
     waits = Failed(ID, 5, 2, 3, NOON, 1871, None, None, "q", "t", "_default")
     ends = Failed(ID, 8, 2, 3, None, None, NOON, True, "q", "t", "_default")
@@ -440,7 +463,8 @@ def test_3_4_the_answer_to_nack_has_what_the_outcome_has() -> None:
 
 
 @pytest.mark.parametrize("standing", Standing)
-def test_gs_10_the_answer_to_a_heartbeat_has_one_of_three_states(standing: Standing) -> None:
+@spec("GS-10")
+def test_the_answer_to_a_heartbeat_has_one_of_three_states(standing: Standing) -> None:
     found = codec.encode_heartbeat(Answer(standing, [ID], [], NOON))
 
     assert found == {
@@ -451,7 +475,8 @@ def test_gs_10_the_answer_to_a_heartbeat_has_one_of_three_states(standing: Stand
 
 
 @pytest.mark.usefixtures("store")
-def test_3_6_an_override_of_a_manual_retry_is_read_by_the_rules_of_push() -> None:
+@spec("contract 3.6")
+def test_an_override_of_a_manual_retry_is_read_by_the_rules_of_push() -> None:
     job = JobFactory.create(state=State.DISCARDED)
     nulls = dict.fromkeys(("queue", "meta", "priority", "retry"))
 

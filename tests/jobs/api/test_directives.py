@@ -9,6 +9,7 @@ from django.test import Client
 from jobs.domain.states import State
 from jobs.models import Worker
 from tests.factories import JobFactory, stored
+from tests.spec import spec
 
 OJS = "application/openjobspec+json"
 Keys = Callable[..., dict[str, str]]
@@ -38,7 +39,8 @@ def tell(api: Client) -> Tell:
 @pytest.mark.parametrize(
     ("verb", "directive"), [("quiet", "quiet"), ("terminate", "terminate"), ("resume", "running")]
 )
-def test_gs_15_a_directive_is_answered_and_told(
+@spec("GS-15")
+def test_a_directive_is_answered_and_told(
     beat: Beat, tell: Tell, verb: str, directive: str
 ) -> None:
     beat()
@@ -51,7 +53,8 @@ def test_gs_15_a_directive_is_answered_and_told(
     assert [beat(), beat(active_jobs=3)] == [directive, directive]  # until obeyed or resumed
 
 
-def test_gs_7_a_failure_for_shutdown_is_retried_as_any_other(api: Client) -> None:
+@spec("GS-7")
+def test_a_failure_for_shutdown_is_retried_as_any_other(api: Client) -> None:
     job = JobFactory.create(state=State.ACTIVE, retry={"max_attempts": 2})
     body = {"job_id": job.id, "error": {"type": "ShutdownError", "message": "leaving"}}
 
@@ -60,7 +63,8 @@ def test_gs_7_a_failure_for_shutdown_is_retried_as_any_other(api: Client) -> Non
     assert (answer.json()["state"], answer.json()["attempt"]) == ("retryable", 1)
 
 
-def test_gs_15_resume_ends_quiet(beat: Beat, tell: Tell) -> None:
+@spec("GS-15")
+def test_resume_ends_quiet(beat: Beat, tell: Tell) -> None:
     beat()
     tell("quiet")
 
@@ -69,7 +73,8 @@ def test_gs_15_resume_ends_quiet(beat: Beat, tell: Tell) -> None:
     assert beat() == "running"
 
 
-def test_gs_15_there_is_no_way_back_from_terminate(beat: Beat, tell: Tell) -> None:
+@spec("GS-15")
+def test_there_is_no_way_back_from_terminate(beat: Beat, tell: Tell) -> None:
     beat()
     tell("terminate")
 
@@ -93,7 +98,8 @@ def test_gs_15_there_is_no_way_back_from_terminate(beat: Beat, tell: Tell) -> No
         (None, "running", "running"),
     ],
 )
-def test_gs_10_the_stronger_of_directive_and_report_is_told(
+@spec("GS-10")
+def test_the_stronger_of_directive_and_report_is_told(
     beat: Beat, tell: Tell, directive: str | None, report: str, told: str
 ) -> None:
     beat()
@@ -103,7 +109,8 @@ def test_gs_10_the_stronger_of_directive_and_report_is_told(
     assert beat(state=report, active_jobs=1) == told
 
 
-def test_gs_16_a_worker_that_runs_again_is_told_so_unless_a_directive_stands(
+@spec("GS-16")
+def test_a_worker_that_runs_again_is_told_so_unless_a_directive_stands(
     beat: Beat, tell: Tell
 ) -> None:
     beat(state="draining")
@@ -115,7 +122,8 @@ def test_gs_16_a_worker_that_runs_again_is_told_so_unless_a_directive_stands(
 
 
 @pytest.mark.parametrize("directive", ["quiet", "terminate"])
-def test_gs_13_fetch_of_a_worker_with_a_directive_gets_no_jobs(
+@spec("GS-13")
+def test_fetch_of_a_worker_with_a_directive_gets_no_jobs(
     api: Client, beat: Beat, tell: Tell, directive: str
 ) -> None:
     stored(1)

@@ -7,7 +7,8 @@ import pytest
 from jobs.api.event_codec import encode_event
 from jobs.domain.events import NAMES, Kind
 from jobs.domain.place import Place
-from jobs.services.events import StoredEvent
+from jobs.services.record.events import StoredEvent
+from tests.spec import spec
 
 
 def _event(kind: Kind, job_id: str | None) -> StoredEvent:
@@ -21,7 +22,8 @@ def _event(kind: Kind, job_id: str | None) -> StoredEvent:
 
 @pytest.mark.parametrize("job_id", [None, "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"])
 @pytest.mark.parametrize("kind", NAMES)
-def test_25_1_every_event_of_a_type_tells_the_type(kind: Kind, job_id: str | None) -> None:
+@spec("contract 25.1")
+def test_every_event_of_a_type_tells_the_type(kind: Kind, job_id: str | None) -> None:
     data = encode_event(_event(kind, job_id))["data"]
 
     assert data["type"] == data["job_type"] == "mail.send"

@@ -10,7 +10,7 @@ from django.test import Client
 from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import Job, Lease, Queue, Worker
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.models import CronEntry
 from tests.asserts import assert_state
 from tests.factories import JobFactory

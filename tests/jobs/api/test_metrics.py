@@ -8,9 +8,10 @@ from django.test import Client
 
 from jobs.domain.states import State
 from jobs.loops import run_once
-from jobs.services import exposition
+from jobs.services.health import exposition
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory
+from tests.spec import spec
 
 OJS = "application/openjobspec+json"
 PATH = "/ojs/v1/metrics"
@@ -34,7 +35,8 @@ def numbers(api: Client) -> Callable[[], dict[str, Any]]:
     return read
 
 
-def test_obs_4_metrics_of_an_empty_store_are_zeros(numbers: Callable[[], dict[str, Any]]) -> None:
+@spec("contract 32.4")
+def test_metrics_of_an_empty_store_are_zeros(numbers: Callable[[], dict[str, Any]]) -> None:
     found = numbers()
 
     assert {name: found[name] for name in COUNTS - {"uptime_seconds"}} == dict.fromkeys(
@@ -43,9 +45,8 @@ def test_obs_4_metrics_of_an_empty_store_are_zeros(numbers: Callable[[], dict[st
     assert found["avg_latency_ms"] == found["throughput_per_second"] == 0
 
 
-def test_obs_4_metrics_count_what_happened(
-    api: Client, numbers: Callable[[], dict[str, Any]]
-) -> None:
+@spec("contract 32.4")
+def test_metrics_count_what_happened(api: Client, numbers: Callable[[], dict[str, Any]]) -> None:
     before = numbers()
     JobFactory.create(queue="a", state=State.COMPLETED)
     JobFactory.create(queue="b", state=State.DISCARDED)
@@ -69,7 +70,8 @@ def test_obs_4_metrics_count_what_happened(
     assert after["throughput_per_second"] == round(1 / 3600, 4)
 
 
-def test_obs_4_counts_are_whole_numbers(numbers: Callable[[], dict[str, Any]]) -> None:
+@spec("contract 32.4")
+def test_counts_are_whole_numbers(numbers: Callable[[], dict[str, Any]]) -> None:
     found = numbers()
 
     assert found.keys() == COUNTS | {"avg_latency_ms", "throughput_per_second"}
@@ -79,9 +81,8 @@ def test_obs_4_counts_are_whole_numbers(numbers: Callable[[], dict[str, Any]]) -
 @pytest.mark.parametrize(
     ("accept", "kind"), [("*/*", TEXT), ("text/plain", "text/plain"), (OJS, TEXT)]
 )
-def test_obs_4_metrics_as_text_equal_those_of_prometheus(
-    api: Client, accept: str, kind: str
-) -> None:
+@spec("contract 32.4")
+def test_metrics_as_text_equal_those_of_prometheus(api: Client, accept: str, kind: str) -> None:
     for path in ("/metrics", f"{PATH}?format=prometheus"):
         api.get(path, HTTP_ACCEPT=accept)  # what is told of requests is there from the first one on
     exposition._cached.clear()
@@ -100,9 +101,8 @@ def _families(page: bytes) -> list[bytes]:
 @pytest.mark.parametrize(
     ("accept", "kind"), [("*/*", OJS), (OJS, OJS), ("application/json", "application/json")]
 )
-def test_obs_4_metrics_as_json_have_the_types_of_all_answers(
-    api: Client, accept: str, kind: str
-) -> None:
+@spec("contract 32.4")
+def test_metrics_as_json_have_the_types_of_all_answers(api: Client, accept: str, kind: str) -> None:
     for query in ("", "?format=json"):
         assert api.get(PATH + query, HTTP_ACCEPT=accept)["Content-Type"] == kind
 

@@ -16,9 +16,10 @@ from jobs.domain.errors import RateLimited, ValidationFailed
 from jobs.domain.states import State
 from jobs.middleware import Chain, Link, enqueue_chain, execution_chain
 from jobs.models import Job
-from jobs.services.dead_letter import retry
-from jobs.services.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.dead_letter import retry
 from tests.factories import DraftFactory, EnvelopeFactory, JobFactory
+from tests.spec import spec
 
 Following = Callable[[JobDraft], JobDraft | None]
 seen: list[str] = []
@@ -92,7 +93,8 @@ def names(chain: Chain) -> list[str]:
 
 
 @pytest.mark.usefixtures("store")
-def test_12_1_each_sees_what_those_outside_changed_and_the_row_sees_all(
+@spec("contract 12.1")
+def test_each_sees_what_those_outside_changed_and_the_row_sees_all(
     configured: Callable[..., None],
 ) -> None:
     configured("~outer", "~inner")
@@ -111,7 +113,8 @@ def test_12_1_each_sees_what_those_outside_changed_and_the_row_sees_all(
      ("rename", 500, "backend_error"), ("forget", 500, "backend_error")],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["jobs", "jobs/batch"])
-def test_12_1_what_refuses_or_fails_stores_nothing(
+@spec("contract 12.1")
+def test_what_refuses_or_fails_stores_nothing(
     api: Client, configured: Callable[..., None], path: str, word: str, status: int, code: str
 ) -> None:
     configured("~refusing", "~breaking", "~renaming", "~forgetting")
@@ -126,7 +129,8 @@ def test_12_1_what_refuses_or_fails_stores_nothing(
         assert answer.json()["error"]["details"]["index"] == 1
 
 
-def test_12_1_what_is_dropped_is_told(api: Client, configured: Callable[..., None]) -> None:
+@spec("contract 12.1")
+def test_what_is_dropped_is_told(api: Client, configured: Callable[..., None]) -> None:
     configured("~dropping")
     jobs = [EnvelopeFactory.create(args=args) for args in (["drop"], [], ["drop"])]
 
@@ -142,7 +146,8 @@ def test_12_1_what_is_dropped_is_told(api: Client, configured: Callable[..., Non
     assert [item["status"] for item in bulk.json()["items"]] == ["dropped", "created", "dropped"]
 
 
-def test_12_1_in_a_partial_request_each_job_is_refused_by_itself(
+@spec("contract 12.1")
+def test_in_a_partial_request_each_job_is_refused_by_itself(
     api: Client, configured: Callable[..., None]
 ) -> None:
     configured("~refusing")
@@ -155,7 +160,8 @@ def test_12_1_in_a_partial_request_each_job_is_refused_by_itself(
 
 
 @pytest.mark.usefixtures("store")
-def test_12_1_a_manual_retry_passes_no_middleware(configured: Callable[..., None]) -> None:
+@spec("contract 12.1")
+def test_a_manual_retry_passes_no_middleware(configured: Callable[..., None]) -> None:
     job = JobFactory.create(state=State.DISCARDED)
     configured("~outer")
 
@@ -168,7 +174,8 @@ def test_12_1_a_manual_retry_passes_no_middleware(configured: Callable[..., None
 
 
 @pytest.mark.usefixtures("store")
-def test_24_7_ojs_validate_refuses_a_job_without_arguments() -> None:
+@spec("contract 24.7")
+def test_ojs_validate_refuses_a_job_without_arguments() -> None:
     with pytest.raises(ValidationFailed) as caught:
         enqueue([DraftFactory.create(meta={"ojs_validate": True})])
 
@@ -184,11 +191,13 @@ def test_24_7_ojs_validate_refuses_a_job_without_arguments() -> None:
     [({"ojs_validate": True}, [None]), ({"ojs_validate": False}, []), ({"ojs_validate": 1}, []),
      ({"ojs_validate": "true"}, []), ({}, [])],
 )  # fmt: skip
-def test_24_7_ojs_validate_lets_everything_else_pass(meta: dict[str, Any], args: list[Any]) -> None:
+@spec("contract 24.7")
+def test_ojs_validate_lets_everything_else_pass(meta: dict[str, Any], args: list[Any]) -> None:
     assert enqueue([DraftFactory.create(meta=meta, args=args)]) != [None]
 
 
-def test_24_5_the_listing_shows_the_chains_in_order(
+@spec("contract 24.5")
+def test_the_listing_shows_the_chains_in_order(
     api: Client, configured: Callable[..., None]
 ) -> None:
     configured("~outer", "second=~inner")
@@ -224,7 +233,8 @@ def chain(*given: str) -> Chain:
     return Chain(Link(name, nothing) for name in given)
 
 
-def test_12_1_chain_operations_work_by_name() -> None:
+@spec("contract 12.1")
+def test_chain_operations_work_by_name() -> None:
     found = chain("b")
     found.add("d", nothing)
     found.prepend("a", nothing)
@@ -247,7 +257,8 @@ def test_12_1_chain_operations_work_by_name() -> None:
         (lambda c: c.prepend("n", None), TypeError),
     ],
 )
-def test_12_1_wrong_operations_change_nothing(
+@spec("contract 12.1")
+def test_wrong_operations_change_nothing(
     operation: Callable[[Chain], None], problem: type[Exception]
 ) -> None:
     found = chain("a", "b")
@@ -258,7 +269,8 @@ def test_12_1_wrong_operations_change_nothing(
     assert names(found) == ["a", "b"]
 
 
-def test_12_1_a_chain_in_use_is_fixed() -> None:
+@spec("contract 12.1")
+def test_a_chain_in_use_is_fixed() -> None:
     found = chain("a")
     found.fix()
 
@@ -267,7 +279,8 @@ def test_12_1_a_chain_in_use_is_fixed() -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_12_1_an_app_changes_the_chain_before_the_first_job(
+@spec("contract 12.1")
+def test_an_app_changes_the_chain_before_the_first_job(
     configured: Callable[..., None],
 ) -> None:
     configured("first=~outer")

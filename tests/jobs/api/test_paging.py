@@ -6,6 +6,7 @@ from django.test import Client
 
 from jobs.api.docs import document
 from jobs.api.paging import pagination
+from tests.spec import spec
 
 OJS = "application/openjobspec+json"
 
@@ -59,7 +60,8 @@ def test_list_by_pages_equals_offsets(api: Client) -> None:
     assert [queue["name"] for queue in by_page["queues"]] == ["q2", "q3"]
 
 
-def test_3_1_next_cursor_is_there_exactly_when_there_is_more() -> None:
+@spec("contract 3.1")
+def test_next_cursor_is_there_exactly_when_there_is_more() -> None:
     assert pagination(9, 5, 0, "off:5") == {
         "total": 9, "page": 1, "per_page": 5, "limit": 5, "offset": 0, "has_more": True,
         "next_cursor": "b2ZmOjU",

@@ -1,7 +1,7 @@
 """Durations, times, priorities, versions and methods: one parser for each, on every route.
 
 Whatever is sent, a route takes it or names the member; it never fails.
-Spec: contract 3.1, 4.3, 5.2, 24 §1, D9, D25.
+Spec: contract 3.1, 4.3, 5.2, 24.1, D9, D25.
 """
 
 from collections.abc import Callable

@@ -10,6 +10,7 @@ from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import Job
 from tests.factories import JobFactory
+from tests.spec import spec
 
 Keys = Callable[..., dict[str, str]]
 
@@ -48,13 +49,15 @@ def test_prg_002_what_was_put_is_read_with_its_headers(api: Client, active: str)
         ({"data": [1]}, 200), ({"checkpoint": 0}, 200), ({"progress": 7}, 200),
     ],
 )  # fmt: skip
-def test_pr_1_and_2_something_readable_is_needed(
+@spec("PR-1")
+def test_and_2_something_readable_is_needed(
     api: Client, active: str, body: dict[str, Any], status: int
 ) -> None:
     assert put(api, active, body).status_code == status
 
 
-def test_pr_4_report_about_an_ended_job_is_ignored_and_says_so(api: Client) -> None:
+@spec("PR-4")
+def test_report_about_an_ended_job_is_ignored_and_says_so(api: Client) -> None:
     job = JobFactory.create(state=State.COMPLETED)
 
     answer = put(api, job.id, {"progress": 0.5})
@@ -63,7 +66,8 @@ def test_pr_4_report_about_an_ended_job_is_ignored_and_says_so(api: Client) -> N
     assert answer.json()["progress"] is None
 
 
-def test_pr_11_large_data_is_taken_with_a_warning_and_too_large_data_not(
+@spec("PR-11")
+def test_large_data_is_taken_with_a_warning_and_too_large_data_not(
     api: Client, active: str
 ) -> None:
     small, large = (put(api, active, {"data": "x" * size}) for size in (4000, 5000))
@@ -76,7 +80,8 @@ def test_pr_11_large_data_is_taken_with_a_warning_and_too_large_data_not(
         assert answer.json()["error"]["details"]["field"] == member
 
 
-def test_pr_12_report_by_another_worker_is_a_conflict(api: Client) -> None:
+@spec("PR-12")
+def test_report_by_another_worker_is_a_conflict(api: Client) -> None:
     job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
 
     answer = put(api, job.id, {"progress": 0.5, "worker_id": "w2"})
@@ -84,7 +89,8 @@ def test_pr_12_report_by_another_worker_is_a_conflict(api: Client) -> None:
     assert answer.status_code == 409
 
 
-def test_pr_10_jobs_of_other_tenants_are_not_found(api: Client, new_key: Keys, active: str) -> None:
+@spec("PR-10")
+def test_jobs_of_other_tenants_are_not_found(api: Client, new_key: Keys, active: str) -> None:
     Job.objects.update(tenant="south")
     headers = new_key("admin", tenant="north")
 
@@ -92,9 +98,8 @@ def test_pr_10_jobs_of_other_tenants_are_not_found(api: Client, new_key: Keys, a
 
 
 @pytest.mark.parametrize(("percentage", "progress"), [(40, 0.4), (250, 1.0), (-5, 0.0)])
-def test_29_sdks_report_in_percent(
-    api: Client, active: str, percentage: int, progress: float
-) -> None:
+@spec("contract 29")
+def test_sdks_report_in_percent(api: Client, active: str, percentage: int, progress: float) -> None:
     body = {"job_id": active, "percentage": percentage}
 
     answer = api.post("/ojs/v1/workers/progress", body, content_type=OJS_TYPE)
@@ -102,7 +107,8 @@ def test_29_sdks_report_in_percent(
     assert answer.json()["progress"] == progress
 
 
-def test_29_job_shows_its_progress_and_checkpoint(api: Client, active: str) -> None:
+@spec("contract 29")
+def test_job_shows_its_progress_and_checkpoint(api: Client, active: str) -> None:
     put(api, active, {"progress": 0.5, "data": {"a": 1}, "checkpoint": {"row": 9}})
     running = api.get(f"/ojs/v1/jobs/{active}").json()
     api.post("/ojs/v1/workers/nack", {"job_id": active, "requeue": True}, content_type=OJS_TYPE)

@@ -9,11 +9,12 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure, create
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes.queue_config import configure, create
 from tests.asserts import assert_state
 from tests.factories import stored, stored_ids
 from tests.jobs.api.refusals import assert_refused
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -28,7 +29,8 @@ def delete(api: Client, query: str = "", **body: Any) -> Any:
 
 
 @pytest.mark.parametrize("by", ["query", "body"])
-def test_10_4_jobs_are_moved_to_the_target(api: Client, by: str) -> None:
+@spec("contract 10.4")
+def test_jobs_are_moved_to_the_target(api: Client, by: str) -> None:
     create("new", {}, SYSTEM)
     ids = stored_ids(3, queue="old")
 
@@ -49,7 +51,8 @@ def test_10_4_jobs_are_moved_to_the_target(api: Client, by: str) -> None:
     assert entry.data == {"strategy": "move", "jobs_affected": 3, "target_queue": "new"}
 
 
-def test_10_4_a_queue_with_active_jobs_drains_into_the_target(api: Client) -> None:
+@spec("contract 10.4")
+def test_a_queue_with_active_jobs_drains_into_the_target(api: Client) -> None:
     create("new", {}, SYSTEM)
     stored(2, queue="old")
     fetch(FetchRequest(("old",)))
@@ -78,7 +81,8 @@ def test_10_4_a_queue_with_active_jobs_drains_into_the_target(api: Client) -> No
         ({"strategy": "burn"}, 400, "strategy"),
     ],
 )
-def test_10_4_what_cannot_be_is_refused_by_name(
+@spec("contract 10.4")
+def test_what_cannot_be_is_refused_by_name(
     api: Client, body: dict[str, Any], status: int, field: str | None
 ) -> None:
     ids = stored_ids(1, queue="old")
@@ -91,7 +95,8 @@ def test_10_4_what_cannot_be_is_refused_by_name(
     stored(1, queue="old")
 
 
-def test_24_2_the_admin_sees_how_much_of_a_bound_is_used(api: Client) -> None:
+@spec("contract 24.2")
+def test_the_admin_sees_how_much_of_a_bound_is_used(api: Client) -> None:
     def shown() -> dict[str, Any]:
         detail = api.get("/ojs/v1/admin/queues/old").json()
         found: dict[str, Any] = detail["configuration"]["backpressure"]
@@ -120,7 +125,8 @@ def test_24_2_the_admin_sees_how_much_of_a_bound_is_used(api: Client) -> None:
     assert shown()["max_size_bytes"] == size * 2
 
 
-def test_27_4_a_queue_that_is_full_in_bytes_says_so(api: Client) -> None:
+@spec("contract 27.4")
+def test_a_queue_that_is_full_in_bytes_says_so(api: Client) -> None:
     job = {"type": "a", "args": ["x" * 500], "options": {"queue": "old"}}
     api.put(
         "/ojs/v1/queues/old/config", {"backpressure": {"max_size_bytes": 1000}},

@@ -1,4 +1,4 @@
-"""`/queues/_default/config`: how new queues are configured. Spec: contract 10.4, 24 §4."""
+"""`/queues/_default/config`: how new queues are configured. Spec: contract 10.4, 24.4."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from django.test import Client
 
 from jobs.models import Audit
 from tests.jobs.api.refusals import assert_refused
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -20,7 +21,8 @@ def put(api: Client, path: str, body: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", [PATH, ADMIN])
-def test_10_4_the_template_is_set_shown_and_taken_over(api: Client, path: str) -> None:
+@spec("contract 10.4")
+def test_the_template_is_set_shown_and_taken_over(api: Client, path: str) -> None:
     assert api.get(PATH).json()["config"] == {}
 
     answer = put(api, path, {"max_size": 7, "retention": "7d"})
@@ -42,7 +44,8 @@ def test_10_4_the_template_is_set_shown_and_taken_over(api: Client, path: str) -
     )  # fmt: skip
 
 
-def test_10_4_the_template_is_no_queue(api: Client) -> None:
+@spec("contract 10.4")
+def test_the_template_is_no_queue(api: Client) -> None:
     put(api, PATH, {"concurrency": 1})
 
     assert api.get("/ojs/v1/queues").json()["queues"] == []
@@ -55,7 +58,8 @@ def test_10_4_the_template_is_no_queue(api: Client) -> None:
     assert refused.status_code == 400
 
 
-def test_24_4_wrong_members_are_refused_by_name(api: Client) -> None:
+@spec("contract 24.4")
+def test_wrong_members_are_refused_by_name(api: Client) -> None:
     for path, body, field in (
         (PATH, {"concurrency": "x"}, "concurrency"),
         (ADMIN, {"unknown": 1}, "unknown"),

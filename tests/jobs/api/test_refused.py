@@ -10,13 +10,13 @@ from django.test import Client
 from jobs.domain.claim import FetchRequest
 from jobs.domain.sqlstates import refusal_of
 from jobs.models import Event, Job
-from jobs.services import refused
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.storage import refused
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.factories import DraftFactory, error, stored
 
 pytestmark = pytest.mark.usefixtures("store")

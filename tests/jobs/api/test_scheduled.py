@@ -11,6 +11,7 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from tests.processes import until
+from tests.spec import spec
 
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)
 FORMS = [
@@ -47,7 +48,8 @@ def time(text: str) -> datetime:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("text", "length"), FORMS)
-def test_1_4_relative_scheduled_at_counts_from_push(
+@spec("contract 1.4")
+def test_relative_scheduled_at_counts_from_push(
     api: Client, text: str, length: timedelta, place: str
 ) -> None:
     job = push(api, PLACES[place]("scheduled_at", text))["job"]
@@ -58,7 +60,8 @@ def test_1_4_relative_scheduled_at_counts_from_push(
 
 
 @pytest.mark.parametrize(("text", "length"), FORMS)
-def test_1_1_delay_until_takes_the_same_forms(api: Client, text: str, length: timedelta) -> None:
+@spec("contract 1.1")
+def test_delay_until_takes_the_same_forms(api: Client, text: str, length: timedelta) -> None:
     job = push(api, {"options": {"delay_until": text}})["job"]
 
     assert time(job["scheduled_at"]) == time(job["created_at"]) + length
@@ -67,7 +70,8 @@ def test_1_1_delay_until_takes_the_same_forms(api: Client, text: str, length: ti
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("text", "length"), FORMS)
-def test_1_4_relative_expires_at_counts_from_push(
+@spec("contract 1.4")
+def test_relative_expires_at_counts_from_push(
     api: Client, text: str, length: timedelta, place: str
 ) -> None:
     job = push(api, PLACES[place]("expires_at", text))["job"]
@@ -79,7 +83,8 @@ def test_1_4_relative_expires_at_counts_from_push(
 @pytest.mark.parametrize(
     "text", ["+PT0S", "+P0D", "2020-01-01T00:00:00Z", "2020-01-01T02:00:00+02:00"]
 )
-def test_1_4_scheduled_at_now_or_past_is_available_at_once(api: Client, text: str) -> None:
+@spec("contract 1.4")
+def test_scheduled_at_now_or_past_is_available_at_once(api: Client, text: str) -> None:
     job = push(api, {"options": {"scheduled_at": text}})["job"]
 
     assert job["state"] == "available"
@@ -94,14 +99,16 @@ def test_1_4_scheduled_at_now_or_past_is_available_at_once(api: Client, text: st
      "+pt2s", "++PT2S", "+2", "+1h30m", "+PT2S ", "2099-01-01", "2099-01-01T00:00:00",
      "2099-01-01 00:00:00Z", "2099-13-01T00:00:00Z"],
 )  # fmt: skip
-def test_1_4_other_forms_are_refused_by_name(api: Client, name: str, text: str) -> None:
+@spec("contract 1.4")
+def test_other_forms_are_refused_by_name(api: Client, name: str, text: str) -> None:
     error = push(api, {"options": {name: text}}, 400)["error"]
 
     assert error["details"]["field"] == name
 
 
 @pytest.mark.parametrize("delay", ["+PT0.4S", "+PT1S"])
-def test_2_5_scheduled_job_becomes_available_by_itself_and_not_before_its_time(
+@spec("contract 2.5")
+def test_scheduled_job_becomes_available_by_itself_and_not_before_its_time(
     server: str, delay: str
 ) -> None:
     with httpx.Client(base_url=server, timeout=30) as client:

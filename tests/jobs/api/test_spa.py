@@ -9,6 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.spec import spec
+
 INDEX = b"<!doctype html><script>start()</script><script type=module src=./assets/app.js></script>"
 
 
@@ -26,7 +28,8 @@ def ui(api: Client, settings: Any, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", ["", "/", "/jobs", "/workflows/builder", "/index.html"])
-def test_24_5_every_path_is_the_index(api: Client, ui: Path, path: str) -> None:
+@spec("contract 24.5")
+def test_every_path_is_the_index(api: Client, ui: Path, path: str) -> None:
     answer = api.get(f"/ojs/admin{path}")
 
     assert (answer.status_code, answer.content) == (200, INDEX)
@@ -36,7 +39,8 @@ def test_24_5_every_path_is_the_index(api: Client, ui: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["assets/app.js", "workflows/assets/app.js"])
-def test_24_5_assets_are_found_one_level_deeper_too(api: Client, ui: Path, path: str) -> None:
+@spec("contract 24.5")
+def test_assets_are_found_one_level_deeper_too(api: Client, ui: Path, path: str) -> None:
     answer = api.get(f"/ojs/admin/{path}")
 
     assert answer.content == b"start()"
@@ -48,21 +52,24 @@ def test_24_5_assets_are_found_one_level_deeper_too(api: Client, ui: Path, path:
     "path",
     ["assets/none.js", "assets/../../secret.txt", "assets/link.txt", "assets/"],
 )
-def test_24_5_nothing_outside_is_served(api: Client, ui: Path, path: str) -> None:
+@spec("contract 24.5")
+def test_nothing_outside_is_served(api: Client, ui: Path, path: str) -> None:
     answer = api.get(f"/ojs/admin/{path}")
 
     assert answer.status_code == 404
     assert b"hidden" not in answer.content
 
 
-def test_24_5_without_files_the_page_says_how(api: Client) -> None:
+@spec("contract 24.5")
+def test_without_files_the_page_says_how(api: Client) -> None:
     answer = api.get("/ojs/admin/")
 
     assert answer.status_code == 200
     assert b"OJS_ADMIN_UI_DIR" in answer.content
 
 
-def test_24_5_stranger_is_sent_to_the_login_and_staff_see_it(
+@spec("contract 24.5")
+def test_stranger_is_sent_to_the_login_and_staff_see_it(
     api: Client, ui: Path, with_keys: None
 ) -> None:
     stranger = api.get("/ojs/admin/jobs")
@@ -75,5 +82,6 @@ def test_24_5_stranger_is_sent_to_the_login_and_staff_see_it(
     assert known.status_code == 200
 
 
-def test_24_5_only_reading_is_possible(api: Client, ui: Path) -> None:
+@spec("contract 24.5")
+def test_only_reading_is_possible(api: Client, ui: Path) -> None:
     assert api.post("/ojs/admin/").status_code == 405

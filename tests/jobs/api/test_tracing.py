@@ -11,6 +11,7 @@ from django.test import Client
 from jobs.api.media import OJS_TYPE
 from tests.factories import JobFactory
 from tests.processes import DEADLINE_S
+from tests.spec import spec
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 OWN = "00-11111111111111111111111111111111-2222222222222222-00"
@@ -44,22 +45,26 @@ def fetched(http: httpx.Client, queue: str) -> Any:
     return job
 
 
-def test_32_2_a_job_carries_the_trace_of_its_request(http: httpx.Client) -> None:
+@spec("contract 32.2")
+def test_a_job_carries_the_trace_of_its_request(http: httpx.Client) -> None:
     assert push(http, {"a": 1}, **TRACE) == {"a": 1, **TRACE}
 
 
 @pytest.mark.parametrize("own", [{"traceparent": OWN}, {"traceparent": None}, {"tracestate": "x"}])
-def test_32_2_a_jobs_own_trace_is_kept_verbatim(http: httpx.Client, own: dict[str, Any]) -> None:
+@spec("contract 32.2")
+def test_a_jobs_own_trace_is_kept_verbatim(http: httpx.Client, own: dict[str, Any]) -> None:
     assert push(http, own, **TRACE) == own
 
 
-def test_32_2_what_is_no_trace_and_the_id_of_the_request_are_left_out(http: httpx.Client) -> None:
+@spec("contract 32.2")
+def test_what_is_no_trace_and_the_id_of_the_request_are_left_out(http: httpx.Client) -> None:
     headers = {"traceparent": "00-xyz-1-01", "tracestate": "a=1", "X-Request-ID": "r-1"}
 
     assert push(http, {}, **headers) == {}
 
 
-def test_32_2_every_job_of_a_batch_carries_it(http: httpx.Client) -> None:
+@spec("contract 32.2")
+def test_every_job_of_a_batch_carries_it(http: httpx.Client) -> None:
     jobs = [to("batch"), to("batch", meta={"traceparent": OWN})]
 
     stored = http.post("jobs/batch", json={"jobs": jobs}, headers=TRACE).json()["jobs"]
@@ -67,7 +72,8 @@ def test_32_2_every_job_of_a_batch_carries_it(http: httpx.Client) -> None:
     assert [job["meta"] for job in stored] == [TRACE, {"traceparent": OWN}]
 
 
-def test_32_2_steps_of_a_workflow_name_the_trace_that_began_it(http: httpx.Client) -> None:
+@spec("contract 32.2")
+def test_steps_of_a_workflow_name_the_trace_that_began_it(http: httpx.Client) -> None:
     queue = f"traced-{uuid4()}"
     steps = [to(queue), to(queue, meta={"traceparent": OWN})]
     made = http.post("workflows", json={"type": "chain", "steps": steps}, headers=TRACE)
@@ -88,19 +94,22 @@ def send(api: Client, **headers: str) -> Any:
     return answer.json()["job"]["meta"]
 
 
-def test_32_2_injecting_can_be_switched_off(api: Client, settings: Any) -> None:
+@spec("contract 32.2")
+def test_injecting_can_be_switched_off(api: Client, settings: Any) -> None:
     settings.OJS = {**settings.OJS, "TRACE_INJECT": False}
 
     assert send(api, **TRACE) == {}
 
 
-def test_32_2_the_id_of_the_request_is_stamped_where_asked_for(api: Client, settings: Any) -> None:
+@spec("contract 32.2")
+def test_the_id_of_the_request_is_stamped_where_asked_for(api: Client, settings: Any) -> None:
     settings.OJS = {**settings.OJS, "STAMP_REQUEST_ID": True}
 
     assert send(api, **{"X-Request-ID": "r-1"}) == {"request_id": "r-1"}
 
 
-def test_32_2_operators_see_which_request_stored_a_job(api: Client) -> None:
+@spec("contract 32.2")
+def test_operators_see_which_request_stored_a_job(api: Client) -> None:
     sent = {"type": "a.b", "args": [1]}
     batch = {"jobs": [sent, {**sent, "options": {"unique": {}}}]}
     one = api.post("/ojs/v1/jobs", sent, content_type=OJS_TYPE, headers={"X-Request-ID": "one"})

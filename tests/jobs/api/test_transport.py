@@ -9,8 +9,9 @@ import pytest
 from django.test import Client
 
 from jobs.models import ApiKey, Audit
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 from tests.conftest import end_all, free_port, http_server, wait_until_answering
+from tests.spec import spec
 
 HEALTH = ["/health", "/healthz", "/livez", "/readyz", "/ready", "/ojs/v1/health", "/v1/health"]
 SUBJECT = "CN=billing,O=Example"
@@ -46,7 +47,8 @@ def guarded(spawn: Callable[..., subprocess.Popen[bytes]], store: None) -> Itera
     ApiKey.objects.all().delete()
 
 
-def test_31_4_plain_http_is_refused_by_a_real_server_but_for_health(
+@spec("contract 31.4")
+def test_plain_http_is_refused_by_a_real_server_but_for_health(
     guarded: httpx.Client,
 ) -> None:
     plain = guarded.get("/ojs/v1/queues")
@@ -64,7 +66,9 @@ def test_31_4_plain_http_is_refused_by_a_real_server_but_for_health(
     assert behind.status_code == 401  # past the door: a key is asked for
 
 
-def test_31_4_31_5_a_proxy_names_client_and_certificate_to_a_real_server(
+@spec("contract 31.4")
+@spec("contract 31.5")
+def test_a_proxy_names_client_and_certificate_to_a_real_server(
     guarded: httpx.Client,
 ) -> None:
     api_keys.create(api_keys.NewKey("billing", ("producer",), tls_subject=SUBJECT))
@@ -84,9 +88,8 @@ def test_31_4_31_5_a_proxy_names_client_and_certificate_to_a_real_server(
 @pytest.mark.parametrize(
     "second", ["X_Client_Subject", "X-Client_Subject", "x_client-subject", "X-Client-Subject"]
 )
-def test_31_4_a_second_spelling_of_the_subject_is_refused(
-    guarded: httpx.Client, second: str
-) -> None:
+@spec("contract 31.4")
+def test_a_second_spelling_of_the_subject_is_refused(guarded: httpx.Client, second: str) -> None:
     api_keys.create(api_keys.NewKey("billing", ("admin",), tls_subject=SUBJECT))
     of_proxy = [("X-Forwarded-Proto", "https"), ("X-Client-Subject", "CN=nobody")]
 
@@ -108,7 +111,8 @@ def test_31_4_a_second_spelling_of_the_subject_is_refused(
         ("192.0.2.1", "https", 403),  # anyone may write a header
     ],
 )
-def test_31_4_the_transport_is_what_a_trusted_proxy_says(
+@spec("contract 31.4")
+def test_the_transport_is_what_a_trusted_proxy_says(
     asking: Callable[..., Client], peer: str, protocol: str, status: int
 ) -> None:
     client = asking(peer, REQUIRE_TLS=True, TRUSTED_PROXIES=("10.0.0.0/8",))
@@ -119,7 +123,8 @@ def test_31_4_the_transport_is_what_a_trusted_proxy_says(
 
 
 @pytest.mark.django_db
-def test_31_4_without_trusted_proxies_djangos_own_header_setting_counts(
+@spec("contract 31.4")
+def test_without_trusted_proxies_djangos_own_header_setting_counts(
     asking: Callable[..., Client], settings: Any
 ) -> None:
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -131,7 +136,8 @@ def test_31_4_without_trusted_proxies_djangos_own_header_setting_counts(
 
 
 @pytest.mark.django_db
-def test_31_4_a_certificate_counts_only_from_a_trusted_proxy_and_for_a_valid_key(
+@spec("contract 31.4")
+def test_a_certificate_counts_only_from_a_trusted_proxy_and_for_a_valid_key(
     asking: Callable[..., Client],
 ) -> None:
     key, _ = api_keys.create(api_keys.NewKey("billing", ("operator",), tls_subject=SUBJECT))
@@ -151,7 +157,8 @@ def test_31_4_a_certificate_counts_only_from_a_trusted_proxy_and_for_a_valid_key
 
 
 @pytest.mark.django_db
-def test_31_4_a_subject_stands_for_one_valid_key() -> None:
+@spec("contract 31.4")
+def test_a_subject_stands_for_one_valid_key() -> None:
     first, _ = api_keys.create(api_keys.NewKey("one", ("admin",), tls_subject=SUBJECT))
 
     with pytest.raises(ValueError, match="another key has the subject"):

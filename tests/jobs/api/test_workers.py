@@ -12,6 +12,7 @@ from jobs.domain.states import State
 from jobs.loops import run_once
 from jobs.models import Worker
 from tests.factories import JobFactory
+from tests.spec import spec
 
 OJS = "application/openjobspec+json"
 DAY = timedelta(days=1)
@@ -61,7 +62,8 @@ def test_heartbeat_with_a_wrong_member_names_it(api: Client, member: str, value:
         ("terminate", "terminate", 503),
     ],
 )
-def test_gs_14_health_of_a_worker_shows_what_it_reports(
+@spec("GS-14")
+def test_health_of_a_worker_shows_what_it_reports(
     api: Client, state: str, shown: str, status: int
 ) -> None:
     _post(api, "workers/heartbeat", worker_id="w1", state=state, active_jobs=2)
@@ -69,7 +71,8 @@ def test_gs_14_health_of_a_worker_shows_what_it_reports(
     assert _health(api) == (status, shown)
 
 
-def test_gs_14_health_of_a_worker_shows_its_jobs_and_last_heartbeat(api: Client) -> None:
+@spec("GS-14")
+def test_health_of_a_worker_shows_its_jobs_and_last_heartbeat(api: Client) -> None:
     beat = _post(api, "workers/beat", worker_id="w1").json()
     JobFactory.create(state=State.ACTIVE, worker_id="w1")
 
@@ -81,7 +84,8 @@ def test_gs_14_health_of_a_worker_shows_its_jobs_and_last_heartbeat(api: Client)
     }
 
 
-def test_gs_14_health_of_a_silent_worker_is_stale(api: Client) -> None:
+@spec("GS-14")
+def test_health_of_a_silent_worker_is_stale(api: Client) -> None:
     _post(api, "workers/heartbeat", worker_id="w1")
     _silence(last_heartbeat_at=timedelta(milliseconds=conf().worker_silence_ms + 1000))
 
@@ -91,7 +95,8 @@ def test_gs_14_health_of_a_silent_worker_is_stale(api: Client) -> None:
     assert before == _health(api) == (503, "stale")
 
 
-def test_gs_14_health_of_a_worker_that_came_back_is_well(api: Client) -> None:
+@spec("GS-14")
+def test_health_of_a_worker_that_came_back_is_well(api: Client) -> None:
     _post(api, "workers/heartbeat", worker_id="w1", state="drain")
     _silence(last_heartbeat_at=timedelta(hours=1))
     run_once(["reap_dead_workers"])
@@ -101,7 +106,8 @@ def test_gs_14_health_of_a_worker_that_came_back_is_well(api: Client) -> None:
     assert _health(api) == (200, "running")
 
 
-def test_gs_14_health_of_a_worker_shows_its_directive(api: Client) -> None:
+@spec("GS-14")
+def test_health_of_a_worker_shows_its_directive(api: Client) -> None:
     _post(api, "workers/heartbeat", worker_id="w1")
     _post(api, "admin/workers/w1/quiet")
     quieted = _health(api)
@@ -111,7 +117,8 @@ def test_gs_14_health_of_a_worker_shows_its_directive(api: Client) -> None:
     assert _health(api) == (503, "terminate")
 
 
-def test_gs_14_health_of_a_worker_that_only_fetches_is_well(api: Client) -> None:
+@spec("GS-14")
+def test_health_of_a_worker_that_only_fetches_is_well(api: Client) -> None:
     _post(api, "workers/fetch", worker_id="w1", queues=["default"])
 
     answer = api.get("/ojs/v1/workers/w1/health")
@@ -121,14 +128,16 @@ def test_gs_14_health_of_a_worker_that_only_fetches_is_well(api: Client) -> None
 
 
 @pytest.mark.parametrize("worker_id", ["unknown", "x" * 1000])
-def test_gs_14_health_of_an_unknown_worker_is_not_found(api: Client, worker_id: str) -> None:
+@spec("GS-14")
+def test_health_of_an_unknown_worker_is_not_found(api: Client, worker_id: str) -> None:
     answer = api.get(f"/ojs/v1/workers/{worker_id}/health")
 
     assert answer.status_code == 404
     assert answer.json()["error"]["details"]["resource_type"] == "worker"
 
 
-def test_gs_18_draining_worker_leaves_the_health_of_the_system_alone(api: Client) -> None:
+@spec("GS-18")
+def test_draining_worker_leaves_the_health_of_the_system_alone(api: Client) -> None:
     before = api.get("/ojs/v1/health").json()
     _post(api, "workers/heartbeat", worker_id="w1", state="drain")
 

@@ -5,6 +5,7 @@ from ipaddress import ip_address
 import pytest
 
 from jobs.domain.address import is_local_name, is_loopback, is_nowhere, is_private, read_target
+from tests.spec import spec
 
 PRIVATE = [
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",  # noqa: S104
@@ -20,12 +21,14 @@ PUBLIC = ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:1.1.1.1", 
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_26_2_an_address_inside_a_network_is_private(address: str) -> None:
+@spec("contract 26.2")
+def test_an_address_inside_a_network_is_private(address: str) -> None:
     assert is_private(ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_26_2_an_address_of_the_internet_is_not_private(address: str) -> None:
+@spec("contract 26.2")
+def test_an_address_of_the_internet_is_not_private(address: str) -> None:
     assert not is_private(ip_address(address))
 
 
@@ -38,22 +41,26 @@ METADATA = [
 
 
 @pytest.mark.parametrize("address", METADATA)
-def test_23_7_no_server_is_at_an_address_that_leads_to_metadata(address: str) -> None:
+@spec("contract 23.7")
+def test_no_server_is_at_an_address_that_leads_to_metadata(address: str) -> None:
     assert is_nowhere(ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "fd00::1", "127.0.0.1", "::1", *PUBLIC])
-def test_23_7_a_server_may_be_at_any_other_address(address: str) -> None:
+@spec("contract 23.7")
+def test_a_server_may_be_at_any_other_address(address: str) -> None:
     assert not is_nowhere(ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["127.9.9.9", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"])
-def test_23_7_this_machine_is_known_by_any_of_its_addresses(address: str) -> None:
+@spec("contract 23.7")
+def test_this_machine_is_known_by_any_of_its_addresses(address: str) -> None:
     assert is_loopback(ip_address(address))
 
 
 @pytest.mark.parametrize("name", ["localhost", "LOCALHOST.", "a.localhost", "localhost."])
-def test_26_2_local_names_are_known(name: str) -> None:
+@spec("contract 26.2")
+def test_local_names_are_known(name: str) -> None:
     assert is_local_name(name)
 
 
@@ -66,12 +73,14 @@ def test_26_2_local_names_are_known(name: str) -> None:
         "https://example.org/" + "x" * 2048, "https:///x", "//example.org", "https://a\n.example",
     ],
 )  # fmt: skip
-def test_26_2_what_is_no_https_url_is_refused(url: str) -> None:
+@spec("contract 26.2")
+def test_what_is_no_https_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="must"):
         read_target(url, allow_http=False)
 
 
-def test_26_2_http_is_taken_where_it_is_allowed() -> None:
+@spec("contract 26.2")
+def test_http_is_taken_where_it_is_allowed() -> None:
     target = read_target("http://example.org:8080/x?y", allow_http=True)
 
     assert (target.scheme, target.host, target.port) == ("http", "example.org", 8080)

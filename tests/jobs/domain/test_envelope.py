@@ -20,6 +20,7 @@ from jobs.domain.errors import (
 from jobs.domain.ids import is_id
 from jobs.domain.retry import RetryPolicy
 from tests.factories import EnvelopeFactory
+from tests.spec import spec
 
 ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"
 
@@ -39,7 +40,8 @@ def refused(**members: Any) -> InvalidRequest:
 # --- 1.1: each attribute --------------------------------------------------------------------------
 
 
-def test_1_1_defaults() -> None:
+@spec("contract 1.1")
+def test_defaults() -> None:
     draft = parse_job({"type": "a", "args": []})
 
     assert is_id(draft.id)
@@ -86,7 +88,8 @@ GOOD: list[tuple[str, Any, str, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "member", "expected"), GOOD)
-def test_1_1_a_legal_value_is_taken(name: str, value: Any, member: str, expected: Any) -> None:
+@spec("contract 1.1")
+def test_a_legal_value_is_taken(name: str, value: Any, member: str, expected: Any) -> None:
     assert getattr(parsed(**{name: value}), member) == expected
 
 
@@ -94,7 +97,8 @@ OPTIONAL = sorted(KNOWN - {"type", "args"})
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
-def test_1_1_null_means_not_given(name: str) -> None:
+@spec("contract 1.1")
+def test_null_means_not_given(name: str) -> None:
     draft = parsed(id=ID, **({} if name == "id" else {name: None}))
 
     assert draft == parsed(id=ID)
@@ -128,7 +132,8 @@ BAD: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
 )
-def test_1_1_an_illegal_value_is_refused_naming_the_field(name: str, value: Any) -> None:
+@spec("contract 1.1")
+def test_an_illegal_value_is_refused_naming_the_field(name: str, value: Any) -> None:
     problem = refused(**{name: value})
 
     assert (problem.status, problem.code, problem.type) == (
@@ -138,7 +143,8 @@ def test_1_1_an_illegal_value_is_refused_naming_the_field(name: str, value: Any)
     assert [found["field"] for found in problem.details["errors"]] == [name]
 
 
-def test_1_7_all_problems_of_a_job_are_listed_and_the_first_is_named() -> None:
+@spec("contract 1.7")
+def test_all_problems_of_a_job_are_listed_and_the_first_is_named() -> None:
     problem = refused(type="A", queue="B", args={}, priority=1000, tags="x")
 
     listed = [found["field"] for found in problem.details["errors"]]
@@ -146,7 +152,8 @@ def test_1_7_all_problems_of_a_job_are_listed_and_the_first_is_named() -> None:
     assert problem.message.startswith(listed[0])
 
 
-def test_1_7_shape_comes_before_the_retry_policy() -> None:
+@spec("contract 1.7")
+def test_shape_comes_before_the_retry_policy() -> None:
     refused(queue="B", retry={"max_attempts": -1})
 
     with pytest.raises(InvalidRetryPolicy):
@@ -154,7 +161,8 @@ def test_1_7_shape_comes_before_the_retry_policy() -> None:
 
 
 @pytest.mark.parametrize("name", ["type", "args"])
-def test_1_1_type_and_args_are_required(name: str) -> None:
+@spec("contract 1.1")
+def test_type_and_args_are_required(name: str) -> None:
     envelope = EnvelopeFactory.create()
     del envelope[name]
 
@@ -195,17 +203,20 @@ def test_d7_an_attribute_may_stand_in_options_which_wins(
 
 
 @pytest.mark.parametrize("name", ["type", "args", "id", "meta", "schema", "specversion", "timeout"])
-def test_1_1_what_belongs_to_the_top_is_ignored_in_options(name: str) -> None:
+@spec("contract 1.1")
+def test_what_belongs_to_the_top_is_ignored_in_options(name: str) -> None:
     assert parsed(id=ID, options={name: "whatever", "unknown": 1}) == parsed(id=ID)
 
 
-def test_1_1_metadata_is_merged_into_meta_which_wins() -> None:
+@spec("contract 1.1")
+def test_metadata_is_merged_into_meta_which_wins() -> None:
     draft = parsed(meta={"a": 1}, options={"metadata": {"a": 2, "b": 3}})
 
     assert draft.meta == {"a": 1, "b": 3}
 
 
-def test_1_1_delay_until_is_scheduled_at() -> None:
+@spec("contract 1.1")
+def test_delay_until_is_scheduled_at() -> None:
     assert parsed(options={"delay_until": "+PT2S"}).scheduled_in_ms == 2000
     assert parsed(options={"delay_until": "+PT2S", "scheduled_at": "+PT2S"}).scheduled_in_ms == 2000
 
@@ -213,7 +224,8 @@ def test_1_1_delay_until_is_scheduled_at() -> None:
         parsed(options={"delay_until": "+PT2S", "scheduled_at": "+PT3S"})
 
 
-def test_1_1_max_attempts_of_options_is_an_alias() -> None:
+@spec("contract 1.1")
+def test_max_attempts_of_options_is_an_alias() -> None:
     assert parsed(options={"max_attempts": 7}).retry.max_attempts == 7
     assert parsed(options={"max_attempts": 7, "retry": {"max_attempts": 2}}).retry.max_attempts == 2
     assert parsed(max_attempts=7).retry.max_attempts == 3  # at the top only the server sets it
@@ -233,13 +245,15 @@ def test_1_1_max_attempts_of_options_is_an_alias() -> None:
         ("+PT0S", "+PT0S"),
     ],
 )
-def test_1_1_an_expiry_not_after_the_schedule_is_refused(scheduled: str, expires: str) -> None:
+@spec("contract 1.1")
+def test_an_expiry_not_after_the_schedule_is_refused(scheduled: str, expires: str) -> None:
     problem = refused(scheduled_at=scheduled, expires_at=expires)
 
     assert problem.message == "expires_at must be later than scheduled_at"
 
 
-def test_1_1_an_expiry_after_the_schedule_is_taken() -> None:
+@spec("contract 1.1")
+def test_an_expiry_after_the_schedule_is_taken() -> None:
     assert parsed(scheduled_at="+PT2S", expires_at="+PT2.001S").expires_in_ms == 2001
 
 
@@ -248,7 +262,8 @@ def test_1_1_an_expiry_after_the_schedule_is_taken() -> None:
 
 @pytest.mark.parametrize("name", sorted(MANAGED))
 @pytest.mark.parametrize("value", ["x", 5, None, {"a": 1}])
-def test_1_2_a_clients_value_for_what_the_server_sets_is_dropped(name: str, value: Any) -> None:
+@spec("contract 1.2")
+def test_a_clients_value_for_what_the_server_sets_is_dropped(name: str, value: Any) -> None:
     draft = parsed(id=ID, **{name: value})
 
     assert draft == parsed(id=ID)
@@ -258,7 +273,8 @@ def test_1_2_a_clients_value_for_what_the_server_sets_is_dropped(name: str, valu
     "name", ["x_shard_hint", "versions", "traceparent", "Type", "metadata", "", "a b", "ä"]
 )
 @pytest.mark.parametrize("value", [1, "x", {"a": [None]}, None])
-def test_1_1_an_unknown_name_is_kept_where_it_was(name: str, value: Any) -> None:
+@spec("contract 1.1")
+def test_an_unknown_name_is_kept_where_it_was(name: str, value: Any) -> None:
     assert attributes(parsed(**{name: value}))[name] == value
 
 
@@ -283,7 +299,8 @@ def sized(size: int, **members: Any) -> dict[str, Any]:
     return dict(envelope)
 
 
-def test_1_6_an_envelope_may_have_its_limit_and_not_a_byte_more() -> None:
+@spec("contract 1.6")
+def test_an_envelope_may_have_its_limit_and_not_a_byte_more() -> None:
     limits = Limits(max_envelope_bytes=1000)
     assert parse_job(sized(1000), limits=limits)
 
@@ -294,7 +311,8 @@ def test_1_6_an_envelope_may_have_its_limit_and_not_a_byte_more() -> None:
     assert (caught.value.details["limit"], caught.value.details["actual"]) == (1000, 1001)
 
 
-def test_1_6_size_is_counted_in_bytes() -> None:
+@spec("contract 1.6")
+def test_size_is_counted_in_bytes() -> None:
     limits = Limits(max_envelope_bytes=500)
 
     with pytest.raises(PayloadTooLarge):
@@ -302,7 +320,8 @@ def test_1_6_size_is_counted_in_bytes() -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c:d-9", "ojs.replay_count", "x" * 128])
-def test_31_3_a_plain_name_in_meta_is_taken(name: str) -> None:
+@spec("contract 31.3")
+def test_a_plain_name_in_meta_is_taken(name: str) -> None:
     assert parsed(meta={name: 1}).meta == {name: 1}
 
 
@@ -310,7 +329,8 @@ def test_31_3_a_plain_name_in_meta_is_taken(name: str) -> None:
     "name", ["", "a b", 'a"', "it's", "<b>", "a/b", "é", "a\n", "x" * 129, "a=b", "a&b"]
 )
 @pytest.mark.parametrize("place", ["meta", "metadata"])
-def test_31_3_another_name_in_meta_is_refused(name: str, place: str) -> None:
+@spec("contract 31.3")
+def test_another_name_in_meta_is_refused(name: str, place: str) -> None:
     sent = {"meta": {name: 1}} if place == "meta" else {"options": {"metadata": {name: 1}}}
 
     with pytest.raises(InvalidRequest) as refused:
@@ -319,14 +339,16 @@ def test_31_3_another_name_in_meta_is_refused(name: str, place: str) -> None:
     assert refused.value.details["field"] == f"meta.{name[:128]}"
 
 
-def test_31_3_a_name_that_an_earlier_release_took_is_kept() -> None:
+@spec("contract 31.3")
+def test_a_name_that_an_earlier_release_took_is_kept() -> None:
     sent = EnvelopeFactory.create(meta={"it's": 1})
 
     assert parse_job(sent, limits=Limits(takes_any_names=True)).meta == {"it's": 1}
 
 
 @pytest.mark.parametrize("place", ["meta", "metadata"])
-def test_1_6_meta_may_have_its_limit_and_not_a_byte_more(place: str) -> None:
+@spec("contract 1.6")
+def test_meta_may_have_its_limit_and_not_a_byte_more(place: str) -> None:
     limits = Limits(max_meta_bytes=1000)
     fits, large = {"k": "v" * 992}, {"k": "v" * 993}
 
@@ -340,7 +362,8 @@ def test_1_6_meta_may_have_its_limit_and_not_a_byte_more(place: str) -> None:
     assert (caught.value.details["limit"], caught.value.details["actual"]) == (1000, 1001)
 
 
-def test_1_7_size_comes_before_shape() -> None:
+@spec("contract 1.7")
+def test_size_comes_before_shape() -> None:
     with pytest.raises(PayloadTooLarge):
         parse_job({"args": "x" * 2000}, limits=Limits(max_envelope_bytes=1000))
 

@@ -3,17 +3,20 @@
 import pytest
 
 from jobs.domain.events import ALSO, NAMES, Kind, matches
+from tests.spec import spec
 
 UNNAMED = {Kind.MOVED, Kind.REMOVED, Kind.LEFT_QUEUE, Kind.CAME_TO_QUEUE}
 
 
-def test_25_2_every_kind_has_a_number_and_a_name_of_its_own() -> None:
+@spec("contract 25.2")
+def test_every_kind_has_a_number_and_a_name_of_its_own() -> None:
     assert len(Kind.__members__) == len(set(Kind)), "two kinds share a number"
     assert NAMES.keys() == set(Kind) - UNNAMED
     assert len(set(NAMES.values())) == len(NAMES)
 
 
-def test_25_2_names_are_those_of_the_catalogue() -> None:
+@spec("contract 25.2")
+def test_names_are_those_of_the_catalogue() -> None:
     catalogue = {
         "dead_letter.pruned", "priority.changed", "progress.updated", "progress.completed",
         "progress.stalled", "system.maintenance_enabled", "system.maintenance_disabled",
@@ -25,6 +28,7 @@ def test_25_2_names_are_those_of_the_catalogue() -> None:
 PROGRESS = ["job.progress", "progress.updated", "progress.*", "job.*", "*"]
 
 
+@spec("contract 25.2")
 @pytest.mark.parametrize("pattern", PROGRESS)
 def test_a_filter_may_name_progress_either_way(pattern: str) -> None:
     assert matches("job.progress", [pattern])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jobs.domain import jsonio
 from jobs.domain.errors import InvalidPayload
 from jobs.domain.jsonio import MAX_DEPTH, dumps, loads, loads_object
+from tests.spec import spec
 
 
 def nested(levels: int, opening: str = "[", closing: str = "]", inside: str = "") -> bytes:
@@ -28,7 +29,8 @@ def nested(levels: int, opening: str = "[", closing: str = "]", inside: str = ""
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("long", [False, True], ids=["", "with a long number"])
-def test_1_5_what_is_no_storable_json_is_refused(body: bytes, long: bool) -> None:
+@spec("contract 1.5")
+def test_what_is_no_storable_json_is_refused(body: bytes, long: bool) -> None:
     document = b"[" + body + b", 123456789012345678901234567890]" if long else body
 
     with pytest.raises(InvalidPayload):
@@ -36,7 +38,8 @@ def test_1_5_what_is_no_storable_json_is_refused(body: bytes, long: bool) -> Non
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b'"x"', b"null", b"true", b"1.5"])
-def test_1_5_a_body_that_is_no_object_is_refused(body: bytes) -> None:
+@spec("contract 1.5")
+def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidPayload, match="must be a JSON object"):
         loads_object(body)
 
@@ -44,7 +47,8 @@ def test_1_5_a_body_that_is_no_object_is_refused(body: bytes) -> None:
 @pytest.mark.parametrize(
     "body", [b'"\\u0000"', b'{"\\u0000": 1}', b'{"a": {"b\\u0000": 1}}', b'[["x\\u0000y"]]']
 )
-def test_1_5_the_character_nul_is_refused_anywhere(body: bytes) -> None:
+@spec("contract 1.5")
+def test_the_character_nul_is_refused_anywhere(body: bytes) -> None:
     with pytest.raises(InvalidPayload, match=r"U\+0000"):
         loads(body)
 
@@ -64,19 +68,22 @@ def test_1_5_the_character_nul_is_refused_anywhere(body: bytes) -> None:
         (b" {} \n", {}),
     ],
 )
-def test_1_5_what_looks_odd_but_is_legal_is_read(body: bytes, value: object) -> None:
+@spec("contract 1.5")
+def test_what_looks_odd_but_is_legal_is_read(body: bytes, value: object) -> None:
     assert loads(body) == value
 
 
 @pytest.mark.parametrize("power", [53, 62, 63, 64, 65, 128, 300])
 @pytest.mark.parametrize("change", [-1, 0, 1])
-def test_1_5_integers_of_any_size_come_back_unchanged(power: int, change: int) -> None:
+@spec("contract 1.5")
+def test_integers_of_any_size_come_back_unchanged(power: int, change: int) -> None:
     for number in (2**power + change, -(2**power) + change):
         assert loads(str(number).encode()) == number
         assert dumps({"n": [number]}) == b'{"n":[%d]}' % number
 
 
-def test_1_5_an_integer_beyond_the_range_of_a_number_is_refused() -> None:
+@spec("contract 1.5")
+def test_an_integer_beyond_the_range_of_a_number_is_refused() -> None:
     assert loads(b"1" + b"0" * 308) == 10**308
 
     for zeros in (309, 1000, 100_000):
@@ -85,18 +92,21 @@ def test_1_5_an_integer_beyond_the_range_of_a_number_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
-def test_1_5_a_hundred_levels_are_read_and_one_more_is_refused(opening: str, closing: str) -> None:
+@spec("contract 1.5")
+def test_a_hundred_levels_are_read_and_one_more_is_refused(opening: str, closing: str) -> None:
     assert loads(nested(MAX_DEPTH, opening, closing, "1")) is not None
 
     with pytest.raises(InvalidPayload, match="deeper than 100"):
         loads(nested(MAX_DEPTH + 1, opening, closing, "1"))
 
 
-def test_1_5_depth_is_not_the_number_of_brackets() -> None:
+@spec("contract 1.5")
+def test_depth_is_not_the_number_of_brackets() -> None:
     assert len(loads(b"[" + b",".join([b"[{}]"] * 500) + b"]")) == 500
 
 
-def test_1_5_brackets_in_strings_are_no_depth() -> None:
+@spec("contract 1.5")
+def test_brackets_in_strings_are_no_depth() -> None:
     text = '[{"' * 200 + '\\"'
 
     assert loads(orjson.dumps([text, {text: 1}])) == [text, {text: 1}]
@@ -106,7 +116,8 @@ def test_1_5_brackets_in_strings_are_no_depth() -> None:
     "body",
     [nested(5000), nested(100_000), nested(5000, '{"a":', "}", "1"), b"[" * 5000, b'"' * 999],
 )
-def test_1_5_absurd_documents_are_refused_not_a_crash(body: bytes) -> None:
+@spec("contract 1.5")
+def test_absurd_documents_are_refused_not_a_crash(body: bytes) -> None:
     with pytest.raises(InvalidPayload):
         loads(body)
 

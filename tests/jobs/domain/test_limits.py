@@ -1,4 +1,4 @@
-"""The forms of `rate_limit` and of a limit's policy. Spec: contract 27 §1, 10.4, 10.5."""
+"""The forms of `rate_limit` and of a limit's policy. Spec: contract 27.1, 10.4, 10.5."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.limits import LimitPolicy, RateLimit, parse_policy, parse_rate_limit
 from jobs.domain.queues import Bound, limit_of, merge, terms_of
+from tests.spec import spec
 
 PER_SECOND = {"limit": 5, "period": "PT1S"}
 
@@ -26,7 +27,8 @@ PER_SECOND = {"limit": 5, "period": "PT1S"}
         ),
     ],
 )
-def test_27_1_every_form_of_a_key_is_read(raw: dict[str, Any], policy: LimitPolicy) -> None:
+@spec("contract 27.1")
+def test_every_form_of_a_key_is_read(raw: dict[str, Any], policy: LimitPolicy) -> None:
     assert parse_rate_limit(raw) == RateLimit("k", policy)
 
 
@@ -47,7 +49,8 @@ def test_27_1_every_form_of_a_key_is_read(raw: dict[str, Any], policy: LimitPoli
         ),
     ],
 )
-def test_27_1_without_a_key_the_rate_is_the_queues(
+@spec("contract 27.1")
+def test_without_a_key_the_rate_is_the_queues(
     raw: dict[str, Any], policy: LimitPolicy, wire: dict[str, Any]
 ) -> None:
     found = parse_rate_limit(raw)
@@ -56,7 +59,8 @@ def test_27_1_without_a_key_the_rate_is_the_queues(
     assert found.to_wire() == wire
 
 
-def test_27_1_the_normalized_form_is_returned() -> None:
+@spec("contract 27.1")
+def test_the_normalized_form_is_returned() -> None:
     wire = parse_rate_limit(
         {"key": "k", "rate": 1, "period": "minute", "scope": "global"}
     ).to_wire()
@@ -94,7 +98,8 @@ def test_27_1_the_normalized_form_is_returned() -> None:
         ({"max_per_second": "1"}, "rate_limit.max_per_second"),
     ],
 )
-def test_27_1_what_is_no_limit_is_refused_by_name(raw: object, field: str) -> None:
+@spec("contract 27.1")
+def test_what_is_no_limit_is_refused_by_name(raw: object, field: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_rate_limit(raw)
 
@@ -111,7 +116,8 @@ def test_policies_survive_their_row() -> None:
 # --- configuration of queues ----------------------------------------------------------------------
 
 
-def test_10_4_absent_members_stay_and_null_resets() -> None:
+@spec("contract 10.4")
+def test_absent_members_stay_and_null_resets() -> None:
     first = merge({}, {"concurrency": 3, "max_size": 10, "retention": "7d"}, strict=True)
     second = merge(first, {"concurrency": None, "retention": {"cancelled": "P1D"}}, strict=True)
 
@@ -126,7 +132,8 @@ def test_10_4_absent_members_stay_and_null_resets() -> None:
     }
 
 
-def test_10_4_terms_and_limit_are_what_was_configured() -> None:
+@spec("contract 10.4")
+def test_terms_and_limit_are_what_was_configured() -> None:
     config = merge(
         {},
         {
@@ -168,20 +175,21 @@ def test_10_4_terms_and_limit_are_what_was_configured() -> None:
         ({"surprise": 1}, "surprise"),
     ],
 )
-def test_10_4_what_is_no_configuration_is_refused_by_name(
-    change: dict[str, Any], field: str
-) -> None:
+@spec("contract 10.4")
+def test_what_is_no_configuration_is_refused_by_name(change: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         merge({}, change, strict=True)
 
     assert caught.value.details["field"] == field
 
 
-def test_10_4_unknown_members_are_passed_by_where_the_contract_says_so() -> None:
+@spec("contract 10.4")
+def test_unknown_members_are_passed_by_where_the_contract_says_so() -> None:
     assert merge({"concurrency": 1}, {"surprise": 1}, strict=False) == {"concurrency": 1}
 
 
-def test_27_4_a_queue_may_be_bounded_in_jobs_in_bytes_or_in_both() -> None:
+@spec("contract 27.4")
+def test_a_queue_may_be_bounded_in_jobs_in_bytes_or_in_both() -> None:
     both = {"max_depth": 3, "max_size_bytes": 10}
     for bound in ({"max_size_bytes": 10}, {"max_depth": 3}, both):
         assert merge({}, {"backpressure": bound}, strict=True) == {"backpressure": bound}

@@ -8,6 +8,7 @@ import pytest
 
 from jobs.domain.events import Kind
 from jobs.domain.loglines import SHAPES, THINNED, Recorded, line_of, wanted_kinds
+from tests.spec import spec
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -38,7 +39,8 @@ TABLE = [  # contract 32.5
 
 
 @pytest.mark.parametrize(("kind", "code", "name", "level"), TABLE)
-def test_obs_5_events_have_the_levels_of_the_table(
+@spec("contract 32.5")
+def test_events_have_the_levels_of_the_table(
     kind: Kind, code: str | None, name: str, level: int
 ) -> None:
     data = {} if code is None else {"error": {"code": code, "type": "T", "message": "m"}}
@@ -49,24 +51,28 @@ def test_obs_5_events_have_the_levels_of_the_table(
     assert (line.name, line.level, line.at) == (name, level, NOW)
 
 
-def test_obs_5_an_ordinary_failure_is_told_by_what_follows() -> None:
+@spec("contract 32.5")
+def test_an_ordinary_failure_is_told_by_what_follows() -> None:
     assert line_of(recorded(Kind.FAILED, data={"error": {"code": "handler_error"}})) is None
     assert line_of(recorded(Kind.FAILED)) is None
 
 
-def test_obs_5_what_a_line_does_not_know_is_left_out() -> None:
+@spec("contract 32.5")
+def test_what_a_line_does_not_know_is_left_out() -> None:
     line = line_of(recorded(Kind.COMPLETED, data={"result": "hidden", "error": "none"}))
 
     assert line is not None
     assert line.facts == {"category": "lifecycle", "job_id": "j", "state": "active"}
 
 
-def test_obs_5_levels_choose_kinds() -> None:
+@spec("contract 32.5")
+def test_levels_choose_kinds() -> None:
     assert wanted_kinds(lambda _: True) == [int(kind) for kind in SHAPES]
     assert wanted_kinds(lambda _: False) == []
     errors = wanted_kinds(lambda level: level >= logging.ERROR)
     assert set(errors) == {Kind.FAILED, Kind.DISCARDED, Kind.EXPIRED, Kind.PROGRESS_STALLED}
 
 
-def test_obs_5_warnings_and_errors_are_never_thinned_out() -> None:
+@spec("contract 32.5")
+def test_warnings_and_errors_are_never_thinned_out() -> None:
     assert all(SHAPES[kind].level < logging.WARNING for kind in THINNED)

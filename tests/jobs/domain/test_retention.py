@@ -16,11 +16,13 @@ from jobs.domain.retention import (
     parse_age,
     parse_retention,
 )
+from tests.spec import spec
 
 DEFAULT = Retention()
 
 
-def test_10_6_the_defaults_are_those_of_the_contract() -> None:
+@spec("contract 10.6")
+def test_the_defaults_are_those_of_the_contract() -> None:
     assert parse_retention(None, DEFAULT) == parse_retention({}, DEFAULT) == DEFAULT
     assert (DEFAULT.completed, DEFAULT.cancelled, DEFAULT.discarded) == (
         7 * DAY_MS, 7 * DAY_MS, 30 * DAY_MS,
@@ -54,7 +56,8 @@ def test_10_6_the_defaults_are_those_of_the_contract() -> None:
         ),
     ],
 )
-def test_28_3_what_a_queue_asks_for_wins_over_the_defaults(
+@spec("contract 28.3")
+def test_what_a_queue_asks_for_wins_over_the_defaults(
     raw: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     found = parse_retention(raw, DEFAULT)
@@ -86,9 +89,8 @@ def test_28_3_what_a_queue_asks_for_wins_over_the_defaults(
         ({"dead_letter": {"max_count": 10**13}}, "dead_letter.max_count"),
     ],
 )
-def test_28_3_a_retention_that_makes_no_sense_is_refused_naming_the_field(
-    raw: Any, field: str
-) -> None:
+@spec("contract 28.3")
+def test_a_retention_that_makes_no_sense_is_refused_naming_the_field(raw: Any, field: str) -> None:
     with pytest.raises(RetentionError) as caught:
         parse_retention(raw, DEFAULT)
 
@@ -102,7 +104,8 @@ def test_28_3_a_retention_that_makes_no_sense_is_refused_naming_the_field(
         {"dead_letter": {"max_age": "0", "max_count": 0}},
     ],
 )
-def test_28_3_the_dead_letter_is_bounded_by_age_or_by_number(raw: Any) -> None:
+@spec("contract 28.3")
+def test_the_dead_letter_is_bounded_by_age_or_by_number(raw: Any) -> None:
     with pytest.raises(RetentionError, match="must be bounded") as caught:
         parse_retention(raw, DEFAULT)
 
@@ -136,7 +139,8 @@ def test_anything_else_is_refused_in_words(value: Any) -> None:
         {"dead_letter": {"max_count": 0}},
     ],
 )
-def test_10_4_what_the_configuration_stores_is_read(given_by_client: Any) -> None:
+@spec("contract 10.4")
+def test_what_the_configuration_stores_is_read(given_by_client: Any) -> None:
     stored = merge({}, {"retention": given_by_client}, strict=True)["retention"]
 
     assert isinstance(parse_retention(stored, DEFAULT), Retention)

@@ -21,6 +21,7 @@ from jobs.domain.retry import (
     parse_policy,
 )
 from jobs.domain.states import State
+from tests.spec import spec
 
 DEFAULT = {
     "max_attempts": 3,
@@ -44,7 +45,8 @@ def half() -> float:
 
 
 @pytest.mark.parametrize("raw", [None, {}, {"unknown": 1}, dict.fromkeys(DEFAULT)])
-def test_5_1_nothing_given_is_the_default(raw: Any) -> None:
+@spec("contract 5.1")
+def test_nothing_given_is_the_default(raw: Any) -> None:
     assert parse_policy(raw).to_wire() == DEFAULT
 
 
@@ -73,9 +75,8 @@ def test_5_1_nothing_given_is_the_default(raw: Any) -> None:
         ({"backoff": "none", "backoff_strategy": "constant"}, {"backoff_strategy": "constant"}),
     ],
 )  # fmt: skip
-def test_5_1_a_part_is_merged_over_the_default(
-    raw: dict[str, Any], changed: dict[str, Any]
-) -> None:
+@spec("contract 5.1")
+def test_a_part_is_merged_over_the_default(raw: dict[str, Any], changed: dict[str, Any]) -> None:
     assert parse_policy(raw).to_wire() == DEFAULT | changed
 
 
@@ -96,7 +97,8 @@ BAD: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
 )
-def test_5_1_a_violation_is_refused_with_422_naming_the_field(name: str, value: Any) -> None:
+@spec("contract 5.1")
+def test_a_violation_is_refused_with_422_naming_the_field(name: str, value: Any) -> None:
     with pytest.raises(InvalidRetryPolicy) as refused:
         parse_policy({name: value})
 
@@ -106,17 +108,20 @@ def test_5_1_a_violation_is_refused_with_422_naming_the_field(name: str, value: 
 
 
 @pytest.mark.parametrize("raw", ["x", 1, [], True])
-def test_5_1_a_policy_that_is_no_object_is_refused(raw: Any) -> None:
+@spec("contract 5.1")
+def test_a_policy_that_is_no_object_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidRetryPolicy, match="retry must be an object"):
         parse_policy(raw)
 
 
-def test_5_1_a_cap_below_the_first_interval_is_refused() -> None:
+@spec("contract 5.1")
+def test_a_cap_below_the_first_interval_is_refused() -> None:
     with pytest.raises(InvalidRetryPolicy, match="max_interval must not be below"):
         parse_policy({"initial_interval": "PT10S", "max_interval_ms": 9999})
 
 
-def test_4_3_all_problems_are_listed() -> None:
+@spec("contract 4.3")
+def test_all_problems_are_listed() -> None:
     with pytest.raises(InvalidRetryPolicy) as refused:
         parse_policy({"max_attempts": -1, "jitter": "no", "backoff_coefficient": 0})
 
@@ -124,14 +129,16 @@ def test_4_3_all_problems_are_listed() -> None:
     assert sorted(listed) == ["retry.backoff_coefficient", "retry.jitter", "retry.max_attempts"]
 
 
-def test_1_1_the_cli_alias_counts_when_the_policy_has_no_number() -> None:
+@spec("contract 1.1")
+def test_the_cli_alias_counts_when_the_policy_has_no_number() -> None:
     assert parse_policy({"jitter": False}, max_attempts=7).max_attempts == 7
     assert parse_policy({"max_attempts": 2}, max_attempts=7).max_attempts == 2
     with pytest.raises(InvalidRetryPolicy, match="max_attempts"):
         parse_policy(None, max_attempts="many")
 
 
-def test_5_1_a_part_is_merged_over_the_queues_default() -> None:
+@spec("contract 5.1")
+def test_a_part_is_merged_over_the_queues_default() -> None:
     base = RetryPolicy(max_attempts=9, initial_interval_ms=60_000, max_interval_ms=120_000)
 
     assert parse_policy({"jitter": False}, base) == base._replace(jitter=False)
@@ -190,12 +197,14 @@ POLYNOMIAL = CALM._replace(backoff_strategy="polynomial", backoff_coefficient=4.
         (LINEAR._replace(initial_interval_ms=1000, backoff_coefficient=1.0), {1: 1, 2: 2, 3: 3}),
     ],
 )
-def test_5_3_the_delay_follows_the_table(policy: RetryPolicy, seconds: dict[int, int]) -> None:
+@spec("contract 5.3")
+def test_the_delay_follows_the_table(policy: RetryPolicy, seconds: dict[int, int]) -> None:
     assert {n: delay_ms(policy, n, half) / 1000 for n in seconds} == seconds
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_5_3_an_overflow_is_the_cap(strategy: str) -> None:
+@spec("contract 5.3")
+def test_an_overflow_is_the_cap(strategy: str) -> None:
     policy = RetryPolicy(
         jitter=False, backoff_strategy=strategy, backoff_coefficient=1000.0, max_interval_ms=2**40
     )
@@ -203,7 +212,8 @@ def test_5_3_an_overflow_is_the_cap(strategy: str) -> None:
     assert 1000 <= delay_ms(policy, MAX_INT, half) <= 2**40
 
 
-def test_5_3_jitter_spreads_from_a_half_to_one_and_a_half() -> None:
+@spec("contract 5.3")
+def test_jitter_spreads_from_a_half_to_one_and_a_half() -> None:
     policy = RetryPolicy(initial_interval_ms=1000)
 
     assert delay_ms(policy, 1, lambda: 0.0) == 500
@@ -211,14 +221,16 @@ def test_5_3_jitter_spreads_from_a_half_to_one_and_a_half() -> None:
     assert delay_ms(policy, 1, lambda: math.nextafter(1, 0)) == 1500
 
 
-def test_5_3_jitter_never_exceeds_the_cap() -> None:
+@spec("contract 5.3")
+def test_jitter_never_exceeds_the_cap() -> None:
     policy = RetryPolicy(initial_interval_ms=1000, max_interval_ms=1200)
 
     assert delay_ms(policy, 1, lambda: 0.9) == 1200
 
 
 @given(POLICIES, st.integers(1, MAX_INT), st.floats(0, 1, exclude_max=True))
-def test_5_3_a_delay_is_a_whole_number_within_the_cap(
+@spec("contract 5.3")
+def test_a_delay_is_a_whole_number_within_the_cap(
     policy: RetryPolicy, attempt: int, drawn: float
 ) -> None:
     found = delay_ms(policy, attempt, lambda: drawn)
@@ -228,9 +240,8 @@ def test_5_3_a_delay_is_a_whole_number_within_the_cap(
 
 
 @given(POLICIES, st.integers(1, 1000))
-def test_5_3_without_jitter_a_later_attempt_never_waits_less(
-    policy: RetryPolicy, attempt: int
-) -> None:
+@spec("contract 5.3")
+def test_without_jitter_a_later_attempt_never_waits_less(policy: RetryPolicy, attempt: int) -> None:
     calm = policy._replace(jitter=False)
 
     assert delay_ms(calm, attempt, half) <= delay_ms(calm, attempt + 1, half)
@@ -259,7 +270,8 @@ KEPT = LISTED._replace(on_exhaustion="dead_letter")
         (8, {"code": "x", "type": "DISCARD"}, 1, State.RETRYABLE, False),
     ],
 )
-def test_5_4_the_first_row_that_matches_decides(
+@spec("contract 5.4")
+def test_the_first_row_that_matches_decides(
     row: int, given_error: dict[str, Any], attempt: int, state: State, is_flagged: bool
 ) -> None:
     decision = decide(KEPT, given_error, attempt, 3, random=half)
@@ -268,12 +280,14 @@ def test_5_4_the_first_row_that_matches_decides(
     assert (decision.delay_ms is None) is (state is State.DISCARDED)
 
 
-def test_5_4_discard_leaves_the_flag_off() -> None:
+@spec("contract 5.4")
+def test_discard_leaves_the_flag_off() -> None:
     assert not decide(LISTED, {"code": "x", "type": "X"}, 3, 3, random=half).dead_letter
 
 
 @pytest.mark.parametrize("max_attempts", [0, 1])
-def test_2_3_with_no_or_one_attempt_the_first_failure_is_final(max_attempts: int) -> None:
+@spec("contract 2.3")
+def test_with_no_or_one_attempt_the_first_failure_is_final(max_attempts: int) -> None:
     decision = decide(CALM, {"code": "x", "type": "X"}, 1, max_attempts, random=half)
 
     assert decision.state is State.DISCARDED
@@ -301,7 +315,8 @@ def test_2_3_with_no_or_one_attempt_the_first_failure_is_final(max_attempts: int
     ],
 )
 @pytest.mark.parametrize("member", ["type", "code"])
-def test_5_4_an_entry_matches_exactly_or_by_prefix(
+@spec("contract 5.4")
+def test_an_entry_matches_exactly_or_by_prefix(
     entry: str, name: str, matches: bool, member: str
 ) -> None:
     policy = CALM._replace(non_retryable_errors=(entry,))
@@ -329,7 +344,8 @@ def test_5_4_an_entry_matches_exactly_or_by_prefix(
         ({"code": "", "type": "T", "message": None}, "T", "handler_error", "T"),
     ],
 )
-def test_5_5_type_code_and_message_are_never_empty(
+@spec("contract 5.5")
+def test_type_code_and_message_are_never_empty(
     raw: dict[str, Any], kind: str, code: str, message: str
 ) -> None:
     found = normalise_error(raw)
@@ -342,9 +358,8 @@ def test_5_5_type_code_and_message_are_never_empty(
     [({}, True), ({"retryable": None}, True), ({"retryable": True}, True),
      ({"retryable": False}, False)],
 )  # fmt: skip
-def test_5_4_an_error_is_retryable_unless_it_says_no(
-    raw: dict[str, Any], is_retryable: bool
-) -> None:
+@spec("contract 5.4")
+def test_an_error_is_retryable_unless_it_says_no(raw: dict[str, Any], is_retryable: bool) -> None:
     assert normalise_error({"code": "x", **raw})["retryable"] is is_retryable
 
 
@@ -363,18 +378,21 @@ def test_5_4_an_error_is_retryable_unless_it_says_no(
         ({"code": "x", "backtrace": {}}, "error.backtrace"),
     ],
 )  # fmt: skip
-def test_3_4_a_malformed_error_is_refused(raw: Any, field: str) -> None:
+@spec("contract 3.4")
+def test_a_malformed_error_is_refused(raw: Any, field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         normalise_error(raw)
 
     assert refused.value.details["field"] == field
 
 
-def test_1_6_a_long_message_is_cut() -> None:
+@spec("contract 1.6")
+def test_a_long_message_is_cut() -> None:
     assert len(normalise_error({"code": "x", "message": "m" * 20_000})["message"]) == 10_000
 
 
-def test_5_5_a_backtrace_has_50_frames_and_10_000_characters_at_most() -> None:
+@spec("contract 5.5")
+def test_a_backtrace_has_50_frames_and_10_000_characters_at_most() -> None:
     many = normalise_error({"code": "x", "backtrace": ["f"] * 80})["backtrace"]
     long = normalise_error({"code": "x", "backtrace": ["f" * 6000] * 3})["backtrace"]
 
@@ -382,11 +400,13 @@ def test_5_5_a_backtrace_has_50_frames_and_10_000_characters_at_most() -> None:
     assert [len(frame) for frame in long] == [6000, 4000]
 
 
-def test_5_5_a_backtrace_of_one_text_is_split_at_newlines() -> None:
+@spec("contract 5.5")
+def test_a_backtrace_of_one_text_is_split_at_newlines() -> None:
     assert normalise_error({"code": "x", "backtrace": "a\nb"})["backtrace"] == ["a", "b"]
 
 
-def test_5_5_details_of_32_kib_are_kept_and_larger_ones_replaced() -> None:
+@spec("contract 5.5")
+def test_details_of_32_kib_are_kept_and_larger_ones_replaced() -> None:
     fits = {"k": "v" * (32 * 1024 - 8)}
     large = {"k": "v" * (32 * 1024 - 7)}
 
@@ -403,7 +423,8 @@ def test_5_5_details_of_32_kib_are_kept_and_larger_ones_replaced() -> None:
         (retry.worker_death_error("w1"), "worker_death", {"worker_id": "w1"}),
     ],
 )  # fmt: skip
-def test_5_5_errors_the_server_makes_have_their_code_as_type(
+@spec("contract 5.5")
+def test_errors_the_server_makes_have_their_code_as_type(
     found: dict[str, Any], kind: str, details: dict[str, Any] | None
 ) -> None:
     assert (found["type"], found["code"], found["retryable"]) == (kind, kind, True)

@@ -3,6 +3,7 @@
 import pytest
 
 from jobs.domain.states import CODES, TERMINAL, TRANSITIONS, WAITING, State, may, state_of
+from tests.spec import spec
 
 A, S, P, R = State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE
 ACTIVE, COMPLETED, CANCELLED, DISCARDED = (
@@ -21,13 +22,13 @@ LEGAL: set[tuple[State | None, State]] = {
 
 @pytest.mark.parametrize("before", [None, *State])
 @pytest.mark.parametrize("after", State)
-def test_02_2_a_transition_is_legal_when_the_table_has_it(
-    before: State | None, after: State
-) -> None:
+@spec("contract 2.2")
+def test_a_transition_is_legal_when_the_table_has_it(before: State | None, after: State) -> None:
     assert may(before, after) is ((before, after) in LEGAL)
 
 
-def test_02_1_three_states_are_terminal_and_four_wait() -> None:
+@spec("contract 2.1")
+def test_three_states_are_terminal_and_four_wait() -> None:
     assert {COMPLETED, CANCELLED, DISCARDED} == TERMINAL
     assert {A, S, P, R} == WAITING
     assert set(State) == TERMINAL | WAITING | {ACTIVE}

@@ -24,6 +24,7 @@ from jobs.domain.unique import (
     fingerprint,
     read_policy,
 )
+from tests.spec import spec
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 AVAILABLE, SCHEDULED = CODES[State.AVAILABLE], CODES[State.SCHEDULED]
@@ -105,11 +106,13 @@ def test_d30_dimensions_are_normalized(
         ({"period": "PT1S", "period_ms": 5, "within": "2s"}, "PT1S"),
     ],
 )
-def test_6_1_the_period_has_three_names(raw: dict[str, Any], period: str) -> None:
+@spec("contract 6.1")
+def test_the_period_has_three_names(raw: dict[str, Any], period: str) -> None:
     assert policy(**raw).to_wire()["period"] == period
 
 
-def test_6_1_a_normalized_policy_reads_as_itself() -> None:
+@spec("contract 6.1")
+def test_a_normalized_policy_reads_as_itself() -> None:
     raw = {
         "keys": ["type", "args", "meta"], "args_keys": ["a"], "meta_keys": ["b"], "period": "PT1H",
         "states": ["completed"], "on_conflict": "replace_except_schedule", "unknown": [1],
@@ -137,18 +140,21 @@ def test_6_1_a_normalized_policy_reads_as_itself() -> None:
         ("on_conflict", 1),
     ],
 )  # fmt: skip
-def test_6_1_a_wrong_member_is_named(name: str, value: object) -> None:
+@spec("contract 6.1")
+def test_a_wrong_member_is_named(name: str, value: object) -> None:
     _, problems = read({name: value})
 
     assert [field for field, _ in problems] == [f"unique.{name}"]
 
 
 @pytest.mark.parametrize("raw", [[], "type", 1, True, [["keys"]]])
-def test_6_1_a_policy_is_an_object(raw: object) -> None:
+@spec("contract 6.1")
+def test_a_policy_is_an_object(raw: object) -> None:
     assert read(raw) == (None, [("unique", "must be an object")])
 
 
-def test_6_1_meta_needs_its_keys_and_args_keys_need_args() -> None:
+@spec("contract 6.1")
+def test_meta_needs_its_keys_and_args_keys_need_args() -> None:
     assert [name for name, _ in read({"keys": ["meta"]})[1]] == ["unique.meta_keys"]
     assert [name for name, _ in read({"keys": ["meta"], "meta_keys": []})[1]] == [
         "unique.meta_keys", "unique.meta_keys",
@@ -170,7 +176,8 @@ NAMES = st.lists(st.sampled_from([*DIMENSIONS, *State]))
 
 
 @given(JSON | st.dictionaries(st.sampled_from(MEMBERS), JSON | NAMES))
-def test_6_1_any_value_is_read_or_refused(raw: object) -> None:
+@spec("contract 6.1")
+def test_any_value_is_read_or_refused(raw: object) -> None:
     found, problems = read(raw)
 
     if found is not None and not problems:
@@ -180,7 +187,8 @@ def test_6_1_any_value_is_read_or_refused(raw: object) -> None:
 # --- 6.2: fingerprint -----------------------------------------------------------------------------
 
 
-def test_6_2_the_example() -> None:
+@spec("contract 6.2")
+def test_the_example() -> None:
     found = fingerprint(policy(args_keys=["to"]), subject({"to": 7, "body": "x"}))
 
     assert found == sha256(b'{"args":{"to":7},"type":"mail.send"}').hexdigest()
@@ -197,14 +205,16 @@ CHANGED = {
 
 @pytest.mark.parametrize("changed", CHANGED)
 @pytest.mark.parametrize("name", DIMENSIONS)
-def test_6_2_a_dimension_takes_part_when_named(name: str, changed: str) -> None:
+@spec("contract 6.2")
+def test_a_dimension_takes_part_when_named(name: str, changed: str) -> None:
     asked = policy(keys=[name], **({"meta_keys": ["a"]} if name == "meta" else {}))
     first = fingerprint(asked, subject(1, meta={"a": 1}))
 
     assert (fingerprint(asked, CHANGED[changed]) != first) == (changed in {name, "type"})
 
 
-def test_6_2_only_the_named_meta_takes_part_and_may_be_missing() -> None:
+@spec("contract 6.2")
+def test_only_the_named_meta_takes_part_and_may_be_missing() -> None:
     asked = policy(keys=["meta"], meta_keys=["a"])
 
     assert fingerprint(asked, subject(meta={"b": 1})) == fingerprint(asked, subject(meta={"b": 2}))
@@ -221,7 +231,8 @@ def test_6_2_only_the_named_meta_takes_part_and_may_be_missing() -> None:
         ([{"to": None}], "to", None),
     ],
 )
-def test_6_2_arguments_are_picked_by_name_or_position(
+@spec("contract 6.2")
+def test_arguments_are_picked_by_name_or_position(
     args: list[Any], name: str, value: object
 ) -> None:
     found = fingerprint(policy(args_keys=[name]), subject(*args))
@@ -235,7 +246,8 @@ def test_6_2_arguments_are_picked_by_name_or_position(
     [([], "to"), ([7], "to"), ([{"a": 1}], "to"), ([1], "1"), ([1], "-1"), ([1], "0" * 10),
      ([1], "\u0660"), ([1], ""), ([[{"to": 1}]], "to")],
 )  # fmt: skip
-def test_6_2_an_argument_that_is_missing_is_named(args: list[Any], name: str) -> None:
+@spec("contract 6.2")
+def test_an_argument_that_is_missing_is_named(args: list[Any], name: str) -> None:
     with pytest.raises(KeyError) as caught:
         fingerprint(policy(args_keys=[name]), subject(*args))
 
@@ -248,7 +260,8 @@ def test_6_2_an_argument_that_is_missing_is_named(args: list[Any], name: str) ->
      ("é", "e\u0301"), ({"é": 1}, {"e\u0301": 1}), ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
      ([{"x": [1.0]}], [{"x": [1]}])],
 )  # fmt: skip
-def test_6_2_equal_values_have_equal_text(one: object, other: object) -> None:
+@spec("contract 6.2")
+def test_equal_values_have_equal_text(one: object, other: object) -> None:
     assert canonical(one) == canonical(other)
 
 
@@ -257,11 +270,13 @@ def test_6_2_equal_values_have_equal_text(one: object, other: object) -> None:
     [(1, "1"), (True, 1), (None, "null"), ([], {}), ([1, 2], [2, 1]), (0.1, 0.10000000000000002),
      (2**70, 2**70 + 1), ("a", "A"), ("ﬁ", "fi")],
 )  # fmt: skip
-def test_6_2_different_values_have_different_text(one: object, other: object) -> None:
+@spec("contract 6.2")
+def test_different_values_have_different_text(one: object, other: object) -> None:
     assert canonical(one) != canonical(other)
 
 
-def test_6_2_keys_are_sorted_by_code_point_and_blanks_left_out() -> None:
+@spec("contract 6.2")
+def test_keys_are_sorted_by_code_point_and_blanks_left_out() -> None:
     value = {"\U0001f600": 1, "\uffff": 2, "a": [1.0, {"B": None}], "B": 1.5e300}
 
     assert (
@@ -271,7 +286,8 @@ def test_6_2_keys_are_sorted_by_code_point_and_blanks_left_out() -> None:
 
 
 @given(JSON)
-def test_6_2_the_text_is_json_of_an_equal_value_and_the_same_again(value: Any) -> None:
+@spec("contract 6.2")
+def test_the_text_is_json_of_an_equal_value_and_the_same_again(value: Any) -> None:
     text = canonical(value)
     again = json.loads(text)
 
@@ -291,7 +307,8 @@ def normal(value: Any) -> Any:
 
 
 @given(st.lists(JSON, max_size=3), st.randoms(use_true_random=False))
-def test_6_2_the_order_of_members_is_of_no_account(args: list[Any], random: Any) -> None:
+@spec("contract 6.2")
+def test_the_order_of_members_is_of_no_account(args: list[Any], random: Any) -> None:
     assert fingerprint(policy(), subject(*args)) == fingerprint(
         policy(), subject(*shuffled(args, random))
     )
@@ -307,7 +324,8 @@ def shuffled(value: Any, random: Any) -> Any:
     return value
 
 
-def test_d_mt_13_tenants_have_fingerprints_of_their_own() -> None:
+@spec("D-MT-13")
+def test_tenants_have_fingerprints_of_their_own() -> None:
     by_tenant = {fingerprint(policy(), subject(tenant=t)) for t in ("_default", "a", "b")}
 
     assert len(by_tenant) == 3
@@ -319,7 +337,8 @@ def test_d_mt_13_tenants_have_fingerprints_of_their_own() -> None:
     [({}, True), ({"args_keys": ["0"]}, True), ({"keys": ["type", "version"]}, True),
      ({"keys": ["type", "args"]}, False), ({"key": ["type"]}, False)],
 )  # fmt: skip
-def test_22_5_the_version_takes_part_unless_dimensions_leave_it_out(
+@spec("contract 22.5")
+def test_the_version_takes_part_unless_dimensions_leave_it_out(
     raw: dict[str, Any], takes_part: bool
 ) -> None:
     found = {fingerprint(policy(**raw), subject(1, version=v)) for v in (None, "1.0", "2.0")}
@@ -328,7 +347,8 @@ def test_22_5_the_version_takes_part_unless_dimensions_leave_it_out(
 
 
 @pytest.mark.parametrize(("one", "other"), [("2", "2.0"), ("2.0", "2.0.1"), (2, "2.0")])
-def test_22_5_versions_are_compared_by_two_parts(one: str | int, other: str) -> None:
+@spec("contract 22.5")
+def test_versions_are_compared_by_two_parts(one: str | int, other: str) -> None:
     assert fingerprint(policy(), subject(version=one)) == fingerprint(
         policy(), subject(version=other)
     )
@@ -349,14 +369,16 @@ def asked(number: int, key: str | None = "k", **raw: Any) -> Asked:
     return Asked(policy(**raw) if key else None, key, Known(f"new-{number}", AVAILABLE, NOW))
 
 
-def test_6_3_a_job_without_policy_neither_hits_nor_is_hit() -> None:
+@spec("contract 6.3")
+def test_a_job_without_policy_neither_hits_nor_is_hit() -> None:
     decision = decide([asked(0, None), asked(1), asked(2, None)], {}, NOW)
 
     assert [verdict.hit for verdict in decision.verdicts] == [None, None, None]
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_6_3_a_hit_is_in_the_states_of_the_new_job(state: State) -> None:
+@spec("contract 6.3")
+def test_a_hit_is_in_the_states_of_the_new_job(state: State) -> None:
     stored = {"k": [known(1, CODES[state])]}
 
     (verdict,) = decide([asked(0)], stored, NOW).verdicts
@@ -366,14 +388,16 @@ def test_6_3_a_hit_is_in_the_states_of_the_new_job(state: State) -> None:
     assert other.hit is not None
 
 
-def test_6_3_the_period_of_the_new_job_counts_from_the_stored_ones_creation() -> None:
+@spec("contract 6.3")
+def test_the_period_of_the_new_job_counts_from_the_stored_ones_creation() -> None:
     stored = {"k": [known(1, age_s=60)]}
 
     assert decide([asked(0, period="PT61S")], stored, NOW).verdicts[0].hit
     assert not decide([asked(0, period="PT60S")], stored, NOW).verdicts[0].hit
 
 
-def test_6_3_of_several_hits_the_newest_counts() -> None:
+@spec("contract 6.3")
+def test_of_several_hits_the_newest_counts() -> None:
     stored = {"k": [known(1, age_s=5), known(2, age_s=1), known(3, age_s=9)]}
 
     (verdict,) = decide([asked(0, on_conflict="ignore")], stored, NOW).verdicts
@@ -382,7 +406,8 @@ def test_6_3_of_several_hits_the_newest_counts() -> None:
     assert (verdict.hit.id, verdict.is_refused) == ("stored-2", False)
 
 
-def test_6_3_replace_cancels_every_live_hit_and_leaves_the_ended_ones() -> None:
+@spec("contract 6.3")
+def test_replace_cancels_every_live_hit_and_leaves_the_ended_ones() -> None:
     stored = {"k": [known(1), known(2, CODES[State.COMPLETED]), known(3, CODES[State.ACTIVE])]}
     states = ["available", "active", "completed"]
 
@@ -393,7 +418,8 @@ def test_6_3_replace_cancels_every_live_hit_and_leaves_the_ended_ones() -> None:
 
 
 @pytest.mark.parametrize(("newest", "taken"), [(SCHEDULED, True), (AVAILABLE, False)])
-def test_6_3_replace_except_schedule_takes_the_time_of_a_scheduled_newest_hit(
+@spec("contract 6.3")
+def test_replace_except_schedule_takes_the_time_of_a_scheduled_newest_hit(
     newest: int, taken: bool
 ) -> None:
     stored = {"k": [known(1, SCHEDULED, age_s=9, due=50), known(2, newest, age_s=1, due=90)]}
@@ -403,7 +429,8 @@ def test_6_3_replace_except_schedule_takes_the_time_of_a_scheduled_newest_hit(
     assert verdict.schedule == ((NOW + timedelta(seconds=90), None) if taken else None)
 
 
-def test_11_1_jobs_of_a_batch_are_checked_in_order() -> None:
+@spec("contract 11.1")
+def test_jobs_of_a_batch_are_checked_in_order() -> None:
     jobs = [asked(0), asked(1, on_conflict="ignore"), asked(2), asked(3, "other"),
             asked(4, on_conflict="replace"), asked(5, on_conflict="ignore")]  # fmt: skip
 
@@ -416,7 +443,8 @@ def test_11_1_jobs_of_a_batch_are_checked_in_order() -> None:
     assert decision.cancels == ["new-0"]
 
 
-def test_11_1_what_an_earlier_job_replaced_counts_as_cancelled() -> None:
+@spec("contract 11.1")
+def test_what_an_earlier_job_replaced_counts_as_cancelled() -> None:
     jobs = [asked(0, on_conflict="replace"), asked(1, states=["cancelled"])]
 
     decision = decide(jobs, {"k": [known(1)]}, NOW)
@@ -438,7 +466,8 @@ STORED = st.lists(
 
 
 @given(ASKED, STORED)
-def test_6_3_a_batch_is_decided_as_its_jobs_would_be_one_by_one(
+@spec("contract 6.3")
+def test_a_batch_is_decided_as_its_jobs_would_be_one_by_one(
     wanted: list[tuple[UniquePolicy, str, int]], before: list[tuple[str, int, int]]
 ) -> None:
     stored: dict[str, list[Known]] = {}

@@ -1,12 +1,14 @@
-"""Secrets that are stored. Spec: contract 26.2, 23 §7."""
+"""Secrets that are stored. Spec: contract 26.2, 23.7."""
 
 import pytest
 
 from jobs.domain.vault import Vault
+from tests.spec import spec
 from webhooks.services.subscriptions import PURPOSE
 
 
-def test_26_2_a_sealed_secret_opens_with_its_key_alone() -> None:
+@spec("contract 26.2")
+def test_a_sealed_secret_opens_with_its_key_alone() -> None:
     sealed = Vault(["key"], "a").seal("secret")
 
     assert b"secret" not in sealed

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from jobs.domain import hashers, keys
 from jobs.models import ApiKey
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 from tests.jobs.management.conftest import Manage
 
 

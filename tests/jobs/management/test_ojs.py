@@ -9,8 +9,8 @@ from django.core.management import CommandError
 from jobs.domain.ids import new_id
 from jobs.domain.states import State, state_of
 from jobs.models import Depth, QueueSize, TenantDepth
-from jobs.services.queues import pause
-from jobs.services.show import show
+from jobs.services.operate.queues import pause
+from jobs.services.read.show import show
 from tests.asserts import assert_store_is_sound
 from tests.factories import JobFactory, stored
 from tests.jobs.management.conftest import Manage

@@ -10,8 +10,9 @@ from django.test import Client
 from django.utils import timezone
 
 from jobs.models import ApiKey, Audit
-from jobs.services import api_keys
+from jobs.services.access import api_keys
 from tests.jobs.management.conftest import Manage
+from tests.spec import spec
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +35,8 @@ def prefix_of(text: str) -> str:
     return text.split("_")[1]
 
 
-def test_31_2_both_secrets_open_during_the_grace_and_the_new_one_after(manage: Manage) -> None:
+@spec("contract 31.2")
+def test_both_secrets_open_during_the_grace_and_the_new_one_after(manage: Manage) -> None:
     old = manage("ojs_apikey", "create", "ci", "--tenant", "north", "--expires-in", "90d").strip()
     before: dict[str, Any] = {**ApiKey.objects.values().get()}
 
@@ -55,7 +57,8 @@ def test_31_2_both_secrets_open_during_the_grace_and_the_new_one_after(manage: M
     assert "old secret" not in manage("ojs_apikey", "list")
 
 
-def test_31_2_the_grace_ends_while_the_key_is_remembered(
+@spec("contract 31.2")
+def test_the_grace_ends_while_the_key_is_remembered(
     manage: Manage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = manage("ojs_apikey", "create", "ci").strip()
@@ -69,7 +72,8 @@ def test_31_2_the_grace_ends_while_the_key_is_remembered(
 
 
 @pytest.mark.parametrize("grace", ["PT0S", "0s"])
-def test_31_2_without_grace_the_old_secret_ends_at_once(manage: Manage, grace: str) -> None:
+@spec("contract 31.2")
+def test_without_grace_the_old_secret_ends_at_once(manage: Manage, grace: str) -> None:
     old = manage("createapikey", "ci").strip()
 
     new = manage("createapikey", "--rotate", prefix_of(old), "--grace", grace).strip()
@@ -77,14 +81,16 @@ def test_31_2_without_grace_the_old_secret_ends_at_once(manage: Manage, grace: s
     assert (status(old), status(new)) == (401, 200)
 
 
-def test_31_2_a_second_rotation_ends_the_first_secret(manage: Manage) -> None:
+@spec("contract 31.2")
+def test_a_second_rotation_ends_the_first_secret(manage: Manage) -> None:
     texts = [manage("ojs_apikey", "create", "ci").strip()]
     texts += [manage("ojs_apikey", "rotate", prefix_of(texts[0])).strip() for _ in range(2)]
 
     assert [status(text) for text in texts] == [401, 200, 200]
 
 
-def test_31_2_revoking_ends_both_secrets(manage: Manage) -> None:
+@spec("contract 31.2")
+def test_revoking_ends_both_secrets(manage: Manage) -> None:
     old = manage("ojs_apikey", "create", "ci").strip()
     new = manage("ojs_apikey", "rotate", old[:14]).strip()
 
@@ -96,7 +102,8 @@ def test_31_2_revoking_ends_both_secrets(manage: Manage) -> None:
             manage("ojs_apikey", verb, prefix_of(old))
 
 
-def test_31_2_an_expired_key_is_not_rotated(manage: Manage) -> None:
+@spec("contract 31.2")
+def test_an_expired_key_is_not_rotated(manage: Manage) -> None:
     text = manage("ojs_apikey", "create", "ci", "--expires-in", "PT0S").strip()
 
     with pytest.raises(CommandError, match="no valid key"):
@@ -110,7 +117,8 @@ def test_a_grace_that_is_none_is_refused(manage: Manage, grace: str) -> None:
         manage("ojs_apikey", "rotate", "abcdefgh", f"--grace={grace}")
 
 
-def test_31_5_every_change_of_a_key_is_recorded_without_a_secret(manage: Manage) -> None:
+@spec("contract 31.5")
+def test_every_change_of_a_key_is_recorded_without_a_secret(manage: Manage) -> None:
     old = manage("ojs_apikey", "create", "ci", "--scopes", "worker").strip()
     new = manage("ojs_apikey", "rotate", prefix_of(old), "--grace", "PT2H").strip()
     manage("ojs_apikey", "revoke", prefix_of(old))

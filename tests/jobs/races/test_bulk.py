@@ -9,18 +9,20 @@ from jobs.domain.bulk import JobFilter, Verb
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict
 from jobs.models import Job
-from jobs.services.ack import Ack, ack
-from jobs.services.bulk import run
-from jobs.services.fetch import fetch
-from jobs.services.idempotency import Reply, Ticket, once
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.idempotency import Reply, Ticket, once
+from jobs.services.operate.bulk import run
+from jobs.services.outcome.ack import Ack, ack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads, until, wait_until_blocked
 from tests.factories import stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def test_11_2_of_equal_requests_at_once_one_does_the_work() -> None:
+@spec("contract 11.2")
+def test_of_equal_requests_at_once_one_does_the_work() -> None:
     ticket = Ticket("op", None, "k", b"{}", is_atomic=True)
 
     def work() -> Reply:
@@ -34,7 +36,8 @@ def test_11_2_of_equal_requests_at_once_one_does_the_work() -> None:
     assert Job.objects.count() == 1
 
 
-def test_11_2_a_request_waits_for_the_equal_one_before_it() -> None:
+@spec("contract 11.2")
+def test_a_request_waits_for_the_equal_one_before_it() -> None:
     ticket = Ticket("op", None, "k", b"{}", is_atomic=True)
     with threads(1) as start:
         waiting: list[Future[Reply]] = []
@@ -49,7 +52,8 @@ def test_11_2_a_request_waits_for_the_equal_one_before_it() -> None:
         assert waiting[0].result().body == b"first"
 
 
-def test_11_2_without_a_transaction_the_second_is_told_to_come_back() -> None:
+@spec("contract 11.2")
+def test_without_a_transaction_the_second_is_told_to_come_back() -> None:
     ticket = Ticket("op", None, "k", b"{}", is_atomic=False)
 
     def work() -> Reply:

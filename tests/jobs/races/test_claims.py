@@ -10,16 +10,17 @@ import pytest
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Lane, Lease, Ready
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause, resume
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
+from jobs.services.operate.queues import pause, resume
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import at_once, threads
 from tests.factories import DraftFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -33,7 +34,8 @@ def put_into_many_lanes(number: int, priority: int) -> None:
 
 
 @pytest.mark.parametrize("cap", [None, 1000], ids=["uncapped", "capped"])
-def test_fs_9_3_no_low_job_is_claimed_while_a_higher_one_waits(cap: int | None) -> None:
+@spec("FS-9.3")
+def test_no_low_job_is_claimed_while_a_higher_one_waits(cap: int | None) -> None:
     """A claim of a higher job never begins after a claim of a lower one has returned."""
     put_into_many_lanes(400, 9)
     put_into_many_lanes(400, 0)
@@ -58,7 +60,8 @@ def test_fs_9_3_no_low_job_is_claimed_while_a_higher_one_waits(cap: int | None) 
     assert_store_is_sound()
 
 
-def test_10_2_no_fetch_that_begins_after_a_pause_gets_a_job() -> None:
+@spec("contract 10.2")
+def test_no_fetch_that_begins_after_a_pause_gets_a_job() -> None:
     ids = stored_ids(2000)
     clock = count()
     under_way, over = Event(), Event()
@@ -120,7 +123,8 @@ def test_d12_a_cancel_ends_each_job_however_far_its_claim_has_come() -> None:
 
 
 @pytest.mark.parametrize("cap", [3, 1000], ids=["reached", "never reached"])
-def test_fs_3_every_job_of_a_locked_lane_moves_its_virtual_time(cap: int) -> None:
+@spec("fair-scheduling 3")
+def test_every_job_of_a_locked_lane_moves_its_virtual_time(cap: int) -> None:
     """A fetcher that waited for the lane writes to the row as the one before has left it."""
     stored = enqueue([replace(DraftFactory.create(), tenant="paid") for _ in range(300)])
     lanes.set_terms("paid", weight=1, cap=cap)
@@ -139,7 +143,8 @@ def test_fs_3_every_job_of_a_locked_lane_moves_its_virtual_time(cap: int) -> Non
 
 
 @pytest.mark.parametrize("queues", [("a",), ("a", "b")])
-def test_fs_5_5_one_worker_in_16_threads_never_holds_more_than_it_runs(
+@spec("fair-scheduling 5.5")
+def test_one_worker_in_16_threads_never_holds_more_than_it_runs(
     queues: tuple[str, ...],
 ) -> None:
     runs, number = 5, 160

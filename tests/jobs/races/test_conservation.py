@@ -9,11 +9,11 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Hold, Lane, Lease
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
+from jobs.services.lanes.queue_config import configure
+from jobs.services.outcome.ack import Ack, ack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids

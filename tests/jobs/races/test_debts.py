@@ -1,4 +1,4 @@
-"""Jobs that are taken of lanes while another claim holds those. Spec: contract 20 §4."""
+"""Jobs that are taken of lanes while another claim holds those. Spec: contract 20.4."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,11 +10,12 @@ from django.db import transaction
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Debt, Lane
-from jobs.services import lanes
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
 from tests.concurrency import threads
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -60,7 +61,8 @@ def owed() -> float:
     return sum(cost * weights[lane] for lane, cost in Debt.objects.values_list("lane_id", "cost"))
 
 
-def test_9_2_a_what_is_taken_past_a_held_lane_is_charged_by_the_next_claim() -> None:
+@spec("contract 9.2")
+def test_a_what_is_taken_past_a_held_lane_is_charged_by_the_next_claim() -> None:
     store(30, "a", "b", "c")
     lanes.set_terms("b", weight=4, cap=None)
 
@@ -73,7 +75,8 @@ def test_9_2_a_what_is_taken_past_a_held_lane_is_charged_by_the_next_claim() -> 
     assert not Debt.objects.exists()
 
 
-def test_9_2_a_what_is_taken_past_held_lanes_is_shared_by_weight() -> None:
+@spec("contract 9.2")
+def test_a_what_is_taken_past_held_lanes_is_shared_by_weight() -> None:
     store(30, "a", "b", "c", "d")
     lanes.set_terms("a", weight=5, cap=None)
     lanes.set_terms("b", weight=3, cap=None)
@@ -83,7 +86,8 @@ def test_9_2_a_what_is_taken_past_held_lanes_is_shared_by_weight() -> None:
         assert claim(10) == {"a": 5, "b": 3, "c": 1, "d": 1}
 
 
-def test_9_2_a_a_claim_that_gets_some_of_the_lanes_does_not_serve_those_alone() -> None:
+@spec("contract 9.2")
+def test_a_a_claim_that_gets_some_of_the_lanes_does_not_serve_those_alone() -> None:
     store(30, "a", "b", "c", "d")
 
     with held("a", "b", "c") as claim:
@@ -94,7 +98,8 @@ def test_9_2_a_a_claim_that_gets_some_of_the_lanes_does_not_serve_those_alone() 
     assert owed() == 20 - found["d"]
 
 
-def test_9_2_a_what_is_owed_counts_before_the_next_claim_chooses() -> None:
+@spec("contract 9.2")
+def test_a_what_is_owed_counts_before_the_next_claim_chooses() -> None:
     store(30, "a", "b")
     Debt.objects.create(lane_id=Lane.objects.get(tenant="a").id, cost=10)
 
@@ -103,7 +108,8 @@ def test_9_2_a_what_is_owed_counts_before_the_next_claim_chooses() -> None:
     assert of_tenants(12) == {"a": 5, "b": 7}
 
 
-def test_9_2_a_what_is_owed_is_charged_though_a_limit_lets_nothing_go() -> None:
+@spec("contract 9.2")
+def test_a_what_is_owed_is_charged_though_a_limit_lets_nothing_go() -> None:
     store(30, "a", "b")
     for tenant in ("a", "b"):
         lanes.set_terms(tenant, weight=1, cap=2)
@@ -117,7 +123,8 @@ def test_9_2_a_what_is_owed_is_charged_though_a_limit_lets_nothing_go() -> None:
     assert charged() == pytest.approx(14)
 
 
-def test_9_2_a_a_lane_that_is_empty_owes_nothing_when_it_comes_back() -> None:
+@spec("contract 9.2")
+def test_a_a_lane_that_is_empty_owes_nothing_when_it_comes_back() -> None:
     store(3, "a", "b")
     assert taken_past_held_lanes(6) == 6
     assert Debt.objects.exists()
@@ -128,7 +135,8 @@ def test_9_2_a_a_lane_that_is_empty_owes_nothing_when_it_comes_back() -> None:
     assert not Lane.objects.filter(active=True).exists()
 
 
-def test_9_2_a_a_lane_alone_takes_no_note_of_what_it_costs() -> None:
+@spec("contract 9.2")
+def test_a_a_lane_alone_takes_no_note_of_what_it_costs() -> None:
     store(9, "a")
 
     assert taken_past_held_lanes(4) == 4

@@ -9,12 +9,13 @@ from jobs.domain.events import Kind
 from jobs.domain.states import State
 from jobs.models import Event, Later
 from jobs.queries import ago
-from jobs.services.expire import expire
-from jobs.services.fetch import fetch
-from jobs.services.promote import promote
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.expire import expire
+from jobs.services.outcome.promote import promote
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import FAR, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -29,7 +30,8 @@ def expire_all() -> int:
     return sum(expire(7) for _ in range(JOBS // 7 + 1))
 
 
-def test_02_5_a_due_job_is_promoted_by_one_of_several_loops() -> None:
+@spec("contract 2.5")
+def test_a_due_job_is_promoted_by_one_of_several_loops() -> None:
     ids = stored_ids(JOBS, scheduled_at=FAR)
     Later.objects.update(due_at=ago(1000))
 
@@ -41,7 +43,8 @@ def test_02_5_a_due_job_is_promoted_by_one_of_several_loops() -> None:
     assert_store_is_sound()
 
 
-def test_02_5_a_due_job_is_promoted_and_claimed_once_while_loops_and_fetches_run() -> None:
+@spec("contract 2.5")
+def test_a_due_job_is_promoted_and_claimed_once_while_loops_and_fetches_run() -> None:
     ids = stored_ids(JOBS, scheduled_at=FAR)
     Later.objects.update(due_at=ago(1000))
 
@@ -60,7 +63,8 @@ def test_02_5_a_due_job_is_promoted_and_claimed_once_while_loops_and_fetches_run
     assert_store_is_sound()
 
 
-def test_02_5_a_job_that_is_due_and_expired_is_discarded_once_and_never_offered() -> None:
+@spec("contract 2.5")
+def test_a_job_that_is_due_and_expired_is_discarded_once_and_never_offered() -> None:
     ids = stored_ids(JOBS, scheduled_at=FAR, expires_at="2099-01-02T00:00:00Z")
     Later.objects.update(due_at=ago(1000), expires_at=ago(1))
 

@@ -11,14 +11,15 @@ from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.states import State
 from jobs.models import Lease
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.reap import reap
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import reap
 from tests.asserts import assert_store_is_sound, events_of, state
 from tests.concurrency import at_once, threads
 from tests.factories import error, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -83,7 +84,8 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_02_2_an_attempt_is_ended_by_exactly_one_of_two(first: Verb, second: Verb) -> None:
+@spec("contract 2.2")
+def test_an_attempt_is_ended_by_exactly_one_of_two(first: Verb, second: Verb) -> None:
     ids = stored_ids(JOBS, retry={"max_attempts": 1})
     fetch(FetchRequest(("default",), count=JOBS))
     Lease.objects.update(lease_until=ago(1))
@@ -98,7 +100,8 @@ def test_02_2_an_attempt_is_ended_by_exactly_one_of_two(first: Verb, second: Ver
     assert_store_is_sound()
 
 
-def test_02_2_of_all_verbs_at_once_one_ends_each_attempt() -> None:
+@spec("contract 2.2")
+def test_of_all_verbs_at_once_one_ends_each_attempt() -> None:
     ids = stored_ids(JOBS, retry={"max_attempts": 1})
     fetch(FetchRequest(("default",), count=JOBS))
     Lease.objects.update(lease_until=ago(1))
@@ -109,7 +112,8 @@ def test_02_2_of_all_verbs_at_once_one_ends_each_attempt() -> None:
     assert_store_is_sound()
 
 
-def test_9_7_a_claim_given_back_is_not_completed_as_well() -> None:
+@spec("contract 9.7")
+def test_a_claim_given_back_is_not_completed_as_well() -> None:
     ids = stored_ids(JOBS)
     fetch(FetchRequest(("default",), count=JOBS))
 
@@ -124,7 +128,8 @@ def test_9_7_a_claim_given_back_is_not_completed_as_well() -> None:
     assert_store_is_sound()
 
 
-def test_9_3_a_late_ack_of_an_earlier_attempt_does_not_end_the_next() -> None:
+@spec("contract 9.3")
+def test_a_late_ack_of_an_earlier_attempt_does_not_end_the_next() -> None:
     ids = stored_ids(JOBS)
     fetch(FetchRequest(("default",), count=JOBS))
     Lease.objects.update(lease_until=ago(1))

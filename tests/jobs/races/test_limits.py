@@ -1,4 +1,4 @@
-"""Limits with many fetchers: never exceeded by even one, in any window. Spec: contract 27 §2."""
+"""Limits with many fetchers: never exceeded by even one, in any window. Spec: contract 27.2."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -10,13 +10,14 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Event, Hold, Ready
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes import lanes
+from jobs.services.lanes.queue_config import configure
+from jobs.services.outcome.ack import Ack, ack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -55,7 +56,8 @@ def most_in(times: Sequence[Any], window: timedelta) -> int:
 
 
 @pytest.mark.parametrize("group", ["key", "queue", "tenant"])
-def test_rl_1_concurrency_is_never_exceeded(group: str) -> None:
+@spec("RL-1")
+def test_concurrency_is_never_exceeded(group: str) -> None:
     limit = {"rate_limit": {"key": "k", "concurrency": LIMIT}} if group == "key" else {}
     for n in range(4):
         stored(50, queue=f"q{n % 2}", priority=n, **limit)
@@ -73,7 +75,8 @@ def test_rl_1_concurrency_is_never_exceeded(group: str) -> None:
 
 
 @pytest.mark.parametrize("group", ["key", "queue"])
-def test_rl_2_no_window_has_more_starts_than_the_rate(group: str) -> None:
+@spec("RL-2")
+def test_no_window_has_more_starts_than_the_rate(group: str) -> None:
     window = timedelta(milliseconds=400)
     rate = {"limit": 7, "period": "PT0.4S"}
     stored(30, rate_limit=rate | ({"key": "k"} if group == "key" else {}))
@@ -85,7 +88,8 @@ def test_rl_2_no_window_has_more_starts_than_the_rate(group: str) -> None:
     assert most_in(found, window) <= 7
 
 
-def test_rl_3_no_two_starts_lie_closer_than_the_throttle_says() -> None:
+@spec("RL-3")
+def test_no_two_starts_lie_closer_than_the_throttle_says() -> None:
     stored(15, rate_limit={"key": "k", "throttle": {"limit": 20, "period": "PT1S"}})
 
     work_off()
@@ -95,7 +99,8 @@ def test_rl_3_no_two_starts_lie_closer_than_the_throttle_says() -> None:
     assert min(later - earlier for earlier, later in pairwise(found)) >= timedelta(milliseconds=50)
 
 
-def test_rl_4_limits_of_several_kinds_hold_together_and_nothing_gets_stuck() -> None:
+@spec("RL-4")
+def test_limits_of_several_kinds_hold_together_and_nothing_gets_stuck() -> None:
     """Claims of two queues, in both orders, that share a key and a tenant."""
     for queue in ("a", "b"):
         configure(queue, {"concurrency": 4})

@@ -14,13 +14,14 @@ from jobs.domain.states import State, state_of
 from jobs.extensions import Loop
 from jobs.loops import LoopRunner
 from jobs.models import Depth, Event, Latency, LoopTick, Period, TenantPeriod, Total
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.record.fold import fold
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, recount
 from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_settled
 from tests.factories import error, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -187,7 +188,8 @@ def test_depths_read_while_a_fold_runs_are_never_off() -> None:
 
 
 @pytest.mark.parametrize("table", ["ojs_total", "ojs_period", "ojs_tenant_period"])
-def test_32_6_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> None:
+@spec("contract 32.6")
+def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> None:
     ids = stored_ids(3)
     fetch(FetchRequest(("default",), count=3))
     ack([Ack(job_id) for job_id in ids[:1]])

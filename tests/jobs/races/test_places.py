@@ -12,12 +12,12 @@ from django.db import connection, transaction
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lane, Lease
 from jobs.queries import ago
-from jobs.services import fetch as fetching
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.hints import Waters
-from jobs.services.nack import Nack, nack
-from jobs.services.reap import reap
+from jobs.services.dispatch import fetch as fetching
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes.hints import Waters
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import reap
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import stored_ids

@@ -9,17 +9,18 @@ from jobs.domain.caller import SYSTEM
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import QueuePaused
 from jobs.models import Job, Queue
-from jobs.services import bulk
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.queue_config import create
-from jobs.services.queue_removal import delete, drain
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.queue_config import create
+from jobs.services.operate import bulk
+from jobs.services.operate.queue_removal import delete, drain
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -55,7 +56,8 @@ def move(moved: list[int]) -> None:
         drain()
 
 
-def test_10_4_every_job_is_done_once_while_its_queue_is_moved(
+@spec("contract 10.4")
+def test_every_job_is_done_once_while_its_queue_is_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bulk, "SLICE", 7)
@@ -79,7 +81,8 @@ def test_10_4_every_job_is_done_once_while_its_queue_is_moved(
     assert_store_is_sound()
 
 
-def test_10_4_two_movers_and_paused_workers_move_each_job_once(
+@spec("contract 10.4")
+def test_two_movers_and_paused_workers_move_each_job_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bulk, "SLICE", 5)

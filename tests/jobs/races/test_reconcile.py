@@ -18,17 +18,17 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Depth, Later, QueueSize, TenantDepth
 from jobs.queries import Drift, ago
-from jobs.services import bulk
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
-from jobs.services.nack import Nack, nack
-from jobs.services.promote import promote
-from jobs.services.queue_config import create
-from jobs.services.queue_removal import delete, drain
-from jobs.services.reconcile import reconcile
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.queue_config import create
+from jobs.services.operate import bulk
+from jobs.services.operate.queue_removal import delete, drain
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.promote import promote
+from jobs.services.record.fold import fold
+from jobs.services.record.reconcile import reconcile
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import threads, wait_until_blocked, wait_until_settled
 from tests.factories import DraftFactory, error, stored

@@ -13,16 +13,17 @@ from jobs.domain.errors import NotFound
 from jobs.domain.states import State
 from jobs.models import Event, Finished, ResultExpiry, Total
 from jobs.models import Job as Row
-from jobs.services import dead_letter
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.fold import fold
-from jobs.services.nack import Nack, nack
-from jobs.services.retain import Retainer
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome import dead_letter
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.retain import Retainer
+from jobs.services.read.show import show
+from jobs.services.record.fold import fold
 from tests.asserts import assert_state, assert_store_is_sound, removed_counts
 from tests.concurrency import at_once, threads, wait_until_settled
 from tests.factories import error, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store", "at_once_over")
 
@@ -83,7 +84,8 @@ def each(verb: Callable[[str], object], ids: list[str]) -> Callable[[], set[str]
     return run
 
 
-def test_28_3_of_several_pruners_each_job_is_removed_by_one() -> None:
+@spec("contract 28.3")
+def test_of_several_pruners_each_job_is_removed_by_one() -> None:
     discarded()
 
     removed = at_once([prune(), prune(), prune(), prune(1)])
@@ -96,7 +98,8 @@ def test_28_3_of_several_pruners_each_job_is_removed_by_one() -> None:
     assert_store_is_sound()
 
 
-def test_28_3_a_job_is_retried_or_deleted_or_pruned_but_once() -> None:
+@spec("contract 28.3")
+def test_a_job_is_retried_or_deleted_or_pruned_but_once() -> None:
     ids = discarded()
 
     _, _, retried, deleted = at_once(
@@ -113,7 +116,8 @@ def test_28_3_a_job_is_retried_or_deleted_or_pruned_but_once() -> None:
     assert_store_is_sound()
 
 
-def test_28_3_a_job_that_is_read_meanwhile_is_whole_or_gone() -> None:
+@spec("contract 28.3")
+def test_a_job_that_is_read_meanwhile_is_whole_or_gone() -> None:
     ids = discarded()
 
     def read() -> set[str | None]:
@@ -130,7 +134,8 @@ def test_28_3_a_job_that_is_read_meanwhile_is_whole_or_gone() -> None:
     assert set().union(*seen[1:]) <= {"tests.noop", None}  # type: ignore[arg-type]
 
 
-def test_10_3_counts_stay_exact_under_writers_pruners_and_folds() -> None:
+@spec("contract 10.3")
+def test_counts_stay_exact_under_writers_pruners_and_folds() -> None:
     writing = threading.Event()
     runs, size, writers = 15, 6, 3
 

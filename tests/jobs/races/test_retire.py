@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from jobs.domain.claim import FetchRequest
-from jobs.services.fetch import fetch
-from jobs.services.heal import heal
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.upkeep.heal import heal
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import threads, wait_until_blocked
 from tests.factories import stored_ids

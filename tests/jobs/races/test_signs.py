@@ -10,11 +10,11 @@ from jobs.domain.retry import visibility_error
 from jobs.domain.states import State
 from jobs.models import Lease, Worker
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.nack import fail
-from jobs.services.reap import reap_dead_workers
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import fail
+from jobs.services.outcome.reap import reap_dead_workers
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import threads, wait_until_blocked
 from tests.factories import stored_ids

@@ -14,13 +14,14 @@ from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Job as Row
 from jobs.models import Unique
-from jobs.services.ack import Ack, ack
-from jobs.services.dead_letter import retry
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.dead_letter import retry
 from tests.asserts import assert_state, assert_store_is_sound, state
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory, JobFactory, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -43,7 +44,8 @@ def live_by_fingerprint() -> Counter[bytes]:
     return Counter(bytes(row.fingerprint) for row in Unique.objects.all() if row.job_id in live)
 
 
-def test_6_3_of_equal_jobs_sent_at_once_one_is_stored() -> None:
+@spec("contract 6.3")
+def test_of_equal_jobs_sent_at_once_one_is_stored() -> None:
     answers = at_once([push] * THREADS)
 
     passed = [answer for answer in answers if isinstance(answer, Job)]
@@ -53,7 +55,8 @@ def test_6_3_of_equal_jobs_sent_at_once_one_is_stored() -> None:
     assert_store_is_sound()
 
 
-def test_6_3_ignored_jobs_all_answer_with_the_one_that_was_stored() -> None:
+@spec("contract 6.3")
+def test_ignored_jobs_all_answer_with_the_one_that_was_stored() -> None:
     answers = at_once([lambda: push(on_conflict="ignore")] * THREADS)
 
     assert len({answer.id for answer in answers if isinstance(answer, Job)}) == 1
@@ -64,7 +67,8 @@ def test_6_3_ignored_jobs_all_answer_with_the_one_that_was_stored() -> None:
 
 
 @pytest.mark.parametrize("on_conflict", ["replace", "replace_except_schedule"])
-def test_6_3_jobs_that_replace_each_other_leave_one(on_conflict: str) -> None:
+@spec("contract 6.3")
+def test_jobs_that_replace_each_other_leave_one(on_conflict: str) -> None:
     answers = at_once([lambda: push(on_conflict=on_conflict)] * THREADS)
 
     assert all(isinstance(answer, Job) for answer in answers)
@@ -74,7 +78,8 @@ def test_6_3_jobs_that_replace_each_other_leave_one(on_conflict: str) -> None:
     assert_store_is_sound()
 
 
-def test_6_3_all_strategies_at_once_leave_one_live_job_per_fingerprint() -> None:
+@spec("contract 6.3")
+def test_all_strategies_at_once_leave_one_live_job_per_fingerprint() -> None:
     ways = ["reject", "ignore", "replace", "replace_except_schedule"]
 
     def several(start: int) -> None:
@@ -88,7 +93,8 @@ def test_6_3_all_strategies_at_once_leave_one_live_job_per_fingerprint() -> None
 
 
 @pytest.mark.parametrize("on_conflict", ["ignore", "replace"])
-def test_11_1_batches_with_overlapping_keys_in_any_order_do_not_deadlock(on_conflict: str) -> None:
+@spec("contract 11.1")
+def test_batches_with_overlapping_keys_in_any_order_do_not_deadlock(on_conflict: str) -> None:
     def batch(seed: int) -> None:
         keys = [key * (2 * seed + 1) % 40 for key in range(40)]  # each time in another order
         enqueue(
@@ -106,7 +112,8 @@ def test_11_1_batches_with_overlapping_keys_in_any_order_do_not_deadlock(on_conf
     assert_store_is_sound()
 
 
-def test_6_3_replacing_jobs_that_workers_take_and_end_cancels_or_lets_them_end() -> None:
+@spec("contract 6.3")
+def test_replacing_jobs_that_workers_take_and_end_cancels_or_lets_them_end() -> None:
     over = Event()
 
     def work() -> None:
@@ -127,9 +134,8 @@ def test_6_3_replacing_jobs_that_workers_take_and_end_cancels_or_lets_them_end()
     assert_store_is_sound()
 
 
-def test_6_3_who_ends_a_job_and_enqueues_an_equal_one_does_not_deadlock_with_a_replacement() -> (
-    None
-):
+@spec("contract 6.3")
+def test_who_ends_a_job_and_enqueues_an_equal_one_does_not_deadlock_with_a_replacement() -> None:
     job = JobFactory.create(state=State.ACTIVE, unique={})
 
     def replace() -> object:
@@ -150,7 +156,8 @@ def test_6_3_who_ends_a_job_and_enqueues_an_equal_one_does_not_deadlock_with_a_r
     assert_store_is_sound()
 
 
-def test_6_3_a_fingerprint_in_an_open_transaction_is_waited_for() -> None:
+@spec("contract 6.3")
+def test_a_fingerprint_in_an_open_transaction_is_waited_for() -> None:
     with threads(1) as start:
         with transaction.atomic():
             first = push()

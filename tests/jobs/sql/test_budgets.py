@@ -18,8 +18,8 @@ from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import ApiKey, Later
 from jobs.queries import ago
-from jobs.services import api_keys
-from jobs.services.enqueue import enqueue
+from jobs.services.access import api_keys
+from jobs.services.enqueue.enqueue import enqueue
 from tests.factories import DraftFactory, EnvelopeFactory, JobFactory, stored_ids
 
 CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")

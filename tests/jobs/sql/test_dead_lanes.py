@@ -10,9 +10,9 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
-from jobs.services import dispatches
-from jobs.services.heal import heal
-from jobs.services.reset import reset
+from jobs.services.record import dispatches
+from jobs.services.upkeep.heal import heal
+from jobs.services.upkeep.reset import reset
 from tests.jobs.sql.volume import analyze, touched_by
 
 LANES, MOVES, FEW = 100, 50, 10

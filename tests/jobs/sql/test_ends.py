@@ -10,7 +10,7 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.models import Finished
-from jobs.services.reset import reset
+from jobs.services.upkeep.reset import reset
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, set_mode
 from tests.jobs.sql.volume import analyze, touched_by
 

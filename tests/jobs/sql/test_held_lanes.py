@@ -1,4 +1,4 @@
-"""What 200,000 jobs cost a claim that may start none of them. Spec: FS 4.4, contract 20 §5.
+"""What 200,000 jobs cost a claim that may start none of them. Spec: FS 4.4, contract 20.5.
 
 Measured as in test_plans.py: by the index entries that the claim reads.
 """
@@ -12,7 +12,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from jobs import queries
 from jobs.domain.claim import ClaimPlan, Strategy, Turns
 from jobs.models import Lane
-from jobs.services.reset import reset
+from jobs.services.upkeep.reset import reset
 from tests.concurrency import wait_until_old_rows_are_dead
 from tests.factories import stored_ids
 from tests.jobs.sql.volume import analyze, touched_by

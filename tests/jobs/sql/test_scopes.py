@@ -12,7 +12,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from jobs import queries
 from jobs.domain.claim import ClaimPlan, Strategy, Turns
 from jobs.models import Lane, Served
-from jobs.services.reset import reset
+from jobs.services.upkeep.reset import reset
 from tests.concurrency import wait_until_old_rows_are_dead
 from tests.factories import stored_ids
 from tests.jobs.sql.volume import analyze, touched_by

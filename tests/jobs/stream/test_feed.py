@@ -15,6 +15,7 @@ from jobs.stream.places import Places
 from jobs.stream.subscription import Scope, Subscription
 from tests.concurrency import threads
 from tests.factories import stored, stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -48,7 +49,8 @@ def next_jobs(member: Subscription, number: int = 1) -> list[str | None]:
     return found
 
 
-def test_25_3_what_is_committed_after_joining_is_told_once_to_everybody(feed: Feed) -> None:
+@spec("contract 25.3")
+def test_what_is_committed_after_joining_is_told_once_to_everybody(feed: Feed) -> None:
     members = [joined(feed) for _ in range(3)]
 
     ids = stored_ids(3)
@@ -57,7 +59,8 @@ def test_25_3_what_is_committed_after_joining_is_told_once_to_everybody(feed: Fe
         assert next_jobs(member, 3) == ids
 
 
-def test_25_3_a_scope_reads_its_job_or_queue_alone(feed: Feed) -> None:
+@spec("contract 25.3")
+def test_a_scope_reads_its_job_or_queue_alone(feed: Feed) -> None:
     (job_id,) = stored_ids(1, queue="a")
     of_queue = joined(feed, Scope(queue="b"))
     of_job = joined(feed, Scope(job_id=job_id))
@@ -68,7 +71,8 @@ def test_25_3_a_scope_reads_its_job_or_queue_alone(feed: Feed) -> None:
     assert of_job.take(0) == ([], None)
 
 
-def test_25_3_what_was_committed_before_joining_is_not_told(feed: Feed, database_url: str) -> None:
+@spec("contract 25.3")
+def test_what_was_committed_before_joining_is_not_told(feed: Feed, database_url: str) -> None:
     with held_open(database_url):
         stored(1)
         first = joined(feed)
@@ -84,7 +88,8 @@ def test_25_3_what_was_committed_before_joining_is_not_told(feed: Feed, database
     assert next_jobs(second) == [settled]
 
 
-def test_25_3_who_joins_behind_a_long_transaction_is_told_what_is_new(
+@spec("contract 25.3")
+def test_who_joins_behind_a_long_transaction_is_told_what_is_new(
     feed: Feed, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_AHEAD", 3)
@@ -105,7 +110,8 @@ def held_open(database_url: str) -> Iterator[None]:
         yield
 
 
-def test_25_3_an_open_transaction_of_somebody_else_does_not_hold_the_streams(feed: Feed) -> None:
+@spec("contract 25.3")
+def test_an_open_transaction_of_somebody_else_does_not_hold_the_streams(feed: Feed) -> None:
     is_open, may_end = threading.Event(), threading.Event()
 
     def enqueue_slowly() -> list[str]:
@@ -130,7 +136,8 @@ def test_25_3_an_open_transaction_of_somebody_else_does_not_hold_the_streams(fee
     assert member.take(0.5) == ([], None), "nothing is told twice"
 
 
-def test_25_3_after_too_many_events_an_old_transaction_is_no_longer_waited_for(
+@spec("contract 25.3")
+def test_after_too_many_events_an_old_transaction_is_no_longer_waited_for(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_AHEAD", 5)
@@ -156,7 +163,8 @@ def test_25_3_after_too_many_events_an_old_transaction_is_no_longer_waited_for(
         slow.result()
 
 
-def test_25_3_the_reader_goes_on_after_its_connection_was_lost(feed: Feed) -> None:
+@spec("contract 25.3")
+def test_the_reader_goes_on_after_its_connection_was_lost(feed: Feed) -> None:
     member = joined(feed)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -169,7 +177,8 @@ def test_25_3_the_reader_goes_on_after_its_connection_was_lost(feed: Feed) -> No
     assert next_jobs(member) == [job_id]
 
 
-def test_33_3_a_closed_feed_ends_its_streams_and_takes_no_more(feed: Feed) -> None:
+@spec("contract 33.3")
+def test_a_closed_feed_ends_its_streams_and_takes_no_more(feed: Feed) -> None:
     member = joined(feed)
 
     feed.close("shutdown")
@@ -179,7 +188,8 @@ def test_33_3_a_closed_feed_ends_its_streams_and_takes_no_more(feed: Feed) -> No
         joined(feed)
 
 
-def test_25_3_a_client_has_a_hundred_places_and_gives_each_back_once() -> None:
+@spec("contract 25.3")
+def test_a_client_has_a_hundred_places_and_gives_each_back_once() -> None:
     places = Places()
     taken = [places.take("one") for _ in range(100)]
 

@@ -11,8 +11,9 @@ from django.test import override_settings
 from jobs.api.streams import Plan, _gap
 from jobs.domain.events import Kind
 from jobs.domain.place import Place, event_id
-from jobs.services.events import EventFilter, StoredEvent
+from jobs.services.record.events import EventFilter, StoredEvent
 from jobs.stream.subscription import Scope, Subscription, Told
+from tests.spec import spec
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)
 
@@ -43,7 +44,8 @@ def filled(number: int) -> Subscription:
 
 
 @pytest.mark.parametrize(("tenant", "missed"), [(None, 5_000), ("north", 1)])
-def test_25_3_a_gap_tells_a_tenant_no_number_of_all(tenant: str | None, missed: int) -> None:
+@spec("contract 25.3")
+def test_a_gap_tells_a_tenant_no_number_of_all(tenant: str | None, missed: int) -> None:
     plan = Plan("all", Scope(), EventFilter(tenant=tenant), lambda _event: b"")
 
     told = _gap(plan, Place(1, 10), Place(2, 5_010)).decode()
@@ -52,7 +54,8 @@ def test_25_3_a_gap_tells_a_tenant_no_number_of_all(tenant: str | None, missed: 
 
 
 @pytest.mark.usefixtures("small")
-def test_25_3_a_full_buffer_drops_the_oldest_and_says_which() -> None:
+@spec("contract 25.3")
+def test_a_full_buffer_drops_the_oldest_and_says_which() -> None:
     taken, dropped = filled(8).take(0)
 
     assert dropped is not None
@@ -61,7 +64,8 @@ def test_25_3_a_full_buffer_drops_the_oldest_and_says_which() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_25_3_the_pace_holds_back_what_is_too_much() -> None:
+@spec("contract 25.3")
+def test_the_pace_holds_back_what_is_too_much() -> None:
     member = filled(5)
 
     first, _ = member.take(0)
@@ -73,7 +77,8 @@ def test_25_3_the_pace_holds_back_what_is_too_much() -> None:
     assert len(third) == 1
 
 
-def test_25_3_only_what_is_wanted_waits() -> None:
+@spec("contract 25.3")
+def test_only_what_is_wanted_waits() -> None:
     member = Subscription(Scope(), lambda one: one.kind == Kind.COMPLETED)
     member.offer(Told(event(1)))
     member.offer(Told(event(2, Kind.COMPLETED)))
@@ -83,7 +88,8 @@ def test_25_3_only_what_is_wanted_waits() -> None:
     assert [told.event.place.seq for told in taken] == [2]
 
 
-def test_25_3_the_end_wakes_the_client_and_what_waits_is_still_taken() -> None:
+@spec("contract 25.3")
+def test_the_end_wakes_the_client_and_what_waits_is_still_taken() -> None:
     member = filled(1)
     member.end("shutdown")
 

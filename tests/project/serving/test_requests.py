@@ -7,6 +7,7 @@ import pytest
 from ojs_project.serving.requests import LISTS, MAX_HEAD_BYTES, MAX_HEADERS, MAX_URL_BYTES
 from tests.conftest import ROOT
 from tests.project.serving.conftest import Connect
+from tests.spec import spec
 
 HOST = "Host: localhost\r\n"
 GET = f"GET / HTTP/1.1\r\n{HOST}"
@@ -69,9 +70,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("sent", HOSTILE.values(), ids=HOSTILE)
-def test_31_hostile_requests_are_refused_and_end_the_connection(
-    serving: Connect, sent: str
-) -> None:
+@spec("contract 31")
+def test_hostile_requests_are_refused_and_end_the_connection(serving: Connect, sent: str) -> None:
     connect = serving(header_timeout_ms=500, body_timeout_ms=500)
 
     status, code = connect().send(sent.encode("latin-1")).error()

@@ -7,6 +7,7 @@ import pytest
 
 from tests.processes import until
 from tests.project.serving.conftest import THREADS, Connect, Gate, Line
+from tests.spec import spec
 
 HEAD = b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 SLOW = {
@@ -22,7 +23,8 @@ slow = pytest.mark.parametrize("begun", SLOW.values(), ids=SLOW)
 
 
 @slow
-def test_31_3_slow_requests_take_no_thread(serving: Connect, begun: bytes) -> None:
+@spec("contract 31.3")
+def test_slow_requests_take_no_thread(serving: Connect, begun: bytes) -> None:
     connect = serving()
     for _ in range(80):
         connect().send(begun)
@@ -32,9 +34,8 @@ def test_31_3_slow_requests_take_no_thread(serving: Connect, begun: bytes) -> No
 
 
 @slow
-def test_31_3_idle_and_slow_connections_make_room_for_new_ones(
-    serving: Connect, begun: bytes
-) -> None:
+@spec("contract 31.3")
+def test_idle_and_slow_connections_make_room_for_new_ones(serving: Connect, begun: bytes) -> None:
     connect = serving(connections=50)
     kept = [connect().send(begun) for _ in range(200)]
 
@@ -44,7 +45,8 @@ def test_31_3_idle_and_slow_connections_make_room_for_new_ones(
 
 
 @slow
-def test_31_3_a_client_has_so_many_connections_and_no_more(serving: Connect, begun: bytes) -> None:
+@spec("contract 31.3")
+def test_a_client_has_so_many_connections_and_no_more(serving: Connect, begun: bytes) -> None:
     connect = serving(client_connections=10)
     kept = [connect().send(begun) for _ in range(30)]
 
@@ -52,7 +54,8 @@ def test_31_3_a_client_has_so_many_connections_and_no_more(serving: Connect, beg
     assert kept[0].is_closed()
 
 
-def test_31_3_a_client_whose_connections_all_have_a_request_gets_429(
+@spec("contract 31.3")
+def test_a_client_whose_connections_all_have_a_request_gets_429(
     serving: Connect, gate: Gate
 ) -> None:
     connect = serving(client_connections=2)
@@ -65,7 +68,8 @@ def test_31_3_a_client_whose_connections_all_have_a_request_gets_429(
     assert (first.status(), second.status()) == (200, 200)
 
 
-def test_31_3_a_connection_with_a_request_makes_no_room(serving: Connect, gate: Gate) -> None:
+@spec("contract 31.3")
+def test_a_connection_with_a_request_makes_no_room(serving: Connect, gate: Gate) -> None:
     connect = serving(client_connections=10)
     lines = [connect().get("/wait") for _ in range(30)]
     gate.wait_for(THREADS)
@@ -78,20 +82,23 @@ def test_31_3_a_connection_with_a_request_makes_no_room(serving: Connect, gate: 
 
 
 @pytest.mark.parametrize("begun", [SLOW["request line"], SLOW["headers"]])
-def test_31_3_headers_have_a_deadline(serving: Connect, begun: bytes) -> None:
+@spec("contract 31.3")
+def test_headers_have_a_deadline(serving: Connect, begun: bytes) -> None:
     connect = serving(header_timeout_ms=50)
 
     assert connect().send(begun).error() == (408, "request_timeout")
 
 
 @pytest.mark.parametrize("begun", [SLOW["body"], SLOW["form"], SLOW["chunks"]])
-def test_31_3_bodies_have_a_deadline(serving: Connect, begun: bytes) -> None:
+@spec("contract 31.3")
+def test_bodies_have_a_deadline(serving: Connect, begun: bytes) -> None:
     connect = serving(body_timeout_ms=50)
 
     assert connect().send(begun).error() == (408, "request_timeout")
 
 
-def test_31_3_a_byte_now_and_then_does_not_move_the_deadline(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_a_byte_now_and_then_does_not_move_the_deadline(serving: Connect) -> None:
     line = serving(body_timeout_ms=300)().send(SLOW["body"])
     is_over = threading.Event()
 
@@ -109,7 +116,8 @@ def test_31_3_a_byte_now_and_then_does_not_move_the_deadline(serving: Connect) -
         trickling.join()
 
 
-def test_31_3_an_idle_connection_is_closed(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_an_idle_connection_is_closed(serving: Connect) -> None:
     connect = serving(idle_timeout_ms=100)
     used = connect().get("/x")
     assert used.status() == 200
@@ -118,14 +126,16 @@ def test_31_3_an_idle_connection_is_closed(serving: Connect) -> None:
     assert connect().sock.recv(1) == b""
 
 
-def test_31_3_an_endless_body_of_chunks_ends_at_the_limit(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_an_endless_body_of_chunks_ends_at_the_limit(serving: Connect) -> None:
     line = serving(max_body_bytes=10_000)().send(SLOW["chunks"])
     line.send(b"2ee0\r\n" + b"x" * 12_000 + b"\r\n")
 
     assert line.error() == (413, "payload_too_large")
 
 
-def test_31_3_a_body_that_is_too_large_is_refused_before_it_comes(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_a_body_that_is_too_large_is_refused_before_it_comes(serving: Connect) -> None:
     connect = serving(max_body_bytes=100)
     for more in (b"", b"Expect: 100-continue\r\n"):
         line = connect().send(HEAD + more + b"Content-Length: 101\r\n\r\n")
@@ -133,14 +143,16 @@ def test_31_3_a_body_that_is_too_large_is_refused_before_it_comes(serving: Conne
         assert line.error() == (413, "payload_too_large")
 
 
-def test_31_3_a_client_that_asks_is_told_to_send_the_body(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_a_client_that_asks_is_told_to_send_the_body(serving: Connect) -> None:
     line = serving()().send(SLOW["continue"].replace(b"5000", b"2"))
 
     assert line.status() == 100
     assert line.send(b"{}").response()[2] == b"/ojs/v1/jobs 2 2"
 
 
-def test_31_3_all_bodies_together_have_a_bound(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_all_bodies_together_have_a_bound(serving: Connect) -> None:
     connect = serving(body_bytes=100_000)
     begun = HEAD + b"Content-Length: 70000\r\n\r\n"
     first = connect().send(begun + b"x" * 60_000)
@@ -162,7 +174,8 @@ def test_31_3_all_bodies_together_have_a_bound(serving: Connect) -> None:
     assert whole.status() in {200, 503}
 
 
-def test_31_3_bodies_give_their_bytes_back(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_bodies_give_their_bytes_back(serving: Connect) -> None:
     connect = serving(body_bytes=100_000)
 
     for _ in range(5):
@@ -175,7 +188,8 @@ def test_31_3_bodies_give_their_bytes_back(serving: Connect) -> None:
 
 
 @pytest.mark.parametrize("path", ["/large", "/endless"])
-def test_31_3_a_client_that_reads_nothing_has_a_deadline_and_takes_no_thread(
+@spec("contract 31.3")
+def test_a_client_that_reads_nothing_has_a_deadline_and_takes_no_thread(
     serving: Connect, path: str
 ) -> None:
     connect = serving(write_timeout_ms=100)
@@ -188,7 +202,8 @@ def test_31_3_a_client_that_reads_nothing_has_a_deadline_and_takes_no_thread(
     assert all(line.is_closed() for line in lines)
 
 
-def test_31_3_unread_responses_together_have_a_bound(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_unread_responses_together_have_a_bound(serving: Connect) -> None:
     line = serving(response_bytes=1_000_000)().get("/large")
 
     received = 0
@@ -262,7 +277,8 @@ def test_a_failure_of_the_application_is_answered_and_costs_no_thread(serving: C
     assert connect().get("/x").status() == 200
 
 
-def test_31_3_bodies_of_failed_requests_give_their_bytes_back(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_bodies_of_failed_requests_give_their_bytes_back(serving: Connect) -> None:
     connect = serving(body_bytes=100_000)
     broken = b"POST /broken HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n"
 
@@ -270,7 +286,8 @@ def test_31_3_bodies_of_failed_requests_give_their_bytes_back(serving: Connect) 
         assert connect().send(broken + b"x" * 70_000).error() == (500, "backend_error")
 
 
-def test_31_3_empty_lines_do_not_keep_a_connection_open(serving: Connect) -> None:
+@spec("contract 31.3")
+def test_empty_lines_do_not_keep_a_connection_open(serving: Connect) -> None:
     line = serving(idle_timeout_ms=300)()
     is_over = threading.Event()
 

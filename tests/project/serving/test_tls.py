@@ -9,6 +9,7 @@ import pytest
 from tests.federation.test_transport import Papers
 from tests.processes import DEADLINE_S, until
 from tests.project.serving.conftest import Connect, Site
+from tests.spec import spec
 
 
 @pytest.fixture
@@ -32,7 +33,8 @@ def test_requests_come_by_tls(site: tuple[Site, httpx.Client]) -> None:
         assert len(client.get("/large").content) == 50_000_000
 
 
-def test_31_3_who_says_nothing_or_no_tls_is_closed(site: tuple[Site, httpx.Client]) -> None:
+@spec("contract 31.3")
+def test_who_says_nothing_or_no_tls_is_closed(site: tuple[Site, httpx.Client]) -> None:
     made, client = site
     with client:
         lines = [made(), made().send(b"\x16\x03\x01"), made().get("/x")]

@@ -10,13 +10,14 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from jobs.domain.states import State
-from jobs.services.cancel import cancel
+from jobs.services.outcome.cancel import cancel
 from scheduling.models import CronEntry
 from scheduling.services.cron_fire import fire
 from tests.asserts import state
 from tests.jobs.api.conftest import new_key, with_keys  # noqa: F401 - fixtures
 from tests.jobs.api.refusals import assert_refused
 from tests.scheduling.conftest import NORTH, SOUTH, entry, make_due, registered
+from tests.spec import spec
 
 ROOTS = ("cron", "crons")
 NESTED = {
@@ -64,7 +65,8 @@ def time(text: str) -> datetime:
 # --- registration ---------------------------------------------------------------------------------
 
 
-def test_cron_7_5_registration_answers_with_the_schedule_in_every_vocabulary(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_registration_answers_with_the_schedule_in_every_vocabulary(ask: Ask) -> None:
     answer = ask("POST", body=NESTED, status=201)
 
     template = {"type": "billing.close", "args": [], "meta": {}, "options": {"queue": "billing"}}
@@ -102,7 +104,8 @@ def test_cron_d31_flat_and_nested_jobs_are_the_same(ask: Ask) -> None:
     assert again["job_template"] == flat["job_template"]
 
 
-def test_cron_7_1_other_members_of_the_job_are_kept(ask: Ask) -> None:
+@spec("contract 7.1")
+def test_other_members_of_the_job_are_kept(ask: Ask) -> None:
     ask("POST", body={**NESTED, "job_template": {"type": "a.b", "tags": ["x"], "x_more": 1}},
         status=201)  # fmt: skip
     make_due()
@@ -143,7 +146,8 @@ def test_cron_d32_registration_of_a_known_name_replaces_it(ask: Ask) -> None:
     assert after["updated_at"] > before["updated_at"]
 
 
-def test_cron_7_5_equal_registration_keeps_a_run_that_is_due(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_equal_registration_keeps_a_run_that_is_due(ask: Ask) -> None:
     ask("POST", body=NESTED, status=201)
     make_due()
 
@@ -152,7 +156,8 @@ def test_cron_7_5_equal_registration_keeps_a_run_that_is_due(ask: Ask) -> None:
     assert fire() == 1
 
 
-def test_cron_7_5_replaced_interval_still_counts_from_its_last_run(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_replaced_interval_still_counts_from_its_last_run(ask: Ask) -> None:
     body = {"name": "a", "cron": "@every 1h", "type": "a"}
     ask("POST", body=body, status=201)
     make_due()
@@ -211,16 +216,16 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("body", "field"), BAD.values(), ids=BAD)
-def test_cron_7_1_bad_registration_is_refused_by_name(
-    ask: Ask, body: dict[str, Any], field: str
-) -> None:
+@spec("contract 7.1")
+def test_bad_registration_is_refused_by_name(ask: Ask, body: dict[str, Any], field: str) -> None:
     error = ask("POST", body={**NESTED, **body}, status=400)
 
     assert (error["code"], error["details"]["field"]) == ("invalid_request", field)
     assert not CronEntry.objects.exists()
 
 
-def test_cron_7_1_bad_retry_policy_is_refused_as_at_push(ask: Ask) -> None:
+@spec("contract 7.1")
+def test_bad_retry_policy_is_refused_as_at_push(ask: Ask) -> None:
     template = {"type": "a", "options": {"retry": {"backoff_coefficient": 0.5}}}
 
     error = ask("POST", body={**NESTED, "job_template": template}, status=422)
@@ -228,7 +233,8 @@ def test_cron_7_1_bad_retry_policy_is_refused_as_at_push(ask: Ask) -> None:
     assert error["details"]["field"] == "retry.backoff_coefficient"
 
 
-def test_cron_7_1_job_that_would_be_too_large_with_its_marks_is_refused(ask: Ask) -> None:
+@spec("contract 7.1")
+def test_job_that_would_be_too_large_with_its_marks_is_refused(ask: Ask) -> None:
     template = {"type": "a", "meta": {"x": "y" * (65_536 - 20)}}
 
     assert ask("POST", body={**NESTED, "job_template": template}, status=413)["code"] == (
@@ -240,7 +246,8 @@ def test_cron_7_1_job_that_would_be_too_large_with_its_marks_is_refused(ask: Ask
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_cron_7_5_list_is_by_name_and_paged(ask: Ask, root: str) -> None:
+@spec("contract 7.5")
+def test_list_is_by_name_and_paged(ask: Ask, root: str) -> None:
     for name in ("c", "a", "b"):
         registered(name)
 
@@ -260,7 +267,8 @@ def test_cron_7_5_list_is_by_name_and_paged(ask: Ask, root: str) -> None:
     assert follow["crons"] == second["crons"]
 
 
-def test_cron_7_5_list_by_enabled(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_list_by_enabled(ask: Ask) -> None:
     registered("on")
     registered("off", enabled=False)
 
@@ -273,7 +281,8 @@ def test_cron_7_5_list_by_enabled(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_cron_7_5_detail_is_flat_and_wrapped(ask: Ask, root: str) -> None:
+@spec("contract 7.5")
+def test_detail_is_flat_and_wrapped(ask: Ask, root: str) -> None:
     registered()
 
     answer = ask("GET", f"{root}/nightly")
@@ -291,7 +300,8 @@ UNKNOWN = ["cron/unknown", "crons/unknown", "cron/Bad%20Name", "cron/" + "a" * 3
     [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/trigger"), ("POST", "/pause"),
      ("POST", "/resume"), ("GET", "/history"), ("GET", "/upcoming")],
 )  # fmt: skip
-def test_cron_7_5_unknown_name_is_not_found(ask: Ask, path: str, method: str, tail: str) -> None:
+@spec("contract 7.5")
+def test_unknown_name_is_not_found(ask: Ask, path: str, method: str, tail: str) -> None:
     error = ask(method, path + tail, {}, 404)
 
     assert error["details"]["resource_type"] == "cron"
@@ -313,7 +323,8 @@ def test_cron_upcoming_lists_the_next_runs_in_utc_and_in_the_zone(ask: Ask) -> N
 # --- change ---------------------------------------------------------------------------------------
 
 
-def test_cron_7_5_patch_switches_off_and_on_again(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_patch_switches_off_and_on_again(ask: Ask) -> None:
     registered()
     make_due()
 
@@ -326,7 +337,8 @@ def test_cron_7_5_patch_switches_off_and_on_again(ask: Ask) -> None:
     assert time(on["next_run_at"]) > datetime.now(UTC)
 
 
-def test_cron_7_5_patch_changes_what_it_names_and_nothing_else(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_patch_changes_what_it_names_and_nothing_else(ask: Ask) -> None:
     ask("POST", body={**FLAT, "description": "old", "overlap_policy": "allow"}, status=201)
     before = ask("GET", "cron/month-end")["cron"]
 
@@ -357,9 +369,8 @@ def test_cron_7_5_patch_changes_what_it_names_and_nothing_else(ask: Ask) -> None
         ({"timezone": None, "enabled": None, "type": None}, "timezone", "America/Chicago"),
     ],
 )
-def test_cron_7_5_patch_takes_every_field(
-    ask: Ask, changes: dict[str, Any], name: str, value: Any
-) -> None:
+@spec("contract 7.5")
+def test_patch_takes_every_field(ask: Ask, changes: dict[str, Any], name: str, value: Any) -> None:
     ask("POST", body=FLAT, status=201)
 
     ask("PATCH", "cron/month-end", changes)
@@ -367,7 +378,8 @@ def test_cron_7_5_patch_takes_every_field(
     assert ask("GET", "cron/month-end")["cron"][name] == value
 
 
-def test_cron_7_5_patch_removes_a_description_by_null(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_patch_removes_a_description_by_null(ask: Ask) -> None:
     registered(description="old")
 
     assert "description" not in ask("PATCH", "cron/nightly", {"description": None})["cron"]
@@ -387,7 +399,8 @@ def test_cron_7_5_patch_removes_a_description_by_null(ask: Ask) -> None:
         ({"options": {"priority": "x"}}, "priority"),
     ],
 )
-def test_cron_7_5_bad_patch_is_refused_and_changes_nothing(
+@spec("contract 7.5")
+def test_bad_patch_is_refused_and_changes_nothing(
     ask: Ask, changes: dict[str, Any], field: str
 ) -> None:
     registered()
@@ -399,7 +412,8 @@ def test_cron_7_5_bad_patch_is_refused_and_changes_nothing(
     assert ask("GET", "cron/nightly") == before
 
 
-def test_cron_7_5_pause_and_resume_are_idempotent(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_pause_and_resume_are_idempotent(ask: Ask) -> None:
     registered()
 
     for _ in range(2):
@@ -408,7 +422,8 @@ def test_cron_7_5_pause_and_resume_are_idempotent(ask: Ask) -> None:
         assert ask("POST", "crons/nightly/resume", {})["enabled"] is True
 
 
-def test_cron_7_5_delete_keeps_the_jobs(ask: Ask) -> None:
+@spec("contract 7.5")
+def test_delete_keeps_the_jobs(ask: Ask) -> None:
     registered()
     make_due()
     fire()
@@ -427,7 +442,8 @@ def test_cron_7_5_delete_keeps_the_jobs(ask: Ask) -> None:
 # --- trigger and history --------------------------------------------------------------------------
 
 
-def test_cron_24_6_trigger_runs_now_and_leaves_the_next_run(ask: Ask) -> None:
+@spec("contract 24.6")
+def test_trigger_runs_now_and_leaves_the_next_run(ask: Ask) -> None:
     registered(options={"queue": "mail"})
     before = ask("GET", "cron/nightly")
 
@@ -440,7 +456,8 @@ def test_cron_24_6_trigger_runs_now_and_leaves_the_next_run(ask: Ask) -> None:
     assert after["next_run_at"] == before["next_run_at"]
 
 
-def test_cron_24_6_trigger_runs_a_paused_schedule(ask: Ask) -> None:
+@spec("contract 24.6")
+def test_trigger_runs_a_paused_schedule(ask: Ask) -> None:
     registered(enabled=False)
 
     ask("POST", "crons/nightly/trigger", {}, 201)
@@ -448,7 +465,8 @@ def test_cron_24_6_trigger_runs_a_paused_schedule(ask: Ask) -> None:
     assert ask("GET", "cron/nightly")["enabled"] is False
 
 
-def test_cron_7_4_trigger_obeys_the_overlap_policy(ask: Ask) -> None:
+@spec("contract 7.4")
+def test_trigger_obeys_the_overlap_policy(ask: Ask) -> None:
     registered()
     registered("follow", overlap_policy="enqueue")
     registered("replace", overlap_policy="cancel_previous")
@@ -465,7 +483,8 @@ def test_cron_7_4_trigger_obeys_the_overlap_policy(ask: Ask) -> None:
     assert ask("GET", "cron/nightly")["run_count"] == 1
 
 
-def test_cron_24_6_history_shows_occurrences_with_the_states_of_their_jobs(ask: Ask) -> None:
+@spec("contract 24.6")
+def test_history_shows_occurrences_with_the_states_of_their_jobs(ask: Ask) -> None:
     registered()
     at = make_due()
     fire()
@@ -489,7 +508,8 @@ def test_cron_24_6_history_shows_occurrences_with_the_states_of_their_jobs(ask: 
     assert ask("GET", "crons/nightly/history?limit=0", status=400)["details"]["field"] == "limit"
 
 
-def test_cron_12_4_events_of_schedules_name_them_as_subject(ask: Ask) -> None:
+@spec("contract 12.4")
+def test_events_of_schedules_name_them_as_subject(ask: Ask) -> None:
     registered()
     make_due()
     fire()
@@ -522,7 +542,8 @@ Keys = Callable[..., dict[str, str]]
 SCOPES = ("ojs:data:enqueue", "ojs:data:read")
 
 
-def test_mt_13_names_are_those_of_a_tenant(ask: Ask, new_key: Keys) -> None:  # noqa: F811
+@spec("multi-tenancy 13")
+def test_names_are_those_of_a_tenant(ask: Ask, new_key: Keys) -> None:  # noqa: F811
     north, south = new_key(*SCOPES, tenant="north"), new_key(*SCOPES, tenant="south")
     ask("POST", body=NESTED, status=201, **north)
     ask("POST", body={**NESTED, "expression": "@daily"}, status=201, **south)
@@ -540,7 +561,8 @@ def test_mt_13_names_are_those_of_a_tenant(ask: Ask, new_key: Keys) -> None:  # 
     [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/trigger"), ("POST", "/pause"),
      ("POST", "/resume"), ("GET", "/history"), ("GET", "/upcoming")],
 )  # fmt: skip
-def test_31_key_of_a_tenant_neither_sees_nor_changes_another_ones(
+@spec("contract 31")
+def test_key_of_a_tenant_neither_sees_nor_changes_another_ones(
     ask: Ask,
     new_key: Keys,  # noqa: F811
     method: str,
@@ -559,7 +581,8 @@ def test_31_key_of_a_tenant_neither_sees_nor_changes_another_ones(
     assert CronEntry.objects.filter(enabled=True, run_count=0).count() == 2
 
 
-def test_31_caller_of_all_tenants_names_the_tenant_where_several_share_a_name(ask: Ask) -> None:
+@spec("contract 31")
+def test_caller_of_all_tenants_names_the_tenant_where_several_share_a_name(ask: Ask) -> None:
     registered("shared", NORTH)
     assert ask("GET", "cron/shared")["tenant_id"] == "north"
     registered("shared", SOUTH)
@@ -576,11 +599,13 @@ def test_31_caller_of_all_tenants_names_the_tenant_where_several_share_a_name(as
 
 
 @pytest.mark.parametrize("tenant", ["%00", "", "a%20b", "a" * 256])
-def test_31_tenant_that_cannot_be_is_refused(ask: Ask, tenant: str) -> None:
+@spec("contract 31")
+def test_tenant_that_cannot_be_is_refused(ask: Ask, tenant: str) -> None:
     assert ask("GET", f"cron?tenant={tenant}", status=400)["details"]["field"] == "tenant"
 
 
-def test_31_key_registers_only_jobs_it_may_enqueue(ask: Ask, new_key: Keys) -> None:  # noqa: F811
+@spec("contract 31")
+def test_key_registers_only_jobs_it_may_enqueue(ask: Ask, new_key: Keys) -> None:  # noqa: F811
     key = new_key(*SCOPES, queues_enqueue=("mail",), job_types=("mail.*",))
     body = {"name": "a", "cron": "@daily", "type": "mail.send", "queue": "mail"}
     ask("POST", body=body, status=201, **key)

@@ -13,14 +13,15 @@ from django.utils import timezone
 from jobs.domain.claim import FetchRequest
 from jobs.models import Ready, Turn, Worker
 from jobs.queries import ago
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.operate.queues import pause
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pool_cache, pools
 from tests.factories import stored, stored_ids
 from tests.jobs.api.admin.test_explain import closed, explained, gate, of_tenant
 from tests.scheduling.pools import fill, put, taken, turns
+from tests.spec import spec
 
 Keys = Callable[..., dict[str, str]]
 
@@ -38,11 +39,13 @@ def pool_gates(found: dict[str, Any], *names: str) -> list[tuple[str, str | None
     ]
 
 
-def test_20_5_without_pools_there_are_no_gates_of_pools(api: Client) -> None:
+@spec("contract 20.5")
+def test_without_pools_there_are_no_gates_of_pools(api: Client) -> None:
     assert pool_gates(explained(api, stored_ids(1)[0])) == []
 
 
-def test_fs_6_3_a_queue_of_isolated_pools_names_them_and_whether_they_live(api: Client) -> None:
+@spec("FS-6.3-a")
+def test_queue_of_isolated_pools_names_them_and_whether_they_live(api: Client) -> None:
     put("gpu-a", "gpu", isolated=True)
     put("gpu-b", "gpu", isolated=True)
     put("other", "gpu")
@@ -66,7 +69,8 @@ def test_fs_6_3_a_queue_of_isolated_pools_names_them_and_whether_they_live(api: 
     assert after["verdict"] == "next"
 
 
-def test_fs_6_1_b_full_pool_is_closed_when_nobody_else_may(api: Client) -> None:
+@spec("FS-6.1-b")
+def test_full_pool_is_closed_when_nobody_else_may(api: Client) -> None:
     put("p", "a", concurrency=2, isolated=True)
     crew("p")
     job_id = stored_ids(3, queue="a")[2]
@@ -84,7 +88,8 @@ def test_fs_6_1_b_full_pool_is_closed_when_nobody_else_may(api: Client) -> None:
     assert found["estimate"]["reason"].endswith("gate pool p")
 
 
-def test_fs_6_1_b_full_pool_is_not_closed_while_another_has_room(api: Client) -> None:
+@spec("FS-6.1-b")
+def test_full_pool_is_not_closed_while_another_has_room(api: Client) -> None:
     put("full", "a", concurrency=1)
     put("free", "a", concurrency=5)
     job_id = stored_ids(2, queue="a")[1]
@@ -104,7 +109,8 @@ def test_fs_6_1_b_full_pool_is_not_closed_while_another_has_room(api: Client) ->
     assert full["message"].endswith("Others may take the job.")
 
 
-def test_fs_6_2_a_queue_that_nobody_serves(api: Client) -> None:
+@spec("FS-6.2-a")
+def test_queue_that_nobody_serves(api: Client) -> None:
     put("mail", "mail")
     job_id = stored_ids(1, queue="a")[0]
     crew("mail")
@@ -122,7 +128,8 @@ def test_fs_6_2_a_queue_that_nobody_serves(api: Client) -> None:
     assert pool_gates(served) == [("pool", "late", "open")]
 
 
-def test_fs_6_2_workers_that_name_no_pool_are_in_the_default_one(api: Client) -> None:
+@spec("FS-6.2")
+def test_workers_that_name_no_pool_are_in_the_default_one(api: Client) -> None:
     put("default", "other")
     job_id = stored_ids(1, queue="a")[0]
     crew(None)
@@ -134,7 +141,8 @@ def test_fs_6_2_workers_that_name_no_pool_are_in_the_default_one(api: Client) ->
     assert gate(explained(api, job_id), "pool")["numbers"]["workers"] == 1
 
 
-def test_fs_6_2_workers_without_a_pool_do_not_count_where_one_is_required(api: Client) -> None:
+@spec("FS-6.2")
+def test_workers_without_a_pool_do_not_count_where_one_is_required(api: Client) -> None:
     put("p", "b")
     job_id = stored_ids(1, queue="a")[0]
     crew(None)
@@ -169,7 +177,8 @@ def test_silent_worker_serves_nothing(api: Client) -> None:
 # --- turns ----------------------------------------------------------------------------------------
 
 
-def test_fs_7_3_turns_tell_place_and_share_by_weight(api: Client) -> None:
+@spec("FS-7.3")
+def test_turns_tell_place_and_share_by_weight(api: Client) -> None:
     put("p", "a", "b", strategy="weighted", weights={"a": 3})
     jobs = fill(a=9, b=9)
     crew("p")
@@ -188,7 +197,8 @@ def test_fs_7_3_turns_tell_place_and_share_by_weight(api: Client) -> None:
     assert turns(2, pool="p") == "ab"
 
 
-def test_fs_7_1_turns_of_a_strict_pool_come_in_their_order(api: Client) -> None:
+@spec("FS-7.1")
+def test_turns_of_a_strict_pool_come_in_their_order(api: Client) -> None:
     put("p", "a", "b", "c", strategy="strict")
     jobs = fill(a=2, c=1)
 
@@ -204,7 +214,8 @@ def test_fs_7_1_turns_of_a_strict_pool_come_in_their_order(api: Client) -> None:
     assert "place" not in told()["numbers"]
 
 
-def test_fs_8_1_turn_that_is_owed_by_ratio_is_told(api: Client) -> None:
+@spec("FS-8.1")
+def test_turn_that_is_owed_by_ratio_is_told(api: Client) -> None:
     put("p", "a", "b", strategy="strict", starvation_prevention={"min_dispatch_ratio": 0.25})
     jobs = fill(a=20, b=9)
     owed = []
@@ -219,7 +230,8 @@ def test_fs_8_1_turn_that_is_owed_by_ratio_is_told(api: Client) -> None:
     assert found["numbers"]["min_ratio"] == 0.25
 
 
-def test_fs_8_1_turn_that_is_owed_by_time_is_told(api: Client) -> None:
+@spec("FS-8.1")
+def test_turn_that_is_owed_by_time_is_told(api: Client) -> None:
     put("p", "a", "b", strategy="strict", starvation_prevention={"min_dispatch_ratio": 0})
     jobs = fill(a=20, b=9)
     turns(2, pool="p")
@@ -261,7 +273,8 @@ def test_job_that_is_not_available_or_a_queue_alone_has_no_turn(api: Client) -> 
 # --- what it says to whom, and what it costs ------------------------------------------------------
 
 
-def test_fs_6_decision_of_a_started_job_tells_its_pool(api: Client) -> None:
+@spec("fair-scheduling 6")
+def test_decision_of_a_started_job_tells_its_pool(api: Client) -> None:
     put("p", "a", "b")
     job_id = fill(a=1)["a"][0]
     taken(1, pool="p", worker_id="w1")
@@ -269,7 +282,8 @@ def test_fs_6_decision_of_a_started_job_tells_its_pool(api: Client) -> None:
     assert explained(api, job_id)["decision"]["pool"] == "p"
 
 
-def test_31_3_key_of_a_tenant_sees_no_numbers_of_pools(api: Client, new_key: Keys) -> None:
+@spec("contract 31.3")
+def test_key_of_a_tenant_sees_no_numbers_of_pools(api: Client, new_key: Keys) -> None:
     for body in (
         {"name": "p", "queues": ["a", "b"], "strategy": "weighted", "concurrency": 1},
         {"name": "q", "queues": ["a", "b"], "isolated": True},

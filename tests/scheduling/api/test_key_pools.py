@@ -1,4 +1,4 @@
-"""API keys that are bound to a pool. Spec: contract 31 §2, 20 §5 step 4."""
+"""API keys that are bound to a pool. Spec: contract 31.2, 20.5 step 4."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from jobs.api.media import OJS_TYPE
 from jobs.models import Lease, Worker
 from tests.factories import stored
 from tests.scheduling.pools import put
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -34,7 +35,8 @@ def bound(pools: None, new_key: Any) -> dict[str, str]:
     return headers
 
 
-def test_31_2_a_key_of_a_pool_puts_its_workers_into_that(bound: dict[str, str]) -> None:
+@spec("contract 31.2")
+def test_a_key_of_a_pool_puts_its_workers_into_that(bound: dict[str, str]) -> None:
     stored(3, queue="mail")
 
     got = post(bound, "workers/fetch", worker_id="w1", count=5).json()["jobs"]
@@ -45,14 +47,16 @@ def test_31_2_a_key_of_a_pool_puts_its_workers_into_that(bound: dict[str, str]) 
 
 
 @pytest.mark.parametrize("path", BEATS)
-def test_31_2_its_workers_report_as_those_of_the_pool(bound: dict[str, str], path: str) -> None:
+@spec("contract 31.2")
+def test_its_workers_report_as_those_of_the_pool(bound: dict[str, str], path: str) -> None:
     assert post(bound, path, worker_id="w1").status_code == 200
     assert Worker.objects.get().pool == "fast"
     assert post(bound, path, worker_id="w1", pool="fast").status_code == 200
 
 
 @pytest.mark.parametrize("path", [*BEATS, "workers/fetch"])
-def test_31_2_another_pool_is_refused(bound: dict[str, str], path: str) -> None:
+@spec("contract 31.2")
+def test_another_pool_is_refused(bound: dict[str, str], path: str) -> None:
     answer = post(bound, path, worker_id="w1", pool="slow", queues=["other"])
 
     assert answer.status_code == 403
@@ -63,7 +67,8 @@ def test_31_2_another_pool_is_refused(bound: dict[str, str], path: str) -> None:
     assert not Worker.objects.exists()
 
 
-def test_31_2_a_key_of_no_pool_names_any(bound: dict[str, str], new_key: Any) -> None:
+@spec("contract 31.2")
+def test_a_key_of_no_pool_names_any(bound: dict[str, str], new_key: Any) -> None:
     free = new_key("worker")
 
     assert post(free, "workers/heartbeat", worker_id="w2", pool="slow").status_code == 200

@@ -1,4 +1,4 @@
-"""Pools, their workers and their limits. Spec: contract 20 §2, 3, 5; fair-scheduling 6, 10, 14."""
+"""Pools, their workers and their limits. Spec: contract 20.2, 3, 5; fair-scheduling 6, 10, 14."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from django.test import override_settings
 from jobs.models import Audit, Lease, Worker
 from tests.factories import stored_ids
 from tests.scheduling.pools import fill, get, put, refused, send, taken, turns
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -21,7 +22,8 @@ def beat(worker_id: str, **body: Any) -> int:
 # --- the resource ---------------------------------------------------------------------------------
 
 
-def test_fs_6_1_a_a_pool_has_defaults_and_is_shown_flat_and_wrapped() -> None:
+@spec("FS-6.1-a")
+def test_a_pool_has_defaults_and_is_shown_flat_and_wrapped() -> None:
     made = put("mail", "a", "b")
 
     assert made == {**made["pool"], "pool": made["pool"]}
@@ -37,7 +39,8 @@ def test_fs_6_1_a_a_pool_has_defaults_and_is_shown_flat_and_wrapped() -> None:
     assert get("admin/pools/mail") == made
 
 
-def test_fs_10_1_b_put_makes_a_pool_and_then_replaces_it_as_a_whole() -> None:
+@spec("FS-10.1-b")
+def test_put_makes_a_pool_and_then_replaces_it_as_a_whole() -> None:
     put("p", "a", "b", strategy="strict", concurrency=12, isolated=True)
 
     changed = put("p", "b", strategy="weighted", weights={"b": 4}, status=200)
@@ -59,14 +62,16 @@ def test_what_was_read_can_be_put_again() -> None:
     assert before["tenant_fairness"]["weights"] == {"blue": 4}
 
 
-def test_d_fs_1_queues_may_be_an_object_with_weights_in_document_order() -> None:
+@spec("D-FS-1")
+def test_queues_may_be_an_object_with_weights_in_document_order() -> None:
     made = put("p", strategy="weighted", queues={"z": {"weight": 8}, "a": 3, "m": {}})
 
     assert made["queues"] == ["z", "a", "m"]
     assert made["weights"] == {"z": 8, "a": 3, "m": 1}
 
 
-def test_d_fs_11_a_ratio_switches_prevention_on_unless_it_is_switched_off() -> None:
+@spec("D-FS-11")
+def test_a_ratio_switches_prevention_on_unless_it_is_switched_off() -> None:
     def enabled(**said: Any) -> bool:
         answer = send("PUT", "admin/pools/p", {"queues": ["a"], "starvation_prevention": said})
         return bool(orjson.loads(answer.content)["starvation_prevention"]["enabled"])
@@ -126,14 +131,14 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("field", "body"), BAD)
-def test_fs_6_1_a_fs_8_1_b_what_is_wrong_is_refused_naming_the_field(
-    field: str, body: dict[str, Any]
-) -> None:
+@spec("FS-6.1-a", "FS-8.1-b")
+def test_what_is_wrong_is_refused_naming_the_field(field: str, body: dict[str, Any]) -> None:
     assert refused(send("PUT", "admin/pools/p", body), 422)["field"] == field
     assert get("admin/pools")["items"] == []
 
 
-def test_fs_9_what_is_not_offered_is_refused_as_such() -> None:
+@spec("fair-scheduling 9")
+def test_what_is_not_offered_is_refused_as_such() -> None:
     fairness = {"strategy": "x"}
     answer = send("PUT", "admin/pools/p", {"queues": ["a"], "tenant_fairness": fairness})
 
@@ -147,7 +152,8 @@ def test_a_pool_needs_a_plain_name(name: str) -> None:
     refused(send("DELETE", f"admin/pools/{name}"), 404, "not_found")
 
 
-def test_fs_8_2_shares_that_add_up_to_more_than_all_are_refused() -> None:
+@spec("FS-8.2")
+def test_shares_that_add_up_to_more_than_all_are_refused() -> None:
     def answer(ratio: float, enabled: bool = True) -> Any:
         prevention = {"min_dispatch_ratio": ratio, "enabled": enabled}
         body = {"queues": list("abc"), "starvation_prevention": prevention}
@@ -158,7 +164,8 @@ def test_fs_8_2_shares_that_add_up_to_more_than_all_are_refused() -> None:
     assert answer(0.34, enabled=False).status_code == 200
 
 
-def test_fs_10_1_a_pools_are_listed_with_their_live_workers_and_active_jobs() -> None:
+@spec("FS-10.1-a")
+def test_pools_are_listed_with_their_live_workers_and_active_jobs() -> None:
     fill(a=3, b=1)
     put("one", "a", concurrency=4)
     put("two", "b")
@@ -220,7 +227,8 @@ def test_pools_of_the_settings_govern_and_cannot_be_changed() -> None:
 
 
 @pytest.mark.parametrize("way", ["workers/heartbeat", "workers/register", "workers/fetch"])
-def test_fs_6_2_a_a_worker_names_its_pool_in_any_first_request(way: str) -> None:
+@spec("FS-6.2-a")
+def test_a_worker_names_its_pool_in_any_first_request(way: str) -> None:
     body = {"worker_id": "w1", "pool": "p", "queues": ["a"]}
 
     assert send("POST", way, body).status_code == 200
@@ -228,7 +236,8 @@ def test_fs_6_2_a_a_worker_names_its_pool_in_any_first_request(way: str) -> None
     assert get("admin/workers/w1")["pool"] == "p"
 
 
-def test_d_fs_10_body_then_header_then_binding_name_the_pool() -> None:
+@spec("D-FS-10")
+def test_body_then_header_then_binding_name_the_pool() -> None:
     fill(a=9)
     for name in ("one", "two", "three"):
         put(name, "a")
@@ -249,7 +258,8 @@ def test_d_fs_10_body_then_header_then_binding_name_the_pool() -> None:
 
 
 @pytest.mark.parametrize("way", ["workers/heartbeat", "workers/register", "workers/fetch"])
-def test_fs_6_2_b_a_worker_is_in_one_pool_alone(way: str) -> None:
+@spec("FS-6.2-b")
+def test_a_worker_is_in_one_pool_alone(way: str) -> None:
     stored_ids(1, queue="a")
     beat("w1", pool="one")
     body = {"worker_id": "w1", "queues": ["a"]}
@@ -263,7 +273,8 @@ def test_fs_6_2_b_a_worker_is_in_one_pool_alone(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["workers/heartbeat", "workers/fetch"])
-def test_fs_6_2_b_a_worker_that_ended_may_come_back_in_another_pool(way: str) -> None:
+@spec("FS-6.2-b")
+def test_a_worker_that_ended_may_come_back_in_another_pool(way: str) -> None:
     beat("w1", pool="one")
     assert send("DELETE", "workers/w1").status_code == 204
 
@@ -287,7 +298,8 @@ def test_a_heartbeat_refused_for_its_pool_extends_no_lease() -> None:
     assert Worker.objects.get(id="w1").last_heartbeat_at is None
 
 
-def test_d_fs_12_registration_tells_how_to_live() -> None:
+@spec("D-FS-12")
+def test_registration_tells_how_to_live() -> None:
     answer = send("POST", "workers/register", {
         "worker_id": "w1", "hostname": "h", "pid": 7, "queues": ["a"], "concurrency": 2,
         "labels": {"zone": "x"}, "pool": "p", "handlers": ["mail.send"],
@@ -303,7 +315,8 @@ def test_d_fs_12_registration_tells_how_to_live() -> None:
 
 
 @pytest.mark.parametrize("way", ["heartbeat", "register"])
-def test_fs_14_1_worker_may_be_told_of_as_an_object(way: str) -> None:
+@spec("fair-scheduling 14.1")
+def test_worker_may_be_told_of_as_an_object(way: str) -> None:
     worker = {"id": "w1", "pool": "p", "queues": ["a"], "concurrency": 3, "handlers": ["mail.send"]}
 
     answer = send("POST", f"workers/{way}", {"worker": worker, "hostname": "h"})
@@ -325,14 +338,16 @@ def test_fs_14_1_worker_may_be_told_of_as_an_object(way: str) -> None:
         ({"worker": {"id": "w1"}, "worker_id": "w2"}, "worker.id"),
     ],
 )
-def test_fs_14_1_worker_that_is_not_named_or_twice_is_refused(
+@spec("fair-scheduling 14.1")
+def test_worker_that_is_not_named_or_twice_is_refused(
     way: str, body: dict[str, Any], field: str
 ) -> None:
     assert refused(send("POST", f"workers/{way}", body), 400)["field"] == field
     assert not Worker.objects.exists()
 
 
-def test_d_fs_12_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> None:
+@spec("D-FS-12")
+def test_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> None:
     job_id = stored_ids(1, queue="a")[0]
     taken(worker_id="w1", queues=["a"])
 
@@ -344,7 +359,8 @@ def test_d_fs_12_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> No
     refused(send("DELETE", "workers/%00"), 400, "invalid_request")
 
 
-def test_d_fs_6_a_server_may_require_pools() -> None:
+@spec("D-FS-6")
+def test_a_server_may_require_pools() -> None:
     fill(a=2)
     put("p", "a")
     beat("w1", pool="p")
@@ -357,7 +373,8 @@ def test_d_fs_6_a_server_may_require_pools() -> None:
 
 
 @pytest.mark.parametrize("path", ["workers/register", "workers/heartbeat"])
-def test_d_fs_6_a_server_that_requires_pools_registers_no_worker_without(path: str) -> None:
+@spec("D-FS-6")
+def test_a_server_that_requires_pools_registers_no_worker_without(path: str) -> None:
     put("p", "a")
     beat("w1", pool="p")
     with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):
@@ -368,7 +385,8 @@ def test_d_fs_6_a_server_that_requires_pools_registers_no_worker_without(path: s
     assert sorted(Worker.objects.values_list("id", flat=True)) == ["w1", "w3"]
 
 
-def test_d_fs_6_a_pool_called_default_has_the_workers_that_name_none() -> None:
+@spec("D-FS-6")
+def test_a_pool_called_default_has_the_workers_that_name_none() -> None:
     put("default", "a")
     fill(a=1)
     with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):
@@ -391,7 +409,8 @@ def test_a_pool_may_name_the_queues_and_without_one_a_request_must() -> None:
 # --- what a pool may have -------------------------------------------------------------------------
 
 
-def test_fs_6_1_b_concurrency_caps_the_jobs_of_all_workers() -> None:
+@spec("FS-6.1-b")
+def test_concurrency_caps_the_jobs_of_all_workers() -> None:
     fill(a=9)
     put("p", "a", concurrency=3)
 
@@ -405,7 +424,8 @@ def test_fs_6_1_b_concurrency_caps_the_jobs_of_all_workers() -> None:
     assert len(taken(10, pool="p")) == 2
 
 
-def test_fs_6_1_b_concurrency_counts_over_all_queues_that_take_turns() -> None:
+@spec("FS-6.1-b")
+def test_concurrency_counts_over_all_queues_that_take_turns() -> None:
     fill(a=4, b=4)
     put("p", "a", "b", concurrency=5)
 
@@ -421,7 +441,8 @@ def test_a_pool_has_its_own_queues_alone() -> None:
     assert turns(9, queues=["b", "a"], pool="p") == "a"
 
 
-def test_fs_6_3_a_jobs_of_an_isolated_queue_go_to_its_pool_alone() -> None:
+@spec("FS-6.3-a")
+def test_jobs_of_an_isolated_queue_go_to_its_pool_alone() -> None:
     fill(g=3, a=3)
     put("gpu", "g", isolated=True)
     put("other", "g", "a")
@@ -436,7 +457,8 @@ def test_fs_6_3_a_jobs_of_an_isolated_queue_go_to_its_pool_alone() -> None:
     assert turns(9, pool="other") == "g"
 
 
-def test_fs_6_3_b_without_isolation_any_pool_may_have_a_job() -> None:
+@spec("FS-6.3-b")
+def test_without_isolation_any_pool_may_have_a_job() -> None:
     fill(q=2)
     put("one", "q")
     put("two", "q")
@@ -444,7 +466,8 @@ def test_fs_6_3_b_without_isolation_any_pool_may_have_a_job() -> None:
     assert [turns(1, pool="one"), turns(1, pool="two")] == ["q", "q"]
 
 
-def test_fs_5_2_c_the_pool_beats_what_the_request_prefers() -> None:
+@spec("FS-5.2-c")
+def test_the_pool_beats_what_the_request_prefers() -> None:
     fill(a=3, b=3)
     put("p", "a", "b", strategy="strict")
 
@@ -467,7 +490,8 @@ def test_a_pool_called_default_governs_workers_that_name_none() -> None:
 # --- the examples of the seed ---------------------------------------------------------------------
 
 
-def test_fs_14_1_a_worker_with_three_weighted_queues() -> None:
+@spec("fair-scheduling 14.1")
+def test_a_worker_with_three_weighted_queues() -> None:
     fill(critical=60, default=60, low=60)
     wanted: dict[str, Any] = {
         "pool": "general", "queues": ["critical", "default", "low"], "strategy": "weighted",
@@ -479,7 +503,8 @@ def test_fs_14_1_a_worker_with_three_weighted_queues() -> None:
     assert [found.count(q) for q in ("critical", "default", "low")] == [50, 30, 10]
 
 
-def test_fs_14_2_payments_are_for_their_pool() -> None:
+@spec("fair-scheduling 14.2")
+def test_payments_are_for_their_pool() -> None:
     fill(payments=4, default=1, email=1, notifications=1)
     put("payment-workers", "payments", concurrency=2, strategy="strict", isolated=True)
     put("general-workers", "default", "email", "notifications", concurrency=50)
@@ -491,7 +516,8 @@ def test_fs_14_2_payments_are_for_their_pool() -> None:
     assert len(taken(9, pool="payment-workers")) == 2
 
 
-def test_fs_14_3_analytics_gets_a_tenth_under_load() -> None:
+@spec("fair-scheduling 14.3")
+def test_analytics_gets_a_tenth_under_load() -> None:
     fill(critical=100, default=100, analytics=100)
     put(
         "general", "critical", "default", "analytics", strategy="strict",

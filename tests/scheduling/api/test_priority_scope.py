@@ -1,4 +1,4 @@
-"""Priorities that compete over all queues of a FETCH. Spec: contract 20 §5, D-FS-5, FS-9.3."""
+"""Priorities that compete over all queues of a FETCH. Spec: contract 20.5, D-FS-5, FS-9.3."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from jobs.services.queues import pause
+from jobs.services.operate.queues import pause
 from tests.factories import stored_ids
 from tests.scheduling.pools import get, one_by_one, put, send, taken, turns
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -60,9 +61,8 @@ def fill(*places: str) -> None:
 
 
 @both_ways
-def test_d_fs_5_the_queue_comes_first_where_nothing_else_is_said(
-    way: Way, asked: dict[str, Any]
-) -> None:
+@spec("D-FS-5")
+def test_the_queue_comes_first_where_nothing_else_is_said(way: Way, asked: dict[str, Any]) -> None:
     fill("a0", "a0", "b9", "b9", "c5")
 
     assert get("admin/scheduling/config")["priority_scope"] == "queue"
@@ -71,7 +71,8 @@ def test_d_fs_5_the_queue_comes_first_where_nothing_else_is_said(
 
 @both_ways
 @pytest.mark.usefixtures("over_all")
-def test_d_fs_5_the_highest_priority_of_all_queues_comes_first_and_equals_take_turns(
+@spec("D-FS-5")
+def test_the_highest_priority_of_all_queues_comes_first_and_equals_take_turns(
     way: Way, asked: dict[str, Any]
 ) -> None:
     fill("a0", "a0", "a5", "b9", "b9", "b0", "c5", "c5", "c-1")
@@ -82,7 +83,8 @@ def test_d_fs_5_the_highest_priority_of_all_queues_comes_first_and_equals_take_t
 
 @both_ways
 @pytest.mark.usefixtures("over_all")
-def test_fs_9_3_a_a_narrowed_claim_goes_by_the_priorities_it_may_see(way: Way) -> None:
+@spec("FS-9.3-a")
+def test_a_narrowed_claim_goes_by_the_priorities_it_may_see(way: Way) -> None:
     stored_ids(1, queue="a", meta={"tenant_id": "t"})
     stored_ids(1, queue="b", priority=3, meta={"tenant_id": "t"})
     stored_ids(1, queue="a", priority=2, meta={"tenant_id": "t"})
@@ -92,7 +94,8 @@ def test_fs_9_3_a_a_narrowed_claim_goes_by_the_priorities_it_may_see(way: Way) -
 
 
 @both_ways
-def test_d_fs_5_strict_queues_of_equal_priority_come_in_their_order(way: Way) -> None:
+@spec("D-FS-5")
+def test_strict_queues_of_equal_priority_come_in_their_order(way: Way) -> None:
     configure("global", default_strategy="strict")
     fill("a0", "a0", "a5", "b5", "b5", "c9")
 
@@ -100,7 +103,8 @@ def test_d_fs_5_strict_queues_of_equal_priority_come_in_their_order(way: Way) ->
 
 
 @both_ways
-def test_d_fs_5_weighted_queues_of_equal_priority_share(way: Way) -> None:
+@spec("D-FS-5")
+def test_weighted_queues_of_equal_priority_share(way: Way) -> None:
     configure("global")
     put("p", strategy="weighted", queues={"a": 2, "b": 1, "c": 1})
     fill(*["a1"] * 4, *["b1"] * 2, *["c0"] * 2)
@@ -108,7 +112,8 @@ def test_d_fs_5_weighted_queues_of_equal_priority_share(way: Way) -> None:
     assert way(8, pool="p") == ["a1", "b1", "a1", "a1", "b1", "a1", "c0", "c0"]
 
 
-def test_d_fs_5_a_high_job_that_cannot_start_holds_back_none_below_it() -> None:
+@spec("D-FS-5")
+def test_a_high_job_that_cannot_start_holds_back_none_below_it() -> None:
     configure("global")
     fill("a9", "b5", "c7")
     pause("a")
@@ -118,7 +123,8 @@ def test_d_fs_5_a_high_job_that_cannot_start_holds_back_none_below_it() -> None:
 
 
 @both_ways
-def test_d_fs_5_owed_queues_still_win(way: Way) -> None:
+@spec("D-FS-5")
+def test_owed_queues_still_win(way: Way) -> None:
     configure("global")
     put("p", "a", "b", strategy="strict", starvation_prevention={
         "enabled": True, "rotation_interval": "PT1H", "min_dispatch_ratio": 0.25,
@@ -131,7 +137,8 @@ def test_d_fs_5_owed_queues_still_win(way: Way) -> None:
     assert order.count("a9") >= 6
 
 
-def test_d_fs_5_a_change_counts_for_the_next_fetch_and_is_undone_by_leaving_it_out() -> None:
+@spec("D-FS-5")
+def test_a_change_counts_for_the_next_fetch_and_is_undone_by_leaving_it_out() -> None:
     fill("a0", "a0", "b9", "b9")
 
     assert turns(1, queues=["a", "b"]) == "a"

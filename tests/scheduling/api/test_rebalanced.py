@@ -1,4 +1,4 @@
-"""What is told when a pool changes how it hands out. Spec: fair-scheduling 11.1; contract 20 §6."""
+"""What is told when a pool changes how it hands out. Spec: fair-scheduling 11.1; contract 20.6."""
 
 from typing import Any
 
@@ -10,13 +10,15 @@ from jobs.models import Event
 from tests.concurrency import wait_until_settled
 from tests.scheduling.conftest import told
 from tests.scheduling.pools import get, put, send
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 REBALANCED = 92
 
 
-def test_fs_11_1_a_a_change_is_told_with_what_was_and_what_is() -> None:
+@spec("FS-11.1-a")
+def test_a_change_is_told_with_what_was_and_what_is() -> None:
     put("p", "a", "b")
     assert not told(REBALANCED)
 

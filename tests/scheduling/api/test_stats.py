@@ -1,4 +1,4 @@
-"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20 §1, §3, D-FS-2."""
+"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20.1, 20.3, D-FS-2."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,10 +8,11 @@ from django.db.models import F
 
 from jobs.loops import run_once
 from jobs.models import DispatchPeriod, Event, FoldPosition
-from jobs.services.ack import Ack, ack
-from jobs.services.queues import pause
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.ack import Ack, ack
 from tests.concurrency import wait_until_settled
 from tests.scheduling.pools import fill, get, put, refused, send, taken
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -36,7 +37,8 @@ def numbers(found: dict[str, dict[str, Any]], name: str = "dispatched") -> dict[
 
 
 @pytest.mark.parametrize("is_folded", [False, True])
-def test_fs_10_2_a_every_queue_is_shown_with_its_part_of_the_last_minute(is_folded: bool) -> None:
+@spec("FS-10.2-a")
+def test_every_queue_is_shown_with_its_part_of_the_last_minute(is_folded: bool) -> None:
     put("p", "a", "b", strategy="weighted", weights={"a": 3})
     fill(a=5, b=5, c=1)
     ids = [job["id"] for job in taken(4, pool="p")]
@@ -64,14 +66,16 @@ def test_fs_10_2_a_every_queue_is_shown_with_its_part_of_the_last_minute(is_fold
     assert not any(numbers(found, "starved").values())
 
 
-def test_fs_10_2_a_ratios_add_up_to_one() -> None:
+@spec("FS-10.2-a")
+def test_ratios_add_up_to_one() -> None:
     fill(a=1, b=1, c=1)
     taken(3, queues=["a", "b", "c"])
 
     assert sum(numbers(shown(), "dispatch_ratio_1m").values()) == pytest.approx(1)
 
 
-def test_fs_10_2_a_an_empty_window_is_all_zeros() -> None:
+@spec("FS-10.2-a")
+def test_an_empty_window_is_all_zeros() -> None:
     put("p", "a")
     fill(b=1)
 
@@ -82,7 +86,8 @@ def test_fs_10_2_a_an_empty_window_is_all_zeros() -> None:
         assert (queue["dispatched"], queue["dispatch_ratio_1m"], queue["avg_wait_ms"]) == (0, 0, 0)
 
 
-def test_fs_10_2_a_wait_is_the_mean_from_available_to_active() -> None:
+@spec("FS-10.2-a")
+def test_wait_is_the_mean_from_available_to_active() -> None:
     fill(a=2)
     taken(2, queues=["a"])
     for ms, event in zip((1000, 2001), Event.objects.filter(kind=3), strict=True):
@@ -147,7 +152,8 @@ def test_another_window_has_names_without_the_minute() -> None:
     ],
 )
 @pytest.mark.parametrize("is_folded", [False, True])
-def test_fs_10_2_a_the_window_is_exact_whatever_it_is_counted_by(
+@spec("FS-10.2-a")
+def test_the_window_is_exact_whatever_it_is_counted_by(
     window: str, ago: timedelta, counted: int, *, is_folded: bool
 ) -> None:
     fill(a=1)

@@ -1,4 +1,4 @@
-"""How queues and tenants take turns. Spec: contract 20 §4; fair-scheduling 7 to 9."""
+"""How queues and tenants take turns. Spec: contract 20.4; fair-scheduling 7 to 9."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import pytest
 
 from jobs.models import Lane, Ready, Turn
 from jobs.queries import ago
-from jobs.services import turns as turns_service
-from jobs.services.queues import pause, resume
+from jobs.services.lanes import turns as turns_service
+from jobs.services.operate.queues import pause, resume
 from tests.scheduling.pools import (
     PREVENTED,
     counts,
@@ -24,6 +24,7 @@ from tests.scheduling.pools import (
     taken,
     turns,
 )
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -33,27 +34,31 @@ both_ways = pytest.mark.parametrize("way", [turns, one_by_one], ids=["batch", "o
 
 
 @both_ways
-def test_fs_7_1_a_round_robin_takes_one_job_of_each_queue_per_cycle(way: Way) -> None:
+@spec("FS-7.1-a")
+def test_round_robin_takes_one_job_of_each_queue_per_cycle(way: Way) -> None:
     fill(a=3, b=3, c=1)
 
     assert way(7, queues=["a", "b", "c"]) == "abcabab"
 
 
-def test_fs_7_1_a_the_cycle_goes_on_where_the_last_fetch_of_any_worker_ended() -> None:
+@spec("FS-7.1-a")
+def test_the_cycle_goes_on_where_the_last_fetch_of_any_worker_ended() -> None:
     fill(a=9, b=9, c=9)
     put("p", "a", "b", "c")
 
     assert [turns(n, pool="p") for n in (2, 2, 1, 4)] == ["ab", "ca", "b", "cabc"]
 
 
-def test_fs_7_1_b_round_robin_is_the_default() -> None:
+@spec("FS-7.1-b")
+def test_round_robin_is_the_default() -> None:
     fill(a=2, b=2)
     put("p", "a", "b")
 
     assert turns(4, pool="p") == "abab"
 
 
-def test_fs_5_2_a_a_queue_never_served_comes_first() -> None:
+@spec("FS-5.2-a")
+def test_a_queue_never_served_comes_first() -> None:
     fill(a=5)
     assert turns(3, queues=["a", "b"]) == "aaa"
     fill(b=3)
@@ -62,14 +67,16 @@ def test_fs_5_2_a_a_queue_never_served_comes_first() -> None:
 
 
 @both_ways
-def test_fs_7_2_b_least_loaded_takes_from_the_deepest_queue(way: Way) -> None:
+@spec("FS-7.2-b")
+def test_least_loaded_takes_from_the_deepest_queue(way: Way) -> None:
     fill(a=10, b=3)
     put("p", "a", "b", strategy="least-loaded")
 
     assert way(13, pool="p") == "aaaaaaaabab" + "ab"
 
 
-def test_fs_7_2_a_least_loaded_gives_a_worker_no_more_than_it_can_run() -> None:
+@spec("FS-7.2-a")
+def test_least_loaded_gives_a_worker_no_more_than_it_can_run() -> None:
     fill(a=9)
     put("p", "a", strategy="least-loaded")
     send("POST", "workers/heartbeat", {"worker_id": "w1", "pool": "p", "concurrency": 2})
@@ -84,7 +91,8 @@ def test_fs_7_2_a_least_loaded_gives_a_worker_no_more_than_it_can_run() -> None:
 
 
 @both_ways
-def test_fs_7_3_a_weighted_shares_are_proportional_at_any_moment(way: Way) -> None:
+@spec("FS-7.3-a")
+def test_weighted_shares_are_proportional_at_any_moment(way: Way) -> None:
     fill(a=40, b=40, c=40)
     put("p", strategy="weighted", queues={"a": 3, "b": 2, "c": 1})
 
@@ -95,7 +103,8 @@ def test_fs_7_3_a_weighted_shares_are_proportional_at_any_moment(way: Way) -> No
         assert counts(order[n : n + 6]) == {"a": 3, "b": 2, "c": 1}
 
 
-def test_fs_7_3_b_a_queue_of_any_weight_is_served_within_a_bound() -> None:
+@spec("FS-7.3-b")
+def test_a_queue_of_any_weight_is_served_within_a_bound() -> None:
     fill(a=1002, b=1)
     put("p", strategy="weighted", queues={"a": 1000, "b": 1})
 
@@ -104,7 +113,8 @@ def test_fs_7_3_b_a_queue_of_any_weight_is_served_within_a_bound() -> None:
     assert order.index("b") <= 1002
 
 
-def test_fs_7_3_a_queue_that_was_empty_does_not_catch_up() -> None:
+@spec("FS-7.3-a")
+def test_queue_that_was_empty_does_not_catch_up() -> None:
     fill(a=60)
     put("p", "a", "b", strategy="weighted")
     turns(20, pool="p")
@@ -113,7 +123,8 @@ def test_fs_7_3_a_queue_that_was_empty_does_not_catch_up() -> None:
     assert counts(turns(20, pool="p")) == {"a": 10, "b": 10}
 
 
-def test_fs_7_3_nor_one_that_comes_when_all_were_empty() -> None:
+@spec("FS-7.3")
+def test_nor_one_that_comes_when_all_were_empty() -> None:
     fill(a=20)
     put("p", "a", "b", "c", strategy="weighted")
     turns(20, pool="p")
@@ -125,7 +136,8 @@ def test_fs_7_3_nor_one_that_comes_when_all_were_empty() -> None:
     assert counts(turns(12, pool="p")) == {"a": 4, "b": 4, "c": 4}
 
 
-def test_fs_5_2_b_a_worker_without_a_pool_may_say_how() -> None:
+@spec("FS-5.2-b")
+def test_a_worker_without_a_pool_may_say_how() -> None:
     fill(a=20, b=20)
 
     both = ["a", "b"]
@@ -137,7 +149,8 @@ def test_fs_5_2_b_a_worker_without_a_pool_may_say_how() -> None:
     assert details["field"] == "weights"
 
 
-def test_d_fs_4_the_default_strategy_is_configured() -> None:
+@spec("D-FS-4")
+def test_the_default_strategy_is_configured() -> None:
     fill(a=4, b=4)
     assert get("admin/scheduling/config")["default_strategy"] == "round-robin"
 
@@ -205,7 +218,8 @@ def test_turns_that_nobody_took_for_a_day_are_forgotten() -> None:
 
 
 @both_ways
-def test_fs_8_2_a_each_backlogged_queue_has_its_share_of_any_ten_turns(way: Way) -> None:
+@spec("FS-8.2-a")
+def test_each_backlogged_queue_has_its_share_of_any_ten_turns(way: Way) -> None:
     fill(c=200, l=200)
     put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
 
@@ -215,7 +229,8 @@ def test_fs_8_2_a_each_backlogged_queue_has_its_share_of_any_ten_turns(way: Way)
     assert 20 <= order.count("l") <= 24 + 1  # FS-8.2-b: the rest is strict
 
 
-def test_fs_8_2_a_ten_queues_of_a_tenth_rotate() -> None:
+@spec("FS-8.2-a")
+def test_ten_queues_of_a_tenth_rotate() -> None:
     names = "abcdefghij"
     fill(**dict.fromkeys(names, 10))
     put("p", *names, strategy="strict", starvation_prevention=PREVENTED)
@@ -225,7 +240,8 @@ def test_fs_8_2_a_ten_queues_of_a_tenth_rotate() -> None:
     assert all(set(order[n : n + 10]) == set(names) for n in range(91))
 
 
-def test_d_fs_9_an_empty_queue_collects_no_credit() -> None:
+@spec("D-FS-9")
+def test_an_empty_queue_collects_no_credit() -> None:
     fill(c=60)
     put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
     turns(40, pool="p")
@@ -238,7 +254,8 @@ def test_d_fs_9_an_empty_queue_collects_no_credit() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["strict", "weighted"])
-def test_fs_8_1_a_a_queue_that_waited_for_the_interval_is_next(strategy: str) -> None:
+@spec("FS-8.1-a")
+def test_a_queue_that_waited_for_the_interval_is_next(strategy: str) -> None:
     fill(c=60, l=30)
     put("p", strategy=strategy, queues={"c": 1000, "l": 1}, starvation_prevention={
         "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT30S",
@@ -259,7 +276,8 @@ def make_older(by: timedelta) -> None:
     Ready.objects.update(enqueued_at=ago(int(by.total_seconds() * 1000)))
 
 
-def test_fs_8_1_a_a_queue_nobody_looked_at_while_it_was_empty_did_not_starve() -> None:
+@spec("FS-8.1-a")
+def test_a_queue_nobody_looked_at_while_it_was_empty_did_not_starve() -> None:
     fill(c=9, l=1)
     put("p", "c", "l", strategy="strict", starvation_prevention={
         "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT30S",
@@ -279,14 +297,16 @@ def tenants(count: int, **body: Any) -> list[str]:
     return [job["meta"]["tenant_id"] for job in taken(count, **body)]
 
 
-def test_fs_9_1_a_a_burst_of_one_tenant_does_not_hold_up_another() -> None:
+@spec("FS-9.1-a")
+def test_a_burst_of_one_tenant_does_not_hold_up_another() -> None:
     of_tenant("A", 1000)
     of_tenant("B", 10)
 
     assert Counter(tenants(20, queues=["q"])) == {"A": 10, "B": 10}
 
 
-def test_fs_9_1_b_jobs_that_name_no_tenant_are_one() -> None:
+@spec("FS-9.1-b")
+def test_jobs_that_name_no_tenant_are_one() -> None:
     of_tenant("A", 40)
     fill(q=40)
 
@@ -296,7 +316,8 @@ def test_fs_9_1_b_jobs_that_name_no_tenant_are_one() -> None:
     assert set(Lane.objects.values_list("tenant", flat=True)) == {"A", "_default"}
 
 
-def test_fs_9_2_a_tenants_of_a_pool_share_by_weight() -> None:
+@spec("FS-9.2-a")
+def test_tenants_of_a_pool_share_by_weight() -> None:
     of_tenant("A", 60)
     of_tenant("B", 60)
     put("p", "q", tenant_fairness={"enabled": True, "weights": {"tenant:A": 5, "B": 1}})
@@ -307,7 +328,8 @@ def test_fs_9_2_a_tenants_of_a_pool_share_by_weight() -> None:
     assert found["A"] + found["B"] == 60
 
 
-def test_fs_9_2_a_weights_count_for_tenants_that_come_later_and_go_with_the_pool() -> None:
+@spec("FS-9.2-a")
+def test_weights_count_for_tenants_that_come_later_and_go_with_the_pool() -> None:
     put("p", "q", tenant_fairness={"weights": {"A": 5}, "default_weight": 2})
     for tenant in "AB":
         of_tenant(tenant, 1)
@@ -318,7 +340,8 @@ def test_fs_9_2_a_weights_count_for_tenants_that_come_later_and_go_with_the_pool
     assert {lane.weight for lane in Lane.objects.all()} == {1}
 
 
-def test_fs_9_2_a_the_configuration_holds_where_no_pool_says_anything() -> None:
+@spec("FS-9.2-a")
+def test_the_configuration_holds_where_no_pool_says_anything() -> None:
     of_tenant("A", 1, queue="q")
     put("p", "r", tenant_fairness={"weights": {"A": 3}})
     of_tenant("A", 1, queue="r")
@@ -331,7 +354,8 @@ def test_fs_9_2_a_the_configuration_holds_where_no_pool_says_anything() -> None:
     assert Lane.objects.get(queue="s").weight == 7
 
 
-def test_fs_9_2_a_two_pools_cannot_share_a_queue_by_different_weights() -> None:
+@spec("FS-9.2-a")
+def test_two_pools_cannot_share_a_queue_by_different_weights() -> None:
     put("p", "q", tenant_fairness={"weights": {"A": 3}})
     put("same", "q", tenant_fairness={"weights": {"A": 3}})
     put("silent", "q")
@@ -341,7 +365,8 @@ def test_fs_9_2_a_two_pools_cannot_share_a_queue_by_different_weights() -> None:
     assert refused(answer, 409, "conflict")["queue"] == "q"
 
 
-def test_fs_9_2_b_fs_14_4_without_weights_tenants_are_equal() -> None:
+@spec("FS-9.2-b")
+def test_fs_14_4_without_weights_tenants_are_equal() -> None:
     of_tenant("A", 100)
     of_tenant("B", 100)
     put("p", "q", tenant_fairness={
@@ -353,7 +378,8 @@ def test_fs_9_2_b_fs_14_4_without_weights_tenants_are_equal() -> None:
     assert abs(found["A"] - 30) <= 1
 
 
-def test_fs_9_3_a_tenants_are_equal_inside_a_priority_alone() -> None:
+@spec("FS-9.3-a")
+def test_tenants_are_equal_inside_a_priority_alone() -> None:
     of_tenant("A", 20, priority=10)
     of_tenant("B", 20)
     put("p", "q", tenant_fairness={"weights": {"B": 100}})

@@ -1,4 +1,4 @@
-"""How tenants share a queue, or do not. Spec: contract 20 §4 (tenant fairness), FS-9, MT-7."""
+"""How tenants share a queue, or do not. Spec: contract 20.4 (tenant fairness), FS-9, MT-7."""
 
 from collections import Counter
 from dataclasses import replace
@@ -9,15 +9,16 @@ from django.test import override_settings
 
 from jobs import queries
 from jobs.models import Lane, Ready
-from jobs.services import lanes
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import low_water
+from jobs.services.dispatch.fetch import low_water
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
 from scheduling.services.orders import reconcile
 from tenancy.domain.tenant import Definition
 from tenancy.models import Tenant
 from tenancy.services.tenants import put as put_tenant
 from tests.factories import DraftFactory
 from tests.scheduling.pools import get, put, refused, send, taken
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -50,7 +51,8 @@ def ids(count: int, **body: Any) -> list[str]:
 # --- shares ---------------------------------------------------------------------------------------
 
 
-def test_mt_7_1_a_tenants_take_turns() -> None:
+@spec("MT-7.1-a")
+def test_tenants_take_turns() -> None:
     of_tenant(*"AAAAABBBBBCCCCC")
 
     one_by_one = "".join(tenants(1, queues=["q"]) for _ in range(9))
@@ -60,7 +62,8 @@ def test_mt_7_1_a_tenants_take_turns() -> None:
     assert Counter(tenants(6, queues=["q"])) == {"A": 2, "B": 2, "C": 2}
 
 
-def test_mt_7_2_a_weights_10_5_1() -> None:
+@spec("MT-7.2-a")
+def test_weights_10_5_1() -> None:
     of_tenant(*"ABC" * 160)
     put("p", "q", tenant_fairness={"weights": {"A": 10, "B": 5, "C": 1}})
 
@@ -73,7 +76,8 @@ def test_mt_7_2_a_weights_10_5_1() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
-def test_fs_9_1_a_switched_off_the_oldest_job_is_next_whosever_it_is(size: int) -> None:
+@spec("FS-9.1-a")
+def test_switched_off_the_oldest_job_is_next_whosever_it_is(size: int) -> None:
     order = "AAABABBCADAABBBCCDDDAB"
     of_tenant(*order)
     put("p", "q", tenant_fairness=IN_ORDER)
@@ -84,7 +88,8 @@ def test_fs_9_1_a_switched_off_the_oldest_job_is_next_whosever_it_is(size: int) 
     assert not Ready.objects.exists()
 
 
-def test_fs_9_1_a_switching_counts_at_once_for_jobs_that_wait_and_loses_none() -> None:
+@spec("FS-9.1-a")
+def test_switching_counts_at_once_for_jobs_that_wait_and_loses_none() -> None:
     of_tenant(*"A" * 30 + "B" * 30)
     assert Counter(tenants(20, queues=["q"])) == {"A": 10, "B": 10}
     left = waiting()
@@ -101,7 +106,8 @@ def test_fs_9_1_a_switching_counts_at_once_for_jobs_that_wait_and_loses_none() -
     assert [*ids(5, pool="p"), *ids(100, pool="p")] == left
 
 
-def test_fs_9_1_a_many_tenants_in_order() -> None:
+@spec("FS-9.1-a")
+def test_many_tenants_in_order() -> None:
     put("p", "q", tenant_fairness=IN_ORDER)
     of_tenant(*[f"t{n}" for n in range(150)])
     of_tenant(*[f"t{n}" for n in reversed(range(150))])
@@ -114,7 +120,8 @@ def test_fs_9_1_a_many_tenants_in_order() -> None:
     assert found == left
 
 
-def test_fs_9_1_a_a_lane_whose_first_jobs_are_gone_does_not_go_before_its_turn() -> None:
+@spec("FS-9.1-a")
+def test_a_lane_whose_first_jobs_are_gone_does_not_go_before_its_turn() -> None:
     put("p", "q", tenant_fairness=IN_ORDER)
     first = of_tenant(*"ABCDEFGHIJKLMNOPQRSTUVWXY")
     of_tenant(*"ZZZ")
@@ -128,7 +135,8 @@ def test_fs_9_1_a_a_lane_whose_first_jobs_are_gone_does_not_go_before_its_turn()
     assert ids(50, pool="p") == left[21:]
 
 
-def test_fs_9_1_a_an_order_inside_one_priority() -> None:
+@spec("FS-9.1-a")
+def test_an_order_inside_one_priority() -> None:
     put("p", "q", tenant_fairness=IN_ORDER)
     of_tenant(*"AB")
     of_tenant(*"BA", priority=5)
@@ -137,7 +145,8 @@ def test_fs_9_1_a_an_order_inside_one_priority() -> None:
     assert tenants(6, pool="p") == "BAABBA"
 
 
-def test_fs_9_1_a_a_limited_tenant_is_passed_over_and_its_jobs_keep_their_place() -> None:
+@spec("FS-9.1-a")
+def test_a_limited_tenant_is_passed_over_and_its_jobs_keep_their_place() -> None:
     put("p", "q", tenant_fairness=IN_ORDER)
     jobs = of_tenant(*"AAAABBCACC")
     lanes.set_terms("A", weight=1, cap=2)
@@ -152,7 +161,8 @@ def test_fs_9_1_a_a_limited_tenant_is_passed_over_and_its_jobs_keep_their_place(
     assert ids(9, pool="p") == [jobs[7]]
 
 
-def test_fs_9_1_a_bounds_of_shares_do_not_hide_jobs_after_the_switch() -> None:
+@spec("FS-9.1-a")
+def test_bounds_of_shares_do_not_hide_jobs_after_the_switch() -> None:
     put("p", "q", tenant_fairness=IN_ORDER)
     of_tenant(*"ABABAB")
     assert tenants(2, pool="p") == "AB"
@@ -164,7 +174,8 @@ def test_fs_9_1_a_bounds_of_shares_do_not_hide_jobs_after_the_switch() -> None:
     assert low_water.bounds(["q"]).vts is None
 
 
-def test_fs_9_lanes_made_later_follow_and_the_configuration_holds_elsewhere() -> None:
+@spec("fair-scheduling 9")
+def test_lanes_made_later_follow_and_the_configuration_holds_elsewhere() -> None:
     body = {"tenant_fairness": {"enabled": False, "weights": {"A": 3}}}
     assert send("PUT", "admin/scheduling/config", body).status_code == 200
     assert get("admin/scheduling/config")["tenant_fairness"] == {
@@ -183,7 +194,8 @@ def test_fs_9_lanes_made_later_follow_and_the_configuration_holds_elsewhere() ->
 @override_settings(
     OJS_SCHEDULING={"POOLS": [{"name": "s", "queues": ["q"], "tenant_fairness": IN_ORDER}]}
 )
-def test_fs_9_a_pool_of_the_settings_counts_for_lanes_from_before() -> None:
+@spec("fair-scheduling 9")
+def test_a_pool_of_the_settings_counts_for_lanes_from_before() -> None:
     of_tenant(*"AABBA")
     Lane.objects.update(ordered=False, vt=7)
     of_tenant(*"CBA")
@@ -195,7 +207,8 @@ def test_fs_9_a_pool_of_the_settings_counts_for_lanes_from_before() -> None:
     assert tenants(8, pool="s") == "AABBACBA"
 
 
-def test_fs_9_two_pools_of_a_queue_cannot_differ_in_it() -> None:
+@spec("fair-scheduling 9")
+def test_two_pools_of_a_queue_cannot_differ_in_it() -> None:
     put("p", "q", tenant_fairness=IN_ORDER)
 
     answer = send("PUT", "admin/pools/o", {"queues": ["q"], "tenant_fairness": {"enabled": True}})
@@ -207,7 +220,8 @@ def test_fs_9_two_pools_of_a_queue_cannot_differ_in_it() -> None:
 
 
 @pytest.mark.parametrize("scope", ["pool", "global"])
-def test_fs_9_2_a_shares_may_be_over_several_queues(scope: str) -> None:
+@spec("FS-9.2-a")
+def test_shares_may_be_over_several_queues(scope: str) -> None:
     put("p", "a", "b", tenant_fairness={"scope": scope, "weights": {"A": 2}})
     of_tenant(*"A" * 40 + "B" * 40, queue="a")
     of_tenant(*"B" * 40, queue="b")
@@ -218,7 +232,8 @@ def test_fs_9_2_a_shares_may_be_over_several_queues(scope: str) -> None:
 
 
 @pytest.mark.parametrize("scope", ["queues", "", 1, [], {}, True])
-def test_fs_9_2_a_no_other_scope_is_known(scope: object) -> None:
+@spec("FS-9.2-a")
+def test_no_other_scope_is_known(scope: object) -> None:
     body = {"tenant_fairness": {"scope": scope}}
     for path, more in (("pools/p", {"queues": ["q"]}), ("scheduling/config", {})):
         answer = send("PUT", f"admin/{path}", {**body, **more})
@@ -229,7 +244,8 @@ def test_fs_9_2_a_no_other_scope_is_known(scope: object) -> None:
 
 
 @pytest.mark.parametrize("scope", ["pool", "global"])
-def test_20_4_durations_are_refused_where_tenants_share_over_several_queues(scope: str) -> None:
+@spec("contract 20.4")
+def test_durations_are_refused_where_tenants_share_over_several_queues(scope: str) -> None:
     body = {"tenant_fairness": {"scope": scope, "cost": "duration"}}
     for path, more in (("pools/p", {"queues": ["q"]}), ("scheduling/config", {})):
         answer = send("PUT", f"admin/{path}", {**body, **more})
@@ -239,7 +255,8 @@ def test_20_4_durations_are_refused_where_tenants_share_over_several_queues(scop
         assert found["expected"] == f"must be dispatch with scope {scope}"
 
 
-def test_fs_9_two_pools_cannot_both_count_a_queue_nor_differ_in_the_scope() -> None:
+@spec("fair-scheduling 9")
+def test_two_pools_cannot_both_count_a_queue_nor_differ_in_the_scope() -> None:
     put("p", "q", "r", tenant_fairness={"scope": "pool"})
 
     for scope, field in (("pool", "tenant_fairness.scope"), ("global", "tenant_fairness")):
@@ -251,7 +268,8 @@ def test_fs_9_two_pools_cannot_both_count_a_queue_nor_differ_in_the_scope() -> N
     put("h", "t", tenant_fairness={"scope": "global"})
 
 
-def test_fs_9_in_order_a_scope_waits_until_tenants_share_again() -> None:
+@spec("fair-scheduling 9")
+def test_in_order_a_scope_waits_until_tenants_share_again() -> None:
     put("p", "a", "b", tenant_fairness={"enabled": False, "scope": "pool"})
     of_tenant(*"AAB", queue="a")
     assert set(Lane.objects.values_list("ordered", "scope")) == {(True, None)}
@@ -267,7 +285,8 @@ def test_fs_9_in_order_a_scope_waits_until_tenants_share_again() -> None:
         "POOLS": [{"name": "s", "queues": ["a", "b"], "tenant_fairness": {"scope": "pool"}}]
     }
 )
-def test_fs_9_2_a_a_scope_of_the_settings_counts_for_lanes_from_before() -> None:
+@spec("FS-9.2-a")
+def test_a_scope_of_the_settings_counts_for_lanes_from_before() -> None:
     of_tenant(*"A" * 30 + "B" * 30, queue="a")
     of_tenant(*"B" * 30, queue="b")
     Lane.objects.update(scope=None)
@@ -284,7 +303,8 @@ def test_fs_9_2_a_a_scope_of_the_settings_counts_for_lanes_from_before() -> None
         "POOLS": [{"name": "s", "queues": ["a"], "tenant_fairness": {"weights": {"A": 3}}}]
     }
 )
-def test_fs_9_2_a_weights_of_the_settings_count_for_lanes_from_before() -> None:
+@spec("FS-9.2-a")
+def test_weights_of_the_settings_count_for_lanes_from_before() -> None:
     of_tenant(*"AB", queue="a")
     of_tenant(*"AB", queue="b")
     Lane.objects.update(weight=2)  # of pools of the settings before
@@ -299,7 +319,8 @@ def test_fs_9_2_a_weights_of_the_settings_count_for_lanes_from_before() -> None:
     assert dict(Lane.objects.values_list("tenant", "weight").filter(queue="a")) == {"A": 3, "B": 1}
 
 
-def test_fs_9_2_a_a_pool_shares_by_weights_that_another_process_gave_tenants() -> None:
+@spec("FS-9.2-a")
+def test_a_pool_shares_by_weights_that_another_process_gave_tenants() -> None:
     put_tenant("A", Definition(weight=2))
     of_tenant(*"AB")
     assert dict(Lane.objects.values_list("tenant", "weight")) == {"A": 2, "B": 1}

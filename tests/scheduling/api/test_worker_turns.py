@@ -5,8 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.services import bindings
+from jobs.services.lanes import bindings
 from tests.scheduling.pools import counts, fill, get, put, refused, send, taken, turns
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -33,7 +34,8 @@ def names(count: int, **body: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_fs_14_1_a_registered_worker_is_served_by_its_weights(path: str) -> None:
+@spec("fair-scheduling 14.1")
+def test_a_registered_worker_is_served_by_its_weights(path: str) -> None:
     fill(critical=60, default=60, low=60)
     assert send("POST", path, {"worker": WORKER}).status_code == 200
 
@@ -43,7 +45,8 @@ def test_fs_14_1_a_registered_worker_is_served_by_its_weights(path: str) -> None
     assert shares == pytest.approx({"critical": 50, "default": 30, "low": 10}, abs=1)
 
 
-def test_fs_14_1_what_was_registered_counts_in_every_process() -> None:
+@spec("fair-scheduling 14.1")
+def test_what_was_registered_counts_in_every_process() -> None:
     fill(critical=20, default=20, low=20)
     register(strategy="strict")
     bindings.forget()  # another process
@@ -54,7 +57,8 @@ def test_fs_14_1_what_was_registered_counts_in_every_process() -> None:
     assert names(15) == {"critical": 5, "default": 5, "low": 5}
 
 
-def test_fs_14_1_a_change_counts_where_the_worker_was_known_otherwise() -> None:
+@spec("fair-scheduling 14.1")
+def test_a_change_counts_where_the_worker_was_known_otherwise() -> None:
     fill(critical=20, default=20, low=20)
     register(strategy="strict")
     assert names(3)["critical"] == 3
@@ -66,14 +70,16 @@ def test_fs_14_1_a_change_counts_where_the_worker_was_known_otherwise() -> None:
     assert names(3) == dict.fromkeys(QUEUES, 1)
 
 
-def test_fs_5_2_b_a_fetch_names_its_own_before_those_of_its_worker() -> None:
+@spec("FS-5.2-b")
+def test_a_fetch_names_its_own_before_those_of_its_worker() -> None:
     fill(critical=9, default=9, low=9)
     register(strategy="strict")
 
     assert names(9, strategy="round-robin") == dict.fromkeys(QUEUES, 3)
 
 
-def test_fs_5_2_c_a_pool_of_the_server_counts_before_its_workers() -> None:
+@spec("FS-5.2-c")
+def test_a_pool_of_the_server_counts_before_its_workers() -> None:
     fill(critical=9, default=9, low=9)
     put("p", *QUEUES, strategy="strict")
     register(pool="p", weights={"low": 1_000}, strategy="weighted")
@@ -136,7 +142,8 @@ def test_nonsense_is_refused_with_its_name(
     assert refused(send("POST", path, body), 422)["field"] == field
 
 
-def test_24_2_a_worker_is_shown_with_its_turns_and_handlers() -> None:
+@spec("contract 24.2")
+def test_a_worker_is_shown_with_its_turns_and_handlers() -> None:
     register(strategy="weighted", weights={"low": 2})
     shown = get("admin/workers/w1")
     assert (shown["strategy"], shown["weights"]) == ("weighted", {"low": 2})

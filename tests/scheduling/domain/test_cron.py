@@ -22,6 +22,7 @@ from scheduling.domain.cron import (
     runs,
     skipped_until,
 )
+from tests.spec import spec
 
 NOW = datetime(2026, 5, 4, 9, 12, 30, 104233, UTC)
 NEW_YORK, BERLIN, LORD_HOWE = "America/New_York", "Europe/Berlin", "Australia/Lord_Howe"
@@ -77,7 +78,8 @@ def at(text: str) -> datetime:
         ("0 0 29 2 MON#5", "2026-05-04T00:00"),
     ],
 )
-def test_cron_7_2_form_means_its_times(expression: str, expected: str) -> None:
+@spec("contract 7.2")
+def test_form_means_its_times(expression: str, expected: str) -> None:
     if expression == "0 0 29 2 MON#5":  # either one, in February only
         assert next_run(expression) == at("2028-02-29T00:00")
     else:
@@ -92,7 +94,8 @@ def test_cron_7_2_form_means_its_times(expression: str, expected: str) -> None:
         ("@hourly", "2026-05-04T10:00"), ("@Daily", "2026-05-05"),
     ],
 )  # fmt: skip
-def test_cron_7_2_name_stands_for_its_expression(name: str, expected: str) -> None:
+@spec("contract 7.2")
+def test_name_stands_for_its_expression(name: str, expected: str) -> None:
     assert next_run(name) == at(expected)
     assert next_run(ALIASES[name.lower()]) == at(expected)
 
@@ -109,7 +112,8 @@ def test_cron_7_2_name_stands_for_its_expression(name: str, expected: str) -> No
         ("0 0 20W * SAT", [9, 16, 20, 23, 30]),
     ],
 )
-def test_cron_7_2_day_and_weekday_both_restricted_either_one_matches(
+@spec("contract 7.2")
+def test_day_and_weekday_both_restricted_either_one_matches(
     expression: str, days: list[int]
 ) -> None:
     found = runs(parse(expression, "UTC"), NOW, 20)
@@ -129,7 +133,8 @@ def test_cron_7_2_day_and_weekday_both_restricted_either_one_matches(
         ("@EVERY  8784h", timedelta(days=366)),
     ],
 )
-def test_cron_7_2_every_is_an_interval_of_real_time(expression: str, length: timedelta) -> None:
+@spec("contract 7.2")
+def test_every_is_an_interval_of_real_time(expression: str, length: timedelta) -> None:
     schedule = parse(expression, NEW_YORK)
 
     assert isinstance(schedule, Interval)
@@ -155,23 +160,27 @@ def test_cron_7_2_every_is_an_interval_of_real_time(expression: str, length: tim
         "*\n*\n*\n*", "* * * * \uff0a", "\u0661 * * * *", "* * * * fr\u0131", "* " * 200, "\0",
     ],
 )  # fmt: skip
-def test_cron_7_2_wrong_expression_is_refused(expression: str) -> None:
+@spec("contract 7.2")
+def test_wrong_expression_is_refused(expression: str) -> None:
     with pytest.raises(ValueError, match=r"^(has a|must|cannot)"):
         parse(expression, "UTC")
 
 
 @pytest.mark.parametrize("expression", ["0 0 30W 2 *", "0 0 31W 4 *"])
-def test_cron_7_2_date_that_never_occurs_has_no_run(expression: str) -> None:
+@spec("contract 7.2")
+def test_date_that_never_occurs_has_no_run(expression: str) -> None:
     assert next_run(expression) is None
 
 
-def test_cron_7_2_times_that_the_clocks_always_skip_never_run() -> None:
+@spec("contract 7.2")
+def test_times_that_the_clocks_always_skip_never_run() -> None:
     assert next_run("30 2 * 3 SUN#2", NEW_YORK) is None
     assert next_run("30 2 * 3 SUN#2", "UTC") == at("2027-03-14T02:30")
 
 
 @pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+5"])
-def test_cron_7_1_zone_of_the_database_is_taken(name: str) -> None:
+@spec("contract 7.1")
+def test_zone_of_the_database_is_taken(name: str) -> None:
     assert check_zone(name) == name
 
 
@@ -181,7 +190,8 @@ def test_cron_7_1_zone_of_the_database_is_taken(name: str) -> None:
      "europe/berlin", "../etc/passwd", "/Europe/Berlin", "Europe/", "Europe", "localtime", 5, None,
      ["UTC"], "\0/"],
 )  # fmt: skip
-def test_cron_7_1_other_zone_is_refused(name: object) -> None:
+@spec("contract 7.1")
+def test_other_zone_is_refused(name: object) -> None:
     with pytest.raises(ValueError, match="must be UTC or the IANA name"):
         check_zone(name)
 
@@ -196,14 +206,16 @@ def test_expressions_are_said_in_english_where_there_are_words() -> None:
 # --- 7.3: clocks ----------------------------------------------------------------------------------
 
 
-def test_cron_7_3_local_time_that_does_not_exist_does_not_run() -> None:
+@spec("contract 7.3")
+def test_local_time_that_does_not_exist_does_not_run() -> None:
     before = at("2026-03-08T00:00")
 
     assert next_run("30 2 * * *", NEW_YORK, before) == at("2026-03-09T06:30")
     assert plan(parse("30 2 * * *", NEW_YORK), before).due_at == at("2026-03-08T07:00")  # type: ignore[union-attr]
 
 
-def test_cron_7_3_every_skipped_time_of_a_jump_is_told_once() -> None:
+@spec("contract 7.3")
+def test_every_skipped_time_of_a_jump_is_told_once() -> None:
     schedule = parse("0,20,40 2,3 * * *", NEW_YORK)
     coming = plan(schedule, at("2026-03-08T00:00"))
     assert coming is not None
@@ -218,20 +230,23 @@ def test_cron_7_3_every_skipped_time_of_a_jump_is_told_once() -> None:
     assert later.due_at == later.next_run_at == at("2026-03-08T07:20")
 
 
-def test_cron_7_3_local_time_that_exists_twice_runs_at_the_first() -> None:
+@spec("contract 7.3")
+def test_local_time_that_exists_twice_runs_at_the_first() -> None:
     found = runs(parse("30 1 * * *", NEW_YORK), at("2026-11-01T00:00"), 2)
 
     assert found == [at("2026-11-01T05:30"), at("2026-11-02T06:30")]
 
 
-def test_cron_7_3_nothing_runs_in_the_second_of_two_equal_hours() -> None:
+@spec("contract 7.3")
+def test_nothing_runs_in_the_second_of_two_equal_hours() -> None:
     in_second = at("2026-11-01T06:10")
 
     assert next_run("*/15 1 * * *", NEW_YORK, in_second) == at("2026-11-02T06:00")
 
 
 @pytest.mark.parametrize("hour", ["*", "*/1", "0-23"])
-def test_cron_7_3_every_hour_follows_real_time(hour: str) -> None:
+@spec("contract 7.3")
+def test_every_hour_follows_real_time(hour: str) -> None:
     schedule = parse(f"30 {hour} * * *", NEW_YORK)
 
     autumn = runs(schedule, at("2026-11-01T05:00"), 3)
@@ -242,20 +257,23 @@ def test_cron_7_3_every_hour_follows_real_time(hour: str) -> None:
     assert skipped_until(schedule, at("2026-03-08T06:45"), at("2026-03-08T07:15")) == []
 
 
-def test_cron_7_3_half_an_hour_of_shift_is_followed_in_real_time() -> None:
+@spec("contract 7.3")
+def test_half_an_hour_of_shift_is_followed_in_real_time() -> None:
     autumn = runs(parse("45 * * * *", LORD_HOWE), at("2026-04-04T14:00"), 3)
 
     # 01:45 +11:00, 01:45 +10:30, 02:45 +10:30
     assert autumn == [at("2026-04-04T14:45"), at("2026-04-04T15:15"), at("2026-04-04T16:15")]
 
 
-def test_cron_7_3_interval_knows_no_clocks() -> None:
+@spec("contract 7.3")
+def test_interval_knows_no_clocks() -> None:
     found = runs(parse("@every 1h", NEW_YORK), at("2026-03-08T05:30"), 3)
 
     assert found == [at(f"2026-03-08T0{hour}:30") for hour in (6, 7, 8)]
 
 
-def test_cron_7_3_day_that_a_zone_left_out_is_skipped() -> None:
+@spec("contract 7.3")
+def test_day_that_a_zone_left_out_is_skipped() -> None:
     schedule = parse("0 12 30 * *", "Pacific/Apia")
 
     coming = plan(schedule, at("2011-12-29T00:00"))
@@ -444,7 +462,8 @@ def oracle(case: Case, start: datetime, end: datetime) -> list[tuple[datetime, s
     Case(Field("30", frozenset({30})), Field("2", frozenset({2})), Field("*", frozenset(DAYS)),
          Field("*", frozenset(MONTHS)), Field("*", frozenset(range(7))), NEW_YORK), None,
 )  # fmt: skip
-def test_cron_7_3_times_around_clock_changes_equal_those_of_every_minute(
+@spec("contract 7.3")
+def test_times_around_clock_changes_equal_those_of_every_minute(
     case: Case, data: st.DataObject | None
 ) -> None:
     jump = JUMPS[case.zone][-1] if data is None else data.draw(st.sampled_from(JUMPS[case.zone]))
@@ -468,7 +487,8 @@ def test_cron_7_3_times_around_clock_changes_equal_those_of_every_minute(
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(CASES, st.datetimes(datetime(2024, 1, 1), datetime(2040, 1, 1)))  # noqa: DTZ001
-def test_cron_7_3_next_run_of_any_moment_is_the_first_of_the_days_that_match(
+@spec("contract 7.3")
+def test_next_run_of_any_moment_is_the_first_of_the_days_that_match(
     case: Case, moment: datetime
 ) -> None:
     after = moment.replace(tzinfo=UTC)

@@ -17,11 +17,11 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.states import CODES, State, state_of
 from jobs.models import Job, Lease
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.clock import now
-from jobs.services.fetch import fetch
-from jobs.services.show import show_many
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.clock import now
+from jobs.services.read.show import show_many
 from scheduling.domain.overlap import Overlap
 from scheduling.models import CronEntry, CronRun, CronTurn
 from scheduling.services.cron_fire import fire
@@ -31,6 +31,7 @@ from scheduling.services.cron_turns import pass_on_forgotten
 from tests.asserts import assert_store_is_sound, state
 from tests.concurrency import at_once, threads, until, wait_until_blocked
 from tests.scheduling.conftest import ANYBODY, allow_all, entry, make_due, registered
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -50,7 +51,8 @@ def runs() -> Counter[str]:
     return Counter(Job.objects.values_list("meta__cron_name", flat=True))
 
 
-def test_cron_7_3_many_loops_fire_each_occurrence_once() -> None:
+@spec("contract 7.3")
+def test_many_loops_fire_each_occurrence_once() -> None:
     for n in range(SCHEDULES):
         registered(f"n{n}", overlap_policy="allow")
     for _ in range(ROUNDS):
@@ -79,7 +81,8 @@ def by_time() -> None:
 
 
 @pytest.mark.parametrize("policy", list(Overlap))
-def test_cron_7_4_loops_and_triggers_of_one_schedule_follow_each_other(policy: Overlap) -> None:
+@spec("contract 7.4")
+def test_loops_and_triggers_of_one_schedule_follow_each_other(policy: Overlap) -> None:
     registered(overlap_policy=policy)
 
     at_once([by_hand, by_hand, by_time, by_time])
@@ -129,7 +132,8 @@ class Line:
                 ack([Ack(job_id)])
 
 
-def test_cron_7_4_runs_under_enqueue_never_overlap_and_none_is_forgotten() -> None:
+@spec("contract 7.4")
+def test_runs_under_enqueue_never_overlap_and_none_is_forgotten() -> None:
     registered(overlap_policy="enqueue")
     line = Line()
 
@@ -160,7 +164,8 @@ def in_turn(first: Callable[[], object], second: Callable[[], object]) -> None:
         waiting.result()
 
 
-def test_cron_7_4_end_of_a_run_while_the_next_one_is_being_fired_is_seen() -> None:
+@spec("contract 7.4")
+def test_end_of_a_run_while_the_next_one_is_being_fired_is_seen() -> None:
     registered(overlap_policy="enqueue")
     make_due()
     fire()
@@ -174,7 +179,8 @@ def test_cron_7_4_end_of_a_run_while_the_next_one_is_being_fired_is_seen() -> No
     assert CronTurn.objects.get().waiting == []
 
 
-def test_cron_7_4_end_of_a_run_that_has_no_turn_yet_is_seen_by_who_fires() -> None:
+@spec("contract 7.4")
+def test_end_of_a_run_that_has_no_turn_yet_is_seen_by_who_fires() -> None:
     registered(overlap_policy="allow")
     make_due()
     fire()
@@ -190,7 +196,8 @@ def test_cron_7_4_end_of_a_run_that_has_no_turn_yet_is_seen_by_who_fires() -> No
     assert state(str(entry().last_job_id)) is State.AVAILABLE
 
 
-def test_cron_7_5_change_waits_for_a_firing_and_does_not_undo_it() -> None:
+@spec("contract 7.5")
+def test_change_waits_for_a_firing_and_does_not_undo_it() -> None:
     registered()
     make_due()
 
@@ -202,7 +209,8 @@ def test_cron_7_5_change_waits_for_a_firing_and_does_not_undo_it() -> None:
     assert after.next_run_at > after.now
 
 
-def test_cron_7_5_schedule_that_is_deleted_meanwhile_does_not_fire() -> None:
+@spec("contract 7.5")
+def test_schedule_that_is_deleted_meanwhile_does_not_fire() -> None:
     registered()
     make_due()
 
@@ -214,7 +222,8 @@ def test_cron_7_5_schedule_that_is_deleted_meanwhile_does_not_fire() -> None:
     assert not Job.objects.exists()
 
 
-def test_cron_7_5_two_that_register_one_name_agree_on_one_schedule() -> None:
+@spec("contract 7.5")
+def test_two_that_register_one_name_agree_on_one_schedule() -> None:
     def register() -> int:
         return registered().id
 
@@ -222,7 +231,8 @@ def test_cron_7_5_two_that_register_one_name_agree_on_one_schedule() -> None:
     assert CronEntry.objects.count() == 1
 
 
-def test_cron_7_4_cancel_previous_against_its_end_makes_one_new_run() -> None:
+@spec("contract 7.4")
+def test_cancel_previous_against_its_end_makes_one_new_run() -> None:
     registered(overlap_policy="cancel_previous")
     for _ in range(8):
         make_due()
@@ -242,7 +252,8 @@ def test_cron_7_4_cancel_previous_against_its_end_makes_one_new_run() -> None:
     assert_store_is_sound()
 
 
-def test_cron_7_4_forgotten_turns_are_passed_on_once_by_many_loops() -> None:
+@spec("contract 7.4")
+def test_forgotten_turns_are_passed_on_once_by_many_loops() -> None:
     for n in range(10):
         registered(f"n{n}", overlap_policy="enqueue")
     for _ in range(3):

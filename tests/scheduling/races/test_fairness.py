@@ -15,12 +15,13 @@ from bench.fairness.shares import longest_wait, most_apart, shares_of, worst_jai
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.models import Event
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.concurrency import at_once
 from tests.factories import stored_ids
 from tests.scheduling.pools import of_tenant
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -83,7 +84,8 @@ def pooled(most: int) -> FetchRequest:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_fs_7_3_a_weighted_shares_hold_in_every_window_of_16_fetchers(seed: int) -> None:
+@spec("FS-7.3-a")
+def test_weighted_shares_hold_in_every_window_of_16_fetchers(seed: int) -> None:
     draw = Random(seed)  # noqa: S311 - must be repeatable
     weights = {"a": 5, "b": 3, "c": 1}
     if seed > 1:
@@ -100,9 +102,8 @@ def test_fs_7_3_a_weighted_shares_hold_in_every_window_of_16_fetchers(seed: int)
 
 
 @pytest.mark.parametrize(("ratio", "longest"), [(0.1, 9), (0.25, 3)])
-def test_fs_8_2_a_no_window_of_16_fetchers_lacks_the_least_share(
-    ratio: float, longest: int
-) -> None:
+@spec("FS-8.2-a")
+def test_no_window_of_16_fetchers_lacks_the_least_share(ratio: float, longest: int) -> None:
     stocks = fill(critical=700, middle=40, low=300)
     put("p", queues=list(stocks), strategy="strict", starvation_prevention={
         "min_dispatch_ratio": ratio, "rotation_interval": "PT1H",
@@ -114,7 +115,8 @@ def test_fs_8_2_a_no_window_of_16_fetchers_lacks_the_least_share(
     assert max(longest_wait(order, stocks).values()) <= longest
 
 
-def test_fs_7_1_a_round_robin_of_16_fetchers_keeps_queues_within_a_turn() -> None:
+@spec("FS-7.1-a")
+def test_round_robin_of_16_fetchers_keeps_queues_within_a_turn() -> None:
     stocks = fill(**dict.fromkeys("abcde", 170))
     put("p", queues=list(stocks))
 
@@ -151,7 +153,8 @@ def test_no_fetch_of_16_gets_less_than_there_is(strategy: str) -> None:
         left -= len(ids)
 
 
-def test_fs_9_1_a_a_burst_holds_up_nobody_who_comes_later() -> None:
+@spec("FS-9.1-a")
+def test_a_burst_holds_up_nobody_who_comes_later() -> None:
     of_tenant("A", 400)
     for tenant in "BCDEF":
         of_tenant(tenant, 10)
@@ -170,7 +173,8 @@ def shared(most: int) -> FetchRequest:
 
 
 @pytest.mark.parametrize("size", [1, 20])
-def test_fs_9_2_b_equal_tenants_have_a_jain_index_of_one(size: int) -> None:
+@spec("FS-9.2-b")
+def test_equal_tenants_have_a_jain_index_of_one(size: int) -> None:
     names = [f"t{n}" for n in range(10)]
     for name in names:
         of_tenant(name, 60)
@@ -182,7 +186,8 @@ def test_fs_9_2_b_equal_tenants_have_a_jain_index_of_one(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 20])
-def test_fs_9_2_a_weighted_tenants_are_within_a_turn_of_their_shares(size: int) -> None:
+@spec("FS-9.2-a")
+def test_weighted_tenants_are_within_a_turn_of_their_shares(size: int) -> None:
     weights = {"A": 5, "B": 3, "C": 1, "D": 1}
     for name in weights:
         of_tenant(name, 260)

@@ -9,13 +9,14 @@ import pytest
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import InvalidRequest, PoolConflict
 from jobs.models import Job, Lease
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pool_cache, pools
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads
 from tests.factories import stored_ids
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -26,7 +27,8 @@ def put(name: str, *queues: str, **body: object) -> None:
 
 
 @pytest.mark.parametrize("queues", [("a",), ("a", "b", "c")])
-def test_fs_6_1_b_32_fetchers_never_exceed_the_cap(queues: tuple[str, ...]) -> None:
+@spec("FS-6.1-b")
+def test_32_fetchers_never_exceed_the_cap(queues: tuple[str, ...]) -> None:
     cap, number = 7, 240
     for queue in queues:
         stored_ids(number // len(queues), queue=queue)
@@ -57,7 +59,8 @@ def test_fs_6_1_b_32_fetchers_never_exceed_the_cap(queues: tuple[str, ...]) -> N
     ("strategy", "shares"),
     [("weighted", {"a": 60, "b": 40, "c": 20}), ("round-robin", dict.fromkeys("abc", 40))],
 )
-def test_fs_7_3_a_shares_of_16_fetchers_are_exact_and_no_fetch_goes_without(
+@spec("FS-7.3-a")
+def test_shares_of_16_fetchers_are_exact_and_no_fetch_goes_without(
     strategy: str, shares: dict[str, int]
 ) -> None:
     for queue in "abc":
@@ -100,7 +103,8 @@ def test_work_is_conserved_while_queues_run_dry_one_after_the_other() -> None:
     assert_store_is_sound()
 
 
-def test_fs_4_1_a_16_fetchers_get_500_jobs_once_each() -> None:
+@spec("FS-4.1-a")
+def test_16_fetchers_get_500_jobs_once_each() -> None:
     ids = [job_id for queue in "ab" for job_id in stored_ids(250, queue=queue)]
 
     def work() -> list[tuple[str, int]]:
@@ -114,7 +118,8 @@ def test_fs_4_1_a_16_fetchers_get_500_jobs_once_each() -> None:
     assert sorted(got) == sorted((job_id, 1) for job_id in ids)
 
 
-def test_fs_6_2_b_of_two_pools_named_at_once_a_worker_is_in_one() -> None:
+@spec("FS-6.2-b")
+def test_of_two_pools_named_at_once_a_worker_is_in_one() -> None:
     def join(pool: str) -> str | None:
         try:
             fetch(FetchRequest(("a",), worker_id="w1", pool=pool))

@@ -1,4 +1,4 @@
-"""Shares over several queues under many fetchers and producers. Spec: contract 20 §4, FS-9."""
+"""Shares over several queues under many fetchers and producers. Spec: contract 20.4, FS-9."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,15 +10,16 @@ import pytest
 from bench.fairness.shares import shares_of, worst_jain, worst_share
 from jobs.domain.claim import FetchRequest
 from jobs.models import Debt, Lane, Ready, Served
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes import lanes
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.scheduling.pools import of_tenant
 from tests.scheduling.races.test_fairness import FETCHERS, MOST, fetched, named, pooled
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -40,9 +41,8 @@ def one_queue(wanted: int) -> FetchRequest:
 
 @pytest.mark.parametrize("wish", [pooled, one_queue])
 @pytest.mark.parametrize("most", [1, MOST])
-def test_fs_9_2_b_equal_tenants_of_several_queues_have_a_jain_index_near_one(
-    wish: Wish, most: int
-) -> None:
+@spec("FS-9.2-b")
+def test_equal_tenants_of_several_queues_have_a_jain_index_near_one(wish: Wish, most: int) -> None:
     put()
     names = [f"t{n}" for n in range(8)]
     turns, window = (240, 80) if most == 1 else (600, 200)
@@ -57,7 +57,8 @@ def test_fs_9_2_b_equal_tenants_of_several_queues_have_a_jain_index_near_one(
     assert not Debt.objects.exists()
 
 
-def test_fs_9_2_a_weighted_tenants_of_several_queues_are_near_their_shares_with_16() -> None:
+@spec("FS-9.2-a")
+def test_weighted_tenants_of_several_queues_are_near_their_shares_with_16() -> None:
     weights = {"x": 5, "y": 3, "z": 1, "v": 1}
     put(
         tenant_fairness={"scope": "pool", "weights": weights}, strategy="weighted", weights={"a": 2}

@@ -1,4 +1,4 @@
-"""Ways of sharing under many fetchers and producers at once. Spec: contract 20 §4, FS-9."""
+"""Ways of sharing under many fetchers and producers at once. Spec: contract 20.4, FS-9."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,16 +9,17 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Charge, Job, Lease, Ready
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from scheduling.services.durations import charge_durations
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads, wait_until_settled
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -34,7 +35,8 @@ def store(tenants: Sequence[int]) -> list[str]:
     return [job.id for job in enqueue(drafts) if job is not None]
 
 
-def test_fs_9_1_a_what_each_of_8_fetchers_gets_is_in_order() -> None:
+@spec("FS-9.1-a")
+def test_what_each_of_8_fetchers_gets_is_in_order() -> None:
     put(enabled=False)
     ids = store([n * n % 11 for n in range(240)])
     place = {job_id: n for n, job_id in enumerate(ids)}
@@ -56,7 +58,8 @@ def test_fs_9_1_a_what_each_of_8_fetchers_gets_is_in_order() -> None:
     assert_store_is_sound()
 
 
-def test_fs_9_1_a_limits_of_tenants_hold_under_8_fetchers() -> None:
+@spec("FS-9.1-a")
+def test_limits_of_tenants_hold_under_8_fetchers() -> None:
     put(enabled=False)
     store([n % 3 for n in range(120)])
     for n in range(2):
@@ -80,7 +83,8 @@ def test_fs_9_1_a_limits_of_tenants_hold_under_8_fetchers() -> None:
     assert_store_is_sound()
 
 
-def test_fs_9_1_a_switching_to_and_fro_loses_nothing_and_what_is_left_is_in_order() -> None:
+@spec("FS-9.1-a")
+def test_switching_to_and_fro_loses_nothing_and_what_is_left_is_in_order() -> None:
     put(enabled=True)
 
     def switch() -> list[str]:

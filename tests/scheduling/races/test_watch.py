@@ -1,4 +1,4 @@
-"""Loops that watch at the same moment tell of everything once. Spec: contract 20 §6."""
+"""Loops that watch at the same moment tell of everything once. Spec: contract 20.6."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from jobs.models import Event
-from jobs.services import dispatches
+from jobs.services.record import dispatches
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Overload, QueueWatch
 from scheduling.services import pools
@@ -17,6 +17,7 @@ from tests.concurrency import at_once, threads
 from tests.factories import stored_ids
 from tests.scheduling.conftest import told
 from tests.scheduling.pools import taken
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -45,7 +46,8 @@ def prepare() -> None:
     Event.objects.filter(kind=OVERLOADED).delete()
 
 
-def test_fs_11_1_a_many_loops_tell_of_an_episode_once() -> None:
+@spec("FS-11.1-a")
+def test_many_loops_tell_of_an_episode_once() -> None:
     prepare()
 
     numbers = at_once([watch] * 8)
@@ -66,7 +68,8 @@ def test_a_look_leaves_another_one_alone() -> None:
     assert watch() == len(QUEUES) + 1
 
 
-def test_fs_11_1_a_what_a_killed_loop_had_not_committed_is_told_by_the_next() -> None:
+@spec("FS-11.1-a")
+def test_what_a_killed_loop_had_not_committed_is_told_by_the_next() -> None:
     prepare()
     transaction.set_autocommit(False)
     assert watch() == len(QUEUES) + 1

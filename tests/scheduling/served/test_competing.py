@@ -17,6 +17,7 @@ from tests.conftest import wait_until_answering
 from tests.crash.conftest import Run, Store, processes, serve  # noqa: F401 - a fixture
 from tests.processes import DEADLINE_S, children, until
 from tests.scheduling.served.conftest import Served
+from tests.spec import spec
 
 Held = tuple[str, str, int]  # job, worker, attempt
 
@@ -29,7 +30,8 @@ def drained(served: Served, worker_id: str, count: int, **wish: Any) -> list[Hel
     return got
 
 
-def test_fs_4_1_a_fs_5_1_a_16_threads_fetch_500_jobs_once_each(served: Served) -> None:
+@spec("FS-4.1-a", "FS-5.1-a")
+def test_16_threads_fetch_500_jobs_once_each(served: Served) -> None:
     ids = served.fill(q=500)
 
     works = [partial(drained, served, f"w{n}", 1, queues=["q"]) for n in range(16)]
@@ -39,9 +41,8 @@ def test_fs_4_1_a_fs_5_1_a_16_threads_fetch_500_jobs_once_each(served: Served) -
     assert {attempt for _, _, attempt in got} == {1}
 
 
-def test_fs_5_1_c_clients_that_share_nothing_do_not_get_the_same_job(
-    served: Served, server: str
-) -> None:
+@spec("FS-5.1-c")
+def test_clients_that_share_nothing_do_not_get_the_same_job(served: Served, server: str) -> None:
     ids = served.fill(a=60, b=60)
     others = [Served(server) for _ in range(4)]
 
@@ -59,14 +60,16 @@ def anonymous(served: Served) -> list[str]:
     return got
 
 
-def test_fs_4_2_a_a_worker_cannot_choose_its_job(served: Served) -> None:
+@spec("FS-4.2-a")
+def test_a_worker_cannot_choose_its_job(served: Served) -> None:
     first, second = served.fill(q=2)
 
     wish = {"queues": ["q"], "id": second, "job_id": second, "ids": [second]}
     assert [job["id"] for job in served.fetch(1, **wish)] == [first]
 
 
-def test_fs_4_4_a_under_overload_low_work_is_late_and_nothing_is_lost(served: Served) -> None:
+@spec("FS-4.4-a")
+def test_under_overload_low_work_is_late_and_nothing_is_lost(served: Served) -> None:
     stored = set(served.fill(critical=60, low=30))
     served.put("p", "critical", "low", strategy="strict", concurrency=3)
     done: set[str] = set()
@@ -132,7 +135,8 @@ SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_
 
 @pytest.mark.xdist_group("crash")
 @pytest.mark.usefixtures("store")
-def test_fs_5_1_b_a_killed_process_leaves_each_job_with_one_worker_or_available(
+@spec("FS-5.1-b")
+def test_a_killed_process_leaves_each_job_with_one_worker_or_available(
     processes: Run,  # noqa: F811 - the fixture
     database_url: str,
 ) -> None:

@@ -11,9 +11,11 @@ import pytest
 from tests.concurrency import at_once
 from tests.scheduling.pools import of_tenant
 from tests.scheduling.served.conftest import Served
+from tests.spec import spec
 
 
-def test_fs_001_each_job_is_delivered_to_exactly_one_worker(served: Served) -> None:
+@spec("FS-001")
+def test_each_job_is_delivered_to_exactly_one_worker(served: Served) -> None:
     ids = served.fill(a=90, b=60)
 
     def work(worker_id: str) -> list[tuple[str, int, str]]:
@@ -30,7 +32,8 @@ def test_fs_001_each_job_is_delivered_to_exactly_one_worker(served: Served) -> N
         assert (shown["state"], shown["worker_id"]) == ("active", worker_id)
 
 
-def test_fs_002_a_worker_may_consume_from_several_queues(served: Served) -> None:
+@spec("FS-002")
+def test_a_worker_may_consume_from_several_queues(served: Served) -> None:
     served.fill(critical=2, default=2, low=2)
 
     found = [job["queue"] for job in served.fetch(9, queues=["critical", "default", "low"])]
@@ -47,7 +50,8 @@ def test_fs_002_a_worker_may_consume_from_several_queues(served: Served) -> None
         ("strict", "aaaaaaaaa"),
     ],
 )
-def test_fs_003_fs_4_3_a_there_are_fair_distribution_strategies(
+@spec("FS-003", "FS-4.3-a")
+def test_there_are_fair_distribution_strategies(
     served: Served, strategy: str, order: str | Counter[str]
 ) -> None:
     served.fill(a=9, b=9, c=9)
@@ -59,7 +63,8 @@ def test_fs_003_fs_4_3_a_there_are_fair_distribution_strategies(
     assert (Counter(found) if strategy == "weighted" else found) == order
 
 
-def test_fs_004_pools_are_listed(served: Served) -> None:
+@spec("FS-004")
+def test_pools_are_listed(served: Served) -> None:
     served.fill(critical=2)
     served.put("critical-workers", "critical", "payments", concurrency=20, strategy="strict")
     served.put(
@@ -131,7 +136,8 @@ def test_fs_r003_starving_queues_are_rotated_in(served: Served) -> None:
     assert all(later - before <= 20 for before, later in pairwise([-1, *at, 41]))
 
 
-def test_fs_12_b_fs_r004_statistics_show_what_each_queue_was_given(served: Served) -> None:
+@spec("FS-12-b")
+def test_fs_r004_statistics_show_what_each_queue_was_given(served: Served) -> None:
     served.fill(a=4, b=4)
     served.put("p", "a", "b")
     assert served.turns(4, pool="p") == "abab"

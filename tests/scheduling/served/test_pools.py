@@ -9,11 +9,13 @@ import pytest
 from tests.concurrency import at_once
 from tests.scheduling.pools import PREVENTED
 from tests.scheduling.served.conftest import Served
+from tests.spec import spec
 
 both_ways = pytest.mark.parametrize("way", ["turns", "one_by_one"])
 
 
-def test_fs_6_1_b_concurrency_caps_the_jobs_of_all_workers(served: Served) -> None:
+@spec("FS-6.1-b")
+def test_concurrency_caps_the_jobs_of_all_workers(served: Served) -> None:
     served.fill(a=9)
     served.put("p", "a", concurrency=3)
 
@@ -25,7 +27,8 @@ def test_fs_6_1_b_concurrency_caps_the_jobs_of_all_workers(served: Served) -> No
     assert served.fetch(10, pool="p", worker_id="w1") == []
 
 
-def test_fs_6_1_b_workers_that_ask_at_once_get_no_more_than_the_cap(served: Served) -> None:
+@spec("FS-6.1-b")
+def test_workers_that_ask_at_once_get_no_more_than_the_cap(served: Served) -> None:
     served.fill(a=40, b=40)
     served.put("p", "a", "b", concurrency=7)
 
@@ -35,7 +38,8 @@ def test_fs_6_1_b_workers_that_ask_at_once_get_no_more_than_the_cap(served: Serv
     assert served.send("GET", "admin/pools/p")["active_jobs"] == 7
 
 
-def test_fs_6_2_b_a_worker_is_in_one_pool(served: Served) -> None:
+@spec("FS-6.2-b")
+def test_a_worker_is_in_one_pool(served: Served) -> None:
     served.put("p", "a")
     served.fetch(pool="p", worker_id="w1")
 
@@ -46,7 +50,8 @@ def test_fs_6_2_b_a_worker_is_in_one_pool(served: Served) -> None:
     assert served.send("GET", "admin/workers/w1")["pool"] == "p"
 
 
-def test_fs_6_3_a_an_isolated_queue_is_for_its_pool_alone(served: Served) -> None:
+@spec("FS-6.3-a")
+def test_an_isolated_queue_is_for_its_pool_alone(served: Served) -> None:
     served.fill(gpu=2)
     served.put("a", "gpu", isolated=True)
     served.put("b", "gpu")
@@ -56,7 +61,8 @@ def test_fs_6_3_a_an_isolated_queue_is_for_its_pool_alone(served: Served) -> Non
     assert len(served.fetch(9, pool="a", worker_id="w1")) == 2
 
 
-def test_fs_6_3_a_isolation_counts_and_ends_for_every_process_at_once(served: Served) -> None:
+@spec("FS-6.3-a")
+def test_isolation_counts_and_ends_for_every_process_at_once(served: Served) -> None:
     served.fill(gpu=8)
     for _ in range(4):
         served.put("a", "gpu", isolated=True)
@@ -78,7 +84,8 @@ def test_a_new_pool_counts_in_every_process_at_once(served: Served) -> None:
         assert [len(jobs) for jobs in got] == [1] * 6
 
 
-def test_fs_6_3_b_without_isolation_any_pool_may_have_a_job(served: Served) -> None:
+@spec("FS-6.3-b")
+def test_without_isolation_any_pool_may_have_a_job(served: Served) -> None:
     served.fill(q=2)
     served.put("a", "q")
     served.put("b", "q")
@@ -87,22 +94,23 @@ def test_fs_6_3_b_without_isolation_any_pool_may_have_a_job(served: Served) -> N
 
 
 @both_ways
-def test_fs_7_1_a_round_robin_takes_one_job_of_each_queue_per_cycle(
-    served: Served, way: str
-) -> None:
+@spec("FS-7.1-a")
+def test_round_robin_takes_one_job_of_each_queue_per_cycle(served: Served, way: str) -> None:
     served.fill(a=3, b=3, c=1)
 
     assert getattr(served, way)(7, queues=["a", "b", "c"]) == "abcabab"
 
 
-def test_fs_7_1_b_round_robin_is_the_default(served: Served) -> None:
+@spec("FS-7.1-b")
+def test_round_robin_is_the_default(served: Served) -> None:
     served.fill(a=2, b=2)
 
     assert served.put("p", "a", "b")["strategy"] == "round-robin"
     assert served.one_by_one(4, pool="p") == "abab"
 
 
-def test_fs_7_2_a_least_loaded_gives_a_worker_what_it_can_run(served: Served) -> None:
+@spec("FS-7.2-a")
+def test_least_loaded_gives_a_worker_what_it_can_run(served: Served) -> None:
     served.fill(a=9, b=2)
     served.put("p", "a", "b", strategy="least-loaded")
     beat = {"worker_id": "w1", "pool": "p", "concurrency": 2}
@@ -117,7 +125,8 @@ def test_fs_7_2_a_least_loaded_gives_a_worker_what_it_can_run(served: Served) ->
 
 
 @both_ways
-def test_fs_7_2_b_least_loaded_takes_from_the_deepest_queue(served: Served, way: str) -> None:
+@spec("FS-7.2-b")
+def test_least_loaded_takes_from_the_deepest_queue(served: Served, way: str) -> None:
     served.fill(a=10, b=3)
     served.put("p", "a", "b", strategy="least-loaded")
 
@@ -125,7 +134,8 @@ def test_fs_7_2_b_least_loaded_takes_from_the_deepest_queue(served: Served, way:
 
 
 @both_ways
-def test_fs_7_3_a_dispatches_are_proportional_to_weights(served: Served, way: str) -> None:
+@spec("FS-7.3-a")
+def test_dispatches_are_proportional_to_weights(served: Served, way: str) -> None:
     served.fill(a=60, b=60, c=60)
     served.put("p", strategy="weighted", queues={"a": 3, "b": 2, "c": 1})
 
@@ -134,7 +144,8 @@ def test_fs_7_3_a_dispatches_are_proportional_to_weights(served: Served, way: st
     assert found == {"a": 30, "b": 20, "c": 10}
 
 
-def test_fs_7_3_b_a_queue_of_any_weight_is_served_within_a_bound(served: Served) -> None:
+@spec("FS-7.3-b")
+def test_a_queue_of_any_weight_is_served_within_a_bound(served: Served) -> None:
     served.fill(a=1002, b=1)
     served.put("p", strategy="weighted", queues={"a": 1000, "b": 1})
 
@@ -143,7 +154,8 @@ def test_fs_7_3_b_a_queue_of_any_weight_is_served_within_a_bound(served: Served)
     assert order.index("b") <= 1002
 
 
-def test_fs_8_1_a_a_queue_that_waited_for_the_interval_is_next(served: Served) -> None:
+@spec("FS-8.1-a")
+def test_a_queue_that_waited_for_the_interval_is_next(served: Served) -> None:
     served.fill(c=2000, l=3)
     served.put("p", "c", "l", strategy="strict", starvation_prevention={
         "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT1S",
@@ -160,9 +172,8 @@ def test_fs_8_1_a_a_queue_that_waited_for_the_interval_is_next(served: Served) -
 
 
 @both_ways
-def test_fs_8_2_a_fs_8_2_b_each_queue_has_its_least_share_and_the_rest_is_strict(
-    served: Served, way: str
-) -> None:
+@spec("FS-8.2-a", "FS-8.2-b")
+def test_each_queue_has_its_least_share_and_the_rest_is_strict(served: Served, way: str) -> None:
     served.fill(c=220, l=220)
     served.put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
 

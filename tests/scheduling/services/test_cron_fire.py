@@ -17,12 +17,12 @@ from jobs.domain.events import Kind
 from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time
 from jobs.models import Job
-from jobs.services.ack import Ack, ack
-from jobs.services.activate import activate
-from jobs.services.cancel import cancel
-from jobs.services.explain import explain
-from jobs.services.fetch import fetch
-from jobs.services.show import show
+from jobs.services.dispatch.explain import explain
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.activate import activate
+from jobs.services.outcome.cancel import cancel
+from jobs.services.read.show import show
 from scheduling.domain.overlap import MAX_WAITING, Overlap
 from scheduling.models import KEPT, CronEntry, CronRun, CronTurn
 from scheduling.services.cron_fire import due_in_ms, fire
@@ -40,6 +40,7 @@ from tests.scheduling.conftest import (
     registered,
     told,
 )
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -64,7 +65,8 @@ def claim(queue: str = "default") -> list[str]:
 # --- 7.3 ------------------------------------------------------------------------------------------
 
 
-def test_cron_7_3_due_schedule_makes_its_job_and_waits_for_its_next_time() -> None:
+@spec("contract 7.3")
+def test_due_schedule_makes_its_job_and_waits_for_its_next_time() -> None:
     registered(
         job_template={"type": "mail.digest", "args": [1, "a"], "meta": {"x": 1, "cron_name": "y"},
                       "options": {"queue": "mail", "priority": 5, "tags": ["t"]}},
@@ -89,7 +91,8 @@ def test_cron_7_3_due_schedule_makes_its_job_and_waits_for_its_next_time() -> No
     assert_store_is_sound()
 
 
-def test_cron_12_4_triggered_event_tells_of_the_run() -> None:
+@spec("contract 12.4")
+def test_triggered_event_tells_of_the_run() -> None:
     registered(timezone="Europe/Berlin", options={"queue": "mail"})
     at = make_due()
 
@@ -104,7 +107,8 @@ def test_cron_12_4_triggered_event_tells_of_the_run() -> None:
     ]  # fmt: skip
 
 
-def test_cron_7_3_missed_occurrences_are_caught_up_with_once(nightly: CronEntry) -> None:
+@spec("contract 7.3")
+def test_missed_occurrences_are_caught_up_with_once(nightly: CronEntry) -> None:
     at = make_due(ago=timedelta(days=40))
 
     assert [fire(), fire()] == [1, 0]
@@ -116,7 +120,8 @@ def test_cron_7_3_missed_occurrences_are_caught_up_with_once(nightly: CronEntry)
     assert timedelta(0) < after.next_run_at - after.now <= timedelta(hours=1)
 
 
-def test_cron_7_3_interval_on_time_keeps_its_beat_and_a_late_one_starts_anew() -> None:
+@spec("contract 7.3")
+def test_interval_on_time_keeps_its_beat_and_a_late_one_starts_anew() -> None:
     registered("beat", expression="@every 1h")
     at = make_due(ago=timedelta(minutes=10))
     fire()
@@ -130,7 +135,8 @@ def test_cron_7_3_interval_on_time_keeps_its_beat_and_a_late_one_starts_anew() -
     assert after.next_run_at - after.now > timedelta(minutes=59)
 
 
-def test_cron_7_3_disabled_schedule_does_not_fire(nightly: CronEntry) -> None:
+@spec("contract 7.3")
+def test_disabled_schedule_does_not_fire(nightly: CronEntry) -> None:
     make_due()
     switch("nightly", ANYBODY, allow_all, enabled=False)
 
@@ -142,7 +148,8 @@ def test_cron_7_3_disabled_schedule_does_not_fire(nightly: CronEntry) -> None:
     assert entry().next_run_at is not None
 
 
-def test_cron_7_3_schedules_that_are_not_due_cost_one_statement(nightly: CronEntry) -> None:
+@spec("contract 7.3")
+def test_schedules_that_are_not_due_cost_one_statement(nightly: CronEntry) -> None:
     with CaptureQueriesContext(connection) as captured:
         assert fire() == 0
 
@@ -151,7 +158,8 @@ def test_cron_7_3_schedules_that_are_not_due_cost_one_statement(nightly: CronEnt
 
 
 @pytest.mark.parametrize("number", [1, 50])
-def test_cron_7_3_a_batch_takes_a_fixed_number_of_statements(number: int) -> None:
+@spec("contract 7.3")
+def test_a_batch_takes_a_fixed_number_of_statements(number: int) -> None:
     registered("first")
     fire_again()  # the lane is known
     cancel(last_job("first").id)
@@ -169,7 +177,8 @@ def test_cron_7_3_a_batch_takes_a_fixed_number_of_statements(number: int) -> Non
     assert Job.objects.count() == number + 1
 
 
-def test_cron_7_3_next_run_in_ms_is_known(nightly: CronEntry) -> None:
+@spec("contract 7.3")
+def test_next_run_in_ms_is_known(nightly: CronEntry) -> None:
     found = due_in_ms()
     assert found is not None
     assert 0 < found <= 3_600_000
@@ -184,7 +193,8 @@ def set_due(at: datetime, run_at: datetime, name: str = "nightly") -> None:
     CronEntry.objects.filter(name=name).update(due_at=at, next_run_at=run_at)
 
 
-def test_cron_7_3_time_that_the_clocks_skip_is_told_and_makes_no_job() -> None:
+@spec("contract 7.3")
+def test_time_that_the_clocks_skip_is_told_and_makes_no_job() -> None:
     registered(expression="30 2 * * *", timezone="America/New_York")
     jump = datetime(2026, 3, 8, 7, tzinfo=UTC)
     set_due(jump, datetime(2099, 3, 9, 6, 30, tzinfo=UTC))
@@ -200,7 +210,8 @@ def test_cron_7_3_time_that_the_clocks_skip_is_told_and_makes_no_job() -> None:
     assert (after.run_count, after.due_at > after.now) == (0, True)
 
 
-def test_cron_7_3_skipped_time_and_run_of_one_moment_are_both_handled() -> None:
+@spec("contract 7.3")
+def test_skipped_time_and_run_of_one_moment_are_both_handled() -> None:
     registered(expression="0,30 2,3 * * *", timezone="America/New_York")
     jump = datetime(2026, 3, 8, 7, tzinfo=UTC)
     set_due(jump, jump)
@@ -263,7 +274,8 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
         (lambda: RuntimeError("a bug"), "error"),
     ],
 )
-def test_bp_10_refused_run_is_skipped_and_the_others_run(
+@spec("BP-10")
+def test_refused_run_is_skipped_and_the_others_run(
     gate: Gate, problem: Callable[[], Exception], reason: str
 ) -> None:
     registered("bad", type="tests.bad")
@@ -299,7 +311,8 @@ def test_schedule_that_was_refused_is_fired_by_itself_until_it_runs_again(gate: 
     assert (entry("good").run_count, entry("bad").run_count) == (3, 1)
 
 
-def test_cron_7_3_job_dropped_by_a_middleware_counts_as_skipped(gate: Gate) -> None:
+@spec("contract 7.3")
+def test_job_dropped_by_a_middleware_counts_as_skipped(gate: Gate) -> None:
     registered("gone", type="tests.gone")
     gate.dropped.add("tests.gone")
 
@@ -308,7 +321,8 @@ def test_cron_7_3_job_dropped_by_a_middleware_counts_as_skipped(gate: Gate) -> N
     assert [event["reason"] for event in told(Kind.CRON_SKIPPED)] == ["dropped"]
 
 
-def test_cron_7_3_job_is_enqueued_with_everything_as_at_push(
+@spec("contract 7.3")
+def test_job_is_enqueued_with_everything_as_at_push(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registered()
@@ -332,7 +346,8 @@ def stamp(job: JobDraft, following: Callable[[JobDraft], JobDraft | None]) -> Jo
 @pytest.mark.parametrize(
     "running", [State.SCHEDULED, State.PENDING, State.AVAILABLE, State.ACTIVE, State.RETRYABLE]
 )
-def test_cron_7_4_skip_makes_no_job_while_the_latest_run_has_not_ended(running: State) -> None:
+@spec("contract 7.4")
+def test_skip_makes_no_job_while_the_latest_run_has_not_ended(running: State) -> None:
     registered()
     job = JobFactory.create(state=running)
     CronEntry.objects.update(last_job_id=job.id)
@@ -349,7 +364,8 @@ def test_cron_7_4_skip_makes_no_job_while_the_latest_run_has_not_ended(running: 
 
 
 @pytest.mark.parametrize("ended", [State.COMPLETED, State.CANCELLED, State.DISCARDED, None])
-def test_cron_7_4_skip_runs_again_when_the_latest_run_has_ended_or_is_gone(
+@spec("contract 7.4")
+def test_skip_runs_again_when_the_latest_run_has_ended_or_is_gone(
     ended: State | None,
 ) -> None:
     registered()
@@ -360,7 +376,8 @@ def test_cron_7_4_skip_runs_again_when_the_latest_run_has_ended_or_is_gone(
     assert told(Kind.CRON_SKIPPED) == []
 
 
-def test_cron_7_4_allow_makes_jobs_whatever_runs() -> None:
+@spec("contract 7.4")
+def test_allow_makes_jobs_whatever_runs() -> None:
     registered(overlap_policy="allow")
 
     assert len({fire_again() for _ in range(3)}) == 3
@@ -368,7 +385,8 @@ def test_cron_7_4_allow_makes_jobs_whatever_runs() -> None:
 
 
 @pytest.mark.parametrize("is_active", [False, True])
-def test_cron_7_4_cancel_previous_cancels_it_and_runs(*, is_active: bool) -> None:
+@spec("contract 7.4")
+def test_cancel_previous_cancels_it_and_runs(*, is_active: bool) -> None:
     registered(overlap_policy="cancel_previous")
     first = fire_again()
     if is_active:
@@ -382,7 +400,8 @@ def test_cron_7_4_cancel_previous_cancels_it_and_runs(*, is_active: bool) -> Non
     assert_store_is_sound()
 
 
-def test_cron_7_4_cancel_previous_cancels_nothing_when_the_new_run_is_refused(gate: Gate) -> None:
+@spec("contract 7.4")
+def test_cancel_previous_cancels_nothing_when_the_new_run_is_refused(gate: Gate) -> None:
     registered(overlap_policy="cancel_previous", type="tests.bad")
     first = fire_again()
     gate.problems["tests.bad"] = lambda: QueueFull("the queue is full")
@@ -393,7 +412,8 @@ def test_cron_7_4_cancel_previous_cancels_nothing_when_the_new_run_is_refused(ga
     assert [event["reason"] for event in told(Kind.CRON_SKIPPED)] == ["queue_full"]
 
 
-def test_cron_7_4_enqueue_holds_runs_and_lets_them_follow_each_other() -> None:
+@spec("contract 7.4")
+def test_enqueue_holds_runs_and_lets_them_follow_each_other() -> None:
     registered(overlap_policy="enqueue")
     first, second, third = (fire_again() for _ in range(3))
     assert [state(one) for one in (first, second, third)] == [
@@ -413,7 +433,8 @@ def test_cron_7_4_enqueue_holds_runs_and_lets_them_follow_each_other() -> None:
     assert_store_is_sound()
 
 
-def test_cron_7_4_a_run_that_waits_tells_for_which() -> None:
+@spec("contract 7.4")
+def test_a_run_that_waits_tells_for_which() -> None:
     registered(overlap_policy="enqueue")
     first, second, third = (fire_again() for _ in range(3))
 
@@ -430,7 +451,8 @@ def test_cron_7_4_a_run_that_waits_tells_for_which() -> None:
     assert all(gate.is_closed for gates in told_of[1:] for gate in gates)
 
 
-def test_cron_7_4_enqueue_lets_ten_wait_and_skips_the_next() -> None:
+@spec("contract 7.4")
+def test_enqueue_lets_ten_wait_and_skips_the_next() -> None:
     registered(overlap_policy="enqueue")
     ids = [fire_again() for _ in range(1 + MAX_WAITING)]
     assert len(set(ids)) == 11
@@ -450,7 +472,8 @@ def end(job_id: str) -> None:
     pass_on_forgotten()
 
 
-def test_cron_7_4_enqueue_passes_over_runs_that_ended_while_they_waited() -> None:
+@spec("contract 7.4")
+def test_enqueue_passes_over_runs_that_ended_while_they_waited() -> None:
     registered(overlap_policy="enqueue")
     first, second, third = (fire_again() for _ in range(3))
     cancel(second)
@@ -461,7 +484,8 @@ def test_cron_7_4_enqueue_passes_over_runs_that_ended_while_they_waited() -> Non
     assert CronTurn.objects.get().waiting == []
 
 
-def test_cron_7_4_enqueue_waits_for_a_run_that_somebody_started_by_hand() -> None:
+@spec("contract 7.4")
+def test_enqueue_waits_for_a_run_that_somebody_started_by_hand() -> None:
     registered(overlap_policy="enqueue")
     first, second, third = (fire_again() for _ in range(3))
     activate(second)
@@ -473,7 +497,8 @@ def test_cron_7_4_enqueue_waits_for_a_run_that_somebody_started_by_hand() -> Non
     assert state(third) is State.AVAILABLE
 
 
-def test_cron_7_4_waiting_runs_follow_each_other_after_their_schedule_is_deleted() -> None:
+@spec("contract 7.4")
+def test_waiting_runs_follow_each_other_after_their_schedule_is_deleted() -> None:
     registered(overlap_policy="enqueue")
     first, second, third = (fire_again() for _ in range(3))
     delete("nightly", ANYBODY, allow_all)
@@ -485,7 +510,8 @@ def test_cron_7_4_waiting_runs_follow_each_other_after_their_schedule_is_deleted
     assert state(third) is State.AVAILABLE
 
 
-def test_cron_7_4_policy_that_becomes_enqueue_waits_for_the_run_that_goes_on() -> None:
+@spec("contract 7.4")
+def test_policy_that_becomes_enqueue_waits_for_the_run_that_goes_on() -> None:
     registered(overlap_policy="allow")
     first = fire_again()
     change("nightly", Changes(overlap=Overlap.ENQUEUE), ANYBODY, allow_all)
@@ -500,7 +526,8 @@ def test_cron_7_4_policy_that_becomes_enqueue_waits_for_the_run_that_goes_on() -
 # --- tenants and history --------------------------------------------------------------------------
 
 
-def test_mt_13_job_belongs_to_the_tenant_of_its_schedule() -> None:
+@spec("multi-tenancy 13")
+def test_job_belongs_to_the_tenant_of_its_schedule() -> None:
     registered("mine", NORTH)
     registered("ours")
     make_due()

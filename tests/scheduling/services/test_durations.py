@@ -1,4 +1,4 @@
-"""Tenants that pay by how long their jobs run. Spec: contract 20 §4 (`cost`: `duration`)."""
+"""Tenants that pay by how long their jobs run. Spec: contract 20.4 (`cost`: `duration`)."""
 
 from collections import Counter
 from dataclasses import replace
@@ -13,18 +13,19 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.models import Charge, Event, Lane, Lease
 from jobs.models import Job as JobRow
-from jobs.services import charge as core
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.reset import reset
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import charge as core
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.upkeep.reset import reset
 from scheduling.domain.pool_request import parse_pool
 from scheduling.extension import FairScheduling
 from scheduling.services import pools
 from scheduling.services.durations import charge_durations
 from tests.concurrency import at_once, wait_until_settled
 from tests.factories import DraftFactory, error
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -73,7 +74,8 @@ def took() -> dict[str, list[int]]:
     return found
 
 
-def test_fs_9_2_a_jobs_that_run_longer_cost_their_tenant_more() -> None:
+@spec("FS-9.2-a")
+def test_jobs_that_run_longer_cost_their_tenant_more() -> None:
     put()
     store("long", 150)
     store("short", 300)
@@ -88,7 +90,8 @@ def test_fs_9_2_a_jobs_that_run_longer_cost_their_tenant_more() -> None:
     assert abs(spent["long"] - spent["short"]) <= 3 * 9
 
 
-def test_fs_9_2_a_weights_are_of_time_then() -> None:
+@spec("FS-9.2-a")
+def test_weights_are_of_time_then() -> None:
     put(weights={"long": 3})
     store("long", 150)
     store("short", 300)
@@ -262,7 +265,8 @@ class Model:
             self.vts[tenant] += (ms / self.mean - 1) / self.weights[tenant]
 
 
-def test_fs_9_2_a_property_the_tenant_that_has_cost_least_for_its_weight_is_next() -> None:
+@spec("FS-9.2-a")
+def test_property_the_tenant_that_has_cost_least_for_its_weight_is_next() -> None:
     @settings(
         max_examples=12,
         derandomize=True,

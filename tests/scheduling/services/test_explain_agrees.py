@@ -1,7 +1,7 @@
 """What is said of pools against what their claims do, in random stores. Spec: contract 20.5.
 
-The core's own gates are compared in tests/jobs/services/test_explain_agrees.py, whose steps are
-mixed with those of pools here.
+The core's own gates are compared in tests/jobs/services/dispatch/test_explain_agrees.py, whose
+steps are mixed with those of pools here.
 """
 
 from collections import Counter
@@ -16,18 +16,25 @@ from jobs.domain.claim import STRATEGIES, FetchRequest
 from jobs.domain.explanation import Explanation
 from jobs.domain.gates import Gate
 from jobs.models import Job
-from jobs.services.fetch import fetch, low_water
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queues import pause
-from jobs.services.reset import reset
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.operate.queues import pause
+from jobs.services.read.show import show
+from jobs.services.upkeep.reset import reset
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling import models
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.factories import stored_ids
-from tests.jobs.services import test_explain_agrees as core
-from tests.jobs.services.test_explain_agrees import QUEUE, STEPS, TENANTS, end_some, explained
+from tests.jobs.services.dispatch import test_explain_agrees as core
+from tests.jobs.services.dispatch.test_explain_agrees import (
+    QUEUE,
+    STEPS,
+    TENANTS,
+    end_some,
+    explained,
+)
 from tests.scheduling.pools import of_tenant
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -134,7 +141,8 @@ def serve_elsewhere(tenant: int, number: int, priority: int) -> None:
     claim("p", number, "x")
 
 
-def test_20_5_what_is_next_where_tenants_share_over_several_queues_is_taken() -> None:
+@spec("contract 20.5")
+def test_what_is_next_where_tenants_share_over_several_queues_is_taken() -> None:
     core.seen.clear()
     elsewhere = st.tuples(
         st.just(serve_elsewhere), st.integers(0, 2), st.integers(1, 6), st.sampled_from([0, 0, 5])
@@ -160,7 +168,8 @@ def known() -> set[str]:
     return {state.pool.name for state in pools.page(limit=10, offset=0)[0]}
 
 
-def test_20_5_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next() -> None:
+@spec("contract 20.5")
+def test_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next() -> None:
     seen.clear()
 
     @SETTINGS
@@ -184,7 +193,8 @@ def test_20_5_pools_that_are_full_or_closed_give_nothing_and_others_what_is_next
     } <= seen.keys()  # fmt: skip
 
 
-def test_20_5_a_pool_that_another_process_has_just_deleted_holds_nobody_up() -> None:
+@spec("contract 20.5")
+def test_a_pool_that_another_process_has_just_deleted_holds_nobody_up() -> None:
     define("p", queues=[QUEUE, "x"], isolated=True)
     (job_id,) = stored_ids(1, queue=QUEUE)
     assert {gate.name for gate in explained()[job_id].gates if gate.gate == "pool"} == {"p"}
@@ -217,7 +227,8 @@ MOVES = st.lists(
 )
 
 
-def test_fs_7_turns_that_are_told_are_those_that_claims_take() -> None:
+@spec("fair-scheduling 7")
+def test_turns_that_are_told_are_those_that_claims_take() -> None:
     places: Counter[int] = Counter()
 
     @SETTINGS

@@ -1,4 +1,4 @@
-"""Queues whose jobs go in their order, against a model: a list. Spec: contract 20 §4, FS-9."""
+"""Queues whose jobs go in their order, against a model: a list. Spec: contract 20.4, FS-9."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from jobs.domain.claim import FetchRequest
 from jobs.models import Job, Lane, Ready
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.reset import reset
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.upkeep.reset import reset
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.asserts import assert_store_is_sound
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -108,7 +109,8 @@ STEPS: st.SearchStrategy[Callable[[Store], None]] = st.one_of(
 )  # fmt: skip
 
 
-def test_fs_9_1_a_whatever_happens_the_oldest_job_is_next() -> None:
+@spec("FS-9.1-a")
+def test_whatever_happens_the_oldest_job_is_next() -> None:
     @settings(
         max_examples=25,
         derandomize=True,

@@ -6,8 +6,9 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lane
-from jobs.services.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water
 from tests.scheduling.pools import of_tenant
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -29,7 +30,8 @@ def worked(*tenants: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 5])
 @pytest.mark.parametrize("first", ["old", "new"])
-def test_fs_9_2_b_what_tenants_got_while_another_had_nothing_is_not_held_against_them(
+@spec("FS-9.2-b")
+def test_what_tenants_got_while_another_had_nothing_is_not_held_against_them(
     first: str, size: int
 ) -> None:
     worked("old", "other")
@@ -38,10 +40,11 @@ def test_fs_9_2_b_what_tenants_got_while_another_had_nothing_is_not_held_against
 
     found = take(40, size)
     assert found.total() == 40
-    assert abs(found["old"] - found["new"]) <= 2  # a job each: contract 20 §4
+    assert abs(found["old"] - found["new"]) <= 2  # a job each: contract 20.4
 
 
-def test_fs_9_2_b_tenants_that_worked_at_different_times_are_equals() -> None:
+@spec("FS-9.2-b")
+def test_tenants_that_worked_at_different_times_are_equals() -> None:
     for tenants in ("ab", "ab", "bc", "a"):
         worked(*tenants)
     for tenant in "bca":
@@ -52,7 +55,8 @@ def test_fs_9_2_b_tenants_that_worked_at_different_times_are_equals() -> None:
     assert max(found.values()) - min(found.values()) <= 2
 
 
-def test_fs_9_2_b_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> None:
+@spec("FS-9.2-b")
+def test_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> None:
     of_tenant("many", 60)
     of_tenant("few", 1)
     found: Counter[str] = Counter()
@@ -64,7 +68,8 @@ def test_fs_9_2_b_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> Non
     assert abs(found["few"] - found["many"]) <= 2
 
 
-def test_fs_9_2_a_share_by_weight_holds_for_who_comes_back() -> None:
+@spec("FS-9.2-a")
+def test_share_by_weight_holds_for_who_comes_back() -> None:
     worked("heavy", "other")
     Lane.objects.filter(tenant="heavy").update(weight=3)
     of_tenant("light", 40)

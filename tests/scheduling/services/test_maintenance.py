@@ -1,13 +1,15 @@
 """No schedule fires during maintenance. Spec: contract 24.1."""
 
 from jobs.domain.caller import Caller
-from jobs.services import maintenance
+from jobs.services.operate import maintenance
 from scheduling.models import CronEntry
 from scheduling.services.cron_fire import due_in_ms, fire
 from tests.scheduling.conftest import make_due
+from tests.spec import spec
 
 
-def test_24_1_nothing_is_due_during_maintenance(nightly: CronEntry) -> None:
+@spec("contract 24.1")
+def test_nothing_is_due_during_maintenance(nightly: CronEntry) -> None:
     make_due()
     maintenance.start(Caller("me"), reason=None, duration_ms=None)
 

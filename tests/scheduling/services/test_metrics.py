@@ -1,4 +1,4 @@
-"""Metrics of pools and turns. Spec: fair-scheduling 11.2; contract 20 §6."""
+"""Metrics of pools and turns. Spec: fair-scheduling 11.2; contract 20.6."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,13 +12,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.domain.states import State
 from jobs.loops import run_once
 from jobs.models import Dispatch, Event, FoldPosition
-from jobs.services import exposition as module
-from jobs.services.nack import Nack, nack
+from jobs.services.health import exposition as module
+from jobs.services.outcome.nack import Nack, nack
 from scheduling.models import QueueWatch
 from scheduling.services.watch import watch
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory
 from tests.scheduling.pools import fill, put, taken
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -58,7 +59,8 @@ def values(family: Metric, suffix: str = "") -> Samples:
     }
 
 
-def test_fs_11_2_a_the_five_metrics_have_the_names_types_and_labels_of_the_contract() -> None:
+@spec("FS-11.2-a")
+def test_the_five_metrics_have_the_names_types_and_labels_of_the_contract() -> None:
     put("p", "a", concurrency=4, starvation_prevention={"rotation_interval": "PT1S"})
     fill(a=2, b=1)
     taken(1, pool="p")
@@ -89,7 +91,8 @@ def test_fs_11_2_a_the_five_metrics_have_the_names_types_and_labels_of_the_contr
     assert values(found["queue_wait_duration_seconds"], "_count") == {("a",): 1, ("b",): 1}
 
 
-def test_fs_11_2_a_dispatches_are_counted_once_each_by_queue_and_pool() -> None:
+@spec("FS-11.2-a")
+def test_dispatches_are_counted_once_each_by_queue_and_pool() -> None:
     put("p", "a", "b")
     fill(a=4, b=2)
     for job in taken(3, pool="p"):
@@ -106,7 +109,8 @@ def test_fs_11_2_a_dispatches_are_counted_once_each_by_queue_and_pool() -> None:
     assert values(families()["dispatch"], "_total") == counted
 
 
-def test_fs_11_2_a_the_ratio_is_that_of_the_last_minute() -> None:
+@spec("FS-11.2-a")
+def test_the_ratio_is_that_of_the_last_minute() -> None:
     fill(a=3, b=1, c=1)
     taken(1, queues=["c"])
     Event.objects.update(at=F("at") - timedelta(seconds=65))
@@ -117,7 +121,8 @@ def test_fs_11_2_a_the_ratio_is_that_of_the_last_minute() -> None:
     assert values(families()["dispatch_ratio"]) == {("a",): 0.75, ("b",): 0.25, ("c",): 0}
 
 
-def test_fs_11_2_a_waits_of_all_types_of_a_queue_are_one_histogram() -> None:
+@spec("FS-11.2-a")
+def test_waits_of_all_types_of_a_queue_are_one_histogram() -> None:
     JobFactory.create(queue="a", type="x.one", state=State.ACTIVE)
     JobFactory.create(queue="a", type="x.two", state=State.ACTIVE)
     for ms, event in zip((40, 7_000), Event.objects.filter(kind=3), strict=True):
@@ -130,7 +135,8 @@ def test_fs_11_2_a_waits_of_all_types_of_a_queue_are_one_histogram() -> None:
     assert [buckets["a", le] for le in ("0.01", "0.05", "5.0", "10.0", "+Inf")] == [0, 1, 1, 2, 2]
 
 
-def test_fs_11_2_a_utilization_is_of_pools_with_a_cap() -> None:
+@spec("FS-11.2-a")
+def test_utilization_is_of_pools_with_a_cap() -> None:
     put("p", "a", concurrency=3)
     put("q", "b")
     put("r", "c", concurrency=2)

@@ -1,4 +1,4 @@
-"""Tenants that share over several queues: `tenant_fairness.scope`. Spec: contract 20 §4, FS-9.
+"""Tenants that share over several queues: `tenant_fairness.scope`. Spec: contract 20.4, FS-9.
 
 Each queue has its own virtual times; what a tenant got in the others is added to them. ADR 0018.
 """
@@ -11,14 +11,15 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lane, Served
-from jobs.services import lanes
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch, low_water
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.lanes import lanes
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.pool_request import parse_pool, parse_tenants
 from scheduling.services import configuration, pools
 from tests.asserts import assert_store_is_sound
 from tests.scheduling.pools import of_tenant
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -68,9 +69,8 @@ def most_apart(order: list[str], weights: Mapping[str, float]) -> float:
 
 @pytest.mark.parametrize("sees", [True, False])
 @pytest.mark.parametrize("scope", ["pool", "global"])
-def test_fs_9_2_a_who_is_in_two_queues_gets_no_more_than_who_is_in_one(
-    scope: str, sees: bool
-) -> None:
+@spec("FS-9.2-a")
+def test_who_is_in_two_queues_gets_no_more_than_who_is_in_one(scope: str, sees: bool) -> None:
     put("a", "b", scope=scope)
     fill(a={"one": 60, "two": 60}, b={"two": 60})
 
@@ -79,7 +79,8 @@ def test_fs_9_2_a_who_is_in_two_queues_gets_no_more_than_who_is_in_one(
     assert abs(found["one"] - found["two"]) <= 2
 
 
-def test_fs_9_2_a_each_queue_by_itself_is_the_default() -> None:
+@spec("FS-9.2-a")
+def test_each_queue_by_itself_is_the_default() -> None:
     put("a", "b", scope="queue")
     fill(a={"one": 60, "two": 60}, b={"two": 60})
 
@@ -88,7 +89,8 @@ def test_fs_9_2_a_each_queue_by_itself_is_the_default() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_fs_9_2_a_weights_hold_over_all_queues(size: int) -> None:
+@spec("FS-9.2-a")
+def test_weights_hold_over_all_queues(size: int) -> None:
     weights = {"x": 3, "y": 2, "z": 1}
     put("a", "b", "c", weights=weights)
     fill(a={"x": 90, "y": 90, "z": 90}, b={"y": 90, "z": 90, "x": 90}, c=dict.fromkeys("xyz", 90))
@@ -96,11 +98,12 @@ def test_fs_9_2_a_weights_hold_over_all_queues(size: int) -> None:
     order = take(120, size=size)
 
     assert Counter(order) == {"x": 60, "y": 40, "z": 20} or size > 1
-    # contract 20 §4: 1/w of both; a batch is decided queue by queue
+    # contract 20.4: 1/w of both; a batch is decided queue by queue
     assert most_apart(order, weights) <= 2 * size
 
 
-def test_fs_9_2_a_workers_outside_of_the_pool_count_too() -> None:
+@spec("FS-9.2-a")
+def test_workers_outside_of_the_pool_count_too() -> None:
     put("a", "b")
     fill(a={"one": 60, "two": 60}, b={"two": 60})
 
@@ -109,7 +112,8 @@ def test_fs_9_2_a_workers_outside_of_the_pool_count_too() -> None:
     assert abs(found["one"] - found["two"]) <= 2
 
 
-def test_fs_9_2_a_a_tenants_own_workers_count_too() -> None:
+@spec("FS-9.2-a")
+def test_a_tenants_own_workers_count_too() -> None:
     put("a", "b")
     fill(a={"one": 60, "two": 60}, b={"two": 60})
     own = FetchRequest(("b",), 30, tenant="two")
@@ -120,7 +124,8 @@ def test_fs_9_2_a_a_tenants_own_workers_count_too() -> None:
     assert abs(found["one"] - found["two"]) <= 2
 
 
-def test_fs_9_2_b_a_lane_alone_in_its_queue_is_charged_when_another_comes() -> None:
+@spec("FS-9.2-b")
+def test_a_lane_alone_in_its_queue_is_charged_when_another_comes() -> None:
     put("a", "b")
     fill(a={"one": 100, "two": 100}, b={"two": 100})
     assert Counter(take(20, B)) == {"two": 20}
@@ -135,7 +140,8 @@ def test_fs_9_2_b_a_lane_alone_in_its_queue_is_charged_when_another_comes() -> N
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_fs_9_2_b_who_comes_back_begins_as_the_equal_of_those_who_wait(size: int) -> None:
+@spec("FS-9.2-b")
+def test_who_comes_back_begins_as_the_equal_of_those_who_wait(size: int) -> None:
     put("a", "b")
     fill(a={"old": 20, "one": 200, "two": 200}, b={"old": 20, "one": 200, "two": 200})
     take(60, size=size)
@@ -148,7 +154,8 @@ def test_fs_9_2_b_who_comes_back_begins_as_the_equal_of_those_who_wait(size: int
     assert max(found.values()) - min(found.values()) <= 3 * size
 
 
-def test_fs_9_2_b_who_comes_to_many_queues_at_once_gets_one_share() -> None:
+@spec("FS-9.2-b")
+def test_who_comes_to_many_queues_at_once_gets_one_share() -> None:
     names = [f"q{n}" for n in range(10)]
     put(*names)
     fill(**{name: {"one": 30, "two": 30, "three": 30} for name in names})
@@ -160,7 +167,8 @@ def test_fs_9_2_b_who_comes_to_many_queues_at_once_gets_one_share() -> None:
     assert max(found.values()) - min(found.values()) <= 3
 
 
-def test_fs_9_2_b_what_nobody_else_could_have_is_not_held_against_a_tenant_for_long() -> None:
+@spec("FS-9.2-b")
+def test_what_nobody_else_could_have_is_not_held_against_a_tenant_for_long() -> None:
     put("a", "b")
     fill(a={"one": 3000, "two": 3000}, b={"rich": 4000})
     take(4000, B, size=1000)
@@ -171,7 +179,8 @@ def test_fs_9_2_b_what_nobody_else_could_have_is_not_held_against_a_tenant_for_l
     assert max(found.values()) - min(found.values()) <= 3
 
 
-def test_fs_9_2_b_what_is_charged_at_once_ends_at_a_thousand_jobs() -> None:
+@spec("FS-9.2-b")
+def test_what_is_charged_at_once_ends_at_a_thousand_jobs() -> None:
     put("a", "b")
     fill(a={"one": 3000, "rich": 400}, b={"rich": 4000})
     take(2, A)
@@ -184,7 +193,8 @@ def test_fs_9_2_b_what_is_charged_at_once_ends_at_a_thousand_jobs() -> None:
     assert abs(after["one"] - after["rich"]) <= 12
 
 
-def test_fs_9_2_b_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> None:
+@spec("FS-9.2-b")
+def test_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> None:
     put("a", "b")
     fill(a={"many": 80}, b={"many": 80})
     fill(a={"few": 1})
@@ -201,7 +211,8 @@ def test_fs_9_2_b_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> Non
 # --- what stays as it is --------------------------------------------------------------------------
 
 
-def test_fs_9_3_a_only_inside_one_priority() -> None:
+@spec("FS-9.3-a")
+def test_only_inside_one_priority() -> None:
     put("a", "b")
     fill(b={"one": 20})
     take(10, B)

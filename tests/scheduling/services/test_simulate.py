@@ -11,10 +11,10 @@ from django.db.models import F
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Event, Lease, Ready
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes.queue_config import configure
+from jobs.services.outcome.ack import Ack, ack
 from scheduling.domain.outcome import Outcome
 from scheduling.domain.simulation import TooLong
 from scheduling.services import pool_cache, scenarios, simulate
@@ -25,8 +25,9 @@ from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put as put_tenant
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids
-from tests.jobs.services.test_scratch import left, written
+from tests.jobs.services.upkeep.test_scratch import left, written
 from tests.scheduling.pools import put
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -53,7 +54,8 @@ def starts(found: Outcome) -> dict[str, int]:
     return {name: one.started for name, one in found.queues.items()}
 
 
-def test_mt_8_1_f_boosts_of_tenants_count_in_simulations() -> None:
+@spec("MT-8.1-f")
+def test_boosts_of_tenants_count_in_simulations() -> None:
     put_tenant("blue", Definition(boost=10))
     jobs = [
         {"queue": "q", "tenant": "red", "priority": 5, "arrivals": {"burst": 100}, "runs": "500ms"},
@@ -100,7 +102,8 @@ def test_tenants_share_by_their_weights() -> None:
     assert abs(found.after.tenants["x"].share - 0.8) <= 0.02
 
 
-def test_fs_9_2_a_weights_and_scopes_of_pools_may_be_tried() -> None:
+@spec("FS-9.2-a")
+def test_weights_and_scopes_of_pools_may_be_tried() -> None:
     who = [("a", "x"), ("a", "y"), ("b", "y")]
     work = overloaded("a", "b", jobs=[
         {"queue": q, "tenant": t, "arrivals": {"burst": 300}, "runs": "500ms"} for q, t in who

@@ -1,4 +1,4 @@
-"""Queues that starve and pools that are overloaded. Spec: fair-scheduling 11.1; contract 20 §6."""
+"""Queues that starve and pools that are overloaded. Spec: fair-scheduling 11.1; contract 20.6."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,12 +14,12 @@ from jobs.domain.durations import parse_duration
 from jobs.loops import all_loops, run_once
 from jobs.models import Dispatch, Event, FoldPosition, Lane, Lease, Ready
 from jobs.queries import maintain
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.queue_config import configure
-from jobs.services.queues import pause, resume
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.lanes.queue_config import configure
+from jobs.services.operate.queues import pause, resume
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.models import Overload, QueueWatch
 from scheduling.services import pool_cache
 from scheduling.services import watch as module
@@ -30,6 +30,7 @@ from tests.concurrency import wait_until_settled
 from tests.factories import stored
 from tests.scheduling.conftest import told
 from tests.scheduling.pools import fill, get, put, taken
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -81,7 +82,8 @@ def is_starved(queue: str = "b") -> bool:
 # --- queues ---------------------------------------------------------------------------------------
 
 
-def test_fs_11_1_a_a_queue_that_gets_nothing_is_told_of_once() -> None:
+@spec("FS-11.1-a")
+def test_a_queue_that_gets_nothing_is_told_of_once() -> None:
     shared("a", "b")
     fill(a=9, b=3)
     assert watch() == 0
@@ -106,7 +108,8 @@ def test_fs_11_1_a_a_queue_that_gets_nothing_is_told_of_once() -> None:
         assert watch() == 0
 
 
-def test_fs_11_1_a_starvation_is_an_event_like_others() -> None:
+@spec("FS-11.1-a")
+def test_starvation_is_an_event_like_others() -> None:
     shared("b")
     fill(b=2)
     starve("b")
@@ -121,7 +124,8 @@ def test_fs_11_1_a_starvation_is_an_event_like_others() -> None:
     assert get("events?type=scheduling.*&queue=b")["events"] == [event]
 
 
-def test_fs_11_1_a_the_next_episode_is_told_anew() -> None:
+@spec("FS-11.1-a")
+def test_the_next_episode_is_told_anew() -> None:
     shared("b")
     fill(b=5)
     starve("b")
@@ -310,7 +314,8 @@ def test_the_loop_watches_every_second() -> None:
 # --- pools ----------------------------------------------------------------------------------------
 
 
-def test_fs_11_1_a_a_pool_whose_cap_holds_jobs_back_is_told_of_now_and_then() -> None:
+@spec("FS-11.1-a")
+def test_a_pool_whose_cap_holds_jobs_back_is_told_of_now_and_then() -> None:
     patience = {"enabled": False, "rotation_interval": "P1D"}
     put("p", "a", "b", concurrency=2, starvation_prevention=patience)
     put("q", "c", concurrency=1)
@@ -329,7 +334,8 @@ def test_fs_11_1_a_a_pool_whose_cap_holds_jobs_back_is_told_of_now_and_then() ->
     assert len(told(OVERLOADED)) == 2
 
 
-def test_fs_11_1_a_an_overload_is_an_event_like_others() -> None:
+@spec("FS-11.1-a")
+def test_an_overload_is_an_event_like_others() -> None:
     put("p", "a", concurrency=1)
     fill(a=3)
     taken(9, pool="p")

@@ -13,7 +13,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict
-from jobs.services.reset import reset
+from jobs.services.upkeep.reset import reset
 from scheduling.models import KEPT, CronEntry, CronTurn
 from scheduling.services.cron_entries import find, latest_runs, page
 from scheduling.services.cron_fire import due_in_ms, fire

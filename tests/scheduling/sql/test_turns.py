@@ -14,9 +14,10 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
 from jobs.domain.claim import ClaimPlan, Strategy, Turns
-from jobs.services.queues import pause, resume
-from jobs.services.reset import forget
+from jobs.services.operate.queues import pause, resume
+from jobs.services.upkeep.reset import forget
 from tests.factories import stored_ids
+from tests.spec import spec
 
 QUEUES = ("a", "b", "c", "d")
 EXAMPLES = settings(
@@ -33,7 +34,7 @@ Place = tuple[str, int]  # the queue and the priority of a job
 
 @dataclass
 class Model:
-    """Decides as contract 20 §4 and §5 word it.
+    """Decides as contract 20.4 and 20.5 word it.
 
     `active` are the queues that are thought to have jobs, and `jobs` the priorities: from the first
     job that is stored until a turn finds none.
@@ -135,7 +136,8 @@ STEPS = st.lists(
 @pytest.mark.parametrize("tenant", [None, "_default"], ids=["any", "of a tenant"])
 @pytest.mark.parametrize("is_global", [False, True], ids=["queue", "global"])
 @pytest.mark.parametrize("strategy", Strategy)
-def test_fs_7_d_fs_5_any_sequence_of_fetches_takes_the_turns_of_the_model(
+@spec("fair-scheduling 7", "D-FS-5")
+def test_any_sequence_of_fetches_takes_the_turns_of_the_model(
     strategy: Strategy, tenant: str | None, store: None, *, is_global: bool
 ) -> None:
     @EXAMPLES
@@ -161,7 +163,8 @@ def test_fs_7_d_fs_5_any_sequence_of_fetches_takes_the_turns_of_the_model(
 
 @pytest.mark.parametrize("ratio", [0.05, 0.1, 0.25])
 @pytest.mark.parametrize("strategy", [Strategy.STRICT, Strategy.WEIGHTED])
-def test_fs_8_2_a_whatever_happens_a_backlogged_queue_has_its_share(
+@spec("FS-8.2-a")
+def test_whatever_happens_a_backlogged_queue_has_its_share(
     strategy: Strategy, ratio: float, store: None
 ) -> None:
     period = round(1 / ratio)
@@ -226,7 +229,8 @@ def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> objec
     ("queues", "ratio"), [(2, 0.5), (2, 0.1), (3, 0.05), (3, 1 / 3), (10, 0.1), (20, 0.05)]
 )
 @pytest.mark.parametrize("strategy", [Strategy.STRICT, Strategy.WEIGHTED])
-def test_fs_8_2_a_the_guarantee_holds_over_thousands_of_turns(
+@spec("FS-8.2-a")
+def test_the_guarantee_holds_over_thousands_of_turns(
     strategy: Strategy, queues: int, ratio: float
 ) -> None:
     weights = [1000.0, *[1.0] * (queues - 1)]
@@ -240,13 +244,15 @@ def test_fs_8_2_a_the_guarantee_holds_over_thousands_of_turns(
         assert all(later - before <= 1 / ratio + 1e-9 for before, later in pairwise(places))
 
 
-def test_fs_8_2_ten_times_a_tenth_counts_as_one() -> None:
+@spec("FS-8.2")
+def test_ten_times_a_tenth_counts_as_one() -> None:
     found = order(Strategy.STRICT, 30, [1.0, 2.0], ratio=0.1, since=[0, 0])
 
     assert [n for n, one in enumerate(found) if one == 2] == [8, 17, 26]
 
 
-def test_fs_8_1_overdue_queues_come_first_the_longest_waiting_before_others() -> None:
+@spec("FS-8.1")
+def test_overdue_queues_come_first_the_longest_waiting_before_others() -> None:
     found = order(
         Strategy.STRICT, 4, [1.0, 2.0, 3.0], ratio=0.0, since=[9, 3, 5],
         overdue=[False, True, True], seq=10,
@@ -284,7 +290,8 @@ def slot_by_slot(
 @pytest.mark.parametrize("steps", [(1,), (1, 2, 3, 7, 64), (1, 1000)])
 @pytest.mark.parametrize("stock", ["any", "little", "some are empty"])
 @pytest.mark.parametrize("strategy", Strategy)
-def test_fs_7_many_slots_of_many_queues_are_decided_as_slot_by_slot(
+@spec("fair-scheduling 7")
+def test_many_slots_of_many_queues_are_decided_as_slot_by_slot(
     strategy: Strategy, queues: int, limit: int, steps: tuple[int, ...], stock: str
 ) -> None:
     chance = Random(f"{strategy} {queues} {limit} {steps} {stock}")  # noqa: S311 - repeatable
@@ -313,7 +320,8 @@ def levels(*found: tuple[int, int | None, int]) -> dict[str, list[int | None]]:
     return {"level_queues": [*queues], "level_ends": [*ends], "level_ranks": [*ranks]}
 
 
-def test_d_fs_5_the_smallest_rank_of_all_comes_first_and_equals_take_turns() -> None:
+@spec("D-FS-5")
+def test_the_smallest_rank_of_all_comes_first_and_equals_take_turns() -> None:
     known = levels((1, 2, -5), (2, None, 0), (3, 1, -5), (1, None, 0), (3, None, -1))
 
     found = order(Strategy.ROUND_ROBIN, 8, [0.0] * 3, rooms=[None, None, 3], **known)
@@ -321,7 +329,8 @@ def test_d_fs_5_the_smallest_rank_of_all_comes_first_and_equals_take_turns() -> 
     assert found == [1, 3, 1, 3, 3, 2, 1, 2]
 
 
-def test_d_fs_5_an_owed_queue_comes_before_a_better_priority() -> None:
+@spec("D-FS-5")
+def test_an_owed_queue_comes_before_a_better_priority() -> None:
     known = levels((1, None, -5), (2, None, 0))
 
     assert order(Strategy.STRICT, 9, [1.0, 2.0], ratio=0.25, **known) == [1, 1, 2] * 3

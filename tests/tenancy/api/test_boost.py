@@ -1,4 +1,4 @@
-"""Priorities of a tenant's jobs raised or lowered as a whole. Spec: MT 8.1, contract 20 §5."""
+"""Priorities of a tenant's jobs raised or lowered as a whole. Spec: MT 8.1, contract 20.5."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from jobs.models import Audit, Job, Lane, Later, Ready
-from jobs.services.promote import promote
+from jobs.services.outcome.promote import promote
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -54,7 +55,8 @@ def gate(job: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["before", "while they wait"])
-def test_mt_8_1_f_boost_10_makes_prio_0_win_over_prio_5_of_another_tenant(is_first: bool) -> None:
+@spec("MT-8.1-f")
+def test_boost_10_makes_prio_0_win_over_prio_5_of_another_tenant(is_first: bool) -> None:
     if is_first:
         boost("blue", 10)
     push("red", priority=5)
@@ -69,7 +71,8 @@ def test_mt_8_1_f_boost_10_makes_prio_0_win_over_prio_5_of_another_tenant(is_fir
     assert answer(send("GET", f"jobs/{mine['id']}"))["priority"] == 0
 
 
-def test_mt_8_1_f_what_waits_follows_every_change_of_the_boost_and_no_job_is_written() -> None:
+@spec("MT-8.1-f")
+def test_what_waits_follows_every_change_of_the_boost_and_no_job_is_written() -> None:
     many(9, "blue")
     many(9, "red", priority=5)
     before = list(Ready.objects.order_by("id").values_list("id", "lane_id", "seq"))
@@ -83,7 +86,8 @@ def test_mt_8_1_f_what_waits_follows_every_change_of_the_boost_and_no_job_is_wri
     assert set(Job.objects.values_list("priority", flat=True)) == {0, 5}
 
 
-def test_mt_8_1_f_order_of_the_tenants_own_jobs_stays() -> None:
+@spec("MT-8.1-f")
+def test_order_of_the_tenants_own_jobs_stays() -> None:
     boost("blue", 10)
     for priority in (-4, 7, 0):
         push("blue", priority=priority)
@@ -91,7 +95,8 @@ def test_mt_8_1_f_order_of_the_tenants_own_jobs_stays() -> None:
     assert [job["priority"] for job in fetched(3)] == [7, 0, -4]
 
 
-def test_mt_8_1_f_tenants_share_at_the_priority_that_counts() -> None:
+@spec("MT-8.1-f")
+def test_tenants_share_at_the_priority_that_counts() -> None:
     boost("blue", 5)
     many(20, "blue")
     many(20, "red", priority=5)
@@ -102,7 +107,8 @@ def test_mt_8_1_f_tenants_share_at_the_priority_that_counts() -> None:
 
 
 @pytest.mark.parametrize("ahead", ["blue", "red"])
-def test_mt_8_1_f_lane_joins_its_new_equals_at_their_present_virtual_time(ahead: str) -> None:
+@spec("MT-8.1-f")
+def test_lane_joins_its_new_equals_at_their_present_virtual_time(ahead: str) -> None:
     many(60, "blue")
     many(60, "red", priority=5 if ahead == "red" else -5)
     whose(40)
@@ -114,7 +120,8 @@ def test_mt_8_1_f_lane_joins_its_new_equals_at_their_present_virtual_time(ahead:
 
 
 @pytest.mark.parametrize(("by", "own", "other"), [(200, -100, 100), (-200, 100, -100)])
-def test_20_5_priority_that_counts_ends_at_100(by: int, own: int, other: int) -> None:
+@spec("contract 20.5")
+def test_priority_that_counts_ends_at_100(by: int, own: int, other: int) -> None:
     boost("blue", by)
     many(2, "blue", priority=own)
     many(2, "red", priority=other)
@@ -123,7 +130,8 @@ def test_20_5_priority_that_counts_ends_at_100(by: int, own: int, other: int) ->
     assert set(Lane.objects.values_list("rank", flat=True)) == {-other}
 
 
-def test_20_5_boost_counts_where_priorities_compete_over_all_queues() -> None:
+@spec("contract 20.5")
+def test_boost_counts_where_priorities_compete_over_all_queues() -> None:
     answer(send("PUT", "admin/scheduling/config", {"priority_scope": "global"}))
     push("red", queue="a", priority=5)
     push("blue", queue="b")
@@ -132,7 +140,8 @@ def test_20_5_boost_counts_where_priorities_compete_over_all_queues() -> None:
     assert [job["queue"] for job in fetched(2, "a", "b")] == ["b", "a"]
 
 
-def test_20_5_boost_counts_where_the_oldest_is_next() -> None:
+@spec("contract 20.5")
+def test_boost_counts_where_the_oldest_is_next() -> None:
     fairness = {"tenant_fairness": {"enabled": False}}
     answer(send("PUT", "admin/scheduling/config", fairness))
     many(2, "red", priority=5)
@@ -145,7 +154,8 @@ def test_20_5_boost_counts_where_the_oldest_is_next() -> None:
     assert whose(2) == ["blue", "red"]
 
 
-def test_20_5_boost_counts_when_a_retry_is_due() -> None:
+@spec("contract 20.5")
+def test_boost_counts_when_a_retry_is_due() -> None:
     boost("blue", 10)
     job = push("blue", retry={"max_attempts": 3, "initial_interval": "PT1H"})
     fetched()
@@ -158,7 +168,8 @@ def test_20_5_boost_counts_when_a_retry_is_due() -> None:
     assert whose(1) == ["blue"]
 
 
-def test_20_5_boost_counts_in_a_fetch_of_the_tenant_alone() -> None:
+@spec("contract 20.5")
+def test_boost_counts_in_a_fetch_of_the_tenant_alone() -> None:
     many(2, "blue")
     boost("blue", 10)
     many(2, "red")
@@ -169,7 +180,8 @@ def test_20_5_boost_counts_in_a_fetch_of_the_tenant_alone() -> None:
     assert [job["meta"]["tenant_id"] for job in found] == ["blue", "blue"]
 
 
-def test_mt_8_1_f_boost_and_changed_priority_add_up() -> None:
+@spec("MT-8.1-f")
+def test_boost_and_changed_priority_add_up() -> None:
     boost("blue", 10)
     job = push("blue")
     push("red", priority=20)
@@ -178,7 +190,8 @@ def test_mt_8_1_f_boost_and_changed_priority_add_up() -> None:
     assert fetched()[0]["id"] == job["id"]
 
 
-def test_24_explanation_tells_the_priority_that_counts() -> None:
+@spec("contract 24")
+def test_explanation_tells_the_priority_that_counts() -> None:
     job, other = push("blue"), push("red", priority=5)
     assert gate(job)["numbers"] == {"priority": 0}
     boost("blue", 10)
@@ -196,7 +209,8 @@ def test_24_explanation_tells_the_priority_that_counts() -> None:
     assert [place["next"] for place in places] == [True, False]
 
 
-def test_mt_8_1_f_boost_is_shown_audited_and_ends_with_the_configuration() -> None:
+@spec("MT-8.1-f")
+def test_boost_is_shown_audited_and_ends_with_the_configuration() -> None:
     push("blue")
     made = put("blue", status=200, priority_boost=7)
 
@@ -215,14 +229,16 @@ def test_mt_8_1_f_boost_is_shown_audited_and_ends_with_the_configuration() -> No
 
 
 @pytest.mark.parametrize("wrong", [201, -201, 1.5, "10", True, False, [], 1e30])
-def test_mt_8_1_f_boost_that_is_no_integer_or_too_far_is_refused(wrong: Any) -> None:
+@spec("MT-8.1-f")
+def test_boost_that_is_no_integer_or_too_far_is_refused(wrong: Any) -> None:
     error = put("blue", status=422, priority_boost=wrong)["error"]
 
     assert error["code"] == "invalid_request"
     assert error["details"]["field"] == "priority_boost"
 
 
-def test_mt_8_1_f_boost_and_weight_change_apart() -> None:
+@spec("MT-8.1-f")
+def test_boost_and_weight_change_apart() -> None:
     push("blue")
     put("blue", status=200, priority_boost=3, fairness_weight=2)
     Lane.objects.update(vt=F("vt") + 9)

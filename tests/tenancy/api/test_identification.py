@@ -1,4 +1,4 @@
-"""Whose a job is. Spec: MT 5, contract 21 §3, §4."""
+"""Whose a job is. Spec: MT 5, contract 21.3, 21.4."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,12 @@ from jobs.domain.events import Kind
 from jobs.domain.keys import SCOPES
 from jobs.domain.states import State
 from jobs.models import ApiKey, Job
-from jobs.services import api_keys
-from jobs.services.reset import forget
+from jobs.services.access import api_keys
+from jobs.services.upkeep.reset import forget
 from scheduling.models import CronEntry
 from tenancy.models import Tenant
 from tests.factories import JobFactory
+from tests.spec import spec
 from tests.tenancy.served.things import nothings
 from tests.tenancy.wire import answer, push, send, told
 from workflows.models import Workflow
@@ -43,7 +44,8 @@ def rules(settings: Any) -> Any:
     return change
 
 
-def test_mt_5_1_a_tenant_lives_in_meta() -> None:
+@spec("MT-5.1-a")
+def test_tenant_lives_in_meta() -> None:
     job = push("acme", meta={"more": 1})
 
     assert job["meta"] == {"more": 1, "tenant_id": "acme"}
@@ -51,7 +53,8 @@ def test_mt_5_1_a_tenant_lives_in_meta() -> None:
     assert tenants() == ["acme"]
 
 
-def test_mt_5_1_b_job_without_a_tenant_is_refused_where_it_must_have_one(rules: Any) -> None:
+@spec("MT-5.1-b")
+def test_job_without_a_tenant_is_refused_where_it_must_have_one(rules: Any) -> None:
     rules(MISSING="reject")
 
     error = push(status=422)
@@ -61,7 +64,8 @@ def test_mt_5_1_b_job_without_a_tenant_is_refused_where_it_must_have_one(rules: 
     push("acme")
 
 
-def test_d_mt_1_schedule_without_a_tenant_is_refused_where_its_jobs_must_have_one(
+@spec("D-MT-1")
+def test_schedule_without_a_tenant_is_refused_where_its_jobs_must_have_one(
     rules: Any,
 ) -> None:
     cron = {"name": "nightly", "cron": "0 3 * * *", "type": "tests.noop", "args": []}
@@ -84,7 +88,8 @@ def test_d_mt_1_schedule_without_a_tenant_is_refused_where_its_jobs_must_have_on
 
 
 @pytest.mark.parametrize("bad", BAD_IDS)
-def test_mt_5_2_a_what_is_no_tenant_id_is_refused(bad: Any) -> None:
+@spec("MT-5.2-a")
+def test_what_is_no_tenant_id_is_refused(bad: Any) -> None:
     error = answer(send("POST", "jobs", {**JOB, "meta": {"tenant_id": bad}}), 400)["error"]
 
     assert (error["code"], error["details"]["field"]) == ("invalid_request", "meta.tenant_id")
@@ -93,20 +98,23 @@ def test_mt_5_2_a_what_is_no_tenant_id_is_refused(bad: Any) -> None:
 
 @pytest.mark.parametrize("bad", ["", "-a", "a b", "x" * 256, "_other"])
 @pytest.mark.parametrize("header", ["X-OJS-Tenant", "X-OJS-Tenant-ID"])
-def test_mt_5_2_a_what_is_no_tenant_id_is_refused_in_a_header(header: str, bad: str) -> None:
+@spec("MT-5.2-a")
+def test_what_is_no_tenant_id_is_refused_in_a_header(header: str, bad: str) -> None:
     error = answer(send("GET", "jobs", **{header.replace("-", "_"): bad}), 400)["error"]
 
     assert (error["code"], error["details"]["field"]) == ("invalid_request", header)
 
 
 @pytest.mark.parametrize("good", ["a:b.c_d-1", "7", "x" * 255, "_default"])
-def test_mt_5_2_a_what_the_pattern_allows_is_taken(good: str) -> None:
+@spec("MT-5.2-a")
+def test_what_the_pattern_allows_is_taken(good: str) -> None:
     push(good)
 
     assert tenants() == [good]
 
 
-def test_mt_5_2_b_each_source_alone_names_the_tenant(new_key: Any) -> None:
+@spec("MT-5.2-b")
+def test_each_source_alone_names_the_tenant(new_key: Any) -> None:
     anybody, bound = new_key(*SCOPES), new_key(*SCOPES, tenant="from-key")
     sent = {**JOB, "meta": {"tenant_id": "from-meta"}}
 
@@ -119,7 +127,8 @@ def test_mt_5_2_b_each_source_alone_names_the_tenant(new_key: Any) -> None:
     assert sorted(stamped) == sorted(tenants())
 
 
-def test_mt_5_2_b_source_that_is_not_read_names_no_tenant(rules: Any) -> None:
+@spec("MT-5.2-b")
+def test_source_that_is_not_read_names_no_tenant(rules: Any) -> None:
     rules(SOURCES=("key", "meta"))
     answer(send("POST", "jobs", JOB, X_OJS_Tenant="acme"), 201)
     rules(SOURCES=("key", "header"))
@@ -129,14 +138,16 @@ def test_mt_5_2_b_source_that_is_not_read_names_no_tenant(rules: Any) -> None:
     assert tenants() == ["_default"]
 
 
-def test_mt_5_3_a_header_names_the_tenant() -> None:
+@spec("MT-5.3-a")
+def test_header_names_the_tenant() -> None:
     job = answer(send("POST", "jobs", JOB, X_OJS_Tenant="acme"), 201)["job"]
 
     assert job["meta"]["tenant_id"] == "acme"
     assert tenants() == ["acme"]
 
 
-def test_mt_5_3_b_header_is_put_into_every_job_of_a_batch() -> None:
+@spec("MT-5.3-b")
+def test_header_is_put_into_every_job_of_a_batch() -> None:
     sent = {"jobs": [JOB, {**JOB, "meta": {"tenant_id": "acme", "n": 1}}, JOB]}
 
     found = answer(send("POST", "jobs/batch", sent, X_OJS_Tenant="acme"), 201)
@@ -145,7 +156,8 @@ def test_mt_5_3_b_header_is_put_into_every_job_of_a_batch() -> None:
     assert found["jobs"][1]["meta"]["n"] == 1
 
 
-def test_mt_5_3_c_header_and_body_that_differ_are_refused() -> None:
+@spec("MT-5.3-c")
+def test_header_and_body_that_differ_are_refused() -> None:
     sent = {**JOB, "meta": {"tenant_id": "beta"}}
 
     error = answer(send("POST", "jobs", sent, X_OJS_Tenant="acme"), 400)["error"]
@@ -158,7 +170,8 @@ def test_mt_5_3_c_header_and_body_that_differ_are_refused() -> None:
     assert not Tenant.objects.exists()
 
 
-def test_mt_15_3_a_job_without_a_tenant_is_the_default_ones_and_its_meta_stays(rules: Any) -> None:
+@spec("MT-15.3-a")
+def test_job_without_a_tenant_is_the_default_ones_and_its_meta_stays(rules: Any) -> None:
     plain = push(meta={"a": 1})
     rules(DEFAULT="house")
     housed = push()
@@ -170,7 +183,8 @@ def test_mt_15_3_a_job_without_a_tenant_is_the_default_ones_and_its_meta_stays(r
     assert tenants() == ["_default", "house", "house"]
 
 
-def test_d_mt_4_switched_off_nobody_names_a_tenant(rules: Any) -> None:
+@spec("D-MT-4")
+def test_switched_off_nobody_names_a_tenant(rules: Any) -> None:
     rules(ENABLED=False)
 
     job = push("not an id")
@@ -181,7 +195,8 @@ def test_d_mt_4_switched_off_nobody_names_a_tenant(rules: Any) -> None:
     assert len(answer(send("GET", "jobs", X_OJS_Tenant="acme"))["jobs"]) == 2
 
 
-def test_d_mt_5_unknown_tenant_is_made_once_and_told() -> None:
+@spec("D-MT-5")
+def test_unknown_tenant_is_made_once_and_told() -> None:
     push("acme")
     forget()
     push("acme")
@@ -190,7 +205,8 @@ def test_d_mt_5_unknown_tenant_is_made_once_and_told() -> None:
     assert told(Kind.TENANT_CREATED) == [{"tenant_id": "acme", "source": "auto"}]
 
 
-def test_d_mt_5_tenant_whose_job_was_not_stored_is_not_made() -> None:
+@spec("D-MT-5")
+def test_tenant_whose_job_was_not_stored_is_not_made() -> None:
     job = push()
 
     answer(send("POST", "jobs", {**JOB, "id": job["id"], "meta": {"tenant_id": "acme"}}), 409)
@@ -198,7 +214,8 @@ def test_d_mt_5_tenant_whose_job_was_not_stored_is_not_made() -> None:
     assert not Tenant.objects.exists()
 
 
-def test_d_mt_5_unknown_tenant_is_refused_where_they_are_configured(rules: Any) -> None:
+@spec("D-MT-5")
+def test_unknown_tenant_is_refused_where_they_are_configured(rules: Any) -> None:
     Tenant.objects.create(id="acme")
     rules(UNKNOWN="reject")
 
@@ -215,7 +232,8 @@ def described() -> Any:
     return Generator().get_schema()  # type: ignore[no-untyped-call]  # no types
 
 
-def test_d_mt_10_document_names_the_headers_where_they_are_read() -> None:
+@spec("D-MT-10")
+def test_document_names_the_headers_where_they_are_read() -> None:
     told = described()
     documented, reading = set(), set()
 
@@ -240,7 +258,8 @@ def test_d_mt_10_document_names_the_headers_where_they_are_read() -> None:
 
 
 @pytest.mark.parametrize("chosen", [{"ENABLED": False}, {"SOURCES": ("key", "meta")}])
-def test_d_mt_4_document_names_no_tenant_where_nobody_reads_the_headers(
+@spec("D-MT-4")
+def test_document_names_no_tenant_where_nobody_reads_the_headers(
     rules: Any, chosen: dict[str, Any]
 ) -> None:
     rules(**chosen)
@@ -251,7 +270,8 @@ def test_d_mt_4_document_names_no_tenant_where_nobody_reads_the_headers(
     assert "parameters/Tenant" not in str(described()["paths"])
 
 
-def test_d_mt_10_other_header_is_an_alias_and_must_not_differ() -> None:
+@spec("D-MT-10")
+def test_other_header_is_an_alias_and_must_not_differ() -> None:
     answer(send("POST", "jobs", JOB, X_OJS_Tenant_ID="acme"), 201)
     both = {"X_OJS_Tenant": "acme", "X_OJS_Tenant_ID": "acme"}
     answer(send("POST", "jobs", JOB, **both), 201)
@@ -262,7 +282,8 @@ def test_d_mt_10_other_header_is_an_alias_and_must_not_differ() -> None:
     assert tenants() == ["acme", "acme"]
 
 
-def test_d_mt_11_key_bound_to_a_tenant_constrains_header_and_body(new_key: Any) -> None:
+@spec("D-MT-11")
+def test_key_bound_to_a_tenant_constrains_header_and_body(new_key: Any) -> None:
     acme = new_key(*SCOPES, tenant="acme")
     sent = {**JOB, "meta": {"tenant_id": "beta"}}
 
@@ -276,7 +297,8 @@ def test_d_mt_11_key_bound_to_a_tenant_constrains_header_and_body(new_key: Any) 
     assert tenants() == ["acme"]
 
 
-def test_4_request_with_a_header_sees_and_touches_that_tenant_alone() -> None:
+@spec("contract 21.4")
+def test_request_with_a_header_sees_and_touches_that_tenant_alone() -> None:
     mine, others = push("acme", queue="q"), push("beta", queue="q")
     acme = {"X_OJS_Tenant": "acme"}
 
@@ -296,7 +318,8 @@ def test_4_request_with_a_header_sees_and_touches_that_tenant_alone() -> None:
     answer(send("POST", "workers/ack", ack, **acme))
 
 
-def test_mt_15_2_a_jobs_of_a_workflow_are_of_the_tenant_in_the_header() -> None:
+@spec("MT-15.2-a")
+def test_jobs_of_a_workflow_are_of_the_tenant_in_the_header() -> None:
     steps = [{"type": "tests.noop", "args": []}] * 2
     sent = {"type": "chain", "steps": steps}
 
@@ -333,7 +356,8 @@ def north(settings: Any) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("method", "path", "body"), TEMPLATES)
-def test_d_mt_11_a_bound_key_names_no_other_tenant_wherever_a_job_is_described(
+@spec("D-MT-11")
+def test_a_bound_key_names_no_other_tenant_wherever_a_job_is_described(
     north: dict[str, str], method: str, path: str, body: dict[str, Any]
 ) -> None:
     made = send("POST", "cron", {**CRON, "name": "north-cron"}, **north)
@@ -348,7 +372,8 @@ def test_d_mt_11_a_bound_key_names_no_other_tenant_wherever_a_job_is_described(
     assert entry.template["meta"] == {}
 
 
-def test_d_mt_11_in_a_batch_by_item_each_job_is_judged(north: dict[str, str]) -> None:
+@spec("D-MT-11")
+def test_in_a_batch_by_item_each_job_is_judged(north: dict[str, str]) -> None:
     response = send("POST", "jobs/bulk", {"jobs": [OTHERS]}, **north)
 
     assert response.status_code in {403, 422}
@@ -357,7 +382,8 @@ def test_d_mt_11_in_a_batch_by_item_each_job_is_judged(north: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("path", ["dead-letter/{}/retry", "admin/jobs/{}/retry"])
-def test_d_mt_11_a_retry_keeps_the_tenant_of_its_job(path: str) -> None:
+@spec("D-MT-11")
+def test_a_retry_keeps_the_tenant_of_its_job(path: str) -> None:
     dead = JobFactory.create(
         state=State.DISCARDED, meta={"tenant_id": "north"}, tenant="north",
         retry={"on_exhaustion": "dead_letter"},
@@ -385,7 +411,8 @@ def flow(status: int = 201, /, **members: Any) -> Any:
     return answer(send("POST", "workflows", body), status)
 
 
-def test_mt_15_2_a_a_workflow_names_its_tenant_as_a_job_does() -> None:
+@spec("MT-15.2-a")
+def test_a_workflow_names_its_tenant_as_a_job_does() -> None:
     made = flow(meta={"tenant_id": "blue"})
 
     (job,) = Job.objects.all()
@@ -393,7 +420,8 @@ def test_mt_15_2_a_a_workflow_names_its_tenant_as_a_job_does() -> None:
     assert Workflow.objects.get(id=made["id"]).tenant == "blue"
 
 
-def test_mt_15_2_b_a_workflow_and_its_steps_name_one_tenant() -> None:
+@spec("MT-15.2-b")
+def test_a_workflow_and_its_steps_name_one_tenant() -> None:
     step = {**STEP, "meta": {"tenant_id": "green"}}
 
     error = flow(422, meta={"tenant_id": "blue"}, steps=[step])["error"]

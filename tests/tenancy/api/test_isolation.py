@@ -10,13 +10,14 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.keys import SCOPES
 from jobs.models import Lane, Lease
-from jobs.services.lanes import forget as forget_lanes
+from jobs.services.lanes.lanes import forget as forget_lanes
 from scheduling.services import pool_cache
 from tenancy.extension import Tenancy
 from tenancy.services import tenant_cache
 from tenancy.services.isolation import reconcile
-from tests.jobs.services.test_explain_agrees import pass_an_hour
+from tests.jobs.services.dispatch.test_explain_agrees import pass_an_hour
 from tests.processes import DEADLINE_S
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -56,7 +57,8 @@ def explained(job_id: str, gate: str = "tenant") -> dict[str, Any]:
     return dict(one)
 
 
-def test_mt_6_1_a_claim_without_a_tenant_takes_none_of_a_namespace() -> None:
+@spec("MT-6.1-a")
+def test_claim_without_a_tenant_takes_none_of_a_namespace() -> None:
     put("acme", isolation="namespace")
     fill("acme", 2)
     fill("beta")
@@ -66,7 +68,8 @@ def test_mt_6_1_a_claim_without_a_tenant_takes_none_of_a_namespace() -> None:
     assert take(X_OJS_Tenant="acme") == ["acme", "acme"]
 
 
-def test_mt_6_1_a_every_tenant_has_a_namespace_where_the_settings_say_so(rules: Any) -> None:
+@spec("MT-6.1-a")
+def test_every_tenant_has_a_namespace_where_the_settings_say_so(rules: Any) -> None:
     rules(ISOLATION="namespace")
     put("open", isolation="hybrid")
     for tenant in ("acme", "beta", "open", None):
@@ -78,13 +81,15 @@ def test_mt_6_1_a_every_tenant_has_a_namespace_where_the_settings_say_so(rules: 
     assert take("acme:default") == ["acme"]
 
 
-def test_mt_6_1_a_the_default_tenant_has_no_namespace() -> None:
+@spec("MT-6.1-a")
+def test_the_default_tenant_has_no_namespace() -> None:
     error = put("_default", status=422, isolation="namespace")["error"]
 
     assert error["details"]["field"] == "isolation"
 
 
-def test_mt_6_1_a_each_tenant_counts_its_own_jobs_alone() -> None:
+@spec("MT-6.1-a")
+def test_each_tenant_counts_its_own_jobs_alone() -> None:
     for tenant, number in (("acme", 3), ("beta", 2)):
         put(tenant, isolation="namespace")
         fill(tenant, number)
@@ -103,7 +108,8 @@ def test_mt_6_1_a_each_tenant_counts_its_own_jobs_alone() -> None:
     assert shown("/priority-stats")["total"] == 6
 
 
-def test_mt_6_1_a_a_queue_where_a_tenant_has_nothing_is_not_listed_to_it() -> None:
+@spec("MT-6.1-a")
+def test_a_queue_where_a_tenant_has_nothing_is_not_listed_to_it() -> None:
     fill("acme", queue="mail")
     fill("beta", queue="default")
 
@@ -117,7 +123,8 @@ def test_mt_6_1_a_a_queue_where_a_tenant_has_nothing_is_not_listed_to_it() -> No
 
 
 @pytest.mark.parametrize("model", ["shared", "hybrid"])
-def test_mt_6_2_a_tenants_of_one_queue_are_interleaved(model: str) -> None:
+@spec("MT-6.2-a")
+def test_tenants_of_one_queue_are_interleaved(model: str) -> None:
     for tenant, number in (("acme", 30), ("beta", 5)):
         put(tenant, isolation=model)
         fill(tenant, number)
@@ -125,7 +132,8 @@ def test_mt_6_2_a_tenants_of_one_queue_are_interleaved(model: str) -> None:
     assert Counter(take(count=10)) == {"acme": 5, "beta": 5}
 
 
-def test_mt_6_3_a_shards_are_limited_and_held_one_by_one() -> None:
+@spec("MT-6.3-a")
+def test_shards_are_limited_and_held_one_by_one() -> None:
     put("acme", isolation="hybrid", limits={"max_concurrency": 1})
     put("beta", isolation="hybrid")
     for tenant in ("acme", "beta", "gamma"):
@@ -138,7 +146,8 @@ def test_mt_6_3_a_shards_are_limited_and_held_one_by_one() -> None:
 # --- moving ---------------------------------------------------------------------------------------
 
 
-def test_d_mt_6_a_tenant_moves_with_the_jobs_that_wait() -> None:
+@spec("D-MT-6")
+def test_a_tenant_moves_with_the_jobs_that_wait() -> None:
     fill("acme", 3)
     fill("acme", 2, queue="mail", options={"priority": 5})
     before = list(Lane.objects.order_by("id").values_list("id", flat=True))
@@ -152,7 +161,8 @@ def test_d_mt_6_a_tenant_moves_with_the_jobs_that_wait() -> None:
     assert list(Lane.objects.order_by("id").values_list("id", flat=True)) == before
 
 
-def test_d_mt_6_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
+@spec("D-MT-6")
+def test_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
     put("acme", isolation="namespace")
     fill("acme", 40)  # two lanes of one priority: the turns between them are counted
     fill("acme", 40, options={"rate_limit": {"key": "one", "concurrency": 50}})
@@ -164,7 +174,8 @@ def test_d_mt_6_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
     assert Counter(take(count=12)) == {"acme": 8, "beta": 4}  # by lane, of which it has two
 
 
-def test_d_mt_6_whoever_waits_looks_again_when_jobs_leave_a_namespace(database_url: str) -> None:
+@spec("D-MT-6")
+def test_whoever_waits_looks_again_when_jobs_leave_a_namespace(database_url: str) -> None:
     put("acme", isolation="namespace")
     fill("acme")
 
@@ -176,7 +187,8 @@ def test_d_mt_6_whoever_waits_looks_again_when_jobs_leave_a_namespace(database_u
     assert len(told) == 1
 
 
-def test_d_mt_6_what_is_active_or_comes_later_moves_as_well() -> None:
+@spec("D-MT-6")
+def test_what_is_active_or_comes_later_moves_as_well() -> None:
     push("acme", scheduled_at="2099-01-01T00:00:00Z")
     fill("acme")
     (job,) = answer(send("POST", "workers/fetch", {"queues": ["default"]}))["jobs"]
@@ -189,7 +201,8 @@ def test_d_mt_6_what_is_active_or_comes_later_moves_as_well() -> None:
     assert take(X_OJS_Tenant="acme") == ["acme"]
 
 
-def test_d_mt_6_the_settings_move_lanes_that_are_there(rules: Any) -> None:
+@spec("D-MT-6")
+def test_the_settings_move_lanes_that_are_there(rules: Any) -> None:
     put("open", isolation="hybrid")
     fill("acme")
     fill("open")
@@ -206,7 +219,8 @@ def test_d_mt_6_the_settings_move_lanes_that_are_there(rules: Any) -> None:
     assert take() == ["acme"]
 
 
-def test_d_mt_6_deleting_a_tenant_ends_its_namespace() -> None:
+@spec("D-MT-6")
+def test_deleting_a_tenant_ends_its_namespace() -> None:
     put("acme", isolation="namespace")
     fill("acme")
     take(X_OJS_Tenant="acme")
@@ -219,14 +233,16 @@ def test_d_mt_6_deleting_a_tenant_ends_its_namespace() -> None:
     assert take() == ["acme"]
 
 
-def test_mt_9_3_a_the_audit_log_says_where_a_tenant_went() -> None:
+@spec("MT-9.3-a")
+def test_the_audit_log_says_where_a_tenant_went() -> None:
     put("acme", isolation="namespace")
 
     (entry,) = answer(send("GET", "admin/audit"))["items"]
     assert entry["detail"]["isolation"] == "namespace"
 
 
-def test_d_mt_6_a_limit_that_opens_by_itself_opens_in_a_namespace_too() -> None:
+@spec("D-MT-6")
+def test_a_limit_that_opens_by_itself_opens_in_a_namespace_too() -> None:
     put("acme", isolation="namespace")
     limit = {"key": "one", "rate": {"limit": 1, "period": "PT1H"}}
     fill("acme", 2, options={"rate_limit": limit})
@@ -257,7 +273,8 @@ def test_a_namespace_costs_a_claim_no_statement() -> None:
 # --- queues with their tenants --------------------------------------------------------------------
 
 
-def test_d_mt_7_a_queue_is_named_with_its_tenant() -> None:
+@spec("D-MT-7")
+def test_a_queue_is_named_with_its_tenant() -> None:
     put("acme", isolation="namespace")
     put("be:ta")
     fill("acme", 2)
@@ -270,7 +287,8 @@ def test_d_mt_7_a_queue_is_named_with_its_tenant() -> None:
     assert take("acme:default", "default") == ["acme"]
 
 
-def test_d_mt_7_queues_of_several_tenants_come_one_tenant_after_the_other() -> None:
+@spec("D-MT-7")
+def test_queues_of_several_tenants_come_one_tenant_after_the_other() -> None:
     for tenant in ("acme", "beta", None):
         fill(tenant, 2, queue="mail")
         fill(tenant, 2)
@@ -281,14 +299,16 @@ def test_d_mt_7_queues_of_several_tenants_come_one_tenant_after_the_other() -> N
 
 
 @pytest.mark.parametrize("name", ["acme:default", "a b:default", "-a:default", "_other:default"])
-def test_d_mt_7_a_tenant_that_nobody_knows_is_no_part_of_a_name(name: str) -> None:
+@spec("D-MT-7")
+def test_a_tenant_that_nobody_knows_is_no_part_of_a_name(name: str) -> None:
     error = take(name, status=400)
 
     assert (error["code"], error["details"]["field"]) == ("invalid_request", "queues")
 
 
 @pytest.mark.parametrize("name", [":default", "acme:", "acme:De", "acme::", "acme:\n", ":"])
-def test_d_mt_7_what_is_no_queue_after_a_tenant_is_refused(name: str) -> None:
+@spec("D-MT-7")
+def test_what_is_no_queue_after_a_tenant_is_refused(name: str) -> None:
     put("acme")
 
     error = take(name, status=400)
@@ -296,7 +316,8 @@ def test_d_mt_7_what_is_no_queue_after_a_tenant_is_refused(name: str) -> None:
     assert (error["code"], error["details"]["field"]) == ("invalid_request", "queues")
 
 
-def test_d_mt_7_weights_name_the_queues_as_the_request_does() -> None:
+@spec("D-MT-7")
+def test_weights_name_the_queues_as_the_request_does() -> None:
     put("acme", isolation="namespace")
     fill("acme", 8)
     fill("acme", 8, queue="mail")
@@ -312,7 +333,8 @@ def test_d_mt_7_weights_name_the_queues_as_the_request_does() -> None:
     assert send("POST", "workers/fetch", sent).status_code == 422
 
 
-def test_d_mt_7_a_request_of_a_tenant_names_no_queue_of_another() -> None:
+@spec("D-MT-7")
+def test_a_request_of_a_tenant_names_no_queue_of_another() -> None:
     put("acme")
     fill("beta")
 
@@ -323,7 +345,8 @@ def test_d_mt_7_a_request_of_a_tenant_names_no_queue_of_another() -> None:
     assert take("beta:default", X_OJS_Tenant="beta") == ["beta"]
 
 
-def test_d_mt_7_a_key_for_a_queue_covers_it_with_any_tenant(new_key: Any) -> None:
+@spec("D-MT-7")
+def test_a_key_for_a_queue_covers_it_with_any_tenant(new_key: Any) -> None:
     put_key = new_key(*SCOPES)
     answer(send("PUT", "admin/tenants/acme", {}, **put_key), 201)
     worker = new_key("ojs:data:fetch", queues_fetch=("mail",))
@@ -335,7 +358,8 @@ def test_d_mt_7_a_key_for_a_queue_covers_it_with_any_tenant(new_key: Any) -> Non
 # --- strict isolation -----------------------------------------------------------------------------
 
 
-def test_mt_7_3_a_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> None:
+@spec("MT-7.3-a")
+def test_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> None:
     anybody, worker = new_key(*SCOPES), new_key(*SCOPES, tenant="acme")
     sent = {"type": "tests.noop", "args": [], "meta": {"tenant_id": "beta"}}
     for _ in range(3):
@@ -347,7 +371,8 @@ def test_mt_7_3_a_worker_of_a_tenant_gets_no_job_of_another(new_key: Any) -> Non
     assert take(X_OJS_Tenant="beta", status=403, **worker)["code"] == "tenant_mismatch"
 
 
-def test_mt_7_3_a_a_pool_of_a_tenant_gets_no_job_of_another() -> None:
+@spec("MT-7.3-a")
+def test_a_pool_of_a_tenant_gets_no_job_of_another() -> None:
     put("acme", isolation="namespace")
     pool = {"queues": ["default"], "tenant": "acme", "concurrency": 2}
     shown = answer(send("PUT", "admin/pools/acme-workers", pool), 201)
@@ -366,7 +391,8 @@ def test_mt_7_3_a_a_pool_of_a_tenant_gets_no_job_of_another() -> None:
     assert (error["code"], error["details"]["pool"]) == ("tenant_mismatch", "acme-workers")
 
 
-def test_mt_7_3_a_pool_that_is_bound_counts_for_the_next_claim_of_every_process() -> None:
+@spec("MT-7.3-a")
+def test_pool_that_is_bound_counts_for_the_next_claim_of_every_process() -> None:
     fill("beta", 2)
     answer(send("PUT", "admin/pools/p", {"queues": ["default"]}), 201)
     sent = {"pool": "p", "worker_id": "w1", "count": 1}
@@ -378,7 +404,8 @@ def test_mt_7_3_a_pool_that_is_bound_counts_for_the_next_claim_of_every_process(
     assert answer(send("POST", "workers/fetch", sent))["jobs"] == []
 
 
-def test_20_5_the_explanation_leaves_out_pools_of_other_tenants() -> None:
+@spec("contract 20.5")
+def test_the_explanation_leaves_out_pools_of_other_tenants() -> None:
     for name, more in (
         ("any", {}),
         ("of-acme", {"tenant": "acme"}),
@@ -396,7 +423,8 @@ def test_20_5_the_explanation_leaves_out_pools_of_other_tenants() -> None:
 # --- requests without a tenant --------------------------------------------------------------------
 
 
-def test_d_mt_9_a_request_without_a_tenant_sees_all(rules: Any) -> None:
+@spec("D-MT-9")
+def test_a_request_without_a_tenant_sees_all(rules: Any) -> None:
     rules(UNSCOPED="all")
     job = push("acme")
 
@@ -404,7 +432,8 @@ def test_d_mt_9_a_request_without_a_tenant_sees_all(rules: Any) -> None:
     assert take() == ["acme"]
 
 
-def test_d_mt_9_a_request_without_a_tenant_may_be_one_of_the_default_one(rules: Any) -> None:
+@spec("D-MT-9")
+def test_a_request_without_a_tenant_may_be_one_of_the_default_one(rules: Any) -> None:
     rules(UNSCOPED="default")
     foreign, own = push("acme"), push()
 
@@ -418,7 +447,8 @@ def test_d_mt_9_a_request_without_a_tenant_may_be_one_of_the_default_one(rules: 
     assert answer(send("GET", "admin/tenants/acme"))["tenant_id"] == "acme"
 
 
-def test_d_mt_9_a_key_that_is_bound_stays_so(rules: Any, new_key: Any) -> None:
+@spec("D-MT-9")
+def test_a_key_that_is_bound_stays_so(rules: Any, new_key: Any) -> None:
     rules(UNSCOPED="default")
     key = new_key(*SCOPES, tenant="acme")
     answer(send("POST", "jobs", {"type": "tests.noop", "args": []}, **key), 201)
@@ -429,7 +459,8 @@ def test_d_mt_9_a_key_that_is_bound_stays_so(rules: Any, new_key: Any) -> None:
 # --- the explanation ------------------------------------------------------------------------------
 
 
-def test_20_5_the_explanation_says_who_may_take_a_job_of_a_namespace() -> None:
+@spec("contract 20.5")
+def test_the_explanation_says_who_may_take_a_job_of_a_namespace() -> None:
     job = push("acme")
     assert explained(job["id"])["state"] == "open"
     put("acme", status=200, isolation="namespace")

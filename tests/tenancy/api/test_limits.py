@@ -1,4 +1,4 @@
-"""What tenants may have and do. Spec: MT 8, 15.5, contract 21 §2, D-MT-14."""
+"""What tenants may have and do. Spec: MT 8, 15.5, contract 21.2, D-MT-14."""
 
 from typing import Any
 
@@ -7,10 +7,11 @@ import pytest
 from jobs.api.media import OJS_TYPE
 from jobs.domain.events import Kind
 from jobs.models import Job, Lane, Later
-from jobs.services.lanes import forget as forget_lanes
-from jobs.services.promote import promote
+from jobs.services.lanes.lanes import forget as forget_lanes
+from jobs.services.outcome.promote import promote
 from tenancy.models import Enqueued
 from tests.factories import FAR
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, put, send, told
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -42,7 +43,8 @@ def fetched(count: int = 10, *queues: str, **headers: str) -> list[dict[str, Any
     return found
 
 
-def test_mt_8_2_a_refusal_has_the_body_of_the_contract() -> None:
+@spec("MT-8.2-a")
+def test_refusal_has_the_body_of_the_contract() -> None:
     limited(max_queue_depth=1)
     push("blue")
 
@@ -63,7 +65,8 @@ def test_mt_8_2_a_refusal_has_the_body_of_the_contract() -> None:
     }
 
 
-def test_mt_8_1_b_concurrency_counts_over_all_queues() -> None:
+@spec("MT-8.1-b")
+def test_concurrency_counts_over_all_queues() -> None:
     for queue in ("a", "b", "c"):
         for _ in range(2):
             push("blue", queue=queue)
@@ -75,7 +78,8 @@ def test_mt_8_1_b_concurrency_counts_over_all_queues() -> None:
     assert len(fetched(10, "a", "b", "c")) == 1
 
 
-def test_mt_8_1_c_rate_counts_new_jobs_in_any_period() -> None:
+@spec("MT-8.1-c")
+def test_rate_counts_new_jobs_in_any_period() -> None:
     limited(max_enqueue_rate=MINUTE)
     jobs = [push("blue")["id"] for _ in range(3)]
     answer(send("DELETE", f"jobs/{jobs[0]}"))
@@ -89,7 +93,8 @@ def test_mt_8_1_c_rate_counts_new_jobs_in_any_period() -> None:
     push("red")
 
 
-def test_mt_8_1_c_room_comes_back_when_the_period_is_over() -> None:
+@spec("MT-8.1-c")
+def test_room_comes_back_when_the_period_is_over() -> None:
     limited(max_enqueue_rate=MINUTE)
     batch(*["blue"] * 3)
     Enqueued.objects.update(at="2020-01-01T00:00:00Z", slot="2020-01-01T00:00:00Z")
@@ -99,7 +104,8 @@ def test_mt_8_1_c_room_comes_back_when_the_period_is_over() -> None:
     assert list(Enqueued.objects.values_list("jobs", flat=True)) == [1]
 
 
-def test_mt_8_1_d_pending_jobs_need_room_when_they_are_sent_and_take_none() -> None:
+@spec("MT-8.1-d")
+def test_pending_jobs_need_room_when_they_are_sent_and_take_none() -> None:
     limited(max_queue_depth=2)
     held = [push("blue", options={"pending": True})["id"] for _ in range(3)]
     push("blue")
@@ -110,7 +116,8 @@ def test_mt_8_1_d_pending_jobs_need_room_when_they_are_sent_and_take_none() -> N
     assert refused()["current"] == 3  # not asked again: docs/tenancy.md
 
 
-def test_mt_8_1_d_depth_counts_available_and_scheduled() -> None:
+@spec("MT-8.1-d")
+def test_depth_counts_available_and_scheduled() -> None:
     limited(max_queue_depth=5)
     for more in ({}, {}, {}, {"scheduled_at": FAR}, {"scheduled_at": FAR, "queue": "other"}):
         push("blue", **more)
@@ -122,7 +129,8 @@ def test_mt_8_1_d_depth_counts_available_and_scheduled() -> None:
     refused()
 
 
-def test_mt_8_1_e_scheduled_are_bounded_and_immediate_ones_pass() -> None:
+@spec("MT-8.1-e")
+def test_scheduled_are_bounded_and_immediate_ones_pass() -> None:
     limited(max_scheduled=1)
     push("blue", scheduled_at=FAR)
 
@@ -134,7 +142,8 @@ def test_mt_8_1_e_scheduled_are_bounded_and_immediate_ones_pass() -> None:
     push("blue", scheduled_at="2020-01-01T00:00:00Z")
 
 
-def test_mt_8_1_a_queues_with_jobs_that_have_not_ended_are_bounded() -> None:
+@spec("MT-8.1-a")
+def test_queues_with_jobs_that_have_not_ended_are_bounded() -> None:
     limited(max_queues=2)
     first = push("blue", queue="a")["id"]
     push("blue", queue="b", scheduled_at=FAR)
@@ -154,7 +163,8 @@ def test_mt_8_1_a_queues_with_jobs_that_have_not_ended_are_bounded() -> None:
     assert used == {"max_queues": {"limit": 2, "current": 2}}
 
 
-def test_mt_8_1_a_queues_of_a_batch_fit_as_a_whole_and_of_a_bulk_one_by_one() -> None:
+@spec("MT-8.1-a")
+def test_queues_of_a_batch_fit_as_a_whole_and_of_a_bulk_one_by_one() -> None:
     limited(max_queues=2)
     jobs = [
         {**ONE, "meta": {"tenant_id": "blue"}, "options": {"queue": queue}} for queue in "abacb"
@@ -167,7 +177,8 @@ def test_mt_8_1_a_queues_of_a_batch_fit_as_a_whole_and_of_a_bulk_one_by_one() ->
     assert sorted(Job.objects.values_list("queue", flat=True)) == ["a", "a", "b", "b"]
 
 
-def test_mt_8_1_f_weight_of_a_tenant_shares_its_queues() -> None:
+@spec("MT-8.1-f")
+def test_weight_of_a_tenant_shares_its_queues() -> None:
     push("blue", queue="before")
     put("blue", status=200, fairness_weight=3)
     for tenant in ("blue", "red"):
@@ -181,7 +192,8 @@ def test_mt_8_1_f_weight_of_a_tenant_shares_its_queues() -> None:
     assert set(Lane.objects.values_list("weight", flat=True)) == {1.0}
 
 
-def test_mt_8_1_f_weight_in_a_pool_counts_before_the_tenants_and_its_default_after() -> None:
+@spec("MT-8.1-f")
+def test_weight_in_a_pool_counts_before_the_tenants_and_its_default_after() -> None:
     for tenant in ("blue", "red", "green"):
         push(tenant)
     put("blue", status=200, fairness_weight=3)
@@ -199,7 +211,8 @@ def test_mt_8_1_f_weight_in_a_pool_counts_before_the_tenants_and_its_default_aft
     assert weights() == {"blue": 3.0, "red": 4.0, "green": 1.0, "new": 1.0}
 
 
-def test_mt_8_2_batch_that_does_not_fit_is_refused_as_a_whole() -> None:
+@spec("MT-8.2")
+def test_batch_that_does_not_fit_is_refused_as_a_whole() -> None:
     limited(max_queue_depth=3)
     batch("blue", "blue")
 
@@ -210,7 +223,8 @@ def test_mt_8_2_batch_that_does_not_fit_is_refused_as_a_whole() -> None:
     batch("blue", "red")
 
 
-def test_mt_8_2_bulk_stores_as_many_as_fit() -> None:
+@spec("MT-8.2")
+def test_bulk_stores_as_many_as_fit() -> None:
     limited(max_queue_depth=3)
     jobs = [{**ONE, "meta": {"tenant_id": "blue"}} for _ in range(5)]
 
@@ -219,7 +233,8 @@ def test_mt_8_2_bulk_stores_as_many_as_fit() -> None:
     assert Job.objects.count() == 3
 
 
-def test_mt_8_2_duplicates_need_no_room() -> None:
+@spec("MT-8.2")
+def test_duplicates_need_no_room() -> None:
     limited(max_queue_depth=1, max_enqueue_rate=MINUTE)
     unique = {"unique": {"on_conflict": "ignore"}}
     push("blue", **unique)
@@ -230,7 +245,8 @@ def test_mt_8_2_duplicates_need_no_room() -> None:
     assert sum(Enqueued.objects.values_list("jobs", flat=True)) == 1
 
 
-def test_mt_15_1_b_change_counts_for_the_next_request() -> None:
+@spec("MT-15.1-b")
+def test_change_counts_for_the_next_request() -> None:
     push("blue")
     limited_body = {"limits": {"max_queue_depth": 1}}
     answer(send("PUT", "admin/tenants/blue", limited_body))
@@ -239,7 +255,8 @@ def test_mt_15_1_b_change_counts_for_the_next_request() -> None:
     push("blue")
 
 
-def test_mt_15_3_b_default_tenant_has_limits_like_others() -> None:
+@spec("MT-15.3-b")
+def test_default_tenant_has_limits_like_others() -> None:
     limited("_default", max_queue_depth=1)
     push()
 
@@ -248,7 +265,8 @@ def test_mt_15_3_b_default_tenant_has_limits_like_others() -> None:
     assert error["tenant_id"] == "_default"
 
 
-def test_mt_15_5_a_refusal_of_a_hard_quota_is_told() -> None:
+@spec("MT-15.5-a")
+def test_refusal_of_a_hard_quota_is_told() -> None:
     limited(max_queue_depth=0)
 
     refused()
@@ -261,7 +279,8 @@ def test_mt_15_5_a_refusal_of_a_hard_quota_is_told() -> None:
     ]  # fmt: skip
 
 
-def test_mt_15_5_b_soft_quota_takes_the_job_and_tells() -> None:
+@spec("MT-15.5-b")
+def test_soft_quota_takes_the_job_and_tells() -> None:
     put("blue", limits={"max_queue_depth": 0, "max_enqueue_rate": MINUTE}, quota_mode="soft")
 
     for _ in range(4):
@@ -273,7 +292,8 @@ def test_mt_15_5_b_soft_quota_takes_the_job_and_tells() -> None:
     assert limits == ["max_queue_depth"] * 3 + ["max_enqueue_rate", "max_queue_depth"]
 
 
-def test_d_mt_14_promotion_and_retry_need_no_room() -> None:
+@spec("D-MT-14")
+def test_promotion_and_retry_need_no_room() -> None:
     push("blue", scheduled_at=FAR)
     running = push("blue", options={"retry": {"initial_interval": "PT1S"}})["id"]
     fetched(1)
@@ -288,7 +308,8 @@ def test_d_mt_14_promotion_and_retry_need_no_room() -> None:
     assert answer(send("GET", "jobs?state=available"))["total"] == 2
 
 
-def test_4_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
+@spec("contract 21.4")
+def test_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
     job = push("blue")["id"]
     push("red")
     reason = {"reason": "unpaid"}
@@ -307,7 +328,8 @@ def test_4_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
     assert [one["id"] for one in fetched()] == [job]
 
 
-def test_4_suspension_keeps_the_limit_for_later() -> None:
+@spec("contract 21.4")
+def test_suspension_keeps_the_limit_for_later() -> None:
     limited(max_concurrency=1)
     batch("blue", "blue")
     answer(send("POST", "admin/tenants/blue/suspend"))
@@ -318,7 +340,8 @@ def test_4_suspension_keeps_the_limit_for_later() -> None:
     assert len(fetched()) == 1
 
 
-def test_mt_11_1_a_a_tenant_that_reaches_its_concurrency_is_told_of() -> None:
+@spec("MT-11.1-a")
+def test_a_tenant_that_reaches_its_concurrency_is_told_of() -> None:
     limited(max_concurrency=1)
     for _ in range(3):
         push("blue")
@@ -338,7 +361,8 @@ def test_mt_11_1_a_a_tenant_that_reaches_its_concurrency_is_told_of() -> None:
     assert not told(Kind.LIMIT_EXCEEDED)  # that is for limits of queues, types and keys
 
 
-def test_mt_11_1_a_a_suspended_tenant_has_not_reached_a_limit() -> None:
+@spec("MT-11.1-a")
+def test_a_suspended_tenant_has_not_reached_a_limit() -> None:
     push("blue")
     answer(send("POST", "admin/tenants/blue/suspend", {}))
 

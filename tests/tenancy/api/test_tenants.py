@@ -1,4 +1,4 @@
-"""Tenants over the API. Spec: MT 8.1, 9.3, 10, 15.1, contract 21 §2, 31."""
+"""Tenants over the API. Spec: MT 8.1, 9.3, 10, 15.1, contract 21.2, 31."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,8 @@ from jobs.domain.states import State
 from jobs.models import Audit, Job
 from tenancy.models import Tenant
 from tests.asserts import state
-from tests.jobs.services.test_rates import folded
+from tests.jobs.services.record.test_rates import folded
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, put, send, told
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -29,7 +30,8 @@ def get(path: str = "", status: int = 200, **headers: str) -> Any:
     return answer(send("GET", f"admin/tenants{path}", **headers), status)
 
 
-def test_mt_8_1_a_what_was_put_is_shown() -> None:
+@spec("MT-8.1-a")
+def test_what_was_put_is_shown() -> None:
     sent = {
         "limits": LIMITS, "fairness_weight": 3, "quota_mode": "soft", "name": "Blue Ltd",
         "isolation": "shared",
@@ -46,7 +48,8 @@ def test_mt_8_1_a_what_was_put_is_shown() -> None:
     assert made["stats"] == {"queues": 0, "jobs": ZEROS, "workers": 0}
 
 
-def test_24_5_every_tenant_has_a_name_and_a_time() -> None:
+@spec("contract 24.5")
+def test_every_tenant_has_a_name_and_a_time() -> None:
     put("blue")
 
     for shown in (*get()["items"], get("/_default"), get("/blue")):
@@ -55,7 +58,8 @@ def test_24_5_every_tenant_has_a_name_and_a_time() -> None:
         assert datetime.fromisoformat(shown["updated_at"])
 
 
-def test_mt_8_1_a_what_was_shown_can_be_put_again() -> None:
+@spec("MT-8.1-a")
+def test_what_was_shown_can_be_put_again() -> None:
     made = put("blue", limits=LIMITS, fairness_weight=3)
 
     again = put("blue", status=200, **made)
@@ -63,7 +67,8 @@ def test_mt_8_1_a_what_was_shown_can_be_put_again() -> None:
     assert {**again, "tenant": 0, "updated_at": 0} == {**made, "tenant": 0, "updated_at": 0}
 
 
-def test_mt_8_1_a_what_put_leaves_out_gets_its_default_but_the_state() -> None:
+@spec("MT-8.1-a")
+def test_what_put_leaves_out_gets_its_default_but_the_state() -> None:
     put("blue", limits=LIMITS, fairness_weight=3, state="suspended")
 
     again = put("blue", status=200)
@@ -99,9 +104,8 @@ def test_mt_8_1_a_what_put_leaves_out_gets_its_default_but_the_state() -> None:
         ({"color": "blue"}, "color", "invalid_request"),
     ],
 )  # fmt: skip
-def test_mt_8_1_a_what_is_wrong_or_unknown_is_refused(
-    body: dict[str, Any], field: str, code: str
-) -> None:
+@spec("MT-8.1-a")
+def test_what_is_wrong_or_unknown_is_refused(body: dict[str, Any], field: str, code: str) -> None:
     error = put("blue", status=422, **body)["error"]
 
     assert (error["code"], error["details"]["field"]) == (code, field)
@@ -109,12 +113,14 @@ def test_mt_8_1_a_what_is_wrong_or_unknown_is_refused(
 
 
 @pytest.mark.parametrize("name", ["-a", "_other", "a b", "x" * 256])
-def test_mt_5_2_a_tenants_are_called_by_the_pattern(name: str) -> None:
+@spec("MT-5.2-a")
+def test_tenants_are_called_by_the_pattern(name: str) -> None:
     put(name, status=404)
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_mt_9_3_a_limits_change_member_by_member_with_a_reason(nested: bool) -> None:
+@spec("MT-9.3-a")
+def test_limits_change_member_by_member_with_a_reason(nested: bool) -> None:
     put("blue", limits=LIMITS)
     change = {"max_concurrency": 5, "max_scheduled": None}
     sent = {"limits": change} if nested else change
@@ -128,7 +134,8 @@ def test_mt_9_3_a_limits_change_member_by_member_with_a_reason(nested: bool) -> 
     assert entry.data["limits"] == {**change, "max_concurrent_jobs": 5}
 
 
-def test_mt_9_3_a_limits_that_cannot_be_are_refused() -> None:
+@spec("MT-9.3-a")
+def test_limits_that_cannot_be_are_refused() -> None:
     put("blue")
 
     for body, field in (
@@ -141,7 +148,8 @@ def test_mt_9_3_a_limits_that_cannot_be_are_refused() -> None:
     answer(send("PUT", "admin/tenants/red/limits", {"max_scheduled": 1}), 404)
 
 
-def test_mt_10_1_a_tenants_are_listed_by_page_state_and_text() -> None:
+@spec("MT-10.1-a")
+def test_tenants_are_listed_by_page_state_and_text() -> None:
     for name in ("a", "b", "c"):
         put(name, name=f"{name} Ltd")
     put("b", status=200, name="Bee", state="suspended")
@@ -160,7 +168,8 @@ def test_mt_10_1_a_tenants_are_listed_by_page_state_and_text() -> None:
     assert [one["id"] for one in get("?q=ltd")["items"]] == ["a", "c"]
 
 
-def test_mt_10_1_a_default_tenant_is_always_listed_in_its_place() -> None:
+@spec("MT-10.1-a")
+def test_default_tenant_is_always_listed_in_its_place() -> None:
     def listed(query: str = "") -> list[str]:
         found = get(f"?{query}")
         assert found["total"] == len(found["items"])
@@ -187,7 +196,8 @@ def test_mt_10_1_a_default_tenant_is_always_listed_in_its_place() -> None:
     assert listed("q=others") == ["_default"]
 
 
-def test_mt_10_1_a_tenant_is_deleted_once_its_jobs_have_ended() -> None:
+@spec("MT-10.1-a")
+def test_tenant_is_deleted_once_its_jobs_have_ended() -> None:
     put("blue", limits={"max_concurrency": 1}, fairness_weight=4)
     job = push("blue")
 
@@ -201,7 +211,8 @@ def test_mt_10_1_a_tenant_is_deleted_once_its_jobs_have_ended() -> None:
     assert get("/blue/stats")["total_jobs"] == 1
 
 
-def test_mt_10_1_a_tenant_is_deleted_by_force_with_what_waits_and_runs() -> None:
+@spec("MT-10.1-a")
+def test_tenant_is_deleted_by_force_with_what_waits_and_runs() -> None:
     jobs = [push("blue")["id"], push("blue")["id"], push("blue", pending=True)["id"]]
     answer(send("POST", "workers/fetch", {"queues": ["default"]}))
 
@@ -211,7 +222,8 @@ def test_mt_10_1_a_tenant_is_deleted_by_force_with_what_waits_and_runs() -> None
     get("/blue", 404)
 
 
-def test_mt_10_1_a_default_and_static_tenants_cannot_be_deleted() -> None:
+@spec("MT-10.1-a")
+def test_default_and_static_tenants_cannot_be_deleted() -> None:
     Tenant.objects.create(id="fixed", source="static")
 
     for name in ("_default", "fixed"):
@@ -220,7 +232,8 @@ def test_mt_10_1_a_default_and_static_tenants_cannot_be_deleted() -> None:
         )
 
 
-def test_mt_10_2_a_stats_have_every_number_of_the_seed() -> None:
+@spec("MT-10.2-a")
+def test_stats_have_every_number_of_the_seed() -> None:
     put("blue", limits=LIMITS, fairness_weight=3)
     put("red")
     done, failed = push("blue")["id"], push("blue", options={"max_attempts": 5})["id"]
@@ -263,12 +276,14 @@ def test_mt_10_2_a_stats_have_every_number_of_the_seed() -> None:
     assert get("/red")["stats"]["workers"] == 1
 
 
-def test_mt_10_2_a_stats_of_nobody_are_not_found() -> None:
+@spec("MT-10.2-a")
+def test_stats_of_nobody_are_not_found() -> None:
     get("/nobody/stats", 404)
     assert get("/_default/stats")["fairness"]["effective_share"] == 0
 
 
-def test_mt_10_3_a_jobs_of_a_tenant_are_listed() -> None:
+@spec("MT-10.3-a")
+def test_jobs_of_a_tenant_are_listed() -> None:
     mine = [push("blue", queue="q")["id"] for _ in range(3)]
     push("red", queue="q")
     answer(send("DELETE", f"jobs/{mine[0]}"))
@@ -280,7 +295,8 @@ def test_mt_10_3_a_jobs_of_a_tenant_are_listed() -> None:
     get("/green/jobs", 404)
 
 
-def test_mt_11_1_a_configured_tenant_is_told_once() -> None:
+@spec("MT-11.1-a")
+def test_configured_tenant_is_told_once() -> None:
     put("blue")
     put("blue", status=200, fairness_weight=2)
     push("blue")
@@ -290,7 +306,8 @@ def test_mt_11_1_a_configured_tenant_is_told_once() -> None:
     assert [event["data"]["tenant_id"] for event in events] == ["blue"]
 
 
-def test_31_key_bound_to_a_tenant_reads_its_own_and_changes_none(new_key: Any) -> None:
+@spec("contract 31")
+def test_key_bound_to_a_tenant_reads_its_own_and_changes_none(new_key: Any) -> None:
     Tenant.objects.create(id="blue")
     Tenant.objects.create(id="red")
     blue = new_key(*SCOPES, tenant="blue")
@@ -310,7 +327,8 @@ def test_31_key_bound_to_a_tenant_reads_its_own_and_changes_none(new_key: Any) -
         answer(send(method, f"admin/tenants/{path}", {}, **blue), 403)
 
 
-def test_31_deletion_by_force_needs_the_scope_to_purge(new_key: Any) -> None:
+@spec("contract 31")
+def test_deletion_by_force_needs_the_scope_to_purge(new_key: Any) -> None:
     Tenant.objects.create(id="blue")
     writer = new_key("ojs:admin:write")
 

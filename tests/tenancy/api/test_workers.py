@@ -8,7 +8,8 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lease, Worker
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -47,7 +48,8 @@ def stored() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", BEATS)
-def test_mt_5_1_a_a_worker_is_that_of_the_tenant_that_registers_it(path: str) -> None:
+@spec("MT-5.1-a")
+def test_a_worker_is_that_of_the_tenant_that_registers_it(path: str) -> None:
     beat("acme", path=path, hostname="a")
     before = stored()
 
@@ -60,14 +62,16 @@ def test_mt_5_1_a_a_worker_is_that_of_the_tenant_that_registers_it(path: str) ->
     assert beat("acme", path=path)["state" if path != BEATS[2] else "ok"]
 
 
-def test_mt_5_1_a_a_worker_that_only_fetches_is_that_of_its_tenant() -> None:
+@spec("MT-5.1-a")
+def test_a_worker_that_only_fetches_is_that_of_its_tenant() -> None:
     claim("acme")
 
     assert stored()["tenant"] == "acme"
     beat("beta", status=409)
 
 
-def test_d_mt_8_an_idle_worker_of_another_tenant_is_not_there() -> None:
+@spec("D-MT-8")
+def test_an_idle_worker_of_another_tenant_is_not_there() -> None:
     beat("acme")
     before = stored()
 
@@ -80,7 +84,8 @@ def test_d_mt_8_an_idle_worker_of_another_tenant_is_not_there() -> None:
     assert stored()["stopped_at"] is not None
 
 
-def test_d_mt_8_a_fetch_under_the_id_of_another_tenants_worker_leaves_that_alone() -> None:
+@spec("D-MT-8")
+def test_a_fetch_under_the_id_of_another_tenants_worker_leaves_that_alone() -> None:
     beat("acme", state="quiet", concurrency=1)
     push("beta")
     before = stored()
@@ -94,7 +99,8 @@ def test_d_mt_8_a_fetch_under_the_id_of_another_tenants_worker_leaves_that_alone
     assert answer(send("POST", "workers/ack", done, X_OJS_Tenant="beta"))
 
 
-def test_d_mt_8_the_pool_of_another_tenants_worker_is_not_lent() -> None:
+@spec("D-MT-8")
+def test_the_pool_of_another_tenants_worker_is_not_lent() -> None:
     send("PUT", "admin/pools/p", {"queues": ["default"]})
     beat("acme", pool="p")
     push("beta")
@@ -108,7 +114,8 @@ def test_d_mt_8_the_pool_of_another_tenants_worker_is_not_lent() -> None:
     assert Lease.objects.get().pool is None
 
 
-def test_d_mt_9_who_is_bound_to_no_tenant_speaks_for_any_worker() -> None:
+@spec("D-MT-9")
+def test_who_is_bound_to_no_tenant_speaks_for_any_worker() -> None:
     beat("acme")
 
     assert beat(state="quiet")["state"] == "quiet"
@@ -117,7 +124,8 @@ def test_d_mt_9_who_is_bound_to_no_tenant_speaks_for_any_worker() -> None:
     leave(None, 204)
 
 
-def test_d_mt_9_a_worker_that_nobody_is_bound_to_is_anybodys() -> None:
+@spec("D-MT-9")
+def test_a_worker_that_nobody_is_bound_to_is_anybodys() -> None:
     beat()
     push("acme")
 
@@ -128,7 +136,8 @@ def test_d_mt_9_a_worker_that_nobody_is_bound_to_is_anybodys() -> None:
 
 
 @pytest.mark.parametrize("path", BEATS)
-def test_d_mt_8_while_it_runs_a_job_of_another_tenant_it_is_not(path: str) -> None:
+@spec("D-MT-8")
+def test_while_it_runs_a_job_of_another_tenant_it_is_not(path: str) -> None:
     beat()
     push("acme")
     claim()
@@ -141,7 +150,8 @@ def test_d_mt_8_while_it_runs_a_job_of_another_tenant_it_is_not(path: str) -> No
     assert stored() == before
 
 
-def test_mt_5_1_a_a_dead_worker_stays_its_tenants() -> None:
+@spec("MT-5.1-a")
+def test_a_dead_worker_stays_its_tenants() -> None:
     beat("acme")
     Worker.objects.update(dead_at=Now(), last_heartbeat_at=Now() - timedelta(hours=1))
 
@@ -182,7 +192,8 @@ def test_admin_workers_are_listed_by_tenant() -> None:
 
 
 @pytest.mark.parametrize("path", BEATS)
-def test_d_mt_8_an_idle_worker_of_no_tenant_is_not_a_tenants_to_speak_for(path: str) -> None:
+@spec("D-MT-8")
+def test_an_idle_worker_of_no_tenant_is_not_a_tenants_to_speak_for(path: str) -> None:
     beat(hostname="a")
     before = stored()
 

@@ -1,4 +1,4 @@
-"""Who is a noisy neighbour. Spec: MT 9.1, contract 21 §5."""
+"""Who is a noisy neighbour. Spec: MT 9.1, contract 21.5."""
 
 from dataclasses import replace
 from statistics import fmean, median
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenancy.domain.noise import LEAST_ERROR_RATE, Reason, Rules, Sample, Signal, noisy
+from tests.spec import spec
 
 RULES = Rules(
     depth_ratio=10,
@@ -49,7 +50,8 @@ def reasons(*samples: Sample, rules: Rules = RULES) -> dict[str, list[Reason]]:
         (Sample("a", queued=100), [0], Reason.QUEUE_DEPTH),
     ],
 )
-def test_mt_9_1_a_depth_is_compared_with_the_median_of_the_others(
+@spec("MT-9.1-a")
+def test_depth_is_compared_with_the_median_of_the_others(
     one: Sample, others: list[int], reason: Reason | None
 ) -> None:
     found = reasons(one, *(Sample(f"b{n}", queued=jobs) for n, jobs in enumerate(others)))
@@ -62,7 +64,8 @@ def test_mt_9_1_a_depth_is_compared_with_the_median_of_the_others(
     [(301, [60], True), (300, [60], False), (601, [60, 180], True), (600, [60, 180], False),
      (59, [0], False), (60, [0], True)],
 )  # fmt: skip
-def test_mt_9_1_a_enqueue_rate_is_compared_with_the_mean_of_the_others(
+@spec("MT-9.1-a")
+def test_enqueue_rate_is_compared_with_the_mean_of_the_others(
     enqueued: int, others: list[int], is_noisy: bool
 ) -> None:
     rest = (Sample(f"b{n}", enqueued=jobs) for n, jobs in enumerate(others))
@@ -75,9 +78,8 @@ def test_mt_9_1_a_enqueue_rate_is_compared_with_the_mean_of_the_others(
 @pytest.mark.parametrize(
     ("active", "other", "is_noisy"), [(11, 10, True), (10, 10, False), (9, 0, False), (10, 0, True)]
 )
-def test_mt_9_1_a_active_jobs_are_compared_with_all_of_them(
-    active: int, other: int, is_noisy: bool
-) -> None:
+@spec("MT-9.1-a")
+def test_active_jobs_are_compared_with_all_of_them(active: int, other: int, is_noisy: bool) -> None:
     found = reasons(Sample("a", active=active), Sample("b", active=other))
 
     assert found == ({"a": [Reason.ACTIVE]} if is_noisy else {})
@@ -87,7 +89,8 @@ def test_mt_9_1_a_active_jobs_are_compared_with_all_of_them(
     ("done", "failed", "is_noisy"),
     [(60, 40, True), (70, 30, False), (10, 9, False), (11, 9, True)],
 )
-def test_mt_9_1_a_error_rate_is_compared_with_the_mean_of_those_with_outcomes(
+@spec("MT-9.1-a")
+def test_error_rate_is_compared_with_the_mean_of_those_with_outcomes(
     done: int, failed: int, is_noisy: bool
 ) -> None:
     others = Sample("b", completed=90, failed=10), Sample("c", enqueued=1)
@@ -97,7 +100,8 @@ def test_mt_9_1_a_error_rate_is_compared_with_the_mean_of_those_with_outcomes(
     assert found == ({"a": [Reason.ERROR_RATE]} if is_noisy else {})
 
 
-def test_mt_9_1_a_few_failures_are_no_noise_where_nobody_else_fails() -> None:
+@spec("MT-9.1-a")
+def test_few_failures_are_no_noise_where_nobody_else_fails() -> None:
     others = Sample("b", completed=100)
 
     assert not reasons(Sample("a", completed=96, failed=4), others)
@@ -105,11 +109,13 @@ def test_mt_9_1_a_few_failures_are_no_noise_where_nobody_else_fails() -> None:
     assert not reasons(Sample("a", failed=100), Sample("b", enqueued=1))
 
 
-def test_mt_9_1_a_nobody_is_noisy_alone() -> None:
+@spec("MT-9.1-a")
+def test_nobody_is_noisy_alone() -> None:
     assert not reasons(Sample("a", 90_000, 0, 500, 90_000, 500))
 
 
-def test_mt_9_1_a_signals_hold_what_was_measured_in_the_order_of_the_contract() -> None:
+@spec("MT-9.1-a")
+def test_signals_hold_what_was_measured_in_the_order_of_the_contract() -> None:
     found = noisy([Sample("a", 600, 50, 50, 500, 30), Sample("b", 60, 99, 1, 7, 10)], RULES)
 
     assert found == {
@@ -127,7 +133,8 @@ def test_mt_9_1_a_signals_hold_what_was_measured_in_the_order_of_the_contract() 
     [("depth_ratio", 100), ("min_queued", 1000), ("enqueue_ratio", 100), ("min_per_second", 100),
      ("active_ratio", 1), ("min_active", 100), ("error_ratio", 100), ("min_outcomes", 1000)],
 )  # fmt: skip
-def test_mt_9_1_a_every_threshold_is_configurable(rule: str, value: int) -> None:
+@spec("MT-9.1-a")
+def test_every_threshold_is_configurable(rule: str, value: int) -> None:
     samples = Sample("a", 600, 50, 50, 500, 30), Sample("b", 60, 99, 1, 7, 10)
 
     changed = reasons(*samples, rules=replace(RULES, **{rule: value}))

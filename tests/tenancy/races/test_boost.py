@@ -7,14 +7,15 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Job, Lane
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -22,7 +23,8 @@ TENANTS = ("blue", "red", "green")
 CHANGES, EACH, PRODUCERS = 12, 20, 2
 
 
-def test_mt_8_1_f_every_job_is_handed_out_once_while_boosts_change() -> None:
+@spec("MT-8.1-f")
+def test_every_job_is_handed_out_once_while_boosts_change() -> None:
     left = count()
     got: list[str] = []
 

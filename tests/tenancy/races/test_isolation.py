@@ -13,15 +13,16 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.models import Job as Row
 from jobs.models import Lane
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.services.tenants import put
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -68,7 +69,8 @@ def move(limits: TenantLimits, done: list[str], strayed: list[str]) -> None:
 
 
 @pytest.mark.parametrize("limits", [TenantLimits(), TenantLimits(max_concurrency=4)])
-def test_mt_6_a_tenant_that_moves_between_the_models_loses_nothing(limits: TenantLimits) -> None:
+@spec("MT-6-a")
+def test_tenant_that_moves_between_the_models_loses_nothing(limits: TenantLimits) -> None:
     made: list[str] = []
     done: list[str] = []
     strayed: list[str] = []
@@ -85,7 +87,8 @@ def test_mt_6_a_tenant_that_moves_between_the_models_loses_nothing(limits: Tenan
     assert_store_is_sound()
 
 
-def test_mt_6_1_a_lanes_that_are_made_meanwhile_are_where_the_tenant_is() -> None:
+@spec("MT-6.1-a")
+def test_lanes_that_are_made_meanwhile_are_where_the_tenant_is() -> None:
     put("acme", Definition())
 
     def produce_anew(number: int) -> None:

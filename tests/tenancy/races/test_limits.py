@@ -1,4 +1,4 @@
-"""Limits of tenants with many clients: exceeded by none. Spec: MT 8, contract 21 §2."""
+"""Limits of tenants with many clients: exceeded by none. Spec: MT 8, contract 21.2."""
 
 from collections import Counter
 from contextlib import suppress
@@ -10,15 +10,16 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.domain.events import Kind
 from jobs.models import Event, Job, Ready
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant import Definition, Rate, TenantLimits
 from tenancy.models import Enqueued, Tenant
 from tenancy.services.tenants import put
 from tests.concurrency import at_once
 from tests.factories import FAR, DraftFactory
+from tests.spec import spec
 from tests.tenancy.wire import told
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -54,7 +55,8 @@ def send_all(tenants: tuple[str, ...] = ("blue",), **envelope: object) -> Counte
     ],
     ids=["depth", "scheduled", "rate"],
 )
-def test_mt_8_2_a_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
+@spec("MT-8.2-a")
+def test_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
     put("blue", Definition(limits=limits))
 
     found = send_all(scheduled_at=FAR)
@@ -64,7 +66,8 @@ def test_mt_8_2_a_hard_quota_is_reached_exactly(limits: TenantLimits) -> None:
     assert sum(Enqueued.objects.values_list("jobs", flat=True)) in {0, MOST}
 
 
-def test_mt_8_2_a_queues_are_never_more_than_the_quota() -> None:
+@spec("MT-8.2-a")
+def test_queues_are_never_more_than_the_quota() -> None:
     put("blue", Definition(limits=TenantLimits(max_queues=3)))
 
     def work(n: int) -> None:
@@ -76,7 +79,8 @@ def test_mt_8_2_a_queues_are_never_more_than_the_quota() -> None:
     assert len(set(Job.objects.values_list("queue", flat=True))) == 3
 
 
-def test_mt_8_2_a_batches_of_several_tenants_neither_exceed_nor_deadlock() -> None:
+@spec("MT-8.2-a")
+def test_batches_of_several_tenants_neither_exceed_nor_deadlock() -> None:
     for tenant in ("blue", "red", "green"):
         put(tenant, Definition(limits=TenantLimits(max_queue_depth=MOST)))
 
@@ -87,7 +91,8 @@ def test_mt_8_2_a_batches_of_several_tenants_neither_exceed_nor_deadlock() -> No
     assert set(found) == {"taken", "TENANT_LIMIT_EXCEEDED"}
 
 
-def test_mt_8_1_b_active_jobs_never_exceed_the_concurrency() -> None:
+@spec("MT-8.1-b")
+def test_active_jobs_never_exceed_the_concurrency() -> None:
     put("blue", Definition(limits=TenantLimits(max_concurrency=3)))
     for n in range(4):
         drafts = [
@@ -110,7 +115,8 @@ def test_mt_8_1_b_active_jobs_never_exceed_the_concurrency() -> None:
     assert most <= 3
 
 
-def test_d_mt_5_tenant_that_many_bring_at_once_is_made_once() -> None:
+@spec("D-MT-5")
+def test_tenant_that_many_bring_at_once_is_made_once() -> None:
     found = send_all(("new",))
 
     assert found == {"taken": CLIENTS * EACH}
@@ -118,7 +124,8 @@ def test_d_mt_5_tenant_that_many_bring_at_once_is_made_once() -> None:
     assert told(Kind.TENANT_CREATED) == [{"tenant_id": "new", "source": "auto"}]
 
 
-def test_mt_15_1_c_limit_that_is_set_meanwhile_holds_from_its_commit_on() -> None:
+@spec("MT-15.1-c")
+def test_limit_that_is_set_meanwhile_holds_from_its_commit_on() -> None:
     def limit() -> Counter[str]:
         put("blue", Definition(limits=TenantLimits(max_queue_depth=0)))
         stored = Job.objects.count()

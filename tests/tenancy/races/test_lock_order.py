@@ -10,9 +10,9 @@ from jobs.domain.claim import LaneKey
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
-from jobs.services import enqueue_each as enqueue_each_module
-from jobs.services import lanes, terms
-from jobs.services.enqueue import enqueue, store
+from jobs.services.enqueue import enqueue_each as enqueue_each_module
+from jobs.services.enqueue.enqueue import enqueue, store
+from jobs.services.lanes import lanes, terms
 from tenancy import queries
 from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.services import tenant_cache

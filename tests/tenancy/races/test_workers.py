@@ -7,16 +7,18 @@ import pytest
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import WorkerTaken
 from jobs.models import Worker
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.concurrency import at_once
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
 TENANTS = ("acme", "beta", "gamma", "delta")
 
 
-def test_mt_5_1_a_tenants_that_register_one_id_at_once_leave_it_to_one() -> None:
+@spec("MT-5.1-a")
+def test_tenants_that_register_one_id_at_once_leave_it_to_one() -> None:
     for number in range(10):
         worker_id = f"w{number}"
         taken: list[str] = []

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.api.media import OJS_TYPE
 from tests.processes import until
+from tests.spec import spec
 
 DEADLINE_S = 60
 JOB = {"type": "tests.noop", "args": []}
@@ -49,7 +50,8 @@ def wire(server: str) -> Iterator[Wire]:
     made.client.close()
 
 
-def test_mt_001_tenant_is_taken_from_meta(wire: Wire) -> None:
+@spec("MT-001")
+def test_tenant_is_taken_from_meta(wire: Wire) -> None:
     job = wire.push("acme").json()["job"]
 
     assert job["meta"]["tenant_id"] == "acme"
@@ -58,7 +60,8 @@ def test_mt_001_tenant_is_taken_from_meta(wire: Wire) -> None:
     assert [one["id"] for one in mine] == [job["id"]]
 
 
-def test_mt_002_tenants_share_a_queue_by_turns_and_see_their_own(wire: Wire) -> None:
+@spec("MT-002")
+def test_tenants_share_a_queue_by_turns_and_see_their_own(wire: Wire) -> None:
     for tenant in ["acme"] * 6 + ["beta"] * 2:
         wire.push(tenant).raise_for_status()
 
@@ -72,7 +75,8 @@ def test_mt_002_tenants_share_a_queue_by_turns_and_see_their_own(wire: Wire) -> 
     assert sorted(first) == ["acme", "acme", "beta", "beta"]
 
 
-def test_mt_003_active_jobs_of_a_tenant_are_limited_over_all_queues(wire: Wire) -> None:
+@spec("MT-003")
+def test_active_jobs_of_a_tenant_are_limited_over_all_queues(wire: Wire) -> None:
     limits = {"limits": {"max_concurrency": 2}}
     wire.send("PUT", "admin/tenants/acme", limits).raise_for_status()
     for queue in ("a", "b", "c"):
@@ -85,7 +89,8 @@ def test_mt_003_active_jobs_of_a_tenant_are_limited_over_all_queues(wire: Wire) 
     assert len(wire.fetch("a", "b", "c", count=10)) == 1
 
 
-def test_mt_004_job_beyond_a_limit_is_refused(wire: Wire) -> None:
+@spec("MT-004")
+def test_job_beyond_a_limit_is_refused(wire: Wire) -> None:
     wire.send("PUT", "admin/tenants/acme", {"limits": {"max_queue_depth": 1}}).raise_for_status()
     wire.push("acme").raise_for_status()
 
@@ -98,7 +103,8 @@ def test_mt_004_job_beyond_a_limit_is_refused(wire: Wire) -> None:
     assert told == {"tenant_id": "acme", "limit": "max_queue_depth", "current": 1, "maximum": 1}
 
 
-def test_mt_005_tenants_are_listed_and_counted(wire: Wire) -> None:
+@spec("MT-005")
+def test_tenants_are_listed_and_counted(wire: Wire) -> None:
     wire.push("acme").raise_for_status()
 
     listed = wire.send("GET", "admin/tenants").json()["items"]
@@ -108,7 +114,8 @@ def test_mt_005_tenants_are_listed_and_counted(wire: Wire) -> None:
     assert (stats["tenant_id"], stats["jobs"]["available"]) == ("acme", 1)
 
 
-def test_mt_006_metrics_carry_the_tenant(wire: Wire) -> None:
+@spec("MT-006")
+def test_metrics_carry_the_tenant(wire: Wire) -> None:
     wire.push("acme", queue="q").raise_for_status()
 
     def told(sample: str) -> dict[str, float]:

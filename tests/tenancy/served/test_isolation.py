@@ -5,12 +5,14 @@ from collections.abc import Callable
 from functools import partial
 
 from tests.concurrency import at_once
+from tests.spec import spec
 from tests.tenancy.served.conftest import Served, owners
 
 MODELS = ("namespace", "hybrid", "namespace", "shared") * 3
 
 
-def test_mt_6_1_a_two_namespaces_see_nothing_of_each_other(served: Served) -> None:
+@spec("MT-6.1-a")
+def test_two_namespaces_see_nothing_of_each_other(served: Served) -> None:
     for tenant, number in (("acme", 4), ("beta", 2)):
         served.put(tenant, isolation="namespace")
         served.push(tenant, number)
@@ -24,7 +26,8 @@ def test_mt_6_1_a_two_namespaces_see_nothing_of_each_other(served: Served) -> No
     assert owners(served.fetch("acme:default")) == ["acme"] * 4
 
 
-def test_mt_6_2_a_a_shared_queue_is_interleaved(served: Served) -> None:
+@spec("MT-6.2-a")
+def test_a_shared_queue_is_interleaved(served: Served) -> None:
     for tenant, number in (("acme", 300), ("beta", 10)):
         served.put(tenant, isolation="shared")
         for _ in range(number // 10):
@@ -33,7 +36,8 @@ def test_mt_6_2_a_a_shared_queue_is_interleaved(served: Served) -> None:
     assert Counter(owners(served.fetch(count=20))) == {"acme": 10, "beta": 10}
 
 
-def test_mt_6_3_a_shards_are_interleaved_and_limited_apart(served: Served) -> None:
+@spec("MT-6.3-a")
+def test_shards_are_interleaved_and_limited_apart(served: Served) -> None:
     served.put("acme", isolation="hybrid", limits={"max_concurrency": 3})
     served.push("acme", 50)
     served.push("beta", 50)
@@ -41,7 +45,8 @@ def test_mt_6_3_a_shards_are_interleaved_and_limited_apart(served: Served) -> No
     assert Counter(owners(served.fetch(count=20))) == {"acme": 3, "beta": 17}
 
 
-def test_mt_7_3_a_a_worker_of_a_tenant_waits_while_others_have_jobs(served: Served) -> None:
+@spec("MT-7.3-a")
+def test_a_worker_of_a_tenant_waits_while_others_have_jobs(served: Served) -> None:
     served.push("beta", 5)
 
     assert served.fetch(tenant="acme", wait_ms=200) == []
@@ -49,7 +54,8 @@ def test_mt_7_3_a_a_worker_of_a_tenant_waits_while_others_have_jobs(served: Serv
     assert owners(served.fetch(tenant="acme")) == ["acme"]
 
 
-def test_mt_6_1_a_a_fetch_that_waits_gets_jobs_that_leave_a_namespace(served: Served) -> None:
+@spec("MT-6.1-a")
+def test_a_fetch_that_waits_gets_jobs_that_leave_a_namespace(served: Served) -> None:
     served.put("acme", isolation="namespace")
     served.push("acme", 1)
     got: list[str | None] = []
@@ -103,7 +109,8 @@ class Load:
                 self.strayed += [one for one in taken if one == "acme"]
 
 
-def test_d_mt_6_a_tenant_moves_under_load_and_every_job_is_done_once(served: Served) -> None:
+@spec("D-MT-6")
+def test_a_tenant_moves_under_load_and_every_job_is_done_once(served: Served) -> None:
     served.put("acme")
     load = Load(served)
     producers: list[Callable[[], None]] = [

@@ -16,8 +16,8 @@ from jobs.api.media import OJS_TYPE
 from jobs.domain.keys import SCOPES
 from jobs.domain.states import State
 from jobs.models import ApiKey
-from jobs.services.api_keys import NewKey, create
-from jobs.services.reset import reset
+from jobs.services.access.api_keys import NewKey, create
+from jobs.services.upkeep.reset import reset
 from tests.factories import JobFactory
 from tests.processes import DEADLINE_S
 from tests.project.test_streams import Stream

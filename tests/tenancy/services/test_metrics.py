@@ -1,4 +1,4 @@
-"""Tenants in metrics. Spec: MT 11.2, 15.4, contract 21 §6, MT-11.2-a, MT-15.4-a."""
+"""Tenants in metrics. Spec: MT 11.2, 15.4, contract 21.6, MT-11.2-a, MT-15.4-a."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,12 +10,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.domain.states import State
 from jobs.loops import run_once
 from jobs.models import TenantLabel
-from jobs.services import exposition as page
-from jobs.services.enqueue import enqueue
-from jobs.services.reset import forget
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.health import exposition as page
+from jobs.services.upkeep.reset import forget
 from tenancy.services import metrics
 from tests.concurrency import wait_until_settled
 from tests.factories import FAR, DraftFactory, JobFactory, stored
+from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -80,7 +81,8 @@ def of(tenant: str) -> dict[str, Any]:
     return {"meta": {"tenant_id": tenant}}
 
 
-def test_mt_11_2_a_families_of_tenants_have_the_names_types_and_labels_of_the_contract(
+@spec("MT-11.2-a")
+def test_families_of_tenants_have_the_names_types_and_labels_of_the_contract(
     read: Read,
 ) -> None:
     JobFactory.create(state=State.COMPLETED, **of("acme"))
@@ -95,7 +97,8 @@ def test_mt_11_2_a_families_of_tenants_have_the_names_types_and_labels_of_the_co
     } == OWN
 
 
-def test_mt_11_2_a_families_of_tenants_count_what_each_has(read: Read) -> None:
+@spec("MT-11.2-a")
+def test_families_of_tenants_count_what_each_has(read: Read) -> None:
     JobFactory.create(state=State.COMPLETED, queue="q", **of("acme"))
     JobFactory.create(state=State.DISCARDED, queue="q", **of("acme"))
     JobFactory.create(state=State.ACTIVE, queue="q", **of("beta"))
@@ -119,7 +122,8 @@ def test_mt_11_2_a_families_of_tenants_count_what_each_has(read: Read) -> None:
     assert shares == {("acme",): pytest.approx(2 / 3), ("beta",): pytest.approx(1 / 3)}
 
 
-def test_d_mt_15_other_metrics_of_jobs_and_queues_carry_the_tenant(read: Read) -> None:
+@spec("D-MT-15")
+def test_other_metrics_of_jobs_and_queues_carry_the_tenant(read: Read) -> None:
     JobFactory.create(state=State.COMPLETED, queue="q", **of("acme"))
     JobFactory.create(state=State.ACTIVE, queue="q", **of("beta"))
     stored(2, queue="q")
@@ -137,7 +141,8 @@ def test_d_mt_15_other_metrics_of_jobs_and_queues_carry_the_tenant(read: Read) -
     assert enqueued == {("acme",): 1, ("beta",): 1, ("_default",): 2}
 
 
-def test_d_mt_15_setting_takes_the_label_from_the_other_metrics(read: Read, rules: Any) -> None:
+@spec("D-MT-15")
+def test_setting_takes_the_label_from_the_other_metrics(read: Read, rules: Any) -> None:
     rules(LABEL_ALL_METRICS=False)
     JobFactory.create(state=State.ACTIVE, **of("acme"))
 
@@ -148,7 +153,8 @@ def test_d_mt_15_setting_takes_the_label_from_the_other_metrics(read: Read, rule
     assert values(found["ojs_tenant_jobs_active"], "tenant_id") == {("acme",): 1}
 
 
-def test_d_mt_4_with_tenancy_off_there_is_no_label(read: Read, rules: Any) -> None:
+@spec("D-MT-4")
+def test_with_tenancy_off_there_is_no_label(read: Read, rules: Any) -> None:
     stored(1, **of("acme"))
     read()
     rules(ENABLED=False)
@@ -161,7 +167,8 @@ def test_d_mt_4_with_tenancy_off_there_is_no_label(read: Read, rules: Any) -> No
     assert values(found["ojs_job_enqueued"], "queue") == {("default",): 2}
 
 
-def test_mt_15_4_a_1100_tenants_have_1001_labels_at_most(read: Read) -> None:
+@spec("MT-15.4-a")
+def test_1100_tenants_have_1001_labels_at_most(read: Read) -> None:
     for first in range(0, 1100, 100):
         enqueue([DraftFactory.create(**of(f"t{n}")) for n in range(first, first + 100)])
 
@@ -175,9 +182,8 @@ def test_mt_15_4_a_1100_tenants_have_1001_labels_at_most(read: Read) -> None:
     assert values(found["ojs_job_enqueued"], "tenant_id") == enqueued
 
 
-def test_mt_15_4_a_tenants_that_came_first_keep_their_labels_in_every_process(
-    read: Read, rules: Any
-) -> None:
+@spec("MT-15.4-a")
+def test_tenants_that_came_first_keep_their_labels_in_every_process(read: Read, rules: Any) -> None:
     rules(METRICS_MAX=2)
     stored(1, **of("zulu"))
     read()
@@ -194,7 +200,8 @@ def test_mt_15_4_a_tenants_that_came_first_keep_their_labels_in_every_process(
     assert tenants(read()) == {"zulu", "_other"}
 
 
-def test_6_series_of_a_metric_are_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 21.6")
+def test_series_of_a_metric_are_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "MOST_SERIES", 2)
     monkeypatch.setattr(metrics, "MOST_SERIES", 2)
     for tenant in ("a", "b", "c", "d"):

@@ -1,4 +1,4 @@
-"""Noisy neighbours are found by what the fold counted. Spec: MT 9.1, contract 21 §5."""
+"""Noisy neighbours are found by what the fold counted. Spec: MT 9.1, contract 21.5."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,15 +9,16 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Audit, Event, Lane, TenantPeriod
-from jobs.services.ack import Ack, ack
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from tenancy import queries
 from tenancy.models import Noise, Throttle
 from tenancy.services.watch import watch
 from tests.alerts import alerts_of
 from tests.factories import error
-from tests.jobs.services.test_rates import folded
+from tests.jobs.services.record.test_rates import folded
+from tests.spec import spec
 from tests.tenancy.noise import LOUD, backlog, look, noise, silence
 from tests.tenancy.wire import answer, put, send
 
@@ -44,7 +45,8 @@ def minutes_pass(minutes: float) -> None:
         TenantPeriod.objects.filter(pk=row.pk).update(at=F("at") - timedelta(minutes=minutes))
 
 
-def test_mt_9_1_a_detail_tells_that_a_tenant_is_noisy_and_by_what() -> None:
+@spec("MT-9.1-a")
+def test_detail_tells_that_a_tenant_is_noisy_and_by_what() -> None:
     noise()
 
     assert watch() == 1
@@ -62,7 +64,8 @@ def test_mt_9_1_a_detail_tells_that_a_tenant_is_noisy_and_by_what() -> None:
     assert watch() == 0
 
 
-def test_mt_9_1_a_active_jobs_of_long_ago_count() -> None:
+@spec("MT-9.1-a")
+def test_active_jobs_of_long_ago_count() -> None:
     backlog("blue", 12)
     backlog("red", 3)
     fetch(FetchRequest(("default",), count=15))
@@ -74,7 +77,8 @@ def test_mt_9_1_a_active_jobs_of_long_ago_count() -> None:
     assert shown()["noisy_reasons"] == ["active_ratio_exceeded"]
 
 
-def test_mt_9_1_a_failed_attempts_count() -> None:
+@spec("MT-9.1-a")
+def test_failed_attempts_count() -> None:
     backlog("blue", 24, retry={"max_attempts": 1})
     backlog("red", 24)
     jobs = fetch(FetchRequest(("default",), count=48)).jobs
@@ -86,7 +90,8 @@ def test_mt_9_1_a_failed_attempts_count() -> None:
     assert shown()["noisy_reasons"] == ["error_rate_ratio_exceeded"]
 
 
-def test_mt_9_1_a_noise_is_over_when_the_others_are_as_busy() -> None:
+@spec("MT-9.1-a")
+def test_noise_is_over_when_the_others_are_as_busy() -> None:
     noise()
     watch()
     silence()
@@ -97,7 +102,8 @@ def test_mt_9_1_a_noise_is_over_when_the_others_are_as_busy() -> None:
     assert not Noise.objects.exists()
 
 
-def test_mt_9_1_a_what_is_over_for_a_minute_does_not_count() -> None:
+@spec("MT-9.1-a")
+def test_what_is_over_for_a_minute_does_not_count() -> None:
     noise()
     minutes_pass(2)
 
@@ -105,7 +111,8 @@ def test_mt_9_1_a_what_is_over_for_a_minute_does_not_count() -> None:
     assert watch() == 0
 
 
-def test_mt_9_1_a_minute_before_counts_by_the_part_that_is_left_of_it() -> None:
+@spec("MT-9.1-a")
+def test_minute_before_counts_by_the_part_that_is_left_of_it() -> None:
     noise()
     minutes_pass(1)
 
@@ -115,7 +122,8 @@ def test_mt_9_1_a_minute_before_counts_by_the_part_that_is_left_of_it() -> None:
     assert one.queued == LOUD
 
 
-def test_mt_9_1_a_tenants_are_listed_by_noise() -> None:
+@spec("MT-9.1-a")
+def test_tenants_are_listed_by_noise() -> None:
     noise()
     watch()
 
@@ -125,7 +133,8 @@ def test_mt_9_1_a_tenants_are_listed_by_noise() -> None:
     answer(send("GET", "admin/tenants?noisy=maybe"), 400)
 
 
-def test_mt_9_1_a_nobody_is_noisy_when_nobody_looks_any_more() -> None:
+@spec("MT-9.1-a")
+def test_nobody_is_noisy_when_nobody_looks_any_more() -> None:
     noise()
     watch()
     Noise.objects.update(seen_at=Now() - timedelta(minutes=5))
@@ -134,7 +143,8 @@ def test_mt_9_1_a_nobody_is_noisy_when_nobody_looks_any_more() -> None:
     assert listed("?noisy=true") == []
 
 
-def test_mt_9_1_a_default_tenant_is_listed_as_noisy_though_nothing_was_said_about_it() -> None:
+@spec("MT-9.1-a")
+def test_default_tenant_is_listed_as_noisy_though_nothing_was_said_about_it() -> None:
     noise()
     watch()
     Noise.objects.update(tenant="_default")
@@ -143,7 +153,8 @@ def test_mt_9_1_a_default_tenant_is_listed_as_noisy_though_nothing_was_said_abou
     assert listed("?noisy=false") == ["blue", "red"]
 
 
-def test_mt_9_2_a_throttling_is_off_unless_chosen() -> None:
+@spec("MT-9.2-a")
+def test_throttling_is_off_unless_chosen() -> None:
     put("blue", fairness_weight=10)
     noise()
 
@@ -156,7 +167,8 @@ def test_mt_9_2_a_throttling_is_off_unless_chosen() -> None:
     assert set(Lane.objects.values_list("weight", flat=True)) == {1, 10}
 
 
-def test_31_a_tenant_sees_no_numbers_of_the_others(with_keys: Any, new_key: Any) -> None:
+@spec("contract 31")
+def test_a_tenant_sees_no_numbers_of_the_others(with_keys: Any, new_key: Any) -> None:
     noise()
     watch()
     headers = new_key("admin", tenant="blue")

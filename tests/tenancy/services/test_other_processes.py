@@ -8,16 +8,17 @@ from django.db.models.functions import Now
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Lane
-from jobs.services import terms
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch, low_water
-from jobs.services.reset import forget
+from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import terms
+from jobs.services.upkeep.reset import forget
 from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended
 from tenancy.domain.tenant import Definition, Standing, TenantLimits
 from tenancy.models import Tenant
 from tenancy.services import tenant_cache
 from tenancy.services.tenants import delete, put, set_standing
 from tests.factories import DraftFactory
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from workflows.models import Step
 from workflows.services.resume import resume
@@ -48,7 +49,8 @@ def send_one() -> None:
         (lambda: set_standing("blue", Standing.SUSPENDED), TenantSuspended),
     ],
 )
-def test_mt_15_1_c_change_elsewhere_counts_for_the_next_job(
+@spec("MT-15.1-c")
+def test_change_elsewhere_counts_for_the_next_job(
     change: Callable[[], object], problem: type[OJSError]
 ) -> None:
     send_one()
@@ -58,7 +60,8 @@ def test_mt_15_1_c_change_elsewhere_counts_for_the_next_job(
         send_one()
 
 
-def test_mt_15_1_c_boost_that_changed_elsewhere_counts_for_new_lanes_and_those_that_wait() -> None:
+@spec("MT-15.1-c")
+def test_boost_that_changed_elsewhere_counts_for_new_lanes_and_those_that_wait() -> None:
     send_one()
     enqueue([DraftFactory.create(meta={"tenant_id": "red"}, priority=5)])
     low_water.forget()
@@ -72,7 +75,8 @@ def test_mt_15_1_c_boost_that_changed_elsewhere_counts_for_new_lanes_and_those_t
     assert [(job.tenant, job.priority) for job in found] == [("blue", 1), ("blue", 0), ("red", 5)]
 
 
-def test_mt_15_1_c_tenant_that_was_deleted_elsewhere_is_made_again() -> None:
+@spec("MT-15.1-c")
+def test_tenant_that_was_deleted_elsewhere_is_made_again() -> None:
     put("blue", Definition())
     tenant_cache.known(["blue"], terms.version())
     elsewhere(lambda: delete("blue"))
@@ -82,7 +86,8 @@ def test_mt_15_1_c_tenant_that_was_deleted_elsewhere_is_made_again() -> None:
     assert Tenant.objects.get().source == "auto"
 
 
-def test_d_mt_14_step_of_a_workflow_waits_while_its_tenant_is_suspended() -> None:
+@spec("D-MT-14")
+def test_step_of_a_workflow_waits_while_its_tenant_is_suspended() -> None:
     step = {"type": "tests.noop", "args": []}
     sent = {"type": "chain", "steps": [step, step]}
     flow = answer(send("POST", "workflows", sent, X_OJS_Tenant="blue"), 201)

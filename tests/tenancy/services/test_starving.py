@@ -9,13 +9,14 @@ from django.db.models import F
 from jobs.domain.claim import FetchRequest
 from jobs.domain.durations import parse_duration
 from jobs.models import Event, Lane, TenantPeriod
-from jobs.services.fetch import fetch
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.operate.queues import pause
 from scheduling.models import QueueWatch
 from scheduling.services import namespaces
 from scheduling.services.watch import watch
-from tests.jobs.services.test_rates import folded
+from tests.jobs.services.record.test_rates import folded
 from tests.scheduling.pools import put as put_pool
+from tests.spec import spec
 from tests.tenancy.wire import push as pushed
 from tests.tenancy.wire import put
 
@@ -58,7 +59,8 @@ def take(tenant: str, queue: str = "a") -> int:
     return len(fetch(FetchRequest((queue,), tenant=tenant)).jobs)
 
 
-def test_mt_6_1_a_a_namespace_that_nobody_serves_is_told_of_once() -> None:
+@spec("MT-6.1-a")
+def test_a_namespace_that_nobody_serves_is_told_of_once() -> None:
     apart("acme", 3)
     pushed("open", queue="a")
     folded()
@@ -81,7 +83,8 @@ def test_mt_6_1_a_a_namespace_that_nobody_serves_is_told_of_once() -> None:
 
 
 @pytest.mark.parametrize("is_folded", [True, False])
-def test_mt_6_1_a_a_namespace_that_is_served_does_not_starve(is_folded: bool) -> None:
+@spec("MT-6.1-a")
+def test_a_namespace_that_is_served_does_not_starve(is_folded: bool) -> None:
     apart("acme", 5)
     watch()
     later(50)
@@ -103,7 +106,8 @@ def test_mt_6_1_a_a_namespace_that_is_served_does_not_starve(is_folded: bool) ->
 
 
 @pytest.mark.parametrize("how", ["taken", "paused", "moved", "held", "not of a pool"])
-def test_mt_6_1_a_a_namespace_without_jobs_to_hand_out_is_not_watched(how: str) -> None:
+@spec("MT-6.1-a")
+def test_a_namespace_without_jobs_to_hand_out_is_not_watched(how: str) -> None:
     apart("acme", queue="other" if how == "not of a pool" else "a")
     watch()
     assert QueueWatch.objects.count() == (how != "not of a pool")
@@ -123,7 +127,8 @@ def test_mt_6_1_a_a_namespace_without_jobs_to_hand_out_is_not_watched(how: str) 
     assert not QueueWatch.objects.exists()
 
 
-def test_mt_6_1_a_many_namespaces_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("MT-6.1-a")
+def test_many_namespaces_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(namespaces, "MOST", 2)
     monkeypatch.setattr(namespaces._Place, "after", "")
     for n in range(5):

@@ -1,4 +1,4 @@
-"""What tenants cost those who have none or no limits. Spec: issue "no hot row", contract 21 §2."""
+"""What tenants cost those who have none or no limits. Spec: issue "no hot row", contract 21.2."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.services.enqueue import enqueue
-from jobs.services.reset import forget
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.upkeep.reset import forget
 from tenancy.domain.tenant import Definition, Rate, TenantLimits
 from tenancy.models import Enqueued
 from tenancy.services.tenants import put

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from jobs.models import Lane
-from jobs.services.lanes import forget
+from jobs.services.lanes.lanes import forget
 from tenancy.extension import Tenancy
 from tenancy.models import Tenant
 from tenancy.services.tenants import apply_settings
+from tests.spec import spec
 from tests.tenancy.wire import answer, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -23,7 +24,8 @@ def configure(settings: Any, *tenants: dict[str, Any]) -> None:
     apply_settings()
 
 
-def test_mt_15_1_a_tenants_of_the_settings_are_there_and_count(settings: Any) -> None:
+@spec("MT-15.1-a")
+def test_tenants_of_the_settings_are_there_and_count(settings: Any) -> None:
     push("blue")
     configure(settings, BLUE)
 
@@ -34,7 +36,8 @@ def test_mt_15_1_a_tenants_of_the_settings_are_there_and_count(settings: Any) ->
     assert "tenants" in {loop.name for loop in Tenancy().loops()}
 
 
-def test_mt_15_1_a_boost_of_the_settings_counts_for_what_waits(settings: Any) -> None:
+@spec("MT-15.1-a")
+def test_boost_of_the_settings_counts_for_what_waits(settings: Any) -> None:
     push("blue")
     configure(settings, {"tenant_id": "blue", "priority_boost": 4})
 
@@ -42,7 +45,8 @@ def test_mt_15_1_a_boost_of_the_settings_counts_for_what_waits(settings: Any) ->
     assert Lane.objects.get().rank == -4
 
 
-def test_mt_9_3_a_what_operators_change_stays_until_the_settings_change(settings: Any) -> None:
+@spec("MT-9.3-a")
+def test_what_operators_change_stays_until_the_settings_change(settings: Any) -> None:
     configure(settings, BLUE)
     answer(send("PUT", "admin/tenants/blue/limits", {"max_queue_depth": 7}))
 
@@ -54,6 +58,7 @@ def test_mt_9_3_a_what_operators_change_stays_until_the_settings_change(settings
     assert Tenant.objects.get().source == "static"
 
 
-def test_mt_15_1_a_without_any_there_is_nothing_to_do() -> None:
+@spec("MT-15.1-a")
+def test_without_any_there_is_nothing_to_do() -> None:
     assert "tenants" not in {loop.name for loop in Tenancy().loops()}
     assert apply_settings() == 0

@@ -1,4 +1,4 @@
-"""Noisy tenants are throttled for a while, where that is chosen. Spec: MT 9.2, contract 21 §5."""
+"""Noisy tenants are throttled for a while, where that is chosen. Spec: MT 9.2, contract 21.5."""
 
 from collections import Counter
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from jobs.domain.events import Kind
 from jobs.domain.times import read_time
 from jobs.models import Audit, Lane, LaneKey
-from jobs.services.reset import forget
+from jobs.services.upkeep.reset import forget
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services.pools import put as put_pool
 from tenancy.domain.tenant import Standing
@@ -18,6 +18,7 @@ from tenancy.services.tenants import delete, set_standing
 from tenancy.services.throttles import expire, release
 from tenancy.services.watch import watch
 from tests.alerts import alerts_of
+from tests.spec import spec
 from tests.tenancy.noise import (
     backlog,
     choose,
@@ -64,7 +65,8 @@ def by_concurrency(settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_a_weight_is_reduced_and_claims_obey_at_once() -> None:
+@spec("MT-9.2-a")
+def test_weight_is_reduced_and_claims_obey_at_once() -> None:
     put("blue", fairness_weight=10)
     noise()
     backlog("green", 100)
@@ -89,7 +91,8 @@ def test_mt_9_2_a_weight_is_reduced_and_claims_obey_at_once() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_a_lanes_that_are_made_later_have_the_reduced_weight() -> None:
+@spec("MT-9.2-a")
+def test_lanes_that_are_made_later_have_the_reduced_weight() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -100,7 +103,8 @@ def test_mt_9_2_a_lanes_that_are_made_later_have_the_reduced_weight() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_a_weight_that_a_pool_gives_is_reduced_too() -> None:
+@spec("MT-9.2-a")
+def test_weight_that_a_pool_gives_is_reduced_too() -> None:
     shares = {"weights": {"blue": 50, "red": 20}}
     put_pool(parse_pool("main", {"queues": ["default"], "tenant_fairness": shares}))
     put("blue", fairness_weight=10)
@@ -115,7 +119,8 @@ def test_mt_9_2_a_weight_that_a_pool_gives_is_reduced_too() -> None:
 
 
 @pytest.mark.usefixtures("by_concurrency")
-def test_mt_9_2_a_concurrency_is_reduced_and_claims_obey_at_once() -> None:
+@spec("MT-9.2-a")
+def test_concurrency_is_reduced_and_claims_obey_at_once() -> None:
     put("blue", limits={"max_concurrency": 20})
     noise()
 
@@ -131,7 +136,8 @@ def test_mt_9_2_a_concurrency_is_reduced_and_claims_obey_at_once() -> None:
 
 
 @pytest.mark.usefixtures("by_concurrency")
-def test_mt_9_2_a_concurrency_without_a_limit_counts_from_what_is_active() -> None:
+@spec("MT-9.2-a")
+def test_concurrency_without_a_limit_counts_from_what_is_active() -> None:
     put("blue")
     noise()
     assert Counter(fetched(42)) == {"blue": 40, "red": 2}
@@ -146,7 +152,8 @@ def test_mt_9_2_a_concurrency_without_a_limit_counts_from_what_is_active() -> No
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_a_the_weight_that_nobody_set_is_reduced_too() -> None:
+@spec("MT-9.2-a")
+def test_the_weight_that_nobody_set_is_reduced_too() -> None:
     noise()
     backlog("green", 100)
 
@@ -160,7 +167,8 @@ def test_mt_9_2_a_the_weight_that_nobody_set_is_reduced_too() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_a_a_weight_of_a_pool_is_reduced_where_the_tenants_own_is_one() -> None:
+@spec("MT-9.2-a")
+def test_a_weight_of_a_pool_is_reduced_where_the_tenants_own_is_one() -> None:
     shares = {"weights": {"blue": 50, "red": 20}}
     put_pool(parse_pool("main", {"queues": ["default"], "tenant_fairness": shares}))
     noise()
@@ -208,7 +216,8 @@ def _gates(job_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("by_concurrency")
-def test_mt_9_2_a_nothing_begins_where_nothing_can_be_taken() -> None:
+@spec("MT-9.2-a")
+def test_nothing_begins_where_nothing_can_be_taken() -> None:
     put("blue", limits={"max_concurrency": 1})
     noise()
 
@@ -220,7 +229,8 @@ def test_mt_9_2_a_nothing_begins_where_nothing_can_be_taken() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_b_throttling_is_told_and_audited_once() -> None:
+@spec("MT-9.2-b")
+def test_throttling_is_told_and_audited_once() -> None:
     put("blue", fairness_weight=10)
     noise()
 
@@ -240,7 +250,8 @@ def test_mt_9_2_b_throttling_is_told_and_audited_once() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_11_1_a_throttles_are_in_the_list_of_events_under_their_names() -> None:
+@spec("MT-11.1-a")
+def test_throttles_are_in_the_list_of_events_under_their_names() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -253,7 +264,8 @@ def test_mt_11_1_a_throttles_are_in_the_list_of_events_under_their_names() -> No
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_11_1_a_throttles_are_delivered_to_who_subscribed_and_may_see_them(
+@spec("MT-11.1-a")
+def test_throttles_are_delivered_to_who_subscribed_and_may_see_them(
     subscribe: Subscribe,
 ) -> None:
     own = subscribe("tenant.throttled", tenant="blue")
@@ -276,7 +288,8 @@ def test_mt_11_1_a_throttles_are_delivered_to_who_subscribed_and_may_see_them(
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_c_throttle_ends_when_its_time_has_passed() -> None:
+@spec("MT-9.2-c")
+def test_throttle_ends_when_its_time_has_passed() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -297,7 +310,8 @@ def test_mt_9_2_c_throttle_ends_when_its_time_has_passed() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_c_throttle_lasts_on_while_the_tenant_is_noisy() -> None:
+@spec("MT-9.2-c")
+def test_throttle_lasts_on_while_the_tenant_is_noisy() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -312,7 +326,8 @@ def test_mt_9_2_c_throttle_lasts_on_while_the_tenant_is_noisy() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_c_operator_releases_with_a_reason_and_it_stays_so_for_a_while() -> None:
+@spec("MT-9.2-c")
+def test_operator_releases_with_a_reason_and_it_stays_so_for_a_while() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -335,7 +350,8 @@ def test_mt_9_2_c_operator_releases_with_a_reason_and_it_stays_so_for_a_while() 
     assert weights() == {2}
 
 
-def test_mt_9_2_c_only_what_is_there_can_be_released() -> None:
+@spec("MT-9.2-c")
+def test_only_what_is_there_can_be_released() -> None:
     put("blue")
 
     assert answer(send("DELETE", "admin/tenants/blue/throttle"))["throttle"] is None
@@ -345,7 +361,8 @@ def test_mt_9_2_c_only_what_is_there_can_be_released() -> None:
     assert not Audit.objects.filter(action="tenant.throttle_released").exists()
 
 
-def test_mt_9_2_a_dry_run_tells_and_changes_nothing(settings: Any) -> None:
+@spec("MT-9.2-a")
+def test_dry_run_tells_and_changes_nothing(settings: Any) -> None:
     choose(settings, "weight", THROTTLE_DRY_RUN=True)
     put("blue", fairness_weight=10)
     noise()
@@ -364,7 +381,8 @@ def test_mt_9_2_a_dry_run_tells_and_changes_nothing(settings: Any) -> None:
     assert event["dry_run"] is True
 
 
-def test_mt_9_2_a_what_was_a_dry_run_becomes_a_throttle_when_that_is_chosen(settings: Any) -> None:
+@spec("MT-9.2-a")
+def test_what_was_a_dry_run_becomes_a_throttle_when_that_is_chosen(settings: Any) -> None:
     choose(settings, "weight", THROTTLE_DRY_RUN=True)
     put("blue", fairness_weight=10)
     noise()
@@ -377,7 +395,8 @@ def test_mt_9_2_a_what_was_a_dry_run_becomes_a_throttle_when_that_is_chosen(sett
     assert [event.get("dry_run", False) for event in told(Kind.TENANT_THROTTLED)] == [True, False]
 
 
-def test_mt_9_2_c_throttle_is_not_extended_when_they_are_turned_off(settings: Any) -> None:
+@spec("MT-9.2-c")
+def test_throttle_is_not_extended_when_they_are_turned_off(settings: Any) -> None:
     choose(settings, "weight")
     put("blue", fairness_weight=10)
     noise()
@@ -390,7 +409,8 @@ def test_mt_9_2_c_throttle_is_not_extended_when_they_are_turned_off(settings: An
     assert weights() == {10}
 
 
-def test_mt_9_2_c_another_action_follows_when_the_first_has_ended(settings: Any) -> None:
+@spec("MT-9.2-c")
+def test_another_action_follows_when_the_first_has_ended(settings: Any) -> None:
     choose(settings, "weight")
     put("blue", fairness_weight=10, limits={"max_concurrency": 20})
     noise()
@@ -408,7 +428,8 @@ def test_mt_9_2_c_another_action_follows_when_the_first_has_ended(settings: Any)
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_2_a_throttle_is_there_after_a_restart() -> None:
+@spec("MT-9.2-a")
+def test_throttle_is_there_after_a_restart() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -420,7 +441,8 @@ def test_mt_9_2_a_throttle_is_there_after_a_restart() -> None:
     assert weights() == {2}
 
 
-def test_mt_9_2_a_factor_and_time_are_settings(settings: Any) -> None:
+@spec("MT-9.2-a")
+def test_factor_and_time_are_settings(settings: Any) -> None:
     choose(settings, "weight", THROTTLE_FACTOR=0.5, THROTTLE_MS=1000)
     put("blue", fairness_weight=10)
     noise()
@@ -433,7 +455,8 @@ def test_mt_9_2_a_factor_and_time_are_settings(settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_9_3_a_weight_that_is_put_meanwhile_is_reduced_and_given_back() -> None:
+@spec("MT-9.3-a")
+def test_weight_that_is_put_meanwhile_is_reduced_and_given_back() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -448,7 +471,8 @@ def test_mt_9_3_a_weight_that_is_put_meanwhile_is_reduced_and_given_back() -> No
 
 
 @pytest.mark.usefixtures("by_concurrency")
-def test_mt_9_3_a_limit_that_is_put_meanwhile_is_reduced_and_given_back() -> None:
+@spec("MT-9.3-a")
+def test_limit_that_is_put_meanwhile_is_reduced_and_given_back() -> None:
     put("blue", limits={"max_concurrency": 20})
     noise()
     watch()
@@ -464,7 +488,8 @@ def test_mt_9_3_a_limit_that_is_put_meanwhile_is_reduced_and_given_back() -> Non
 
 
 @pytest.mark.usefixtures("by_concurrency")
-def test_mt_9_2_a_suspended_tenant_stays_so_and_is_not_throttled() -> None:
+@spec("MT-9.2-a")
+def test_suspended_tenant_stays_so_and_is_not_throttled() -> None:
     put("blue", limits={"max_concurrency": 20})
     noise()
     set_standing("blue", Standing.SUSPENDED)
@@ -480,7 +505,8 @@ def test_mt_9_2_a_suspended_tenant_stays_so_and_is_not_throttled() -> None:
 
 
 @pytest.mark.usefixtures("by_weight")
-def test_mt_10_1_a_throttle_goes_with_its_tenant() -> None:
+@spec("MT-10.1-a")
+def test_throttle_goes_with_its_tenant() -> None:
     put("blue", fairness_weight=10)
     noise()
     watch()
@@ -496,7 +522,8 @@ def test_mt_10_1_a_throttle_goes_with_its_tenant() -> None:
 
 
 @pytest.mark.usefixtures("by_concurrency")
-def test_mt_15_3_b_default_tenant_is_throttled_as_others() -> None:
+@spec("MT-15.3-b")
+def test_default_tenant_is_throttled_as_others() -> None:
     noise("_default")
     assert Counter(fetched(42)) == {"_default": 40, "red": 2}
 

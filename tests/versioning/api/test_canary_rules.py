@@ -1,4 +1,4 @@
-"""Routing rules over HTTP: stored, shown, refused, changed. Spec: contract 22 §3, §4."""
+"""Routing rules over HTTP: stored, shown, refused, changed. Spec: contract 22.3, 22.4."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from jobs.api.media import OJS_TYPE
 from jobs.domain.events import Kind
 from jobs.models import Audit, Event
 from tests.jobs.api.conftest import new_key, with_keys
+from tests.spec import spec
 from tests.tenancy.wire import answer, send, told
 from tests.versioning.routing import GUARD, SPLIT, act, get, put
 from tests.versioning.wire import TYPE
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("store")
 __all__ = ["new_key", "with_keys"]
 
 
-def test_ver_11_3_rules_are_stored_and_shown() -> None:
+@spec("job-versioning 11.3")
+def test_rules_are_stored_and_shown() -> None:
     made = put(auto_rollback={**GUARD, "action": "route_all_to_previous"})
 
     shown = get()
@@ -39,12 +41,14 @@ def test_ver_11_3_rules_are_stored_and_shown() -> None:
     assert again["created_at"] == made["created_at"]
 
 
-def test_contract_22_3_a_type_that_was_never_configured_has_no_rules() -> None:
+@spec("contract 22.3")
+def test_a_type_that_was_never_configured_has_no_rules() -> None:
     assert get() == {"type": TYPE, "rules": []}
     answer(send("GET", "admin/routing/Not-A-Type"), 404)
 
 
-def test_contract_22_3_rules_are_deleted_and_listed() -> None:
+@spec("contract 22.3")
+def test_rules_are_deleted_and_listed() -> None:
     for name in ("c.d", "a.b"):
         put(name=name)
 
@@ -56,7 +60,8 @@ def test_contract_22_3_rules_are_deleted_and_listed() -> None:
     assert get("a.b") == {"type": "a.b", "rules": []}
 
 
-def test_d_ver_1_versions_are_shown_as_they_were_written() -> None:
+@spec("D-VER-1")
+def test_versions_are_shown_as_they_were_written() -> None:
     rules = [{"version": 2, "weight": 1}, {"version": "1.4.7", "weight": 0.5}]
 
     assert put(rules)["rules"] == rules
@@ -120,7 +125,8 @@ WRONG: list[tuple[dict[str, Any], str, str, int]] = [
 
 
 @pytest.mark.parametrize(("body", "field", "code", "status"), WRONG)
-def test_ver_11_3_wrong_rules_are_refused_with_their_place(
+@spec("job-versioning 11.3")
+def test_wrong_rules_are_refused_with_their_place(
     body: dict[str, Any], field: str, code: str, status: int
 ) -> None:
     error = answer(send("PUT", f"admin/routing/{TYPE}", body), status)["error"]
@@ -154,7 +160,8 @@ def test_a_revision_says_which_rules_are_meant() -> None:
         act(verb, {"reason": "x"}, status=422)
 
 
-def test_ver_10_2_a_a_rollback_by_hand_sends_all_to_the_next_lower_version() -> None:
+@spec("VER-10.2-a")
+def test_a_rollback_by_hand_sends_all_to_the_next_lower_version() -> None:
     put([{"version": version, "weight": 1} for version in ("1.0", "3.0", "2.0")])
 
     shown = act("rollback")
@@ -224,7 +231,8 @@ def test_every_change_is_told_and_audited() -> None:
     ]
 
 
-def test_contract_30_1_the_registry_shows_the_routing_of_the_type() -> None:
+@spec("contract 30.1")
+def test_the_registry_shows_the_routing_of_the_type() -> None:
     schema = {"args_schema": {"type": "array"}}
     answer(send("PUT", f"admin/schemas/{TYPE}/2.0", schema), 201)
     assert answer(send("GET", f"admin/schemas/{TYPE}/2.0"))["routing"]["versions"] == []

@@ -1,18 +1,20 @@
-"""Which worker gets which version. Spec: job-versioning 8; contract 22 §3."""
+"""Which worker gets which version. Spec: job-versioning 8; contract 22.3."""
 
 from typing import Any
 
 import pytest
 
-from jobs.services import bindings
-from jobs.services.reset import forget
+from jobs.services.lanes import bindings
+from jobs.services.upkeep.reset import forget
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, beat, declares, fetched, push, versions_of
 
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def test_ver_8_1_a_a_declaration_by_heartbeat_counts_for_later_fetches() -> None:
+@spec("VER-8.1-a")
+def test_a_declaration_by_heartbeat_counts_for_later_fetches() -> None:
     declares("w1", ">=1.0 <2.0")
     push("2.0")
     push("1.5")
@@ -20,7 +22,8 @@ def test_ver_8_1_a_a_declaration_by_heartbeat_counts_for_later_fetches() -> None
     assert versions_of(fetched("w1")) == ["1.5"]
 
 
-def test_ver_8_1_a_a_declaration_by_registration_counts_for_later_fetches() -> None:
+@spec("VER-8.1-a")
+def test_a_declaration_by_registration_counts_for_later_fetches() -> None:
     body = {"worker_id": "w1", "handlers": [{"type": TYPE, "versions": "1.0"}]}
     answer(send("POST", "workers/register", body))
     push("2.0")
@@ -31,7 +34,8 @@ def test_ver_8_1_a_a_declaration_by_registration_counts_for_later_fetches() -> N
     assert shown["handlers"] == [TYPE]
 
 
-def test_ver_8_1_a_other_processes_hear_of_it() -> None:
+@spec("VER-8.1-a")
+def test_other_processes_hear_of_it() -> None:
     declares("w1", "1.0")
     push("2.0")
     bindings.forget()  # as a process that never saw the worker
@@ -42,7 +46,8 @@ def test_ver_8_1_a_other_processes_hear_of_it() -> None:
     assert versions_of(fetched("w1")) == ["2.0"]
 
 
-def test_ver_8_1_a_a_heartbeat_without_handlers_keeps_them_and_an_empty_list_clears_them() -> None:
+@spec("VER-8.1-a")
+def test_a_heartbeat_without_handlers_keeps_them_and_an_empty_list_clears_them() -> None:
     declares("w1", "1.0")
     push("2.0")
 
@@ -52,7 +57,8 @@ def test_ver_8_1_a_a_heartbeat_without_handlers_keeps_them_and_an_empty_list_cle
     assert versions_of(fetched("w1")) == ["2.0"]
 
 
-def test_ver_8_1_a_what_a_fetch_says_comes_first() -> None:
+@spec("VER-8.1-a")
+def test_what_a_fetch_says_comes_first() -> None:
     declares("w1", "1.0")
     for version in ("1.0", "2.0"):
         push(version)
@@ -72,7 +78,8 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("versions", "accepted"), FORMS)
-def test_ver_8_1_b_each_form_of_a_range_is_delivered(
+@spec("VER-8.1-b")
+def test_each_form_of_a_range_is_delivered(
     versions: str | None, accepted: list[str | None]
 ) -> None:
     for version in ("1.0", "1.9", "2.0", "3.0", None):
@@ -83,7 +90,8 @@ def test_ver_8_1_b_each_form_of_a_range_is_delivered(
     assert sorted(versions_of(found), key=str) == sorted(accepted, key=str)
 
 
-def test_ver_8_2_a_versions_never_cross() -> None:
+@spec("VER-8.2-a")
+def test_versions_never_cross() -> None:
     declares("w1", ">=1.0 <2.0")
     declares("w2", ">=2.0 <3.0")
     for n in range(30):
@@ -93,14 +101,16 @@ def test_ver_8_2_a_versions_never_cross() -> None:
     assert {str(v)[0] for v in versions_of(fetched("w2", 100))} == {"2"}
 
 
-def test_ver_7_2_b_a_worker_of_one_major_never_gets_another() -> None:
+@spec("VER-7.2-b")
+def test_a_worker_of_one_major_never_gets_another() -> None:
     push("2.0")
 
     assert fetched(handlers=[{"type": TYPE, "versions": ">=1.0, <2.0"}]) == []
     assert versions_of(fetched(handlers=[{"type": TYPE, "versions": ">=1.0"}])) == ["2.0"]
 
 
-def test_ver_8_2_b_priority_counts_among_the_compatible() -> None:
+@spec("VER-8.2-b")
+def test_priority_counts_among_the_compatible() -> None:
     push("9.0", priority=100)
     push("1.0", priority=1)
     push("1.1", priority=5)
@@ -111,7 +121,8 @@ def test_ver_8_2_b_priority_counts_among_the_compatible() -> None:
     assert versions_of(found) == ["1.1", None, "1.0"]
 
 
-def test_ver_8_2_c_what_nobody_accepts_stays_available_and_lets_others_pass() -> None:
+@spec("VER-8.2-c")
+def test_what_nobody_accepts_stays_available_and_lets_others_pass() -> None:
     held = push("9.0", priority=100)
     push("1.0", priority=-100)
     declares("w1", "1.0")
@@ -125,13 +136,15 @@ def test_ver_8_2_c_what_nobody_accepts_stays_available_and_lets_others_pass() ->
 
 
 @pytest.mark.parametrize("versions", ["2.0", "<1.0", "*"])
-def test_ver_5_2_b_8_2_d_15_4_a_jobs_without_a_version_go_to_any_worker(versions: str) -> None:
+@spec("VER-5.2-b", "VER-15.4-a", "VER-8.2-d")
+def test_jobs_without_a_version_go_to_any_worker(versions: str) -> None:
     push()
 
     assert versions_of(fetched(handlers=[{"type": TYPE, "versions": versions}])) == [None]
 
 
-def test_ver_8_1_types_that_are_not_named_are_accepted_unless_the_worker_is_exclusive() -> None:
+@spec("VER-8.1")
+def test_types_that_are_not_named_are_accepted_unless_the_worker_is_exclusive() -> None:
     push("1.0", type="other.type")
     handlers = [{"type": TYPE, "versions": "1.0"}]
 
@@ -139,7 +152,8 @@ def test_ver_8_1_types_that_are_not_named_are_accepted_unless_the_worker_is_excl
     assert versions_of(fetched(handlers=handlers)) == ["1.0"]
 
 
-def test_ver_8_1_entries_of_one_type_add_up() -> None:
+@spec("VER-8.1")
+def test_entries_of_one_type_add_up() -> None:
     for version in ("1.0", "2.0", "3.0"):
         push(version)
     handlers = [{"type": TYPE, "versions": "1.0"}, {"type": TYPE, "versions": ">=3.0"}]
@@ -147,13 +161,15 @@ def test_ver_8_1_entries_of_one_type_add_up() -> None:
     assert sorted(map(str, versions_of(fetched(handlers=handlers)))) == ["1.0", "3.0"]
 
 
-def test_d_ver_5_workers_that_declare_nothing_get_all() -> None:
+@spec("D-VER-5")
+def test_workers_that_declare_nothing_get_all() -> None:
     push(3)
 
     assert versions_of(fetched("w1")) == [3]
 
 
-def test_d_ver_5_where_a_declaration_is_required_they_get_jobs_without_a_version_alone(
+@spec("D-VER-5")
+def test_where_a_declaration_is_required_they_get_jobs_without_a_version_alone(
     settings: Any,
 ) -> None:
     settings.OJS_VERSIONING = {"REQUIRE_DECLARATION": True}
@@ -175,7 +191,8 @@ def test_a_version_that_is_new_to_a_process_is_accepted_at_once() -> None:
     assert versions_of(fetched("w1")) == ["1.77"]
 
 
-def test_ver_15_2_a_none_of_this_needs_a_registry() -> None:
+@spec("VER-15.2-a")
+def test_none_of_this_needs_a_registry() -> None:
     forget()
     push("2.0")
 
@@ -203,7 +220,8 @@ def test_ver_15_2_a_none_of_this_needs_a_registry() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["workers/heartbeat", "workers/register", "workers/fetch"])
-def test_ver_15_1_a_wrong_declarations_are_refused_with_their_place(
+@spec("VER-15.1-a")
+def test_wrong_declarations_are_refused_with_their_place(
     path: str, handlers: Any, field: str, code: str
 ) -> None:
     body = {"worker_id": "w1", "handlers": handlers, "queues": ["default"]}

@@ -1,10 +1,11 @@
-"""Arguments are checked over the wire. Spec: job-versioning 6.2, contract 30 §4, §2."""
+"""Arguments are checked over the wire. Spec: job-versioning 6.2, contract 30.4, 30.2."""
 
 from typing import Any
 
 import pytest
 
 from jobs.models import Job
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -25,7 +26,8 @@ def _registered(store: None) -> None:
 @pytest.mark.parametrize(
     "version", [{"version": "2.0"}, {"version": 2}, {"type": "invoice.generate@2.0"}]
 )
-def test_ver_6_2_a_bad_arguments_are_refused_over_the_wire(version: Any) -> None:
+@spec("VER-6.2-a")
+def test_bad_arguments_are_refused_over_the_wire(version: Any) -> None:
     found = answer(send("POST", "jobs", {**BAD, **version}), 422)["error"]
 
     assert found["code"] == "validation_error"
@@ -34,12 +36,14 @@ def test_ver_6_2_a_bad_arguments_are_refused_over_the_wire(version: Any) -> None
     assert not Job.objects.exists()
 
 
-def test_schema_4_other_versions_pass() -> None:
+@spec("contract 30.4")
+def test_other_versions_pass() -> None:
     assert answer(send("POST", "jobs", {**BAD, "version": "1.0"}), 201)
     assert answer(send("POST", "jobs", BAD), 201)
 
 
-def test_schema_4_warnings_are_in_the_answer() -> None:
+@spec("contract 30.4")
+def test_warnings_are_in_the_answer() -> None:
     body = {"schema": CURRENCY}
     answer(send("PUT", "admin/schemas/invoice.generate/3", body), 201)
 
@@ -49,7 +53,8 @@ def test_schema_4_warnings_are_in_the_answer() -> None:
     assert "warnings" not in answer(send("GET", f"jobs/{found['id']}"))
 
 
-def test_schema_4_batch_is_refused_with_the_errors_of_each_job() -> None:
+@spec("contract 30.4")
+def test_batch_is_refused_with_the_errors_of_each_job() -> None:
     jobs = [{**BAD, "version": "1.0"}, {**BAD, "version": "2.0"}, {**BAD, "version": "2"}]
 
     found = answer(send("POST", "jobs/batch", {"jobs": jobs}), 422)["error"]
@@ -60,7 +65,8 @@ def test_schema_4_batch_is_refused_with_the_errors_of_each_job() -> None:
     assert not Job.objects.exists()
 
 
-def test_schema_4_bulk_stores_what_fits() -> None:
+@spec("contract 30.4")
+def test_bulk_stores_what_fits() -> None:
     jobs = [{**BAD, "version": "1.0"}, {**BAD, "version": "2.0"}]
 
     found = answer(send("POST", "jobs/bulk", {"jobs": jobs}), 207)
@@ -69,7 +75,8 @@ def test_schema_4_bulk_stores_what_fits() -> None:
     assert found["items"][1]["error"]["code"] == "validation_error"
 
 
-def test_schema_4_schedules_and_workflows_are_refused() -> None:
+@spec("contract 30.4")
+def test_schedules_and_workflows_are_refused() -> None:
     cron = {"name": "bills", "expression": "0 * * * *", **BAD, "version": "2.0"}
     good = {**BAD, "version": "1.0"}
     chain = {"type": "chain", "steps": [good, {**BAD, "version": "2.0"}]}
@@ -80,7 +87,8 @@ def test_schema_4_schedules_and_workflows_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("versions", "status"), [("2.0", 409), (">=1.0", 200), ("1.0", 200)])
-def test_schema_2_schemas_that_live_workers_declare_are_kept(versions: str, status: int) -> None:
+@spec("contract 30.2")
+def test_schemas_that_live_workers_declare_are_kept(versions: str, status: int) -> None:
     handlers = [{"type": "invoice.generate", "versions": versions}]
     answer(send("POST", "workers/heartbeat", {"worker_id": "w1", "handlers": handlers}))
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from jobs.models import Audit
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from versioning.services import schemas as services
 
@@ -32,7 +33,8 @@ def error(found: Any) -> tuple[str, Any]:
     return found["error"]["code"], found["error"]["details"]
 
 
-def test_ver_6_1_a_put_registers_a_schema() -> None:
+@spec("VER-6.1-a")
+def test_put_registers_a_schema() -> None:
     found = put(
         "invoice.generate/2.0", type="invoice.generate", version="2.0", args_schema=ARGS,
         compatible_with=["1.0"],
@@ -51,7 +53,8 @@ def test_ver_6_1_a_put_registers_a_schema() -> None:
     assert shown == found["schema_entry"]
 
 
-def test_schema_1_seed_form_updates() -> None:
+@spec("contract 30.1")
+def test_seed_form_updates() -> None:
     put("a.b/1.0", args_schema=ARGS)
 
     found = put("a.b/1", status=200, args_schema={**ARGS, "maxItems": 2})
@@ -61,7 +64,8 @@ def test_schema_1_seed_form_updates() -> None:
     assert answer(send("GET", "admin/schemas/a.b/versions"))["versions"][1:] == []
 
 
-def test_schema_1_upstream_form_conflicts_with_a_different_document() -> None:
+@spec("contract 30.1")
+def test_upstream_form_conflicts_with_a_different_document() -> None:
     first = put("a.b/1", schema=POSITIONS)
 
     assert first["version"] == 1
@@ -76,7 +80,8 @@ def test_schema_1_upstream_form_conflicts_with_a_different_document() -> None:
     assert code == "schema_conflict"
 
 
-def test_schema_1_body_says_the_mode() -> None:
+@spec("contract 30.1")
+def test_body_says_the_mode() -> None:
     assert put("a.b/1", args_schema=ARGS, validation_mode="off")["validation_mode"] == "off"
     assert put("a.b/2", schema=ARGS, validation_mode="strict")["validation_mode"] == "strict"
 
@@ -99,7 +104,8 @@ def test_schema_1_body_says_the_mode() -> None:
         ({"schema": ARGS, "colour": "red"}, 422, "invalid_request"),
     ],
 )  # fmt: skip
-def test_schema_1_bad_bodies_are_refused(body: Any, status: int, code: str) -> None:
+@spec("contract 30.1")
+def test_bad_bodies_are_refused(body: Any, status: int, code: str) -> None:
     found = answer(send("PUT", "admin/schemas/a.b/1", body), status)
 
     assert found["error"]["code"] == code
@@ -111,11 +117,13 @@ def test_schema_1_bad_bodies_are_refused(body: Any, status: int, code: str) -> N
     [("a.b/v2", "invalid_version"), ("a.b/02", "invalid_version"), ("A/1", "invalid_request"),
      ("a.b/1.2.3-rc", "invalid_version")],
 )  # fmt: skip
-def test_schema_2_bad_paths_are_refused(path: str, code: str) -> None:
+@spec("contract 30.2")
+def test_bad_paths_are_refused(path: str, code: str) -> None:
     assert error(put(path, status=422, schema=ARGS))[0] == code
 
 
-def test_schema_2_latest_is_the_highest_version() -> None:
+@spec("contract 30.2")
+def test_latest_is_the_highest_version() -> None:
     for version in ("1.10", "2.0.1", "1.9", "2"):
         put(f"a.b/{version}", schema=POSITIONS)
     put("c.d/1", schema=POSITIONS)
@@ -135,7 +143,8 @@ def test_schema_2_latest_is_the_highest_version() -> None:
     assert answer(send("GET", "admin/schemas?q=c.&per_page=1"))["total"] == 1
 
 
-def test_schema_2_versions_are_listed_newest_first() -> None:
+@spec("contract 30.2")
+def test_versions_are_listed_newest_first() -> None:
     put("a.b/1", schema=POSITIONS)
     put("a.b/2", schema=POSITIONS, compatible_with=[1])
 
@@ -147,7 +156,8 @@ def test_schema_2_versions_are_listed_newest_first() -> None:
     ]  # fmt: skip
 
 
-def test_schema_2_deleted_versions_are_gone() -> None:
+@spec("contract 30.2")
+def test_deleted_versions_are_gone() -> None:
     put("a.b/1", schema=POSITIONS)
     put("a.b/2", schema=POSITIONS)
 
@@ -164,13 +174,15 @@ def test_schema_2_deleted_versions_are_gone() -> None:
     ["a.b", "a.b/1", "a.b/versions", "a.b/x", "a.b/diff", "x" * 3000, "é",
      "a.b/99999999999"],
 )  # fmt: skip
-def test_schema_2_what_is_not_there_is_404(path: str) -> None:
+@spec("contract 30.2")
+def test_what_is_not_there_is_404(path: str) -> None:
     assert send("GET", f"admin/schemas/{path}").status_code == 404
     if path not in {"a.b/versions", "a.b/diff"}:
         assert send("DELETE", f"admin/schemas/{path}").status_code == 404
 
 
-def test_schema_2_arguments_are_tried() -> None:
+@spec("contract 30.2")
+def test_arguments_are_tried() -> None:
     put("a.b/1", args_schema=ARGS)
     put("a.b/2", args_schema=POSITIONS)
 
@@ -187,7 +199,8 @@ def test_schema_2_arguments_are_tried() -> None:
     assert answer(send("POST", "admin/schemas/c.d/validate", {"args": []}), 404)
 
 
-def test_schema_3_documents_come_back_as_sent() -> None:
+@spec("contract 30.3")
+def test_documents_come_back_as_sent() -> None:
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "array",
@@ -204,7 +217,8 @@ def test_schema_3_documents_come_back_as_sent() -> None:
 # --- as SDKs have it ---
 
 
-def test_schema_2_sdk_form_registers_new_versions_only() -> None:
+@spec("contract 30.2")
+def test_sdk_form_registers_new_versions_only() -> None:
     found = post(job_type="a.b", version="1.0.0", schema=POSITIONS)
 
     entry = found["schema"]
@@ -227,7 +241,8 @@ def test_schema_2_sdk_form_registers_new_versions_only() -> None:
     "uri",
     ["urn:ojs:schema:a.b:1", "https://example.org/schemas/a.b/1.0?x=1#y", "x:%2Fa", "u:é"],
 )
-def test_schema_2_uris_name_schemas(uri: str) -> None:
+@spec("contract 30.2")
+def test_uris_name_schemas(uri: str) -> None:
     found = post(uri=uri, type="a.b", version="1.0", schema=POSITIONS)
 
     assert (found["uri"], found["type"], found["version"]) == (uri, "a.b", "1.0")
@@ -252,7 +267,8 @@ def test_schema_2_uris_name_schemas(uri: str) -> None:
         ({"type": "a.b", "version": [1], "schema": ARGS}, 422),
     ],
 )  # fmt: skip
-def test_schema_2_bad_sdk_bodies_are_refused(body: Any, status: int) -> None:
+@spec("contract 30.2")
+def test_bad_sdk_bodies_are_refused(body: Any, status: int) -> None:
     assert answer(send("POST", "schemas", body), status)["error"]["code"]
 
 
@@ -268,7 +284,8 @@ CURRENCY = {
 }  # fmt: skip
 
 
-def test_schema_5_breaking_changes_are_told() -> None:
+@spec("contract 30.5")
+def test_breaking_changes_are_told() -> None:
     put("a.b/1.0", args_schema=ARGS)
 
     found = put("a.b/1.1", args_schema=CURRENCY)
@@ -285,13 +302,15 @@ def test_schema_5_breaking_changes_are_told() -> None:
 @pytest.mark.parametrize(
     ("version", "more"), [("2.0", {}), ("1.1", {"compatible_with": ["1.0"]}), ("0.9", {})]
 )
-def test_schema_5_what_is_no_successor_or_said_to_fit_is_not_told(version: str, more: Any) -> None:
+@spec("contract 30.5")
+def test_what_is_no_successor_or_said_to_fit_is_not_told(version: str, more: Any) -> None:
     put("a.b/1.0", args_schema=ARGS)
 
     assert put(f"a.b/{version}", args_schema=CURRENCY, **more)["breaking_changes"] == []
 
 
-def test_schema_5_nearest_lower_version_of_the_major_counts() -> None:
+@spec("contract 30.5")
+def test_nearest_lower_version_of_the_major_counts() -> None:
     put("a.b/1.0", args_schema=ARGS)
     put("a.b/1.2", args_schema=CURRENCY)
     put("a.b/1.9", args_schema=ARGS)
@@ -299,7 +318,8 @@ def test_schema_5_nearest_lower_version_of_the_major_counts() -> None:
     assert put("a.b/1.3", args_schema=CURRENCY)["compared_with"] == "1.2"
 
 
-def test_ver_7_2_a_minor_version_with_breaking_changes_is_rejected(settings: Any) -> None:
+@spec("VER-7.2-a")
+def test_minor_version_with_breaking_changes_is_rejected(settings: Any) -> None:
     settings.OJS_VERSIONING = {**settings.OJS_VERSIONING, "SCHEMA_COMPATIBILITY": "enforce"}
     put("a.b/1.0", args_schema=ARGS)
 
@@ -313,7 +333,8 @@ def test_ver_7_2_a_minor_version_with_breaking_changes_is_rejected(settings: Any
     put("a.b/2.0", args_schema=CURRENCY)
 
 
-def test_ver_7_1_a_minor_version_with_additive_changes_is_accepted(settings: Any) -> None:
+@spec("VER-7.1-a")
+def test_minor_version_with_additive_changes_is_accepted(settings: Any) -> None:
     settings.OJS_VERSIONING = {**settings.OJS_VERSIONING, "SCHEMA_COMPATIBILITY": "enforce"}
     put("a.b/1.0", args_schema=ARGS)
 
@@ -326,9 +347,8 @@ def test_ver_7_1_a_minor_version_with_additive_changes_is_accepted(settings: Any
     ("policy", "mode", "told"),
     [("off", "backward", 0), ("warn", "none", 0), ("warn", "forward", 0), ("warn", "full", 1)],
 )
-def test_schema_5_settings_choose_what_breaks(
-    policy: str, mode: str, told: int, settings: Any
-) -> None:
+@spec("contract 30.5")
+def test_settings_choose_what_breaks(policy: str, mode: str, told: int, settings: Any) -> None:
     settings.OJS_VERSIONING = {
         **settings.OJS_VERSIONING,
         "SCHEMA_COMPATIBILITY": policy,
@@ -339,7 +359,8 @@ def test_schema_5_settings_choose_what_breaks(
     assert len(put("a.b/1.1", args_schema=CURRENCY)["breaking_changes"]) == told
 
 
-def test_schema_5_two_versions_are_compared() -> None:
+@spec("contract 30.5")
+def test_two_versions_are_compared() -> None:
     put("a.b/1.0", args_schema=ARGS)
     put("a.b/1.1", args_schema=CURRENCY)
 
@@ -359,7 +380,8 @@ def test_schema_5_two_versions_are_compared() -> None:
 # --- whose ---
 
 
-def test_schema_2_callers_bound_to_a_tenant_read_but_change_nothing(
+@spec("contract 30.2")
+def test_callers_bound_to_a_tenant_read_but_change_nothing(
     with_keys: None, new_key: Callable[..., dict[str, str]]
 ) -> None:
     operator = new_key("ojs:admin:read", "ojs:admin:write")

@@ -1,10 +1,11 @@
-"""Versions of jobs as producers send and get them. Spec: job-versioning 5; contract 22 §2."""
+"""Versions of jobs as producers send and get them. Spec: job-versioning 5; contract 22.2."""
 
 from typing import Any
 
 import orjson
 import pytest
 
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, fetched, push, versions_of
 
@@ -12,7 +13,8 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 @pytest.mark.parametrize("version", [2, 0, "2", "2.0", "1.10", "2.0.1"])
-def test_ver_5_2_a_versions_come_back_as_they_were_sent(version: Any) -> None:
+@spec("VER-5.2-a")
+def test_versions_come_back_as_they_were_sent(version: Any) -> None:
     job = push(version)
 
     assert (job["version"], type(job["version"])) == (version, type(version))
@@ -27,32 +29,37 @@ def test_ver_5_2_a_versions_come_back_as_they_were_sent(version: Any) -> None:
     assert (shown["state"], shown["version"]) == ("completed", version)
 
 
-def test_ver_5_2_a_and_d_ver_7_without_a_version_there_is_none() -> None:
+@spec("VER-5.2-a")
+def test_and_d_ver_7_without_a_version_there_is_none() -> None:
     assert "version" not in push()
     assert "version" not in push(None, version=None)
     assert "version" not in fetched()[0]
 
 
-def test_ver_5_2_a_options_may_have_it_and_the_top_level_wins() -> None:
+@spec("VER-5.2-a")
+def test_options_may_have_it_and_the_top_level_wins() -> None:
     assert push(options={"version": "2.0"})["version"] == "2.0"
     assert push(3, options={"version": "2.0"})["version"] == 3
 
 
-def test_ver_5_3_a_the_version_behind_the_type_is_taken_off() -> None:
+@spec("VER-5.3-a")
+def test_the_version_behind_the_type_is_taken_off() -> None:
     job = push(type=f"{TYPE}@2.0")
 
     assert (job["type"], job["version"]) == (TYPE, "2.0")
     assert (fetched()[0]["type"], job["version"]) == (TYPE, "2.0")
 
 
-def test_ver_5_3_b_the_field_wins_over_what_is_behind_the_type() -> None:
+@spec("VER-5.3-b")
+def test_the_field_wins_over_what_is_behind_the_type() -> None:
     job = push("3.0", type=f"{TYPE}@2.0")
 
     assert (job["type"], job["version"]) == (TYPE, "3.0")
     assert push(type=f"{TYPE}@2.0", options={"version": 4})["version"] == 4
 
 
-def test_ver_5_3_a_the_type_stays_whole_where_the_server_is_told_so(
+@spec("VER-5.3-a")
+def test_the_type_stays_whole_where_the_server_is_told_so(
     settings: Any,
 ) -> None:
     settings.OJS_VERSIONING = {"KEEP_TYPE_SUFFIX": True}
@@ -84,7 +91,8 @@ def test_ver_5_3_a_the_type_stays_whole_where_the_server_is_told_so(
         ('"options": {"version": "x"}', "options.version", "its major part 'x'"),
     ],
 )
-def test_ver_5_1_a_others_are_refused_and_the_part_is_named(
+@spec("VER-5.1-a")
+def test_others_are_refused_and_the_part_is_named(
     body: str, field: str | None, problem: str
 ) -> None:
     sent = f'{{"type": "{TYPE}", "args": [], {body}}}'
@@ -104,14 +112,16 @@ def test_ver_5_1_a_others_are_refused_and_the_part_is_named(
         ("@2.0", "dot-separated"), (f"{TYPE}@1.0@2.0", "dot-separated"), ("A@2.0", "dot-separated"),
     ],
 )  # fmt: skip
-def test_ver_5_3_a_what_is_behind_the_type_must_be_a_version(written: str, problem: str) -> None:
+@spec("VER-5.3-a")
+def test_what_is_behind_the_type_must_be_a_version(written: str, problem: str) -> None:
     error = push("2.0", type=written, status=400)
 
     assert error["details"]["field"] == "type"
     assert problem in error["message"]
 
 
-def test_ver_5_2_a_batches_have_versions_of_their_own() -> None:
+@spec("VER-5.2-a")
+def test_batches_have_versions_of_their_own() -> None:
     jobs: list[dict[str, Any]] = [{"type": TYPE, "args": [], "version": v} for v in (1, "2.0", 3)]
 
     stored = answer(send("POST", "jobs/batch", {"jobs": jobs}), 201)["jobs"]
@@ -131,7 +141,7 @@ def test_a_type_has_so_many_versions_at_most(settings: Any) -> None:
     push("3.0", type="other.versions")
 
 
-# --- 15.5, contract 22 §5: uniqueness -------------------------------------------------------------
+# --- 15.5, contract 22.5: uniqueness -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,7 +154,8 @@ def test_a_type_has_so_many_versions_at_most(settings: Any) -> None:
         ({"dimensions": ["type"]}, False),
     ],
 )
-def test_ver_15_5_a_versions_are_different_jobs_unless_the_policy_leaves_them_out(
+@spec("VER-15.5-a")
+def test_versions_are_different_jobs_unless_the_policy_leaves_them_out(
     unique: dict[str, Any], differ: bool
 ) -> None:
     push("1.0", unique=unique)
@@ -154,7 +165,8 @@ def test_ver_15_5_a_versions_are_different_jobs_unless_the_policy_leaves_them_ou
     push("1.0", unique=unique, status=409)
 
 
-def test_ver_15_5_a_equal_versions_are_equal_however_they_are_written() -> None:
+@spec("VER-15.5-a")
+def test_equal_versions_are_equal_however_they_are_written() -> None:
     push(2, unique={})
 
     push("2.0", unique={}, status=409)

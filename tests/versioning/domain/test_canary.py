@@ -1,4 +1,4 @@
-"""Who gets a job by routing rules: pure functions. Spec: contract 22 §4."""
+"""Who gets a job by routing rules: pure functions. Spec: contract 22.4."""
 
 from collections import Counter
 from hashlib import sha256
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec import spec
 from versioning.domain.canary import (
     Key,
     Mode,
@@ -54,7 +55,8 @@ def worker(versions: str) -> Handles:
     return Handles({TYPE: (parse_range(versions),)})
 
 
-def test_ver_10_1_a_a_share_is_the_hash_of_id_and_revision() -> None:
+@spec("VER-10.1-a")
+def test_a_share_is_the_hash_of_id_and_revision() -> None:
     job = "0190a5b0-0000-7000-8000-000000000001"
     digest = sha256(f"{job}:42".encode()).hexdigest()
 
@@ -62,7 +64,8 @@ def test_ver_10_1_a_a_share_is_the_hash_of_id_and_revision() -> None:
     assert bucket(job, 42) != bucket(job, 43)
 
 
-def test_ver_10_1_a_weights_are_walked_in_the_order_of_the_rules() -> None:
+@spec("VER-10.1-a")
+def test_weights_are_walked_in_the_order_of_the_rules() -> None:
     three = shares(v3_0=1, v1_0=0, v2_0=3)
 
     assert [chosen(three, place) for place in (0.0, 0.2499, 0.25, 0.9999999)] == [
@@ -71,7 +74,8 @@ def test_ver_10_1_a_weights_are_walked_in_the_order_of_the_rules() -> None:
 
 
 @pytest.mark.parametrize("weights", [(10, 90), (1, 4), (0.5, 99.5), (1, 1), (0, 3)])
-def test_ver_10_1_a_shares_are_the_weights_to_within_a_point(weights: tuple[float, float]) -> None:
+@spec("VER-10.1-a")
+def test_shares_are_the_weights_to_within_a_point(weights: tuple[float, float]) -> None:
     found = rules(v2_0=weights[0], v1_0=weights[1])
 
     drawn = Counter(found.drawn(job) for job in ids(40_000))
@@ -80,7 +84,8 @@ def test_ver_10_1_a_shares_are_the_weights_to_within_a_point(weights: tuple[floa
     assert abs(share - 100 * weights[0] / sum(weights)) < 1
 
 
-def test_ver_10_1_a_a_thousand_jobs_of_ten_percent() -> None:
+@spec("VER-10.1-a")
+def test_a_thousand_jobs_of_ten_percent() -> None:
     found = rules(v2_0=10, v1_0=90)
 
     drawn = [found.drawn(job) for job in ids(1_000)]
@@ -89,7 +94,8 @@ def test_ver_10_1_a_a_thousand_jobs_of_ten_percent() -> None:
     assert drawn == [rules(v2_0=10, v1_0=90).drawn(job) for job in ids(1_000)]
 
 
-def test_ver_10_1_a_a_new_revision_draws_anew() -> None:
+@spec("VER-10.1-a")
+def test_a_new_revision_draws_anew() -> None:
     found = rules(v2_0=1, v1_0=1)
     later = Rules(8, found.shares)
 
@@ -103,7 +109,8 @@ def test_ver_10_1_a_a_new_revision_draws_anew() -> None:
     st.lists(st.floats(0, 1_000_000), min_size=1, max_size=20).filter(lambda found: sum(found) > 0),
     st.floats(0, 1, exclude_max=True),
 )
-def test_ver_10_1_a_whatever_the_weights_one_above_nothing_is_drawn(
+@spec("VER-10.1-a")
+def test_whatever_the_weights_one_above_nothing_is_drawn(
     weights: list[float], place: float
 ) -> None:
     some = tuple(Share(n, Version(n), weight) for n, weight in enumerate(weights))
@@ -122,7 +129,8 @@ CASES = [  # the job's version, the target, whether it may go there
 
 
 @pytest.mark.parametrize(("own", "target", "fits"), CASES)
-def test_contract_22_4_compatible_is_the_same_major_and_no_lower_minor(
+@spec("contract 22.4")
+def test_compatible_is_the_same_major_and_no_lower_minor(
     own: str | None, target: str, *, fits: bool
 ) -> None:
     version = None if own is None else v(own)
@@ -131,7 +139,8 @@ def test_contract_22_4_compatible_is_the_same_major_and_no_lower_minor(
     assert rules(Mode.OVERRIDE, v2_0=1).if_fitting(version, v(target)) == v(target)
 
 
-def test_contract_22_4_or_what_the_registry_lists() -> None:
+@spec("contract 22.4")
+def test_or_what_the_registry_lists() -> None:
     listed = Rules(7, shares(v2_0=1), compatible={v("2.0"): frozenset({v("1.4")})})
 
     assert listed.assigned("x", v("1.4")) == v("2.0")
@@ -153,7 +162,8 @@ ADMITTED = [  # mode, own, target, versions of the worker, is it handed the job
 
 
 @pytest.mark.parametrize(("mode", "own", "target", "versions", "is_handed"), ADMITTED)
-def test_contract_22_4_who_is_handed_a_job_that_was_sent(
+@spec("contract 22.4")
+def test_who_is_handed_a_job_that_was_sent(
     mode: Mode, own: str | None, target: str, versions: str, *, is_handed: bool
 ) -> None:
     both = rules(mode, v2_0=1, v2_1=1, v1_0=1)
@@ -164,7 +174,8 @@ def test_contract_22_4_who_is_handed_a_job_that_was_sent(
 
 
 @pytest.mark.parametrize("on_no_worker", list(OnNoWorker))
-def test_contract_22_4_a_fallback_opens_a_route_to_those_who_accept_the_own_version(
+@spec("contract 22.4")
+def test_a_fallback_opens_a_route_to_those_who_accept_the_own_version(
     on_no_worker: OnNoWorker,
 ) -> None:
     both = Rules(7, shares(v2_1=1, v2_0=1), on_no_worker=on_no_worker)
@@ -200,7 +211,8 @@ def test_without_rules_jobs_go_by_their_own_versions() -> None:
     assert admits(worker("9.0"), Key(TYPE, None, v("2.0")), None, has_fallen_back=False)
 
 
-def test_ver_10_2_a_a_rollback_sends_all_to_the_next_lower_version() -> None:
+@spec("VER-10.2-a")
+def test_a_rollback_sends_all_to_the_next_lower_version() -> None:
     three = shares(v1_0=50, v3_0=10, v2_5=40)
 
     assert newest(three).version == v("3.0")

@@ -1,9 +1,10 @@
-"""What breaks, in the words of the seed. Spec: job-versioning 7, contract 30 §5."""
+"""What breaks, in the words of the seed. Spec: job-versioning 7, contract 30.5."""
 
 from typing import Any
 
 import pytest
 
+from tests.spec import spec
 from versioning.domain.compatibility import (
     MOST,
     Bump,
@@ -66,9 +67,8 @@ BREAKING = [
 
 
 @pytest.mark.parametrize(("old", "new", "rule", "path"), ADDITIVE)
-def test_ver_7_1_a_additive_changes_demand_a_minor_version(
-    old: Any, new: Any, rule: Rule, path: str
-) -> None:
+@spec("VER-7.1-a")
+def test_additive_changes_demand_a_minor_version(old: Any, new: Any, rule: Rule, path: str) -> None:
     (change,) = found(old, new)
 
     assert (change.rule, change.path) == (rule, path)
@@ -77,9 +77,8 @@ def test_ver_7_1_a_additive_changes_demand_a_minor_version(
 
 
 @pytest.mark.parametrize(("old", "new", "rule", "path"), BREAKING)
-def test_ver_7_2_a_breaking_changes_demand_a_major_version(
-    old: Any, new: Any, rule: Rule, path: str
-) -> None:
+@spec("VER-7.2-a")
+def test_breaking_changes_demand_a_major_version(old: Any, new: Any, rule: Rule, path: str) -> None:
     (change,) = found(old, new)
 
     assert (change.rule, change.path) == (rule, path)
@@ -87,7 +86,8 @@ def test_ver_7_2_a_breaking_changes_demand_a_major_version(
     assert demanded([change], Compatibility.BACKWARD) is Bump.MAJOR
 
 
-def test_ver_7_2_a_renamed_field_is_one_removed_and_one_added() -> None:
+@spec("VER-7.2-a")
+def test_renamed_field_is_one_removed_and_one_added() -> None:
     first, second = found(field(TEXT), {"type": "object", "properties": {"b": TEXT}})
 
     assert (first.path, first.rule) == ("/0/a", Rule.REMOVED)
@@ -110,9 +110,8 @@ def test_ver_7_2_a_renamed_field_is_one_removed_and_one_added() -> None:
         (field(TEXT, required=True), NO_FIELD, True, True),
     ],
 )  # fmt: skip
-def test_schema_5_modes_say_whom_a_change_breaks(
-    old: Any, new: Any, backward: bool, forward: bool
-) -> None:
+@spec("contract 30.5")
+def test_modes_say_whom_a_change_breaks(old: Any, new: Any, backward: bool, forward: bool) -> None:
     (change,) = found(old, new)
 
     assert change.breaks(Compatibility.BACKWARD) is backward
@@ -121,7 +120,8 @@ def test_schema_5_modes_say_whom_a_change_breaks(
     assert not change.breaks(Compatibility.NONE)
 
 
-def test_schema_5_remarks_and_order_are_no_change() -> None:
+@spec("contract 30.5")
+def test_remarks_and_order_are_no_change() -> None:
     old = {**field(TEXT), "title": "one", "required": ["a", "b"]}
     new = {"required": ["b", "a"], **field({**TEXT, "description": "two"})}
 
@@ -129,7 +129,8 @@ def test_schema_5_remarks_and_order_are_no_change() -> None:
     assert demanded([], Compatibility.FULL) is Bump.NONE
 
 
-def test_schema_5_references_are_followed() -> None:
+@spec("contract 30.5")
+def test_references_are_followed() -> None:
     def document(kind: Any) -> Any:
         return {"items": [{"$ref": "#/$defs/k"}, {"not": {"$ref": "#/$defs/k"}}],
                 "$defs": {"k": kind}}  # fmt: skip
@@ -143,7 +144,8 @@ def test_schema_5_references_are_followed() -> None:
     ]
 
 
-def test_schema_5_documents_that_refer_to_themselves_are_compared() -> None:
+@spec("contract 30.5")
+def test_documents_that_refer_to_themselves_are_compared() -> None:
     def tree(kind: Any) -> Any:
         return {
             "type": "object",
@@ -153,13 +155,15 @@ def test_schema_5_documents_that_refer_to_themselves_are_compared() -> None:
     assert {one.rule for one in found(tree(TEXT), tree(WHOLE))} == {Rule.TYPE_CHANGED}
 
 
-def test_schema_5_object_and_array_documents_are_compared_as_arrays() -> None:
+@spec("contract 30.5")
+def test_object_and_array_documents_are_compared_as_arrays() -> None:
     assert found(field(TEXT), {"type": "array", "items": [field(TEXT)], "minItems": 1}) == []
     (change,) = found({"type": "array", "items": [field(TEXT)], "minItems": 1}, field(WHOLE))
     assert (change.path, change.rule) == ("/0/a", Rule.TYPE_CHANGED)
 
 
-def test_schema_5_changes_that_are_told_are_bounded() -> None:
+@spec("contract 30.5")
+def test_changes_that_are_told_are_bounded() -> None:
     many = {f"p{n}": TEXT for n in range(1000)}
 
     assert len(found({"type": "object", "properties": many}, NO_FIELD)) == MOST

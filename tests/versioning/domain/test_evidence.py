@@ -1,4 +1,4 @@
-"""When a version fails too often: pure functions, by simulation. Spec: contract 22 §4."""
+"""When a version fails too often: pure functions, by simulation. Spec: contract 22.4."""
 
 from math import comb, exp, log
 from random import Random
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.spec import spec
 from versioning.domain.evidence import Evidence, Guard, Guess, Outcomes, Pair, log_ratio, wilson
 
 LOOKS = 120  # of five seconds: ten minutes
@@ -45,7 +46,8 @@ GUARDED = Guard(0.05, 120_000, 20, SIGNIFICANCE)
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.08, 0.3])
-def test_ver_10_2_a_equal_versions_are_not_taken_back_more_often_than_the_significance(
+@spec("VER-10.2-a")
+def test_equal_versions_are_not_taken_back_more_often_than_the_significance(
     rate: float,
 ) -> None:
     random = Random(f"equal {rate}")  # noqa: S311 - the same at every run
@@ -55,7 +57,8 @@ def test_ver_10_2_a_equal_versions_are_not_taken_back_more_often_than_the_signif
     assert sum(look is not None for look in found) <= 1_000 * SIGNIFICANCE
 
 
-def test_ver_10_2_a_without_a_significance_the_threshold_alone_decides() -> None:
+@spec("VER-10.2-a")
+def test_without_a_significance_the_threshold_alone_decides() -> None:
     random = Random("unguarded")  # noqa: S311 - the same at every run
     plain = Guard(0.05, 120_000, 20)
 
@@ -65,7 +68,8 @@ def test_ver_10_2_a_without_a_significance_the_threshold_alone_decides() -> None
 
 
 @pytest.mark.parametrize("stable", [0.0, 0.01, 0.03])
-def test_ver_10_2_a_a_failure_of_20_percent_is_taken_back_within_the_window(stable: float) -> None:
+@spec("VER-10.2-a")
+def test_a_failure_of_20_percent_is_taken_back_within_the_window(stable: float) -> None:
     random = Random(f"failing {stable}")  # noqa: S311 - the same at every run
 
     found = [taken_back(random, GUARDED, (0.2, stable)) for _ in range(300)]
@@ -139,7 +143,8 @@ THRESHOLD = [  # acked, failed, is it too much: 5 percent of at least 20
 
 
 @pytest.mark.parametrize(("acked", "failed", "is_exceeded"), THRESHOLD)
-def test_contract_22_4_the_threshold_has_to_be_passed_by_enough_samples(
+@spec("contract 22.4")
+def test_the_threshold_has_to_be_passed_by_enough_samples(
     acked: int, failed: int, *, is_exceeded: bool
 ) -> None:
     assert Guard(0.05, 1).is_exceeded(Outcomes(acked, failed)) is is_exceeded

@@ -1,4 +1,4 @@
-"""Documents of the registry: what is taken, and what it means. Spec: contract 30 §3."""
+"""Documents of the registry: what is taken, and what it means. Spec: contract 30.3."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.spec import spec
 from versioning.domain.schema import MAX_PATTERNS, MAX_REFERENCES, Target, read
 from versioning.domain.schema_errors import InvalidSchema
 from versioning.domain.validator import MAX_ERRORS, Validator
@@ -40,7 +41,8 @@ INVOICE = {
 }
 
 
-def test_schema_3_problems_name_the_place_and_what_is_asked() -> None:
+@spec("contract 30.3")
+def test_problems_name_the_place_and_what_is_asked() -> None:
     assert problems(INVOICE, {"customer_id": "c", "amount": 1, "currency": "USD"}) == []
     assert problems(INVOICE, {"customer_id": 1, "amount": "9"}) == [
         "/0/currency: required",
@@ -52,7 +54,8 @@ def test_schema_3_problems_name_the_place_and_what_is_asked() -> None:
     ]
 
 
-def test_schema_1_object_documents_describe_the_first_argument() -> None:
+@spec("contract 30.1")
+def test_object_documents_describe_the_first_argument() -> None:
     document = {"type": "object", "required": ["to"], "properties": {"to": {"type": "string"}}}
 
     assert read(document).target is Target.FIRST
@@ -62,7 +65,8 @@ def test_schema_1_object_documents_describe_the_first_argument() -> None:
     assert problems(document) == ["/0: required"]
 
 
-def test_schema_3_items_as_an_array_are_positions() -> None:
+@spec("contract 30.3")
+def test_items_as_an_array_are_positions() -> None:
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "items": [{"type": "string"}, {"$ref": "#/items/0"}],
@@ -82,7 +86,8 @@ def test_schema_3_items_as_an_array_are_positions() -> None:
         ("uuid", "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55", "0197"),
     ],
 )  # fmt: skip
-def test_schema_3_formats_are_asserted_where_it_is_strict(format: str, good: str, bad: str) -> None:
+@spec("contract 30.3")
+def test_formats_are_asserted_where_it_is_strict(format: str, good: str, bad: str) -> None:
     document = {"items": {"format": format}}
 
     assert problems(document, good) == []
@@ -90,7 +95,8 @@ def test_schema_3_formats_are_asserted_where_it_is_strict(format: str, good: str
     assert problems(document, bad, asserts_formats=False) == []
 
 
-def test_schema_3_other_formats_are_remarks() -> None:
+@spec("contract 30.3")
+def test_other_formats_are_remarks() -> None:
     assert problems({"items": {"format": "ipv4"}}, "x") == []
 
 
@@ -118,7 +124,8 @@ def test_schema_3_other_formats_are_remarks() -> None:
         ({"$ref": "#"}, "", "comes back to itself"),
     ],
 )  # fmt: skip
-def test_schema_3_wrong_documents_are_refused_with_the_place(
+@spec("contract 30.3")
+def test_wrong_documents_are_refused_with_the_place(
     document: Any, place: str, problem: str
 ) -> None:
     refused = why_not(document)
@@ -127,7 +134,8 @@ def test_schema_3_wrong_documents_are_refused_with_the_place(
     assert refused.details["pointer"] == place
 
 
-def test_schema_3_large_and_deep_documents_are_refused() -> None:
+@spec("contract 30.3")
+def test_large_and_deep_documents_are_refused() -> None:
     deep: dict[str, Any] = {}
     for _ in range(70):
         deep = {"not": deep}
@@ -164,7 +172,8 @@ def _doubling(levels: int) -> dict[str, Any]:
     ],
     ids=["doubling", "twice the same member", "fibonacci", "patterns", "further ways"],
 )
-def test_schema_3_bombs_are_refused(document: Any) -> None:
+@spec("contract 30.3")
+def test_bombs_are_refused(document: Any) -> None:
     assert "may apply more than 1000 schemas to one value" in why_not(document).message
 
 
@@ -183,19 +192,23 @@ def test_schema_3_bombs_are_refused(document: Any) -> None:
     ],
     ids=["tree", "children", "any value", "many alternatives", "many members"],
 )
-def test_schema_3_what_repeats_harmlessly_is_taken(document: Any) -> None:
+@spec("contract 30.3")
+def test_what_repeats_harmlessly_is_taken(document: Any) -> None:
     Validator(read(document), asserts_formats=True)
 
 
-def test_schema_3_catastrophic_patterns_are_linear() -> None:
+@spec("contract 30.3")
+def test_catastrophic_patterns_are_linear() -> None:
     assert problems({"items": {"pattern": "^(a+)+$"}}, "a" * 100_000 + "!") != []
 
 
-def test_schema_3_very_large_patterns_are_refused() -> None:
+@spec("contract 30.3")
+def test_very_large_patterns_are_refused() -> None:
     assert "and small" in why_not({"pattern": r"(\w{1000}){1000}"}).message
 
 
-def test_schema_4_problems_are_at_most_twenty_and_do_not_repeat_arguments() -> None:
+@spec("contract 30.4")
+def test_problems_are_at_most_twenty_and_do_not_repeat_arguments() -> None:
     secret = {f"x{n}": "secret" for n in range(50)}
     found = problems({"items": {"additionalProperties": {"type": "null"}}}, secret)
 
@@ -264,7 +277,8 @@ documents = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(documents, st.lists(values, max_size=3))
-def test_schema_3_a_second_validator_agrees(document: Any, args: list[Any]) -> None:
+@spec("contract 30.3")
+def test_a_second_validator_agrees(document: Any, args: list[Any]) -> None:
     form = read(document)
     other = jsonschema.Draft202012Validator(form.form)
     value = args if form.target is Target.ARGS else (args or [None])[0]

@@ -1,10 +1,11 @@
-"""Versions and ranges. Spec: job-versioning 5, 8.1, 15.1; contract 22 §2."""
+"""Versions and ranges. Spec: job-versioning 5, 8.1, 15.1; contract 22.2."""
 
 from typing import Any
 
 import pytest
 
 from jobs.domain.ranges import GRAMMAR
+from tests.spec import spec
 from versioning.domain.version import Version, parse_range, parse_version, split_type
 
 
@@ -15,7 +16,8 @@ from versioning.domain.version import Version, parse_range, parse_version, split
         ("1.10", (1, 10)), ("1.2.3", (1, 2)), ("999999999.999999999", (999999999, 999999999)),
     ],
 )  # fmt: skip
-def test_ver_5_1_a_versions_are_major_and_minor(written: Any, version: tuple[int, int]) -> None:
+@spec("VER-5.1-a")
+def test_versions_are_major_and_minor(written: Any, version: tuple[int, int]) -> None:
     assert parse_version(written) == Version(*version)
 
 
@@ -35,9 +37,8 @@ def test_ver_5_1_a_versions_are_major_and_minor(written: Any, version: tuple[int
         (-(10**40), "more than 9 digits"), ("x" * 5000, "…"),
     ],
 )  # fmt: skip
-def test_ver_5_1_a_others_are_refused_with_the_part_that_is_wrong(
-    written: Any, problem: str
-) -> None:
+@spec("VER-5.1-a")
+def test_others_are_refused_with_the_part_that_is_wrong(written: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=r"must be|has an empty") as refused:
         parse_version(written)
 
@@ -58,9 +59,8 @@ def test_versions_compare_by_number() -> None:
         ("a.b@", ("a.b", "")), ("@1.0", ("", "1.0")),
     ],
 )  # fmt: skip
-def test_ver_5_3_a_types_are_split_at_the_last_separator(
-    written: str, parts: tuple[str, str | None]
-) -> None:
+@spec("VER-5.3-a")
+def test_types_are_split_at_the_last_separator(written: str, parts: tuple[str, str | None]) -> None:
     assert split_type(written) == parts
 
 
@@ -79,7 +79,8 @@ SEEN = [Version(0, 9), Version(1, 0), Version(1, 9), Version(1, 10), Version(2, 
         ("<1.0", "0.9"), (">=1.0 <2.0 >=1.9", "1.9 1.10"), (" 1.0 ", "1.0"),
     ],
 )  # fmt: skip
-def test_ver_8_1_b_ranges_accept_what_their_constraints_allow(written: str, accepted: str) -> None:
+@spec("VER-8.1-b")
+def test_ranges_accept_what_their_constraints_allow(written: str, accepted: str) -> None:
     found = parse_range(written)
 
     assert [str(version) for version in SEEN if version in found] == accepted.split()
@@ -100,14 +101,16 @@ def test_ver_8_1_b_ranges_accept_what_their_constraints_allow(written: str, acce
         (">=1.0\n<2.0", "constraint"),
     ],
 )  # fmt: skip
-def test_ver_15_1_a_other_ranges_are_refused_with_what_is_wrong(written: Any, problem: str) -> None:
+@spec("VER-15.1-a")
+def test_other_ranges_are_refused_with_what_is_wrong(written: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=r".") as refused:
         parse_range(written)
 
     assert problem in str(refused.value)
 
 
-def test_ver_7_2_b_a_range_spans_majors_only_where_it_says_so() -> None:
+@spec("VER-7.2-b")
+def test_a_range_spans_majors_only_where_it_says_so() -> None:
     assert Version(2, 0) not in parse_range(">=1.0, <2.0")
     assert Version(2, 0) in parse_range(">=1.0")
 

@@ -15,11 +15,12 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.job import Job
-from jobs.services.ack import Ack, ack
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.outcome.ack import Ack, ack
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
+from tests.spec import spec
 from versioning.domain.canary_request import parse_wanted
 from versioning.domain.declaration import declared
 from versioning.services import routing
@@ -100,7 +101,8 @@ def deployment(
     return wrong, handled, {*stale.ids, *done[0].ids, *done[1].ids}
 
 
-def test_ver_4_with_versions_none_of_the_three_failures_happens() -> None:
+@spec("job-versioning 4")
+def test_with_versions_none_of_the_three_failures_happens() -> None:
     wrong, handled, every = deployment(("1.0", "2.0"), (">=1.0 <2.0", ">=2.0 <3.0"))
 
     assert wrong == Books()
@@ -108,7 +110,8 @@ def test_ver_4_with_versions_none_of_the_three_failures_happens() -> None:
     assert set(handled.values()) == {1}
 
 
-def test_ver_4_nor_under_routing_rules_that_do_not_fit_the_jobs() -> None:
+@spec("job-versioning 4")
+def test_nor_under_routing_rules_that_do_not_fit_the_jobs() -> None:
     rules = [{"version": "2.0", "weight": 50}, {"version": "1.0", "weight": 50}]
     routing.put(parse_wanted(TYPE, {"rules": rules}))
 
@@ -118,7 +121,8 @@ def test_ver_4_nor_under_routing_rules_that_do_not_fit_the_jobs() -> None:
     assert handled.keys() == every
 
 
-def test_ver_4_without_versions_they_do() -> None:
+@spec("job-versioning 4")
+def test_without_versions_they_do() -> None:
     stale = produce(OLD, None, 3)
     crashed = work(None, by_new_code)
     fresh = produce(NEW, None, 3)

@@ -1,4 +1,4 @@
-"""Routing rules under concurrency: real threads and commits. Spec: contract 22 §4."""
+"""Routing rules under concurrency: real threads and commits. Spec: contract 22.4."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,11 +15,12 @@ from jobs.domain.errors import Conflict
 from jobs.domain.events import Kind
 from jobs.domain.version import parse_version
 from jobs.models import Event, Job, LaneKey
-from jobs.services import terms
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import terms
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory
+from tests.spec import spec
 from tests.versioning.routing import redrawn
 from versioning.domain.canary_request import parse_wanted
 from versioning.domain.declaration import declared
@@ -57,7 +58,8 @@ def work(version: str) -> list[str]:
     return [job.id for _ in range(40) for job in fetch(wanted).jobs]
 
 
-def test_ver_10_2_a_a_rollback_never_replaces_rules_that_are_newer() -> None:
+@spec("VER-10.2-a")
+def test_a_rollback_never_replaces_rules_that_are_newer() -> None:
     before = put(50)
     with threads(2) as start:
         with transaction.atomic():
@@ -71,7 +73,8 @@ def test_ver_10_2_a_a_rollback_never_replaces_rules_that_are_newer() -> None:
     assert not Rollback.objects.exists()
 
 
-def test_ver_10_2_a_loops_that_roll_back_at_once_do_it_once() -> None:
+@spec("VER-10.2-a")
+def test_loops_that_roll_back_at_once_do_it_once() -> None:
     verdict = Verdict(put(50).revision, SEEN)
 
     done = at_once([partial(routing.roll_back_by, TYPE, verdict)] * 6)
@@ -119,7 +122,8 @@ def test_steps_and_puts_at_once_leave_the_rules_whole() -> None:
     assert (found.step, [one["weight"] for one in found.rules]) == (0, [5, 95])
 
 
-def test_ver_10_1_a_jobs_stored_while_rules_change_are_drawn_by_what_holds_at_last() -> None:
+@spec("VER-10.1-a")
+def test_jobs_stored_while_rules_change_are_drawn_by_what_holds_at_last() -> None:
     put(0.5)
     works: list[Callable[[], Any]] = [partial(produce, 40) for _ in range(3)]
     works += [partial(put, weight) for weight in (10, 90)]
@@ -139,7 +143,8 @@ def test_ver_10_1_a_jobs_stored_while_rules_change_are_drawn_by_what_holds_at_la
             assert routes[lanes[job]] == route_of(TYPE, None, rules.drawn(job))
 
 
-def test_ver_10_1_a_no_job_is_lost_or_doubled_while_it_is_drawn_anew() -> None:
+@spec("VER-10.1-a")
+def test_no_job_is_lost_or_doubled_while_it_is_drawn_anew() -> None:
     put(50)
     every = produce(60)
     put(20)
@@ -165,7 +170,8 @@ def test_ver_10_1_a_no_job_is_lost_or_doubled_while_it_is_drawn_anew() -> None:
     assert taken.keys() == {*every, *done[2]}
 
 
-def test_ver_10_2_a_after_a_rollback_no_claim_of_the_new_version_is_served() -> None:
+@spec("VER-10.2-a")
+def test_after_a_rollback_no_claim_of_the_new_version_is_served() -> None:
     put(50)
     produce(60)
 

@@ -1,4 +1,4 @@
-"""Registrations and enqueues at once. Spec: contract 30 §1, §4."""
+"""Registrations and enqueues at once. Spec: contract 30.1, 30.4."""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,9 +7,10 @@ import pytest
 from django.db import transaction
 
 from jobs.models import Job
-from jobs.services.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory
+from tests.spec import spec
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import ArgsRefused, SchemaConflict
 from versioning.models import Schema
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.usefixtures("store")
 CLIENTS = 16
 
 
-def test_schema_1_one_of_many_different_documents_is_taken() -> None:
+@spec("contract 30.1")
+def test_one_of_many_different_documents_is_taken() -> None:
     def work(number: int) -> str:
         document = {"type": "array", "maxItems": number}
         try:
@@ -35,14 +37,16 @@ def test_schema_1_one_of_many_different_documents_is_taken() -> None:
     assert Schema.objects.count() == 1
 
 
-def test_schema_1_equal_documents_are_all_taken() -> None:
+@spec("contract 30.1")
+def test_equal_documents_are_all_taken() -> None:
     def work() -> bool:
         return register(Registration("a.b", "1.0", {"type": "array"}, Mode.WARN)).is_new
 
     assert sorted(at_once([work] * CLIENTS)) == [False] * (CLIENTS - 1) + [True]
 
 
-def test_schema_5_registrations_are_compared_one_after_another() -> None:
+@spec("contract 30.5")
+def test_registrations_are_compared_one_after_another() -> None:
     with threads(1) as start:
         with transaction.atomic():
             register(Registration("a.b", "1.0", {"type": "array"}, Mode.WARN))
@@ -54,7 +58,8 @@ def test_schema_5_registrations_are_compared_one_after_another() -> None:
     assert [one.kind for one in found.breaking] == ["narrowed"]
 
 
-def test_schema_4_schema_counts_from_its_commit_on() -> None:
+@spec("contract 30.4")
+def test_schema_counts_from_its_commit_on() -> None:
     def send() -> bool:
         draft = replace(DraftFactory.create(type="a.b", args=[1]), version="1.0")
         return enqueue([draft])[0] is not None

@@ -11,10 +11,11 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once, threads
 from tests.factories import DraftFactory
+from tests.spec import spec
 from tests.versioning.routing import join, redrawn
 from versioning.domain.declaration import declared
 from versioning.models import Apart, Route
@@ -55,7 +56,8 @@ def moved() -> None:
         redrawn()
 
 
-def test_d_ver_6_none_crosses_while_types_are_told_apart_under_load() -> None:
+@spec("D-VER-6")
+def test_none_crosses_while_types_are_told_apart_under_load() -> None:
     before = produce(30) + produce(10, OTHER)
 
     def redraw() -> list[tuple[str, str]]:
@@ -80,7 +82,8 @@ def test_d_ver_6_none_crosses_while_types_are_told_apart_under_load() -> None:
 
 
 @pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
-def test_d_ver_6_a_host_transaction_that_stays_open_is_waited_for(isolation: str) -> None:
+@spec("D-VER-6")
+def test_a_host_transaction_that_stays_open_is_waited_for(isolation: str) -> None:
     stored, may_end = Event(), Event()
 
     def host() -> list[str]:
@@ -110,7 +113,8 @@ def test_d_ver_6_a_host_transaction_that_stays_open_is_waited_for(isolation: str
     assert [job.id for job in fetch(request(accepts=True)).jobs] == ids
 
 
-def test_d_ver_6_workers_that_meet_a_type_at_once_tell_it_apart_once() -> None:
+@spec("D-VER-6")
+def test_workers_that_meet_a_type_at_once_tell_it_apart_once() -> None:
     at_once([partial(fetch, request())] * 8)
 
     assert Apart.objects.count() == Route.objects.filter(major=None).count() == 1

@@ -8,10 +8,11 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.version import parse_version
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
+from tests.spec import spec
 from tests.versioning.routing import redrawn
 from versioning.domain.declaration import declared, handles
 from versioning.models import Apart, Route
@@ -41,7 +42,8 @@ def _work(job_type: str, versions: str) -> list[tuple[str, str | None]]:
     return [(job.id, job.version) for _ in range(60) for job in fetch(wanted).jobs]
 
 
-def test_ver_8_2_a_mixed_versions_never_cross_while_new_ones_appear() -> None:
+@spec("VER-8.2-a")
+def test_mixed_versions_never_cross_while_new_ones_appear() -> None:
     job_type = "races.mixed"
     works = [partial(_produce, job_type, n) for n in range(3)]
     workers = [partial(_work, job_type, versions) for versions in RANGES]

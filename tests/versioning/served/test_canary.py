@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.processes import until
 from tests.scheduling.served.conftest import Served, served
+from tests.spec import spec
 
 __all__ = ["served"]
 TYPE = "invoice.generate"
@@ -19,7 +20,8 @@ def fetch(served: Served, version: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_ver_10_a_new_version_that_fails_is_taken_back(served: Served) -> None:
+@spec("job-versioning 10")
+def test_a_new_version_that_fails_is_taken_back(served: Served) -> None:
     rules = [{"version": "2.0", "weight": 20}, {"version": "1.0", "weight": 80}]
     guard = {"error_rate_threshold": 0.05, "significance": 0.05}
     served.send("PUT", ROUTING, {"rules": rules, "auto_rollback": guard}, 201)

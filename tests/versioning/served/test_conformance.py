@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.scheduling.served.conftest import Served, served
+from tests.spec import spec
 
 __all__ = ["served"]
 TYPE = "invoice.generate"
@@ -30,7 +31,8 @@ def fetch(served: Served, worker: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("version", [2, "2.0", "1.10.3"])
-def test_ver_001_the_version_is_parsed_and_stored(served: Served, version: Any) -> None:
+@spec("VER-001")
+def test_the_version_is_parsed_and_stored(served: Served, version: Any) -> None:
     job = push(served, version)
 
     shown = served.send("GET", f"jobs/{job['id']}")["job"]
@@ -38,7 +40,8 @@ def test_ver_001_the_version_is_parsed_and_stored(served: Served, version: Any) 
     served.send("POST", "jobs", {"type": TYPE, "args": [], "version": "x"}, 400)
 
 
-def test_ver_002_the_version_is_parsed_from_the_type(served: Served) -> None:
+@spec("VER-002")
+def test_the_version_is_parsed_from_the_type(served: Served) -> None:
     job = push(served, type=f"{TYPE}@2.0")
 
     shown = served.send("GET", f"jobs/{job['id']}")["job"]
@@ -47,7 +50,8 @@ def test_ver_002_the_version_is_parsed_from_the_type(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", ["workers/heartbeat", "workers/register"])
-def test_ver_003_workers_declare_ranges(served: Served, path: str) -> None:
+@spec("VER-003")
+def test_workers_declare_ranges(served: Served, path: str) -> None:
     beat(served, "w1", ">=1.0 <2.0", path)
     push(served, "1.0")
     push(served, "2.0")
@@ -60,7 +64,8 @@ def test_ver_003_workers_declare_ranges(served: Served, path: str) -> None:
     assert error["code"] == "invalid_version_range"
 
 
-def test_ver_004_versioned_jobs_go_to_compatible_workers_alone(served: Served) -> None:
+@spec("VER-004")
+def test_versioned_jobs_go_to_compatible_workers_alone(served: Served) -> None:
     beat(served, "old", ">=1.0 <2.0")
     beat(served, "new", ">=2.0 <3.0")
     for version in ("1.0", "2.0", "1.1", "2.1"):
@@ -70,7 +75,8 @@ def test_ver_004_versioned_jobs_go_to_compatible_workers_alone(served: Served) -
     assert fetch(served, "new") == ["2.0", "2.1"]
 
 
-def test_ver_005_jobs_are_held_while_no_worker_is_compatible(served: Served) -> None:
+@spec("VER-005")
+def test_jobs_are_held_while_no_worker_is_compatible(served: Served) -> None:
     beat(served, "old", ">=1.0 <2.0")
     job = push(served, "2.0")
 
@@ -83,14 +89,16 @@ def test_ver_005_jobs_are_held_while_no_worker_is_compatible(served: Served) -> 
 
 
 @pytest.mark.parametrize("versions", ["*", "2.0", ">=1.0 <3.0"])
-def test_ver_006_jobs_without_a_version_go_to_any_worker(served: Served, versions: str) -> None:
+@spec("VER-006")
+def test_jobs_without_a_version_go_to_any_worker(served: Served, versions: str) -> None:
     beat(served, "w1", versions)
     push(served)
 
     assert fetch(served, "w1") == [None]
 
 
-def test_ver_4_a_rolling_deployment_mixes_nothing_up(served: Served) -> None:
+@spec("job-versioning 4")
+def test_a_rolling_deployment_mixes_nothing_up(served: Served) -> None:
     """Old and new producers and workers at once: the three failures of section 4."""
     beat(served, "old", ">=1.0 <2.0")
     stale = push(served, "1.0", args=[{"amount": 1}])  # enqueued before the deployment

@@ -1,6 +1,7 @@
 """Expand, migrate, contract on a real server, old and new at once. Spec: job-versioning 9.1, 4."""
 
 from tests.scheduling.served.conftest import Served, served
+from tests.spec import spec
 from tests.versioning.services.test_contract import TYPE, pass_time, versions
 
 __all__ = ["served"]
@@ -28,7 +29,8 @@ def said(served: Served) -> tuple[str, set[str]]:
     return one["safe"], {reason["code"] for reason in one["reasons"]}
 
 
-def test_ver_9_expand_migrate_contract(served: Served) -> None:
+@spec("job-versioning 9")
+def test_expand_migrate_contract(served: Served) -> None:
     produce(served, "1.0")
     produce(served, "2.0")  # a producer that is deployed too early
     assert work(served, "old", "<2.0") == ["1.0"]

@@ -1,4 +1,4 @@
-"""Jobs that rules send to versions, and versions that are taken back. Spec: contract 22 §4."""
+"""Jobs that rules send to versions, and versions that are taken back. Spec: contract 22.4."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,10 +11,11 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.events import Kind
 from jobs.models import Audit, Job, LaneKey, Lease, Ready
-from jobs.services import exposition
-from jobs.services.reap import reap
-from jobs.services.reset import forget
+from jobs.services.health import exposition
+from jobs.services.outcome.reap import reap
+from jobs.services.upkeep.reset import forget
 from tests.concurrency import wait_until_settled
+from tests.spec import spec
 from tests.tenancy.wire import answer, send, told
 from tests.versioning.routing import (
     GUARD,
@@ -53,7 +54,8 @@ def taken(version: str) -> set[str]:
     return {job["id"] for job in takes(version)}
 
 
-def test_ver_10_1_a_unversioned_jobs_are_split_by_weight_between_two_workers() -> None:
+@spec("VER-10.1-a")
+def test_unversioned_jobs_are_split_by_weight_between_two_workers() -> None:
     put()
     every = pushed(1_000)
 
@@ -68,7 +70,8 @@ def test_ver_10_1_a_unversioned_jobs_are_split_by_weight_between_two_workers() -
     assert new == {job for job in every if str(rules.drawn(job)) == "2.0"}
 
 
-def test_ver_10_1_a_the_share_of_a_job_stays_after_a_restart_and_at_every_attempt() -> None:
+@spec("VER-10.1-a")
+def test_the_share_of_a_job_stays_after_a_restart_and_at_every_attempt() -> None:
     put(HALF)
     pushed(40)
     rules = rule_cache.read_one(TYPE)
@@ -85,7 +88,8 @@ def test_ver_10_1_a_the_share_of_a_job_stays_after_a_restart_and_at_every_attemp
     assert all(str(rules.drawn(job["id"])) == "2.0" for job in found)
 
 
-def test_contract_22_4_jobs_of_a_version_go_where_both_are_accepted() -> None:
+@spec("contract 22.4")
+def test_jobs_of_a_version_go_where_both_are_accepted() -> None:
     put([{"version": "2.5", "weight": 1}])
     fits = pushed(1, "2.1")
     other = pushed(1, "1.0")
@@ -95,7 +99,8 @@ def test_contract_22_4_jobs_of_a_version_go_where_both_are_accepted() -> None:
     assert taken(">=2.0 <3.0") == fits
 
 
-def test_contract_22_4_override_sends_jobs_whatever_their_version() -> None:
+@spec("contract 22.4")
+def test_override_sends_jobs_whatever_their_version() -> None:
     put(HALF, mode="override")
     every = pushed(30, "1.0")
 
@@ -105,7 +110,8 @@ def test_contract_22_4_override_sends_jobs_whatever_their_version() -> None:
     assert new | taken("1.0") == every
 
 
-def test_contract_22_4_the_registry_says_what_is_compatible_besides() -> None:
+@spec("contract 22.4")
+def test_the_registry_says_what_is_compatible_besides() -> None:
     schema = {"args_schema": {"type": "array"}, "compatible_with": ["1.0"]}
     put(NONE)
     before = pushed(1, "1.0")
@@ -118,14 +124,16 @@ def test_contract_22_4_the_registry_says_what_is_compatible_besides() -> None:
     assert {one["version"]: one["active"] for one in found["versions"]}["1.0"] == 2
 
 
-def test_contract_22_4_undeclared_workers_get_all() -> None:
+@spec("contract 22.4")
+def test_undeclared_workers_get_all() -> None:
     put(HALF)
     every = pushed(20)
 
     assert {job["id"] for job in fetched("w1", 100)} == every
 
 
-def test_contract_22_4_workers_that_are_exclusive_accept_no_other_types() -> None:
+@spec("contract 22.4")
+def test_workers_that_are_exclusive_accept_no_other_types() -> None:
     put(HALF)
     pushed(5)
     handlers = [{"type": "other.type", "versions": "*"}]
@@ -158,7 +166,8 @@ def test_an_enqueue_and_a_fetch_take_no_statement_more() -> None:
 # --- rules that change ----------------------------------------------------------------------------
 
 
-def test_contract_22_4_jobs_that_wait_are_drawn_when_rules_come() -> None:
+@spec("contract 22.4")
+def test_jobs_that_wait_are_drawn_when_rules_come() -> None:
     every = pushed(200)
     others = answer(send("POST", "jobs/batch", {"jobs": [{"type": "a.b", "args": []}] * 5}), 201)
 
@@ -171,7 +180,8 @@ def test_contract_22_4_jobs_that_wait_are_drawn_when_rules_come() -> None:
     assert taken("1.0") == every - new
 
 
-def test_contract_22_4_and_drawn_anew_when_they_change() -> None:
+@spec("contract 22.4")
+def test_and_drawn_anew_when_they_change() -> None:
     put(NONE)
     every = pushed(100)
     first = rule_cache.read_one(TYPE)
@@ -186,7 +196,8 @@ def test_contract_22_4_and_drawn_anew_when_they_change() -> None:
     assert 20 < len(taken("1.0")) < 80
 
 
-def test_contract_22_4_active_jobs_keep_what_they_were_drawn_for() -> None:
+@spec("contract 22.4")
+def test_active_jobs_keep_what_they_were_drawn_for() -> None:
     put(NONE)
     pushed(4)
     running = takes("2.0")
@@ -200,7 +211,8 @@ def test_contract_22_4_active_jobs_keep_what_they_were_drawn_for() -> None:
     assert taken("2.0") == {job["id"] for job in running}
 
 
-def test_ver_10_2_a_a_rollback_counts_at_once_for_jobs_that_wait() -> None:
+@spec("VER-10.2-a")
+def test_a_rollback_counts_at_once_for_jobs_that_wait() -> None:
     put(NONE)
     every = pushed(10)
 
@@ -210,7 +222,8 @@ def test_ver_10_2_a_a_rollback_counts_at_once_for_jobs_that_wait() -> None:
     assert taken("1.0") == every  # before any was moved
 
 
-def test_contract_22_3_without_rules_jobs_go_by_their_own_versions() -> None:
+@spec("contract 22.3")
+def test_without_rules_jobs_go_by_their_own_versions() -> None:
     put(NONE)
     every = pushed(5)
     send("DELETE", f"admin/routing/{TYPE}")
@@ -242,7 +255,8 @@ def wait(seconds: int) -> None:
     Ready.objects.update(enqueued_at=F("enqueued_at") - timedelta(seconds=seconds))
 
 
-def test_contract_22_4_jobs_that_nobody_accepts_are_held() -> None:
+@spec("contract 22.4")
+def test_jobs_that_nobody_accepts_are_held() -> None:
     put(NONE)
     declares("w1", "1.0")
     job = push()
@@ -256,7 +270,8 @@ def test_contract_22_4_jobs_that_nobody_accepts_are_held() -> None:
     assert "routing rules" in gate["message"]
 
 
-def test_contract_22_4_or_fall_back_to_their_own_versions_after_a_while() -> None:
+@spec("contract 22.4")
+def test_or_fall_back_to_their_own_versions_after_a_while() -> None:
     put([{"version": "1.2", "weight": 1}], on_no_worker="fallback", fallback_after="PT10S")
     declares("w1", "1.0")
     declares("w2", "3.0")
@@ -294,7 +309,8 @@ def served(ended: dict[str, tuple[int, int]]) -> int:
     return total
 
 
-def test_ver_10_2_a_a_failure_of_20_percent_is_rolled_back_within_one_look() -> None:
+@spec("VER-10.2-a")
+def test_a_failure_of_20_percent_is_rolled_back_within_one_look() -> None:
     put(HALF, auto_rollback=GUARD)
     pushed(100)
 
@@ -319,9 +335,8 @@ def test_ver_10_2_a_a_failure_of_20_percent_is_rolled_back_within_one_look() -> 
 
 
 @pytest.mark.parametrize(("acked", "failed"), [(19, 1), (15, 4), (60, 3)])
-def test_contract_22_4_not_at_the_threshold_nor_with_too_few_samples(
-    acked: int, failed: int
-) -> None:
+@spec("contract 22.4")
+def test_not_at_the_threshold_nor_with_too_few_samples(acked: int, failed: int) -> None:
     put(NONE, auto_rollback=GUARD)
     pushed(acked + failed)
 
@@ -332,14 +347,16 @@ def test_contract_22_4_not_at_the_threshold_nor_with_too_few_samples(
     assert new["low"] <= new["error_rate"] <= new["high"]
 
 
-def test_contract_22_4_a_stable_version_that_fails_is_left_alone() -> None:
+@spec("contract 22.4")
+def test_a_stable_version_that_fails_is_left_alone() -> None:
     put(HALF, auto_rollback=GUARD)
     pushed(100)
 
     assert looked(served({"2.0": (30, 0), "1.0": (0, 30)})) == 0
 
 
-def test_contract_22_4_only_a_new_put_clears_a_rollback_and_forgets_outcomes() -> None:
+@spec("contract 22.4")
+def test_only_a_new_put_clears_a_rollback_and_forgets_outcomes() -> None:
     put(NONE, auto_rollback=GUARD)
     pushed(60)
     looked(served({"2.0": (0, 20)}))

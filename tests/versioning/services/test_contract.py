@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import F
 
 from jobs.models import Event, Job
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import declares, push
 from versioning.services.contract import Bounds, assess
@@ -70,7 +71,8 @@ def versions(*arguments: str) -> tuple[str, int]:
     return out.getvalue(), 0
 
 
-def test_ver_9_expand_migrate_contract() -> None:
+@spec("job-versioning 9")
+def test_expand_migrate_contract() -> None:
     # before: old producers and old workers
     send_job("1.0")
     declares("old", "<2.0")

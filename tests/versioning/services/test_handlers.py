@@ -13,6 +13,7 @@ from jobs.testing import make_due as make_jobs_due
 from jobs.testing import run_available
 from scheduling.services.cron_fire import fire
 from tests.scheduling.conftest import make_due, registered
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, fetched, versions_of
 from tests.workflows.flows import chain, created
@@ -28,7 +29,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "_registry", {})
 
 
-def test_ver_8_2_a_jobs_go_to_the_handler_of_their_version() -> None:
+@spec("VER-8.2-a")
+def test_jobs_go_to_the_handler_of_their_version() -> None:
     @job(TYPE, versions=">=1.0 <2.0")
     def first(number: int) -> str:
         return "first"
@@ -101,7 +103,8 @@ def test_a_range_that_is_wrong_fails_at_import() -> None:
         job(TYPE, versions="^1.0")
 
 
-def test_ver_15_3_a_each_step_of_a_workflow_has_a_version_of_its_own() -> None:
+@spec("VER-15.3-a")
+def test_each_step_of_a_workflow_has_a_version_of_its_own() -> None:
     created(chain(step(TYPE, version="1.0"), step(TYPE, version=2), step(f"{TYPE}@3.0")))
     ranges = {"1.0": "<2.0", 2: ">=2.0 <3.0", "3.0": "3.0"}
 
@@ -113,13 +116,15 @@ def test_ver_15_3_a_each_step_of_a_workflow_has_a_version_of_its_own() -> None:
         answer(send("POST", "workers/ack", {"job_id": found["id"], "result": {"of": version}}))
 
 
-def test_d_ver_10_a_step_without_a_version_stays_without_one() -> None:
+@spec("D-VER-10")
+def test_a_step_without_a_version_stays_without_one() -> None:
     created(chain(step(TYPE), step(TYPE, version="2.0")))
 
     assert versions_of(fetched()) == [None]
 
 
-def test_d_ver_11_schedules_carry_versions() -> None:
+@spec("D-VER-11")
+def test_schedules_carry_versions() -> None:
     registered("field", type=TYPE, options={"version": "2.0"})
     registered("suffix", type=f"{TYPE}@3.0")
     make_due()
@@ -132,12 +137,14 @@ def test_d_ver_11_schedules_carry_versions() -> None:
 
 
 @pytest.mark.parametrize("body", [{"type": f"{TYPE}@x"}, {"options": {"version": "x"}}])
-def test_d_ver_11_schedules_with_a_wrong_version_are_refused(body: dict[str, Any]) -> None:
+@spec("D-VER-11")
+def test_schedules_with_a_wrong_version_are_refused(body: dict[str, Any]) -> None:
     with pytest.raises(OJSError):
         registered("wrong", **body)
 
 
-def test_ver_8_2_a_a_retry_keeps_the_version_and_its_route() -> None:
+@spec("VER-8.2-a")
+def test_a_retry_keeps_the_version_and_its_route() -> None:
     @job(TYPE, versions="1.0", retry={"max_attempts": 2, "initial_interval": "PT1H"})
     def fails() -> None:
         raise RuntimeError

@@ -9,8 +9,9 @@ from django.test import Client
 
 from jobs.domain.events import Kind
 from jobs.models import Event, Worker
-from jobs.services import exposition
+from jobs.services.health import exposition
 from tests.alerts import alerts_of
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, declares, fetched, push
 from versioning.models import Held
@@ -109,7 +110,8 @@ def gate(job: dict[str, Any]) -> dict[str, Any]:
     return next(one for one in explained(job)["gates"] if one["gate"] == "version")
 
 
-def test_ver_8_2_c_the_explanation_says_what_a_held_job_waits_for() -> None:
+@spec("VER-8.2-c")
+def test_the_explanation_says_what_a_held_job_waits_for() -> None:
     declares("w1", "1.0")
     job = push("2.0")
 
@@ -121,7 +123,8 @@ def test_ver_8_2_c_the_explanation_says_what_a_held_job_waits_for() -> None:
     assert fetched("w1") == []
 
 
-def test_ver_8_2_c_the_explanation_goes_by_what_claims_go_by() -> None:
+@spec("VER-8.2-c")
+def test_the_explanation_goes_by_what_claims_go_by() -> None:
     for versions in ("*", "2.0", ">=1.0 <3.0", ">=2.1", "<2.0", "1.0"):
         job = push("2.0")
         declares("w1", versions)
@@ -145,7 +148,8 @@ def test_workers_that_never_heartbeat_may_be_gone() -> None:
     assert gate(job)["state"] == "unknown"
 
 
-def test_contract_22_3_versions_are_shown_with_what_waits_and_who_accepts() -> None:
+@spec("contract 22.3")
+def test_versions_are_shown_with_what_waits_and_who_accepts() -> None:
     declares("w1", ">=1.0 <2.0")
     for version in ("1.0", "1.0", "1.5", "2.0", "1.10"):
         push(version)
@@ -165,7 +169,8 @@ def test_contract_22_3_versions_are_shown_with_what_waits_and_who_accepts() -> N
     assert (found["type"], found["held"]) == (TYPE, 1)
 
 
-def test_contract_22_3_a_type_without_versions_has_none() -> None:
+@spec("contract 22.3")
+def test_a_type_without_versions_has_none() -> None:
     found = answer(send("GET", "admin/versions/never.seen"))
     assert (found["type"], found["versions"], found["held"]) == ("never.seen", [], 0)
     assert found["removals"] == []

@@ -1,4 +1,4 @@
-"""Arguments are checked when jobs are enqueued. Spec: job-versioning 6.2, contract 30 §4."""
+"""Arguments are checked when jobs are enqueued. Spec: job-versioning 6.2, contract 30.4."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,13 +12,14 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
-from jobs.services import terms
-from jobs.services.enqueue import enqueue, require_accepted
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.reset import forget
+from jobs.services.enqueue.enqueue import enqueue, require_accepted
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.lanes import terms
+from jobs.services.upkeep.reset import forget
 from scheduling.domain.definition import Definition
 from scheduling.services import cron_register
 from tests.factories import DraftFactory
+from tests.spec import spec
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import ArgsRefused
 from versioning.domain.schema_version import parse_key
@@ -57,7 +58,8 @@ def statements(work: Callable[[], object]) -> list[str]:
     return [query["sql"] for query in found.captured_queries]
 
 
-def test_ver_6_2_a_arguments_that_do_not_fit_are_rejected() -> None:
+@spec("VER-6.2-a")
+def test_arguments_that_do_not_fit_are_rejected() -> None:
     register(made())
 
     with pytest.raises(ArgsRefused) as refused:
@@ -72,14 +74,16 @@ def test_ver_6_2_a_arguments_that_do_not_fit_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("version", ["1", "1.0", "1.0.0", "1.0.7"])
-def test_ver_6_2_a_versions_are_compared_not_their_spelling(version: str) -> None:
+@spec("VER-6.2-a")
+def test_versions_are_compared_not_their_spelling(version: str) -> None:
     register(made())
 
     with pytest.raises(ArgsRefused):
         enqueue([draft(1, version=version)])
 
 
-def test_schema_4_patches_choose_their_own_schema_else_the_latest() -> None:
+@spec("contract 30.4")
+def test_patches_choose_their_own_schema_else_the_latest() -> None:
     register(made(TEXTS, "1.0.0"))
     register(made(WHOLES, "1.0.2"))
 
@@ -88,14 +92,16 @@ def test_schema_4_patches_choose_their_own_schema_else_the_latest() -> None:
         enqueue([draft(1, version="1.0.0")])
 
 
-def test_schema_4_jobs_without_version_or_schema_pass() -> None:
+@spec("contract 30.4")
+def test_jobs_without_version_or_schema_pass() -> None:
     register(made())
 
     assert enqueue([draft(1, version=None), draft(1, version="1.1"), draft(1, version="2.0")])
     assert enqueue([replace(DraftFactory.create(type="c.d", args=[1]), version="1.0")])
 
 
-def test_schema_4_setting_lets_jobs_without_version_fit_the_latest(settings: Any) -> None:
+@spec("contract 30.4")
+def test_setting_lets_jobs_without_version_fit_the_latest(settings: Any) -> None:
     register(made(TEXTS))
     register(made(WHOLES, "2.0"))
     settings.OJS_VERSIONING = {**settings.OJS_VERSIONING, "SCHEMA_VALIDATE_UNVERSIONED": "latest"}
@@ -105,7 +111,8 @@ def test_schema_4_setting_lets_jobs_without_version_fit_the_latest(settings: Any
         enqueue([draft("x", version=None)])
 
 
-def test_schema_4_warnings_are_told_and_the_job_is_taken(caplog: pytest.LogCaptureFixture) -> None:
+@spec("contract 30.4")
+def test_warnings_are_told_and_the_job_is_taken(caplog: pytest.LogCaptureFixture) -> None:
     register(made(mode=Mode.WARN))
 
     job = enqueue([draft("x", 3)])[0]
@@ -116,7 +123,8 @@ def test_schema_4_warnings_are_told_and_the_job_is_taken(caplog: pytest.LogCaptu
     assert enqueue([draft("x")])[0].warnings == ()  # type: ignore[union-attr]  # it was taken
 
 
-def test_schema_4_off_checks_nothing() -> None:
+@spec("contract 30.4")
+def test_off_checks_nothing() -> None:
     register(made(mode=Mode.OFF))
 
     assert enqueue([draft(3)])[0].warnings == ()  # type: ignore[union-attr]  # it was taken
@@ -126,7 +134,8 @@ def test_schema_4_off_checks_nothing() -> None:
     ("setting", "is_refused", "warnings"),
     [("strict", True, 0), ("warn", False, 1), ("off", False, 0)],
 )
-def test_schema_4_setting_overrides_all_schemas(
+@spec("contract 30.4")
+def test_setting_overrides_all_schemas(
     setting: str, is_refused: bool, warnings: int, settings: Any
 ) -> None:
     register(made(mode=Mode.OFF if is_refused else Mode.STRICT))
@@ -142,7 +151,8 @@ def test_schema_4_setting_overrides_all_schemas(
         assert len(job.warnings) == warnings
 
 
-def test_schema_4_batch_is_refused_as_a_whole_with_each_error() -> None:
+@spec("contract 30.4")
+def test_batch_is_refused_as_a_whole_with_each_error() -> None:
     register(made())
 
     with pytest.raises(ArgsRefused) as refused:
@@ -157,7 +167,8 @@ def test_schema_4_batch_is_refused_as_a_whole_with_each_error() -> None:
     assert not Job.objects.exists()
 
 
-def test_schema_4_bulk_stores_those_that_fit() -> None:
+@spec("contract 30.4")
+def test_bulk_stores_those_that_fit() -> None:
     register(made())
 
     found = enqueue_each([draft("x"), draft(1), draft("y")])
@@ -166,7 +177,8 @@ def test_schema_4_bulk_stores_those_that_fit() -> None:
     assert Job.objects.count() == 2
 
 
-def test_schema_4_uniqueness_does_not_excuse_arguments() -> None:
+@spec("contract 30.4")
+def test_uniqueness_does_not_excuse_arguments() -> None:
     register(made())
 
     with pytest.raises(ArgsRefused):
@@ -184,7 +196,8 @@ def elsewhere(change: Callable[[], object]) -> None:
     terms._Memory.latest, schema_cache._Memory.latest = known
 
 
-def test_schema_4_schema_registered_elsewhere_counts_for_the_next_job() -> None:
+@spec("contract 30.4")
+def test_schema_registered_elsewhere_counts_for_the_next_job() -> None:
     enqueue([draft(1)])
     elsewhere(lambda: register(made()))
 
@@ -192,7 +205,8 @@ def test_schema_4_schema_registered_elsewhere_counts_for_the_next_job() -> None:
         enqueue([draft(1)])
 
 
-def test_schema_4_schema_changed_or_deleted_elsewhere_counts_for_the_next_job() -> None:
+@spec("contract 30.4")
+def test_schema_changed_or_deleted_elsewhere_counts_for_the_next_job() -> None:
     register(made())
     enqueue([draft("x")])
     elsewhere(lambda: register(made(WHOLES)))
@@ -204,14 +218,16 @@ def test_schema_4_schema_changed_or_deleted_elsewhere_counts_for_the_next_job() 
     assert enqueue([draft("x")])
 
 
-def test_schema_4_known_types_cost_no_statement() -> None:
+@spec("contract 30.4")
+def test_known_types_cost_no_statement() -> None:
     register(made())
     enqueue([draft("x"), draft("y", version="7")])
 
     assert len(statements(lambda: enqueue([draft("x"), draft("y", version="7")]))) == 1
 
 
-def test_schema_4_new_types_cost_one_statement_and_a_document_one() -> None:
+@spec("contract 30.4")
+def test_new_types_cost_one_statement_and_a_document_one() -> None:
     register(made())
     register(made(type="c.d"))
     enqueue([draft("x"), other_type()])  # a version that nobody met changes the terms
@@ -222,7 +238,8 @@ def test_schema_4_new_types_cost_one_statement_and_a_document_one() -> None:
     assert sum("ojs_schema" in one for one in found) == 2
 
 
-def test_schema_4_change_of_terms_compiles_nothing_anew() -> None:
+@spec("contract 30.4")
+def test_change_of_terms_compiles_nothing_anew() -> None:
     register(made())
     enqueue([draft("x")])
     terms.change()
@@ -232,7 +249,8 @@ def test_schema_4_change_of_terms_compiles_nothing_anew() -> None:
     assert sum('"document"' in one for one in found) == 0
 
 
-def test_schema_4_jobs_without_versions_cost_nothing() -> None:
+@spec("contract 30.4")
+def test_jobs_without_versions_cost_nothing() -> None:
     register(made())
     enqueue([draft("x", version=None)])
     schema_cache.forget()
@@ -240,7 +258,8 @@ def test_schema_4_jobs_without_versions_cost_nothing() -> None:
     assert len(statements(lambda: enqueue([draft("x", version=None)]))) == 1
 
 
-def test_schema_4_ten_thousand_schemas_are_read_as_they_are_met() -> None:
+@spec("contract 30.4")
+def test_ten_thousand_schemas_are_read_as_they_are_met() -> None:
     document, digest = '{"type":"array"}', schemas.digest({"type": "array"})
     Schema.objects.bulk_create(
         (Schema(
@@ -263,7 +282,8 @@ def test_schema_4_ten_thousand_schemas_are_read_as_they_are_met() -> None:
 # --- what is enqueued later ---
 
 
-def test_schema_4_steps_are_checked_when_the_workflow_is_created(
+@spec("contract 30.4")
+def test_steps_are_checked_when_the_workflow_is_created(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     register(made())
@@ -279,7 +299,8 @@ def test_schema_4_steps_are_checked_when_the_workflow_is_created(
     assert not Job.objects.exists()
 
 
-def test_schema_4_schedules_are_checked_when_they_are_registered(
+@spec("contract 30.4")
+def test_schedules_are_checked_when_they_are_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     register(made())
@@ -294,7 +315,8 @@ def test_schema_4_schedules_are_checked_when_they_are_registered(
     assert "index" not in refused.value.details
 
 
-def test_schema_4_drafts_are_checked_without_being_stored() -> None:
+@spec("contract 30.4")
+def test_drafts_are_checked_without_being_stored() -> None:
     register(made())
 
     require_accepted([draft("x")])

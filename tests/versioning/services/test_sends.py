@@ -12,6 +12,7 @@ from jobs.domain.version import version_said
 from jobs.extensions import Sends
 from jobs.models import Event, Job
 from scheduling.models import CronEntry
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.services.test_contract import TYPE, said, send_job, use, versions, work
 from versioning.services.contract import Bounds, assess
@@ -88,7 +89,8 @@ def test_schedules_and_steps_without_a_version_stand_against_it() -> None:
     ]  # fmt: skip
 
 
-def test_ver_15_3_a_steps_that_have_no_job_yet_stand_against_it_until_their_workflow_ends() -> None:
+@spec("VER-15.3-a")
+def test_steps_that_have_no_job_yet_stand_against_it_until_their_workflow_ends() -> None:
     send_job("1.0")
     drained()
     flow = chain({"type": f"{TYPE}@1.0", "args": []}, {"type": TYPE, "version": 2, "args": []})

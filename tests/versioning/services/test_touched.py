@@ -9,6 +9,7 @@ from django.db.models import F
 
 from jobs.domain.latency import percentile
 from jobs.models import Event, Job
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.routing import ack, act, fail, get, looked, put, redrawn, takes
 from tests.versioning.wire import TYPE, push
@@ -46,7 +47,8 @@ def ids(found: Sequence[dict[str, Any]]) -> set[str]:
     return {one["id"] for one in found}
 
 
-def test_contract_22_4_the_jobs_of_a_version_that_was_taken_back_are_listed() -> None:
+@spec("contract 22.4")
+def test_the_jobs_of_a_version_that_was_taken_back_are_listed() -> None:
     assert "touched" not in get()
     jobs = rolled_back(SOME)
 

@@ -13,10 +13,11 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.handlers import job
 from jobs.models import Event, LaneKey, Later, Ready
-from jobs.services.fetch import planned
-from jobs.services.reset import forget
+from jobs.services.dispatch.fetch import planned
+from jobs.services.upkeep.reset import forget
 from jobs.testing import run_available
 from tests.alerts import alerts_of
+from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.routing import fail, join, put, redrawn
 from tests.versioning.wire import TYPE, beat, fetched, push, versions_of
@@ -54,7 +55,8 @@ def parted() -> None:
 
 
 @pytest.mark.parametrize("declares", ["fetch", "heartbeat", "registration"])
-def test_d_ver_6_a_worker_that_refuses_gets_no_job_without_a_version(declares: str) -> None:
+@spec("D-VER-6")
+def test_a_worker_that_refuses_gets_no_job_without_a_version(declares: str) -> None:
     push()  # from before
     push("1.0")
     more: dict[str, Any] = {}
@@ -76,7 +78,8 @@ def test_d_ver_6_a_worker_that_refuses_gets_no_job_without_a_version(declares: s
     assert versions_of(fetched(handlers=of("1.0", accepts=True))) == [None] * 3
 
 
-def test_d_ver_6_others_get_both_routes_while_jobs_are_moved_and_after() -> None:
+@spec("D-VER-6")
+def test_others_get_both_routes_while_jobs_are_moved_and_after() -> None:
     push()
     fetched(handlers=of())
     push()
@@ -91,7 +94,8 @@ def test_d_ver_6_others_get_both_routes_while_jobs_are_moved_and_after() -> None
     assert len(fetched(handlers=[{"type": OTHER, "versions": "1.0"}])) == 1
 
 
-def test_d_ver_6_until_the_move_has_ended_nothing_is_taken_from_where_they_were() -> None:
+@spec("D-VER-6")
+def test_until_the_move_has_ended_nothing_is_taken_from_where_they_were() -> None:
     push()
     push(type=OTHER)
 
@@ -100,7 +104,8 @@ def test_d_ver_6_until_the_move_has_ended_nothing_is_taken_from_where_they_were(
     assert types_of(fetched(handlers=of())) == [OTHER]
 
 
-def test_d_ver_6_jobs_of_later_are_moved_too() -> None:
+@spec("D-VER-6")
+def test_jobs_of_later_are_moved_too() -> None:
     push(scheduled_at="+PT1H")
     push(scheduled_at="+PT1H", type=OTHER)
     fetched(handlers=of())
@@ -111,7 +116,8 @@ def test_d_ver_6_jobs_of_later_are_moved_too() -> None:
     assert found == {0, Apart.objects.get(type=TYPE).route}
 
 
-def test_d_ver_6_a_retry_of_what_ran_before_comes_back_to_nobody_that_refuses() -> None:
+@spec("D-VER-6")
+def test_a_retry_of_what_ran_before_comes_back_to_nobody_that_refuses() -> None:
     push(retry={"max_attempts": 5, "initial_interval": "PT1S"})
     running = fetched()
     fetched(handlers=of())
@@ -130,7 +136,8 @@ def test_d_ver_6_a_retry_of_what_ran_before_comes_back_to_nobody_that_refuses() 
     assert [(one["id"], one["attempt"]) for one in again] == [(running[0]["id"], 1)]
 
 
-def test_d_ver_6_a_claim_that_meets_only_what_it_refuses_goes_on_to_what_it_accepts() -> None:
+@spec("D-VER-6")
+def test_a_claim_that_meets_only_what_it_refuses_goes_on_to_what_it_accepts() -> None:
     push(priority=9)
     running = fetched()
     fetched(handlers=of())
@@ -141,7 +148,8 @@ def test_d_ver_6_a_claim_that_meets_only_what_it_refuses_goes_on_to_what_it_acce
     assert versions_of(fetched(handlers=of(), count=1)) == ["1.0"]
 
 
-def test_contract_22_3_an_exclusive_worker_gets_no_type_that_it_does_not_name() -> None:
+@spec("contract 22.3")
+def test_an_exclusive_worker_gets_no_type_that_it_does_not_name() -> None:
     push()
     push(type=OTHER)
     push("1.0", type=OTHER)
@@ -154,7 +162,8 @@ def test_contract_22_3_an_exclusive_worker_gets_no_type_that_it_does_not_name() 
     assert types_of(fetched()) == [OTHER, OTHER]
 
 
-def test_contract_22_3_an_exclusive_worker_may_refuse_them_of_what_it_names() -> None:
+@spec("contract 22.3")
+def test_an_exclusive_worker_may_refuse_them_of_what_it_names() -> None:
     push()
     push("1.0")
     more: dict[str, Any] = {"handlers": of(), "handlers_exclusive": True}
@@ -165,14 +174,16 @@ def test_contract_22_3_an_exclusive_worker_may_refuse_them_of_what_it_names() ->
     assert fetched(**more) == []
 
 
-def test_contract_22_3_entries_of_a_type_add_up() -> None:
+@spec("contract 22.3")
+def test_entries_of_a_type_add_up() -> None:
     push()
 
     assert len(fetched(handlers=[*of("2.0"), *of("1.0", accepts=True)])) == 1
 
 
 @pytest.mark.parametrize("mode", ["compatible", "override"])
-def test_contract_22_4_rules_send_them_to_nobody_that_refuses(mode: str) -> None:
+@spec("contract 22.4")
+def test_rules_send_them_to_nobody_that_refuses(mode: str) -> None:
     push()
     fetched(handlers=of())
     put([{"version": "2.0", "weight": 1}, {"version": "1.0", "weight": 1}], mode=mode)
@@ -183,7 +194,8 @@ def test_contract_22_4_rules_send_them_to_nobody_that_refuses(mode: str) -> None
     assert len(fetched(handlers=of("*", accepts=True))) == 2
 
 
-def test_d_ver_6_undeclared_workers_get_them_where_a_declaration_is_required(
+@spec("D-VER-6")
+def test_undeclared_workers_get_them_where_a_declaration_is_required(
     settings: Any,
 ) -> None:
     settings.OJS_VERSIONING = {**settings.OJS_VERSIONING, "REQUIRE_DECLARATION": True}
@@ -219,7 +231,8 @@ def gates(one: dict[str, Any]) -> list[dict[str, Any]]:
     return [gate for gate in found if gate["gate"] == "version"]
 
 
-def test_d_ver_6_the_explanation_says_that_every_worker_refuses() -> None:
+@spec("D-VER-6")
+def test_the_explanation_says_that_every_worker_refuses() -> None:
     before = push()
     beat("w1", of())
     assert gates(before)[0]["state"] == "closed"
@@ -236,14 +249,16 @@ def test_d_ver_6_the_explanation_says_that_every_worker_refuses() -> None:
     assert gates(after) == gates(before) == []
 
 
-def test_d_ver_6_an_exclusive_worker_is_told_of_jobs_of_other_types() -> None:
+@spec("D-VER-6")
+def test_an_exclusive_worker_is_told_of_jobs_of_other_types() -> None:
     beat("w1", of(accepts=True), handlers_exclusive=True)
 
     assert gates(push(type=OTHER))[0]["state"] == "closed"
     assert gates(push()) == []
 
 
-def test_d_ver_6_jobs_that_every_worker_refuses_are_told_counted_and_warned_of() -> None:
+@spec("D-VER-6")
+def test_jobs_that_every_worker_refuses_are_told_counted_and_warned_of() -> None:
     push()
     beat("w1", of())
     fetched("w1")
@@ -267,7 +282,8 @@ def test_d_ver_6_jobs_that_every_worker_refuses_are_told_counted_and_warned_of()
     assert answer(send("GET", f"admin/versions/{TYPE}"))["held"] == 0
 
 
-def test_d_ver_6_where_no_worker_runs_nothing_is_told_of_them() -> None:
+@spec("D-VER-6")
+def test_where_no_worker_runs_nothing_is_told_of_them() -> None:
     fetched(handlers=of())
     push()
 
@@ -279,7 +295,8 @@ def test_d_ver_6_where_no_worker_runs_nothing_is_told_of_them() -> None:
 # --- handlers in Python ---------------------------------------------------------------------------
 
 
-def test_d_ver_6_handlers_refuse_jobs_without_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("D-VER-6")
+def test_handlers_refuse_jobs_without_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "_registry", {})
 
     @job(TYPE, versions=">=2.0", accept_unversioned=False)

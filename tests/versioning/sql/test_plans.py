@@ -12,11 +12,12 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.domain.claim import ClaimPlan, FetchRequest
-from jobs.services import terms
-from jobs.services.fetch import fetch, planned
-from jobs.services.reset import reset
+from jobs.services.dispatch.fetch import fetch, planned
+from jobs.services.lanes import terms
+from jobs.services.upkeep.reset import reset
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
 from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
+from tests.spec import spec
 from tests.versioning.wire import TYPE, push
 from versioning import queries
 from versioning.domain.canary_request import parse_wanted
@@ -156,7 +157,8 @@ def _request() -> FetchRequest:
 
 @pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
-def test_ver_8_2_c_a_held_backlog_does_not_slow_a_compatible_fetch(mode: str) -> None:
+@spec("VER-8.2-c")
+def test_a_held_backlog_does_not_slow_a_compatible_fetch(mode: str) -> None:
     set_mode(mode)
     push("1.0", queue="held")
     wanted = _request()
@@ -172,7 +174,8 @@ def test_ver_8_2_c_a_held_backlog_does_not_slow_a_compatible_fetch(mode: str) ->
 
 
 @pytest.mark.usefixtures("full")
-def test_ver_8_2_c_nor_one_that_finds_nothing() -> None:
+@spec("VER-8.2-c")
+def test_nor_one_that_finds_nothing() -> None:
     while fetch(_request()).jobs:
         pass
 
@@ -191,7 +194,8 @@ UPDATE ojs_lane SET route = 1000 + route % 2 WHERE route >= 1000;
 
 
 @pytest.mark.usefixtures("full")
-def test_contract_22_4_nor_does_one_that_rules_sent_to_a_version_nobody_accepts() -> None:
+@spec("contract 22.4")
+def test_nor_does_one_that_rules_sent_to_a_version_nobody_accepts() -> None:
     with connection.cursor() as cursor:
         cursor.execute(DRAWN)
     rules = [{"version": "900.0", "weight": 1}, {"version": "900.1", "weight": 1}]
@@ -222,7 +226,8 @@ UPDATE ojs_lane SET route = 1000 WHERE route >= 1000
 
 @pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
-def test_d_ver_6_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str) -> None:
+@spec("D-VER-6")
+def test_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str) -> None:
     with connection.cursor() as cursor:
         for statement in BARE.split(";"):
             cursor.execute(statement, {"type": TYPE})
@@ -245,7 +250,8 @@ def test_d_ver_6_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mo
     assert max(read.entries.values(), default=0) <= 2 * HELD_LANES, read.entries
 
 
-def test_ver_1_2_a_workers_that_declare_nothing_are_planned_as_before() -> None:
+@spec("VER-1.2-a")
+def test_workers_that_declare_nothing_are_planned_as_before() -> None:
     assert planned(FetchRequest(("q",)), 1) == ClaimPlan(
         ("q",), 1, turns=None, terms=planned(FetchRequest(("q",)), 1).terms
     )

@@ -9,10 +9,11 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from jobs.models import ApiKey
-from jobs.services import api_keys
-from jobs.services.api_keys import NewKey, create
+from jobs.services.access import api_keys
+from jobs.services.access.api_keys import NewKey, create
 from tests.concurrency import wait_until_settled
 from tests.factories import stored_ids
+from tests.spec import spec
 from tests.webhooks.conftest import Receiver, Subscribe
 from webhooks.models import Delivery, Subscription
 from webhooks.services.relay import relay
@@ -54,7 +55,8 @@ def made(api: Api, **members: Any) -> dict[str, Any]:
     return found
 
 
-def test_wh_1_a_subscription_is_shown_wrapped_and_flat_its_secret_once(api: Api) -> None:
+@spec("WH-1")
+def test_a_subscription_is_shown_wrapped_and_flat_its_secret_once(api: Api) -> None:
     answer = made(api, metadata={"team": "a"}, filter={"queues": ["mail"]})
 
     shown = api("GET", f"/subscriptions/{answer['id']}", status=200)
@@ -70,9 +72,8 @@ def test_wh_1_a_subscription_is_shown_wrapped_and_flat_its_secret_once(api: Api)
     assert shown["filter"] == {"queues": ["mail"], "job_types": []}
 
 
-def test_26_2_the_store_and_the_log_hold_no_secret(
-    api: Api, caplog: pytest.LogCaptureFixture
-) -> None:
+@spec("contract 26.2")
+def test_the_store_and_the_log_hold_no_secret(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     made(api, secret="a-secret-of-mine")  # noqa: S106 - a test's
 
     row = Subscription.objects.get()
@@ -82,7 +83,8 @@ def test_26_2_the_store_and_the_log_hold_no_secret(
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_wh_1_both_changes_merge(api: Api, method: str) -> None:
+@spec("WH-1")
+def test_both_changes_merge(api: Api, method: str) -> None:
     known = made(api, metadata={"a": 1})
 
     changed = api(method, f"/subscriptions/{known['id']}", {"active": False}, status=200)
@@ -91,7 +93,8 @@ def test_wh_1_both_changes_merge(api: Api, method: str) -> None:
     assert changed["subscription"]["active"] is False
 
 
-def test_wh_1_a_deleted_subscription_is_gone(api: Api) -> None:
+@spec("WH-1")
+def test_a_deleted_subscription_is_gone(api: Api) -> None:
     known = made(api)
 
     api("DELETE", f"/subscriptions/{known['id']}", status=204)
@@ -101,7 +104,8 @@ def test_wh_1_a_deleted_subscription_is_gone(api: Api) -> None:
     api("PATCH", f"/subscriptions/{known['id']}", {}, status=404)
 
 
-def test_wh_6_a_rotation_shows_the_new_secret(api: Api) -> None:
+@spec("WH-6")
+def test_a_rotation_shows_the_new_secret(api: Api) -> None:
     known = made(api)
 
     rotated = api("POST", f"/subscriptions/{known['id']}/rotate-secret", status=200)
@@ -141,7 +145,8 @@ def test_wh_6_a_rotation_shows_the_new_secret(api: Api) -> None:
         ({"tenant_id": 1}, 400, "tenant_id"),
     ],
 )
-def test_wh_2_a_wrong_member_is_named(
+@spec("WH-2")
+def test_a_wrong_member_is_named(
     api: Api, members: dict[str, Any], status: int, field: str
 ) -> None:
     body = {"url": URL, "events": ["job.*"], **members}
@@ -152,19 +157,22 @@ def test_wh_2_a_wrong_member_is_named(
     assert Subscription.objects.count() == 0
 
 
-def test_wh_2_unknown_event_names_are_taken(api: Api) -> None:
+@spec("WH-2")
+def test_unknown_event_names_are_taken(api: Api) -> None:
     assert made(api, events=["own.event", "job.never_heard_of"])["events"] == [
         "own.event", "job.never_heard_of",
     ]  # fmt: skip
 
 
-def test_26_1_metadata_that_is_too_large_is_refused(api: Api) -> None:
+@spec("contract 26.1")
+def test_metadata_that_is_too_large_is_refused(api: Api) -> None:
     body = {"url": URL, "events": ["*"], "metadata": {"a": "x" * 20_000}}
 
     api("POST", "/subscriptions", body, status=413)
 
 
-def test_26_1_deliveries_are_listed_shown_and_sent_again(
+@spec("contract 26.1")
+def test_deliveries_are_listed_shown_and_sent_again(
     api: Api, subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscription = subscribe("job.enqueued")
@@ -190,11 +198,13 @@ def test_26_1_deliveries_are_listed_shown_and_sent_again(
 
 
 @pytest.mark.parametrize("query", ["status=odd", "offset=999999", "limit=0", "event_type=%00"])
-def test_26_1_a_wrong_parameter_is_refused(api: Api, query: str) -> None:
+@spec("contract 26.1")
+def test_a_wrong_parameter_is_refused(api: Api, query: str) -> None:
     api("GET", f"/deliveries?{query}", status=400)
 
 
-def test_26_1_a_test_of_an_endpoint_that_is_down_answers_200(
+@spec("contract 26.1")
+def test_a_test_of_an_endpoint_that_is_down_answers_200(
     api: Api, subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscription = subscribe("*")
@@ -226,7 +236,8 @@ def key_of(settings: Any, empty: None) -> Iterator[KeyOf]:
     api_keys.cache.clear()
 
 
-def test_wh_12_a_bound_key_has_its_tenant_s_subscriptions_alone(key_of: KeyOf) -> None:
+@spec("WH-12")
+def test_a_bound_key_has_its_tenant_s_subscriptions_alone(key_of: KeyOf) -> None:
     north, south, admin = key_of("north"), key_of("south"), key_of(None)
     mine, global_one = made(north), made(admin)
     Delivery.objects.create(

@@ -5,6 +5,7 @@ import hmac
 
 import pytest
 
+from tests.spec import spec
 from webhooks.domain.interest import Interest, is_pattern
 from webhooks.domain.signature import new_secret, sign
 from webhooks.domain.verdict import Answer, wait_s
@@ -12,19 +13,22 @@ from webhooks.domain.verdict import Answer, wait_s
 SCHEDULE = (0, 30, 120, 600, 3600)
 
 
-def test_wh_5_a_signature_is_the_hmac_of_time_and_body() -> None:
+@spec("WH-5")
+def test_a_signature_is_the_hmac_of_time_and_body() -> None:
     expected = hmac.new(b"secret", b"17.{}", hashlib.sha256).hexdigest()
 
     assert sign(["secret"], "17", b"{}") == f"sha256={expected}"
 
 
-def test_wh_6_a_rotated_secret_signs_second() -> None:
+@spec("WH-6")
+def test_a_rotated_secret_signs_second() -> None:
     both = sign(["new", "old"], "1", b"x")
 
     assert both == ",".join([sign(["new"], "1", b"x"), sign(["old"], "1", b"x")])
 
 
-def test_26_2_secrets_are_long_and_never_equal() -> None:
+@spec("contract 26.2")
+def test_secrets_are_long_and_never_equal() -> None:
     made = {new_secret() for _ in range(50)}
 
     assert len(made) == 50
@@ -32,14 +36,16 @@ def test_26_2_secrets_are_long_and_never_equal() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["*", "job.*", "job.completed", "a.b_c.d", "scheduling.x.*"])
-def test_wh_2_patterns(pattern: str) -> None:
+@spec("WH-2")
+def test_patterns(pattern: str) -> None:
     assert is_pattern(pattern)
 
 
 @pytest.mark.parametrize(
     "pattern", ["", "job*", "*.x", "job.*.x", "Job.x", "job.", ".job", 1, None]
 )
-def test_wh_2_what_is_no_pattern(pattern: object) -> None:
+@spec("WH-2")
+def test_what_is_no_pattern(pattern: object) -> None:
     assert not is_pattern(pattern)
 
 
@@ -58,13 +64,15 @@ def test_wh_2_what_is_no_pattern(pattern: object) -> None:
         (Interest(["*"], tenant="south"), False),
     ],
 )
-def test_wh_3_interest_is_the_and_of_what_is_set(interest: Interest, is_covered: bool) -> None:
+@spec("WH-3")
+def test_interest_is_the_and_of_what_is_set(interest: Interest, is_covered: bool) -> None:
     facts = {"queue": "mail", "job_type": "mail.send", "tenant": "north"}
 
     assert interest.covers("job.completed", **facts) is is_covered
 
 
-def test_26_2_events_about_webhooks_are_never_sent() -> None:
+@spec("contract 26.2")
+def test_events_about_webhooks_are_never_sent() -> None:
     for pattern in ("*", "webhook.*", "webhook.dead"):
         assert not Interest([pattern]).covers(
             "webhook.dead", queue=None, job_type=None, tenant=None
@@ -88,7 +96,8 @@ def test_26_2_events_about_webhooks_are_never_sent() -> None:
         (Answer(None, 1, is_final=True), 1, None),
     ],
 )
-def test_wh_7_and_8_what_follows_from_an_answer(
+@spec("WH-7")
+def test_and_8_what_follows_from_an_answer(
     answer: Answer, tries: int, expected: int | None
 ) -> None:
     assert wait_s(answer, tries, SCHEDULE) == expected

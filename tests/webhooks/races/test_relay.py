@@ -7,6 +7,7 @@ import orjson
 
 from tests.concurrency import at_once, threads, wait_until_settled
 from tests.factories import stored_ids
+from tests.spec import spec
 from tests.webhooks.conftest import Receiver, Subscribe
 from webhooks.models import Delivery
 from webhooks.services.relay import relay
@@ -21,9 +22,8 @@ def delivered() -> Counter[str]:
     return Counter(body["data"]["job_id"] for body in bodies)
 
 
-def test_wh_10_relays_at_once_make_each_delivery_once(
-    subscribe: Subscribe, receiver: Receiver
-) -> None:
+@spec("WH-10")
+def test_relays_at_once_make_each_delivery_once(subscribe: Subscribe, receiver: Receiver) -> None:
     subscribe("job.enqueued")
     wanted: list[str] = []
     for _ in range(ROUNDS):
@@ -34,7 +34,8 @@ def test_wh_10_relays_at_once_make_each_delivery_once(
     assert delivered() == Counter(wanted)
 
 
-def test_wh_10_nothing_is_missed_while_producers_and_a_relay_run(
+@spec("WH-10")
+def test_nothing_is_missed_while_producers_and_a_relay_run(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscribe("job.enqueued")
@@ -60,7 +61,8 @@ def test_wh_10_nothing_is_missed_while_producers_and_a_relay_run(
     assert delivered() == Counter(wanted)
 
 
-def test_wh_1_who_subscribes_after_a_pause_gets_nothing_of_it(
+@spec("WH-1")
+def test_who_subscribes_after_a_pause_gets_nothing_of_it(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     first = subscribe("job.enqueued")

@@ -14,13 +14,14 @@ from django.utils import timezone
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.models import Event
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.operate.queues import pause
+from jobs.services.outcome.nack import Nack, nack
 from tests.alerts import alerts_of
 from tests.concurrency import threads, until, wait_until_settled
 from tests.factories import DraftFactory, error, stored, stored_ids
+from tests.spec import spec
 from tests.webhooks.conftest import Configure, Receiver, Subscribe
 from webhooks.domain.signature import sign
 from webhooks.models import Attempt, Delivery, Position, Status, Subscription
@@ -52,7 +53,8 @@ def told(kind: Kind) -> int:
     return Event.objects.filter(kind=kind).count()
 
 
-def test_wh_4_and_5_an_event_arrives_as_its_signed_envelope(
+@spec("WH-4")
+def test_and_5_an_event_arrives_as_its_signed_envelope(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscription = subscribe("job.enqueued", secret="my-own-secret")  # noqa: S106 - a test's
@@ -76,9 +78,8 @@ def test_wh_4_and_5_an_event_arrives_as_its_signed_envelope(
     assert told(Kind.WEBHOOK_DELIVERED) == 1
 
 
-def test_wh_5_a_second_attempt_keeps_the_delivery_id(
-    subscribe: Subscribe, receiver: Receiver
-) -> None:
+@spec("WH-5")
+def test_a_second_attempt_keeps_the_delivery_id(subscribe: Subscribe, receiver: Receiver) -> None:
     subscribe("job.enqueued")
     receiver.answers = [(500, {}), (200, {})]
     stored_ids(1)
@@ -95,7 +96,8 @@ def test_wh_5_a_second_attempt_keeps_the_delivery_id(
     ]  # fmt: skip
 
 
-def test_wh_6_for_a_day_both_secrets_sign(subscribe: Subscribe, receiver: Receiver) -> None:
+@spec("WH-6")
+def test_for_a_day_both_secrets_sign(subscribe: Subscribe, receiver: Receiver) -> None:
     subscription = subscribe("job.enqueued", secret="the-first-one")  # noqa: S106 - a test's
     _, new = subscriptions.rotate(subscription.id)
     stored_ids(2)
@@ -122,7 +124,8 @@ def test_wh_6_for_a_day_both_secrets_sign(subscribe: Subscribe, receiver: Receiv
         (500, {}, Status.FAILED), (503, {}, Status.FAILED), (304, {}, Status.FAILED),
     ],
 )  # fmt: skip
-def test_wh_7_the_answer_decides(
+@spec("WH-7")
+def test_the_answer_decides(
     subscribe: Subscribe, receiver: Receiver, status: int, headers: dict[str, str], expected: str
 ) -> None:
     subscribe("job.enqueued")
@@ -139,7 +142,8 @@ def test_wh_7_the_answer_decides(
         assert delivery.next_attempt_at > timezone.now() + timedelta(hours=1.9)
 
 
-def test_wh_8_after_the_last_attempt_a_delivery_is_dead(
+@spec("WH-8")
+def test_after_the_last_attempt_a_delivery_is_dead(
     subscribe: Subscribe, receiver: Receiver, configure: Configure
 ) -> None:
     configure(RETRY_SCHEDULE_S=(0, 1, 1, 1, 1))
@@ -158,7 +162,8 @@ def test_wh_8_after_the_last_attempt_a_delivery_is_dead(
     assert Subscription.objects.get().failure_count == 5
 
 
-def test_wh_9_an_attempt_ends_with_its_time(receiver: Receiver) -> None:
+@spec("WH-9")
+def test_an_attempt_ends_with_its_time(receiver: Receiver) -> None:
     receiver.is_held.clear()
 
     answer = post(receiver.url, b"{}", {}, 0.3)
@@ -167,7 +172,8 @@ def test_wh_9_an_attempt_ends_with_its_time(receiver: Receiver) -> None:
     assert answer.took_ms < 10_000
 
 
-def test_wh_9_a_server_that_sends_a_byte_now_and_then_holds_nobody(configure: Configure) -> None:
+@spec("WH-9")
+def test_a_server_that_sends_a_byte_now_and_then_holds_nobody(configure: Configure) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         over = threading.Event()
 
@@ -192,7 +198,8 @@ def test_wh_9_a_server_that_sends_a_byte_now_and_then_holds_nobody(configure: Co
     assert answer.took_ms < 5_000
 
 
-def test_wh_7_nobody_there_is_tried_again(subscribe: Subscribe, receiver: Receiver) -> None:
+@spec("WH-7")
+def test_nobody_there_is_tried_again(subscribe: Subscribe, receiver: Receiver) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     subscribe("job.enqueued", url=f"http://127.0.0.1:{port}/")
@@ -207,7 +214,8 @@ def test_wh_7_nobody_there_is_tried_again(subscribe: Subscribe, receiver: Receiv
     assert "ConnectError" in delivery.last_error
 
 
-def test_wh_12_a_subscription_of_a_tenant_gets_its_tenant_s_events(
+@spec("WH-12")
+def test_a_subscription_of_a_tenant_gets_its_tenant_s_events(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     north = subscribe("*", tenant="north")
@@ -226,7 +234,8 @@ def test_wh_12_a_subscription_of_a_tenant_gets_its_tenant_s_events(
     assert sorted(by[everybody.id]) == ["north", "south"]
 
 
-def test_wh_1_events_before_the_subscription_are_not_sent(
+@spec("WH-1")
+def test_events_before_the_subscription_are_not_sent(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     stored_ids(3)
@@ -242,9 +251,8 @@ def test_wh_1_events_before_the_subscription_are_not_sent(
     assert [body["data"]["job_id"] for body in bodies] == wanted
 
 
-def test_wh_1_one_failure_for_good_is_four_deliveries(
-    subscribe: Subscribe, receiver: Receiver
-) -> None:
+@spec("WH-1")
+def test_one_failure_for_good_is_four_deliveries(subscribe: Subscribe, receiver: Receiver) -> None:
 
     subscribe("job.failed", "job.retry_exhausted", "job.discarded", "job.dead_lettered")
     (job,) = stored(1, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
@@ -256,9 +264,8 @@ def test_wh_1_one_failure_for_good_is_four_deliveries(
     assert Delivery.objects.count() == 4
 
 
-def test_wh_10_an_event_read_twice_is_delivered_once(
-    subscribe: Subscribe, receiver: Receiver
-) -> None:
+@spec("WH-10")
+def test_an_event_read_twice_is_delivered_once(subscribe: Subscribe, receiver: Receiver) -> None:
 
     subscribe("job.*")
     before = Position.objects.get().place
@@ -271,7 +278,8 @@ def test_wh_10_an_event_read_twice_is_delivered_once(
     assert Delivery.objects.count() == 3
 
 
-def test_wh_10_deliveries_wait_for_an_older_transaction_and_none_is_missed(
+@spec("WH-10")
+def test_deliveries_wait_for_an_older_transaction_and_none_is_missed(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscribe("job.enqueued")
@@ -297,7 +305,8 @@ def test_wh_10_deliveries_wait_for_an_older_transaction_and_none_is_missed(
     assert sorted(found) == sorted(wanted)
 
 
-def test_wh_13_a_dead_delivery_can_be_sent_again(subscribe: Subscribe, receiver: Receiver) -> None:
+@spec("WH-13")
+def test_a_dead_delivery_can_be_sent_again(subscribe: Subscribe, receiver: Receiver) -> None:
     subscribe("job.enqueued")
     receiver.answers = [(400, {}), (200, {})]
     stored_ids(1)
@@ -313,7 +322,8 @@ def test_wh_13_a_dead_delivery_can_be_sent_again(subscribe: Subscribe, receiver:
     assert (again.attempts, again.tries) == (2, 1)
 
 
-def test_wh_14_too_many_dead_deliveries_switch_a_subscription_off(
+@spec("WH-14")
+def test_too_many_dead_deliveries_switch_a_subscription_off(
     subscribe: Subscribe, receiver: Receiver, configure: Configure
 ) -> None:
     configure(DISABLE_AFTER=3)
@@ -335,7 +345,8 @@ def test_wh_14_too_many_dead_deliveries_switch_a_subscription_off(
     assert (changed.active, changed.disabled_reason, changed.dead_in_row) == (True, None, 0)
 
 
-def test_26_1_deleting_a_subscription_cancels_what_waits(
+@spec("contract 26.1")
+def test_deleting_a_subscription_cancels_what_waits(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscription = subscribe("job.enqueued")
@@ -349,7 +360,8 @@ def test_26_1_deleting_a_subscription_cancels_what_waits(
     assert receiver.requests == []
 
 
-def test_28_old_deliveries_are_forgotten_with_their_attempts(
+@spec("contract 28")
+def test_old_deliveries_are_forgotten_with_their_attempts(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscribe("job.enqueued")
@@ -369,7 +381,8 @@ def test_28_old_deliveries_are_forgotten_with_their_attempts(
 # --- where it may go ------------------------------------------------------------------------------
 
 
-def test_26_2_a_name_that_resolves_into_a_private_network_is_refused(
+@spec("contract 26.2")
+def test_a_name_that_resolves_into_a_private_network_is_refused(
     receiver: Receiver, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(ALLOW_PRIVATE=False)
@@ -385,7 +398,8 @@ def test_26_2_a_name_that_resolves_into_a_private_network_is_refused(
     assert receiver.requests == []
 
 
-def test_26_2_the_connection_goes_to_the_address_that_was_judged(
+@spec("contract 26.2")
+def test_the_connection_goes_to_the_address_that_was_judged(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = int(receiver.url.rpartition(":")[2])
@@ -406,7 +420,8 @@ def test_26_2_the_connection_goes_to_the_address_that_was_judged(
     assert set(asked[1:]) <= {"127.0.0.1"}
 
 
-def test_wh_7_redirects_are_followed_three_times_and_judged_each(
+@spec("WH-7")
+def test_redirects_are_followed_three_times_and_judged_each(
     receiver: Receiver, configure: Configure
 ) -> None:
     receiver.answers = [(307, {"Location": "/next"})] * 3 + [(200, {})]
@@ -420,7 +435,8 @@ def test_wh_7_redirects_are_followed_three_times_and_judged_each(
     assert post(receiver.url, b"{}", {}, 5).status == 307
 
 
-def test_26_2_a_redirect_to_a_refused_scheme_is_the_end(receiver: Receiver) -> None:
+@spec("contract 26.2")
+def test_a_redirect_to_a_refused_scheme_is_the_end(receiver: Receiver) -> None:
     receiver.answers = [(302, {"Location": "file:///etc/passwd"})]
 
     answer = post(receiver.url, b"{}", {}, 5)
@@ -429,7 +445,8 @@ def test_26_2_a_redirect_to_a_refused_scheme_is_the_end(receiver: Receiver) -> N
     assert answer.status is None
 
 
-def test_26_1_only_the_first_kib_of_an_answer_is_kept(receiver: Receiver) -> None:
+@spec("contract 26.1")
+def test_only_the_first_kib_of_an_answer_is_kept(receiver: Receiver) -> None:
     receiver.body = b"x" * 1_000_000
 
     answer = post(receiver.url, b"{}", {}, 5)
@@ -437,7 +454,8 @@ def test_26_1_only_the_first_kib_of_an_answer_is_kept(receiver: Receiver) -> Non
     assert answer.body == "x" * 1024
 
 
-def test_26_1_a_test_is_sent_once_and_leaves_no_delivery(
+@spec("contract 26.1")
+def test_a_test_is_sent_once_and_leaves_no_delivery(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     receiver.answers = [(503, {})]
@@ -450,7 +468,8 @@ def test_26_1_a_test_is_sent_once_and_leaves_no_delivery(
     assert Delivery.objects.count() == 0
 
 
-def test_26_2_a_secret_sealed_with_another_key_is_said_and_not_sent(
+@spec("contract 26.2")
+def test_a_secret_sealed_with_another_key_is_said_and_not_sent(
     subscribe: Subscribe, receiver: Receiver, settings: Any
 ) -> None:
     subscribe("job.enqueued")
@@ -467,7 +486,8 @@ def test_26_2_a_secret_sealed_with_another_key_is_said_and_not_sent(
 # --- the loop -------------------------------------------------------------------------------------
 
 
-def test_wh_10_a_slow_subscriber_holds_up_itself_alone(
+@spec("WH-10")
+def test_a_slow_subscriber_holds_up_itself_alone(
     subscribe: Subscribe, receiver: Receiver, configure: Configure
 ) -> None:
     configure(CONCURRENCY=4, CONCURRENCY_PER_SUBSCRIPTION=2)
@@ -499,7 +519,8 @@ def test_wh_10_a_slow_subscriber_holds_up_itself_alone(
         slow.stop()
 
 
-def test_wh_10_two_senders_share_the_work_without_a_double(
+@spec("WH-10")
+def test_two_senders_share_the_work_without_a_double(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     subscribe("job.enqueued")
@@ -513,7 +534,8 @@ def test_wh_10_two_senders_share_the_work_without_a_double(
     assert sent == len(ids) == len(set(ids)) == 30
 
 
-def test_wh_10_what_a_killed_process_had_under_way_is_sent_again(
+@spec("WH-10")
+def test_what_a_killed_process_had_under_way_is_sent_again(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
 

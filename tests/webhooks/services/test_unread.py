@@ -10,11 +10,12 @@ from prometheus_client import REGISTRY
 
 from jobs import queries
 from jobs.models import Event
-from jobs.services.fold import fold
-from jobs.services.retain import Retainer
-from jobs.services.unread import fullness, unread
+from jobs.services.outcome.retain import Retainer
+from jobs.services.record.fold import fold
+from jobs.services.record.unread import fullness, unread
 from tests.concurrency import wait_until_settled
 from tests.factories import stored_ids
+from tests.spec import spec
 from tests.webhooks.conftest import Subscribe
 from webhooks.models import Delivery, Subscription
 from webhooks.services import subscriptions
@@ -58,7 +59,8 @@ def lost() -> float:
     return REGISTRY.get_sample_value("ojs_events_lost_total") or 0
 
 
-def test_wh_10_events_stay_until_they_are_relayed(subscribe: Subscribe) -> None:
+@spec("WH-10")
+def test_events_stay_until_they_are_relayed(subscribe: Subscribe) -> None:
     subscribe("job.enqueued")
     old_events(6)
 
@@ -76,7 +78,8 @@ def test_wh_10_events_stay_until_they_are_relayed(subscribe: Subscribe) -> None:
 
 
 @pytest.mark.parametrize("ended", ["switched off", "deleted", "never made"])
-def test_wh_10_nothing_is_kept_for_nobody(subscribe: Subscribe, ended: str) -> None:
+@spec("WH-10")
+def test_nothing_is_kept_for_nobody(subscribe: Subscribe, ended: str) -> None:
     if ended != "never made":
         one = subscribe("job.enqueued")
         if ended == "deleted":
@@ -90,7 +93,8 @@ def test_wh_10_nothing_is_kept_for_nobody(subscribe: Subscribe, ended: str) -> N
     assert fullness() == 0
 
 
-def test_25_2_beyond_the_bound_unread_events_leave_and_operators_are_told(
+@spec("contract 25.2")
+def test_beyond_the_bound_unread_events_leave_and_operators_are_told(
     subscribe: Subscribe, set_to: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     subscribe("job.enqueued")
@@ -110,7 +114,8 @@ def test_25_2_beyond_the_bound_unread_events_leave_and_operators_are_told(
     assert Delivery.objects.count() == 5
 
 
-def test_25_2_the_number_of_events_yields_to_a_reader_too(
+@spec("contract 25.2")
+def test_the_number_of_events_yields_to_a_reader_too(
     subscribe: Subscribe, set_to: Callable[..., None]
 ) -> None:
     subscribe("job.enqueued")
@@ -125,7 +130,8 @@ def test_25_2_the_number_of_events_yields_to_a_reader_too(
     assert Event.objects.count() <= 3
 
 
-def test_32_3_operators_see_how_much_waits_before_any_is_lost(
+@spec("contract 32.3")
+def test_operators_see_how_much_waits_before_any_is_lost(
     subscribe: Subscribe, set_to: Callable[..., None]
 ) -> None:
     subscribe("job.enqueued")

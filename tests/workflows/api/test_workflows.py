@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from jobs.api.media import OJS_TYPE
 from jobs.domain.ids import new_id
-from jobs.services.progress import Progress, report
+from jobs.services.outcome.progress import Progress, report
 from tests.jobs.api.refusals import DOCUMENT, assert_refused, validator
+from tests.spec import spec
 from tests.workflows.flows import (
     batch,
     by_type,
@@ -52,7 +53,8 @@ def checked(answer: Any, status: int = 200) -> dict[str, Any]:
 # --- 8.5 the workflow object ----------------------------------------------------------------------
 
 
-def test_8_5_create_answers_the_whole_workflow(api: Client) -> None:
+@spec("contract 8.5")
+def test_create_answers_the_whole_workflow(api: Client) -> None:
     answer = post(api, chain(job("a", id="first"), job("b"), name="two"))
 
     shown = checked(answer, 201)
@@ -70,7 +72,8 @@ def test_8_5_create_answers_the_whole_workflow(api: Client) -> None:
     assert "jobs_total" not in shown
 
 
-def test_8_5_groups_and_batches_count_jobs(api: Client) -> None:
+@spec("contract 8.5")
+def test_groups_and_batches_count_jobs(api: Client) -> None:
     shown = checked(post(api, batch(job("a"), on_success=job("b"))), 201)
 
     assert (shown["jobs_total"], shown["jobs_completed"], shown["jobs_failed"]) == (1, 0, 0)
@@ -80,7 +83,8 @@ def test_8_5_groups_and_batches_count_jobs(api: Client) -> None:
     }
 
 
-def test_8_5_a_finished_workflow_has_results_and_times(api: Client) -> None:
+@spec("contract 8.5")
+def test_a_finished_workflow_has_results_and_times(api: Client) -> None:
     flow = created(chain(job(), job()))
     complete(*claimed(), result={"ok": True})
     run()
@@ -95,7 +99,8 @@ def test_8_5_a_finished_workflow_has_results_and_times(api: Client) -> None:
     assert "errors" not in shown
 
 
-def test_8_5_a_failed_workflow_tells_why(api: Client) -> None:
+@spec("contract 8.5")
+def test_a_failed_workflow_tells_why(api: Client) -> None:
     flow = created(chain(job(), job()))
     (one,) = claimed()
     fail(one)
@@ -109,7 +114,8 @@ def test_8_5_a_failed_workflow_tells_why(api: Client) -> None:
     ]  # fmt: skip
 
 
-def test_8_5_nested_workflows_are_part_of_the_answer(api: Client) -> None:
+@spec("contract 8.5")
+def test_nested_workflows_are_part_of_the_answer(api: Client) -> None:
     flow = created(chain(job("a"), group(job("b"), chain(job("c")))))
 
     shown = checked(api.get(f"{URL}/{flow}"))
@@ -122,14 +128,16 @@ def test_8_5_nested_workflows_are_part_of_the_answer(api: Client) -> None:
     assert own["steps"] == inner["steps"]
 
 
-def test_8_5_a_graph_arrives_as_it_was(api: Client) -> None:
+@spec("contract 8.5")
+def test_a_graph_arrives_as_it_was(api: Client) -> None:
     shown = checked(post(api, graph(a="", b="", c="b a") | {"name": "g"}), 201)
 
     assert shown["type"] == "dag"
     assert shown["steps"][2]["depends_on"] == ["b", "a"]
 
 
-def test_8_5_unknown_workflows_are_not_found(api: Client) -> None:
+@spec("contract 8.5")
+def test_unknown_workflows_are_not_found(api: Client) -> None:
     for path in (f"{URL}/{new_id()}", f"{URL}/x", f"{URL}/{new_id()}/progress"):
         error = assert_refused(api.get(path), 404)
         assert error["details"]["resource_type"] == "workflow"
@@ -140,7 +148,8 @@ def test_8_5_unknown_workflows_are_not_found(api: Client) -> None:
 
 
 @pytest.mark.parametrize("way", ["delete", "post"])
-def test_8_6_cancel_answers_what_it_did(api: Client, way: str) -> None:
+@spec("contract 8.6")
+def test_cancel_answers_what_it_did(api: Client, way: str) -> None:
     flow = created(chain(job(), job(), job()))
     complete(*claimed())
 
@@ -160,7 +169,8 @@ def test_8_6_cancel_answers_what_it_did(api: Client, way: str) -> None:
 # --- lists ----------------------------------------------------------------------------------------
 
 
-def test_24_5_the_list_is_newest_first_by_state(api: Client) -> None:
+@spec("contract 24.5")
+def test_the_list_is_newest_first_by_state(api: Client) -> None:
     done = created(chain(job(), name="done"))
     run()
     wide = created(group(*[job() for _ in range(70)], name="wide"))
@@ -184,7 +194,8 @@ def test_24_5_the_list_is_newest_first_by_state(api: Client) -> None:
     assert counted == {wide: 10}
 
 
-def test_3_1_the_list_is_paged_by_page_offset_and_cursor(api: Client) -> None:
+@spec("contract 3.1")
+def test_the_list_is_paged_by_page_offset_and_cursor(api: Client) -> None:
     names = [f"w{n}" for n in range(7)]
     for name in names:
         created(chain(job(), name=name))
@@ -204,9 +215,8 @@ def test_3_1_the_list_is_paged_by_page_offset_and_cursor(api: Client) -> None:
     assert (last["pagination"]["has_more"], "next_cursor" in last["pagination"]) == (False, False)
 
 
-def test_3_1_pages_go_on_beyond_what_is_counted(
-    api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@spec("contract 3.1")
+def test_pages_go_on_beyond_what_is_counted(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(show, "MOST", 3)
     for number in range(8):
         created(chain(job(), name=f"w{number}"))
@@ -229,14 +239,16 @@ def test_3_1_pages_go_on_beyond_what_is_counted(
     [{"state": "x"}, {"state": "RUNNING"}, {"cursor": "x"}, {"cursor": "aWQ6eA"},
      {"limit": "0"}, {"page": "-1"}, {"offset": "x"}, {"cursor": "é"}, {"state": "\0"}],
 )  # fmt: skip
-def test_3_1_a_bad_query_is_refused(api: Client, query: dict[str, str]) -> None:
+@spec("contract 3.1")
+def test_a_bad_query_is_refused(api: Client, query: dict[str, str]) -> None:
     assert_refused(api.get(URL, query), 400)
 
 
 # --- 29 progress ----------------------------------------------------------------------------------
 
 
-def test_29_progress_counts_what_is_done_and_what_is_reported(api: Client) -> None:
+@spec("contract 29")
+def test_progress_counts_what_is_done_and_what_is_reported(api: Client) -> None:
     flow = created(chain(job("a"), group(job("b"), job("c")), job("d")))
     run_one = claimed()
     complete(*run_one)
@@ -264,7 +276,8 @@ def test_29_progress_counts_what_is_done_and_what_is_reported(api: Client) -> No
         ({"type": "nope"}, "$.type"),
     ],
 )
-def test_8_1_a_refusal_lists_paths(api: Client, body: dict[str, Any], path: str) -> None:
+@spec("contract 8.1")
+def test_a_refusal_lists_paths(api: Client, body: dict[str, Any], path: str) -> None:
     error = assert_refused(post(api, body), 400)
 
     assert error["code"] == "invalid_request"
@@ -292,7 +305,8 @@ def test_8_1_a_refusal_lists_paths(api: Client, body: dict[str, Any], path: str)
     ],
     ids=range(12),
 )  # fmt: skip
-def test_1_5_bodies_of_any_kind_are_answered_in_the_ojs_shape(
+@spec("contract 1.5")
+def test_bodies_of_any_kind_are_answered_in_the_ojs_shape(
     api: Client, body: bytes, status: int
 ) -> None:
     answer = post(api, body)
@@ -318,7 +332,8 @@ JSON: Any = st.recursive(
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(body=st.dictionaries(
     st.sampled_from(["type", "steps", "jobs", "callbacks", "options", "name"]), JSON))  # fmt: skip
-def test_8_1_no_request_is_a_failure_of_the_server(api: Client, body: dict[str, Any]) -> None:
+@spec("contract 8.1")
+def test_no_request_is_a_failure_of_the_server(api: Client, body: dict[str, Any]) -> None:
     try:
         raw = orjson.dumps(body)
     except TypeError:
@@ -331,7 +346,8 @@ def test_8_1_no_request_is_a_failure_of_the_server(api: Client, body: dict[str, 
         assert_refused(answer)
 
 
-def test_8_1_a_long_chain_is_stored_and_shown(api: Client) -> None:
+@spec("contract 8.1")
+def test_a_long_chain_is_stored_and_shown(api: Client) -> None:
     shown = checked(post(api, chain(*[job() for _ in range(3000)])), 201)
 
     assert shown["steps_total"] == 3000
@@ -344,7 +360,8 @@ def test_8_1_a_long_chain_is_stored_and_shown(api: Client) -> None:
 Key = Callable[..., dict[str, str]]
 
 
-def test_mt_15_2_a_every_job_has_the_workflows_tenant(api: Client) -> None:
+@spec("MT-15.2-a")
+def test_every_job_has_the_workflows_tenant(api: Client) -> None:
     body = chain(job("a", meta={"tenant_id": "north"}), group(job("b", meta={"x": 1})), job("c"))
     checked(post(api, body), 201)
 
@@ -356,7 +373,8 @@ def test_mt_15_2_a_every_job_has_the_workflows_tenant(api: Client) -> None:
     assert metas == [{"tenant_id": "north"}, {"x": 1, "tenant_id": "north"}, {"tenant_id": "north"}]
 
 
-def test_mt_15_2_a_the_header_names_the_tenant(api: Client) -> None:
+@spec("MT-15.2-a")
+def test_the_header_names_the_tenant(api: Client) -> None:
     checked(post(api, chain(job(), job()), **{"X-OJS-Tenant": "south"}), 201)
 
     for _ in range(2):
@@ -374,7 +392,8 @@ def test_mt_15_2_a_the_header_names_the_tenant(api: Client) -> None:
         (chain(job(options={"metadata": {"tenant_id": "b"}})), "a"),
     ],
 )
-def test_mt_15_2_b_a_step_of_another_tenant_is_refused(
+@spec("MT-15.2-b")
+def test_a_step_of_another_tenant_is_refused(
     api: Client, body: dict[str, Any], header: str | None
 ) -> None:
     answer = post(api, body, **({"X-OJS-Tenant": header} if header else {}))
@@ -383,7 +402,8 @@ def test_mt_15_2_b_a_step_of_another_tenant_is_refused(
     assert not Workflow.objects.exists()
 
 
-def test_31_a_key_of_a_tenant_sees_its_own_workflows_only(api: Client, new_key: Key) -> None:
+@spec("contract 31")
+def test_a_key_of_a_tenant_sees_its_own_workflows_only(api: Client, new_key: Key) -> None:
     scopes = ("ojs:data:enqueue", "ojs:data:read", "ojs:data:cancel")
     north, south = (new_key(*scopes, tenant=name) for name in ("north", "south"))
     everyone = new_key(*scopes)
@@ -405,7 +425,8 @@ def test_31_a_key_of_a_tenant_sees_its_own_workflows_only(api: Client, new_key: 
     assert_refused(post(api, chain(job(meta={"tenant_id": "south"})), **north), 422)
 
 
-def test_31_scopes(api: Client, new_key: Key) -> None:
+@spec("contract 31")
+def test_scopes(api: Client, new_key: Key) -> None:
     enqueue, read, cancel = (new_key(f"ojs:data:{name}") for name in ("enqueue", "read", "cancel"))
     flow = checked(post(api, chain(job()), **enqueue), 201)["id"]
 
@@ -416,7 +437,8 @@ def test_31_scopes(api: Client, new_key: Key) -> None:
     checked(api.delete(f"{URL}/{flow}", headers=cancel))
 
 
-def test_31_a_key_may_enqueue_only_to_its_queues_also_later(api: Client, new_key: Key) -> None:
+@spec("contract 31")
+def test_a_key_may_enqueue_only_to_its_queues_also_later(api: Client, new_key: Key) -> None:
     key = new_key("ojs:data:enqueue", queues_enqueue=("mail",), job_types=("a",))
     mail = {"options": {"queue": "mail"}}
 
@@ -425,14 +447,16 @@ def test_31_a_key_may_enqueue_only_to_its_queues_also_later(api: Client, new_key
     assert_refused(post(api, chain(group(job("b", **mail))), **key), 403)
 
 
-def test_3_9_the_manifest_declares_workflows(api: Client) -> None:
+@spec("contract 3.9")
+def test_the_manifest_declares_workflows(api: Client) -> None:
     shown = api.get("/ojs/manifest").json()
 
     assert shown["capabilities"]["workflows"] is True
     assert "workflows" in shown["extensions"]
 
 
-def test_12_3_a_workflow_event_names_its_workflow(api: Client) -> None:
+@spec("contract 12.3")
+def test_a_workflow_event_names_its_workflow(api: Client) -> None:
     flow = created(chain(job()))
     run()
 
@@ -451,7 +475,8 @@ def test_the_document_has_every_operation() -> None:
     }  # fmt: skip
 
 
-def test_1_2_clients_cannot_set_what_makes_a_member(api: Client) -> None:
+@spec("contract 1.2")
+def test_clients_cannot_set_what_makes_a_member(api: Client) -> None:
     body = job(workflow_id="x", workflow_step=7, parent_results=[1])
     checked(post(api, chain(body)), 201)
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec import spec
 from workflows.domain.graph import cycle, dependents, kind_of_graph, layers
 from workflows.domain.kinds import Kind
 from workflows.domain.plan import MOST_SLOTS, NARROW, slot_sizes, slots
@@ -18,7 +19,8 @@ def graphs(draw: st.DrawFn) -> list[list[int]]:
 
 
 @given(graphs())
-def test_8_1_an_ordered_graph_has_no_cycle(edges: list[list[int]]) -> None:
+@spec("contract 8.1")
+def test_an_ordered_graph_has_no_cycle(edges: list[list[int]]) -> None:
     assert cycle(edges) == []
     assert all(layers(edges)[n] > layers(edges)[m] for n, after in enumerate(edges) for m in after)
 
@@ -34,7 +36,8 @@ def test_dependents_are_the_edges_turned_round(edges: list[list[int]]) -> None:
     ("edges", "found"),
     [([[0]], [0]), ([[1], [0]], [0, 1]), ([[], [2], [1], [2]], [1, 2, 3]), ([[], [0]], [])],
 )
-def test_8_1_a_cycle_is_found(edges: list[list[int]], found: list[int]) -> None:
+@spec("contract 8.1")
+def test_a_cycle_is_found(edges: list[list[int]], found: list[int]) -> None:
     assert cycle(edges) == found
 
 
@@ -43,7 +46,8 @@ def test_8_1_a_cycle_is_found(edges: list[list[int]], found: list[int]) -> None:
     [([[]], Kind.CHAIN), ([[], [0], [1]], Kind.CHAIN), ([[], []], Kind.GROUP),
      ([[], [], [1]], Kind.DAG), ([[], [0], [0, 1]], Kind.DAG)],
 )  # fmt: skip
-def test_8_1_a_graph_is_named_by_its_shape(edges: list[list[int]], kind: Kind) -> None:
+@spec("contract 8.1")
+def test_a_graph_is_named_by_its_shape(edges: list[list[int]], kind: Kind) -> None:
     assert kind_of_graph(edges) is kind
 
 
@@ -58,6 +62,7 @@ def test_every_member_counts_down_one_slot_and_no_slot_is_empty(number: int) -> 
         assert (len(sizes), sum(sizes.values())) == (shared, number)
 
 
-def test_29_progress_is_the_share_that_is_done() -> None:
+@spec("contract 29")
+def test_progress_is_the_share_that_is_done() -> None:
     assert overall([]) == 0
     assert overall([1, 0.5, 0, 0]) == 0.375

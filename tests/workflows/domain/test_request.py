@@ -6,6 +6,7 @@ import pytest
 
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import InvalidRequest, OJSError, Unsupported
+from tests.spec import spec
 from tests.workflows.flows import batch, chain, graph, group, job
 from workflows.domain.kinds import Callback, Kind
 from workflows.domain.plan import Plan
@@ -53,11 +54,13 @@ def callback(name: str, *after: str, mark: str | None = None) -> dict[str, Any]:
          Kind.CHAIN),
     ],
 )  # fmt: skip
-def test_8_1_a_request_is_treated_by_its_shape(body: dict[str, Any], kind: Kind) -> None:
+@spec("contract 8.1")
+def test_a_request_is_treated_by_its_shape(body: dict[str, Any], kind: Kind) -> None:
     assert parsed(body).kind is kind
 
 
-def test_8_1_callbacks_of_a_graph_come_last_in_their_own_order() -> None:
+@spec("contract 8.1")
+def test_callbacks_of_a_graph_come_last_in_their_own_order() -> None:
     marked = [callback("on-failure", "a", "b"), job(id="a"), callback("on_complete", "a", "b"),
               job(id="b")]  # fmt: skip
 
@@ -70,7 +73,8 @@ def test_8_1_callbacks_of_a_graph_come_last_in_their_own_order() -> None:
     assert not any(step.depends_on for step in plan.steps)
 
 
-def test_8_1_steps_without_a_name_are_counted() -> None:
+@spec("contract 8.1")
+def test_steps_without_a_name_are_counted() -> None:
     plan = parsed(chain(job(), job(id="mine"), job()))
 
     assert [step.id for step in plan.steps] == ["step-0", "mine", "step-2"]
@@ -78,7 +82,8 @@ def test_8_1_steps_without_a_name_are_counted() -> None:
     assert parsed(chain(job())).name == ""
 
 
-def test_8_1_the_name_of_a_step_is_not_the_id_of_its_job() -> None:
+@spec("contract 8.1")
+def test_the_name_of_a_step_is_not_the_id_of_its_job() -> None:
     (step,) = parsed(chain(job(id="first"))).steps
 
     assert step.draft is not None
@@ -86,7 +91,8 @@ def test_8_1_the_name_of_a_step_is_not_the_id_of_its_job() -> None:
     assert step.draft.extra == {}
 
 
-def test_8_1_dependencies_keep_their_order_and_count_once() -> None:
+@spec("contract 8.1")
+def test_dependencies_keep_their_order_and_count_once() -> None:
     plan = parsed({"steps": [job(id="a"), job(id="b"), job(id="c", depends_on=["b", "a", "b"])]})
 
     assert plan.steps[2].depends_on == (1, 0)
@@ -106,7 +112,8 @@ OPTIONS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("defaults", "step", "wanted"), OPTIONS)
-def test_8_1_options_are_defaults_of_every_step(
+@spec("contract 8.1")
+def test_options_are_defaults_of_every_step(
     defaults: dict[str, Any], step: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
     for body in (chain(job(**step)), {"steps": [job(id="a", **step)]},
@@ -116,21 +123,24 @@ def test_8_1_options_are_defaults_of_every_step(
         assert {name: getattr(draft, name) for name in wanted} == wanted
 
 
-def test_8_1_a_step_has_the_last_word_about_its_attempts() -> None:
+@spec("contract 8.1")
+def test_a_step_has_the_last_word_about_its_attempts() -> None:
     defaults = {"retry": {"max_attempts": 9, "initial_interval": "PT5S"}}
     (draft,) = parsed(chain(job(options={"max_attempts": 2}), options=defaults)).drafts()
 
     assert (draft.retry.max_attempts, draft.retry.initial_interval_ms) == (2, 5000)
 
 
-def test_8_1_inner_options_come_before_outer_ones() -> None:
+@spec("contract 8.1")
+def test_inner_options_come_before_outer_ones() -> None:
     inner = group(job(), options={"queue": "inner"})
     (draft,) = parsed(chain(inner, options={"queue": "outer", "priority": 4})).drafts()
 
     assert (draft.queue, draft.priority) == ("inner", 4)
 
 
-def test_8_1_options_hold_for_callbacks() -> None:
+@spec("contract 8.1")
+def test_options_hold_for_callbacks() -> None:
     drafts = list(parsed(batch(job(), on_success=job()) | {"options": {"queue": "q"}}).drafts())
 
     assert [draft.queue for draft in drafts] == ["q", "q"]
@@ -199,21 +209,25 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "path"), REFUSED, ids=[f"{n}" for n in range(len(REFUSED))])
-def test_8_1_what_is_wrong_is_named_by_its_path(body: dict[str, Any], path: str) -> None:
+@spec("contract 8.1")
+def test_what_is_wrong_is_named_by_its_path(body: dict[str, Any], path: str) -> None:
     assert path in problems(body)
 
 
-def test_8_1_all_problems_are_told() -> None:
+@spec("contract 8.1")
+def test_all_problems_are_told() -> None:
     found = problems(chain(job("UPPER"), job(), job(args=5, queue="NO")))
 
     assert found.keys() == {"$.steps[0].type", "$.steps[2].args", "$.steps[2].queue"}
 
 
-def test_8_1_at_most_a_hundred_problems_are_told() -> None:
+@spec("contract 8.1")
+def test_at_most_a_hundred_problems_are_told() -> None:
     assert len(problems(group(*[job("UPPER") for _ in range(5000)]))) == 100
 
 
-def test_8_1_ten_thousand_jobs_are_taken_and_no_more() -> None:
+@spec("contract 8.1")
+def test_ten_thousand_jobs_are_taken_and_no_more() -> None:
     parsed(batch(*[job()] * MAX_JOBS, on_complete=job()))
 
     assert "$" in problems(group(*[job()] * (MAX_JOBS + 1)))
@@ -223,7 +237,8 @@ def test_8_1_ten_thousand_jobs_are_taken_and_no_more() -> None:
 
 @pytest.mark.parametrize("inner", [group(job()), chain(job()), batch(job(), on_success=job()),
                                    {"steps": [job(id="a")]}])  # fmt: skip
-def test_8_1_workflows_nest_in_every_form(inner: dict[str, Any]) -> None:
+@spec("contract 8.1")
+def test_workflows_nest_in_every_form(inner: dict[str, Any]) -> None:
     for body in (chain(inner), group(inner), {"steps": [inner | {"id": "x"}]}):
         (step,) = parsed(body).steps
 
@@ -231,13 +246,15 @@ def test_8_1_workflows_nest_in_every_form(inner: dict[str, Any]) -> None:
         assert step.type == step.child.kind
 
 
-def test_8_1_a_job_may_have_a_type_that_is_called_like_a_workflow() -> None:
+@spec("contract 8.1")
+def test_a_job_may_have_a_type_that_is_called_like_a_workflow() -> None:
     (step,) = parsed(chain(job("group"))).steps
 
     assert step.child is None
 
 
-def test_8_1_other_refusals_of_a_job_keep_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 8.1")
+def test_other_refusals_of_a_job_keep_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_request: object) -> Any:
         raise Unsupported("not here")
 

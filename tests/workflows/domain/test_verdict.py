@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.spec import spec
 from workflows.domain.kinds import Callback, FlowState, Kind
 from workflows.domain.verdict import Tally, fired, verdict
 
@@ -9,7 +10,8 @@ ALL = frozenset({Callback.ON_COMPLETE, Callback.ON_SUCCESS, Callback.ON_FAILURE}
 
 
 @pytest.mark.parametrize("kind", [Kind.CHAIN, Kind.GROUP, Kind.DAG])
-def test_8_4_without_callbacks_the_failures_decide_when_nothing_is_open(kind: Kind) -> None:
+@spec("contract 8.4")
+def test_without_callbacks_the_failures_decide_when_nothing_is_open(kind: Kind) -> None:
     assert verdict(Tally(kind, open=1, failed=1)) is FlowState.RUNNING
     assert verdict(Tally(kind, open=0, failed=0)) is FlowState.COMPLETED
     assert verdict(Tally(kind, open=0, failed=1)) is FlowState.FAILED
@@ -20,7 +22,8 @@ def test_8_4_without_callbacks_the_failures_decide_when_nothing_is_open(kind: Ki
     [(0, {Callback.ON_COMPLETE, Callback.ON_SUCCESS}),
      (2, {Callback.ON_COMPLETE, Callback.ON_FAILURE})],
 )  # fmt: skip
-def test_8_4_callbacks_fire_once(failed: int, due: set[Callback]) -> None:
+@spec("contract 8.4")
+def test_callbacks_fire_once(failed: int, due: set[Callback]) -> None:
     assert fired(Tally(Kind.BATCH, 1, failed, ALL)) == set()
     assert fired(Tally(Kind.BATCH, 0, failed, ALL)) == due
     assert fired(Tally(Kind.BATCH, 0, failed, ALL, calls=0)) == set()
@@ -34,13 +37,15 @@ def test_8_4_callbacks_fire_once(failed: int, due: set[Callback]) -> None:
         ({Callback.ON_FAILURE}, 0, FlowState.COMPLETED),
     ],
 )
-def test_8_4_a_batch_with_nothing_to_fire_is_over(
+@spec("contract 8.4")
+def test_a_batch_with_nothing_to_fire_is_over(
     callbacks: set[Callback], failed: int, state: FlowState
 ) -> None:
     assert verdict(Tally(Kind.BATCH, 0, failed, frozenset(callbacks))) is state
 
 
-def test_8_4_a_batch_ends_with_its_callbacks() -> None:
+@spec("contract 8.4")
+def test_a_batch_ends_with_its_callbacks() -> None:
     def after(calls: int, calls_failed: int, failed: int) -> FlowState:
         return verdict(Tally(Kind.BATCH, 0, failed, ALL, calls, calls_failed))
 

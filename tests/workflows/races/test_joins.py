@@ -9,14 +9,15 @@ from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.job import Job
 from jobs.models import Event, Lease
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel as cancel_job
-from jobs.services.dead_letter import retry
-from jobs.services.nack import Nack, nack
-from jobs.services.reap import reap
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel as cancel_job
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import reap
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import at_once, threads
 from tests.factories import error
+from tests.spec import spec
 from tests.workflows.flows import batch, chain, claimed, created, graph, group, job, run, seen
 from workflows.models import Step, Workflow
 from workflows.services.cancel import cancel
@@ -46,7 +47,8 @@ def jobs_of(kind: str) -> int:
 
 @pytest.mark.parametrize("members", [THREADS, 200])
 @pytest.mark.parametrize("end", [ack_each, ack_all])
-def test_8_4_callbacks_fire_once_when_siblings_end_at_once(
+@spec("contract 8.4")
+def test_callbacks_fire_once_when_siblings_end_at_once(
     members: int, end: Callable[[list[Job]], Callable[[], object]]
 ) -> None:
     flow = created(
@@ -64,7 +66,8 @@ def test_8_4_callbacks_fire_once_when_siblings_end_at_once(
 
 
 @pytest.mark.parametrize("members", [THREADS, 200])
-def test_8_2_a_join_begins_once_when_all_before_it_end_at_once(members: int) -> None:
+@spec("contract 8.2")
+def test_a_join_begins_once_when_all_before_it_end_at_once(members: int) -> None:
     before = {f"s{n}": "" for n in range(members)}
     flow = created(graph(**before, join=" ".join(before)))
     jobs = claimed(count=members)
@@ -77,7 +80,8 @@ def test_8_2_a_join_begins_once_when_all_before_it_end_at_once(members: int) -> 
     assert Event.objects.filter(kind=52).count() == 1
 
 
-def test_8_2_a_diamond_of_many_workflows_in_shared_batches_neither_hangs_nor_repeats() -> None:
+@spec("contract 8.2")
+def test_a_diamond_of_many_workflows_in_shared_batches_neither_hangs_nor_repeats() -> None:
     flows = [created(graph(a="", b="", c="a b", d="a b", e="c d")) for _ in range(12)]
     chance = Random(7)  # noqa: S311 - an order, no secret
     while jobs := claimed(count=100):
@@ -89,7 +93,8 @@ def test_8_2_a_diamond_of_many_workflows_in_shared_batches_neither_hangs_nor_rep
     assert_store_is_sound()
 
 
-def test_8_2_nested_workflows_ending_at_once_move_the_outer_one_on_once() -> None:
+@spec("contract 8.2")
+def test_nested_workflows_ending_at_once_move_the_outer_one_on_once() -> None:
     inner = [group(*[job("in") for _ in range(8)]) for _ in range(8)]
     flows = [created(chain(group(*inner), job("then"))) for _ in range(3)]
     jobs = claimed(count=100) + claimed(count=100)
@@ -105,7 +110,8 @@ def test_8_2_nested_workflows_ending_at_once_move_the_outer_one_on_once() -> Non
     assert_store_is_sound()
 
 
-def test_8_2_ends_of_every_kind_at_once_are_each_counted_once() -> None:
+@spec("contract 8.2")
+def test_ends_of_every_kind_at_once_are_each_counted_once() -> None:
     members = 96
     flow = created(batch(*[job(retry={"max_attempts": 1}) for _ in range(members)],
                          on_failure=job("bad"), on_success=job("good")))  # fmt: skip
@@ -135,7 +141,8 @@ def test_8_2_ends_of_every_kind_at_once_are_each_counted_once() -> None:
     assert_store_is_sound()
 
 
-def test_8_6_a_cancel_among_ends_leaves_nothing_that_waits() -> None:
+@spec("contract 8.6")
+def test_a_cancel_among_ends_leaves_nothing_that_waits() -> None:
     for round_ in range(6):
         flows = [created(chain(*[job() for _ in range(30)])) for _ in range(4)]
 
@@ -163,7 +170,8 @@ def test_8_6_a_cancel_among_ends_leaves_nothing_that_waits() -> None:
     assert_store_is_sound()
 
 
-def test_8_6_single_cancels_and_a_cancel_of_all_do_not_wait_for_each_other() -> None:
+@spec("contract 8.6")
+def test_single_cancels_and_a_cancel_of_all_do_not_wait_for_each_other() -> None:
     flow = created(group(*[job() for _ in range(200)]))
     ids = [str(one) for one in Step.objects.values_list("job_id", flat=True)]
 
@@ -180,7 +188,8 @@ def test_8_6_single_cancels_and_a_cancel_of_all_do_not_wait_for_each_other() -> 
     assert_store_is_sound()
 
 
-def test_2_4_revivals_and_ends_at_once_keep_the_numbers() -> None:
+@spec("contract 2.4")
+def test_revivals_and_ends_at_once_keep_the_numbers() -> None:
     flow = created(group(*[job(retry={"max_attempts": 1}) for _ in range(100)]))
     jobs = claimed(count=100)
     nack([Nack(one.id, error()) for one in jobs[:40]])

@@ -9,13 +9,13 @@ from django.db import connection, transaction
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel
-from jobs.services.enqueue import enqueue
-from jobs.services.enqueue_each import enqueue_each
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
-from jobs.services.queue_config import configure
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.lanes.queue_config import configure
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel
+from jobs.services.outcome.nack import Nack, nack
 from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.services.tenants import put
 from tests.asserts import assert_store_is_sound

@@ -7,15 +7,16 @@ import pytest
 from jobs.domain import jsonio
 from jobs.models import Event, Job, Lease, Ready
 from jobs.queries import ago
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel as cancel_job
-from jobs.services.dead_letter import retry
-from jobs.services.expire import expire
-from jobs.services.nack import Nack, nack
-from jobs.services.reap import reap
-from jobs.services.show import show as show_job
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel as cancel_job
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.expire import expire
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import reap
+from jobs.services.read.show import show as show_job
 from tests.asserts import assert_store_is_sound
 from tests.factories import error
+from tests.spec import spec
 from tests.workflows.flows import (
     batch,
     by_type,
@@ -39,14 +40,16 @@ pytestmark = pytest.mark.usefixtures("store")
 # --- 8.2 engine -----------------------------------------------------------------------------------
 
 
-def test_8_2_creation_enqueues_what_depends_on_nothing() -> None:
+@spec("contract 8.2")
+def test_creation_enqueues_what_depends_on_nothing() -> None:
     flow = created(graph(a="", b="", c="a b"))
 
     assert states(flow) == ["pending", "pending", "waiting"]
     assert [one.type for one in claimed()] == ["flow.a", "flow.b"]
 
 
-def test_8_2_a_step_gets_its_job_with_the_last_of_its_dependencies() -> None:
+@spec("contract 8.2")
+def test_a_step_gets_its_job_with_the_last_of_its_dependencies() -> None:
     flow = created(graph(a="", b="", c="a b"))
     jobs = by_type(claimed())
 
@@ -57,7 +60,8 @@ def test_8_2_a_step_gets_its_job_with_the_last_of_its_dependencies() -> None:
     assert states(flow) == ["completed", "completed", "pending"]
 
 
-def test_8_2_one_batch_of_acks_may_complete_all_dependencies() -> None:
+@spec("contract 8.2")
+def test_one_batch_of_acks_may_complete_all_dependencies() -> None:
     created(graph(a="", b="", c="a b", d="a"))
 
     complete(*claimed())
@@ -65,7 +69,8 @@ def test_8_2_one_batch_of_acks_may_complete_all_dependencies() -> None:
     assert sorted(one.type for one in claimed()) == ["flow.c", "flow.d"]
 
 
-def test_8_2_retryable_is_neither_done_nor_failed() -> None:
+@spec("contract 8.2")
+def test_retryable_is_neither_done_nor_failed() -> None:
     flow = created(chain(job(), job()))
 
     fail(*claimed(), retryable=True)
@@ -74,7 +79,8 @@ def test_8_2_retryable_is_neither_done_nor_failed() -> None:
     assert seen(flow)["state"] == "running"
 
 
-def test_8_2_a_failed_step_cancels_what_is_behind_it_and_siblings_go_on() -> None:
+@spec("contract 8.2")
+def test_a_failed_step_cancels_what_is_behind_it_and_siblings_go_on() -> None:
     flow = created(graph(a="", b="", c="a", d="c b", e="b"))
     jobs = by_type(claimed())
 
@@ -89,7 +95,8 @@ def test_8_2_a_failed_step_cancels_what_is_behind_it_and_siblings_go_on() -> Non
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_8_2_a_cancelled_job_fails_its_step(has_begun: bool) -> None:
+@spec("contract 8.2")
+def test_a_cancelled_job_fails_its_step(has_begun: bool) -> None:
     flow = created(chain(job(), job()))
     (step, _) = seen(flow)["steps"]
     if has_begun:
@@ -102,7 +109,8 @@ def test_8_2_a_cancelled_job_fails_its_step(has_begun: bool) -> None:
     assert seen(flow)["errors"][0]["code"] == "cancelled"
 
 
-def test_8_2_an_expired_job_fails_its_step() -> None:
+@spec("contract 8.2")
+def test_an_expired_job_fails_its_step() -> None:
     flow = created(chain(job(options={"expires_at": "+PT1H"}), job()))
     Ready.objects.update(expires_at=ago(1))
 
@@ -112,7 +120,8 @@ def test_8_2_an_expired_job_fails_its_step() -> None:
     assert seen(flow)["errors"][0]["code"] == "expired"
 
 
-def test_8_2_a_lost_lease_without_attempts_left_fails_its_step() -> None:
+@spec("contract 8.2")
+def test_a_lost_lease_without_attempts_left_fails_its_step() -> None:
     flow = created(chain(job(retry={"max_attempts": 1}), job()))
     claimed()
     Lease.objects.update(lease_until=ago(1))
@@ -122,7 +131,8 @@ def test_8_2_a_lost_lease_without_attempts_left_fails_its_step() -> None:
     assert states(flow) == ["failed", "cancelled"]
 
 
-def test_8_2_a_nested_workflow_is_a_step() -> None:
+@spec("contract 8.2")
+def test_a_nested_workflow_is_a_step() -> None:
     flow = created(chain(job("a"), group(job("b"), job("c")), job("d")))
 
     assert run() == ["a", "b", "c", "d"]
@@ -134,7 +144,8 @@ def test_8_2_a_nested_workflow_is_a_step() -> None:
     assert inner["parent_workflow_id"] == flow
 
 
-def test_8_2_a_nested_workflow_fails_by_its_own_rule() -> None:
+@spec("contract 8.2")
+def test_a_nested_workflow_fails_by_its_own_rule() -> None:
     flow = created(chain(group(job("a"), job("b")), job("c")))
     jobs = by_type(claimed())
 
@@ -146,7 +157,8 @@ def test_8_2_a_nested_workflow_fails_by_its_own_rule() -> None:
     assert seen(flow)["errors"][0]["code"] == "workflow_failed"
 
 
-def test_8_2_a_nested_workflow_that_never_begins_is_cancelled() -> None:
+@spec("contract 8.2")
+def test_a_nested_workflow_that_never_begins_is_cancelled() -> None:
     flow = created(chain(job("a"), chain(group(job("b")), job("c"))))
     inner = seen(flow)["steps"][1]
 
@@ -157,14 +169,16 @@ def test_8_2_a_nested_workflow_that_never_begins_is_cancelled() -> None:
     assert states(inner["workflow_id"]) == ["cancelled", "cancelled"]
 
 
-def test_8_2_three_levels_run() -> None:
+@spec("contract 8.2")
+def test_three_levels_run() -> None:
     flow = created(group(chain(batch(job("a"), on_success=job("b")), job("c")), job("d")))
 
     assert sorted(run()) == ["a", "b", "c", "d"]
     assert seen(flow)["state"] == "completed"
 
 
-def test_8_2_members_name_their_workflow_and_position() -> None:
+@spec("contract 8.2")
+def test_members_name_their_workflow_and_position() -> None:
     flow = created(batch(job("a"), job("b"), on_complete=job("c")))
     jobs = by_type(claimed())
 
@@ -175,7 +189,8 @@ def test_8_2_members_name_their_workflow_and_position() -> None:
     assert [envelope(jobs[name])["workflow_step"] for name in "abc"] == [0, 1, 2]
 
 
-def test_8_2_members_use_their_own_retry_policy() -> None:
+@spec("contract 8.2")
+def test_members_use_their_own_retry_policy() -> None:
     created(group(job(retry={"max_attempts": 7})))
 
     (one,) = claimed()
@@ -186,7 +201,8 @@ def test_8_2_members_use_their_own_retry_policy() -> None:
 # --- 8.3 results ----------------------------------------------------------------------------------
 
 
-def test_8_3_a_chain_step_is_given_the_results_of_all_before() -> None:
+@spec("contract 8.3")
+def test_a_chain_step_is_given_the_results_of_all_before() -> None:
     created(chain(job(), job(), job(), job()))
     given = []
     for result in ({"a": 1}, None, [2]):
@@ -200,7 +216,8 @@ def test_8_3_a_chain_step_is_given_the_results_of_all_before() -> None:
     ]  # fmt: skip
 
 
-def test_8_3_a_graph_step_is_given_its_direct_dependencies_in_their_order() -> None:
+@spec("contract 8.3")
+def test_a_graph_step_is_given_its_direct_dependencies_in_their_order() -> None:
     created(graph(a="", b="a", c="", d="c b"))
     while found := claimed():
         for one in found:
@@ -211,7 +228,8 @@ def test_8_3_a_graph_step_is_given_its_direct_dependencies_in_their_order() -> N
     raise AssertionError("d was never there")
 
 
-def test_8_3_a_callback_is_given_all_results_and_null_for_failures() -> None:
+@spec("contract 8.3")
+def test_a_callback_is_given_all_results_and_null_for_failures() -> None:
     created(batch(job("a"), job("b"), job("c"), on_failure=job("d")))
     jobs = by_type(claimed())
 
@@ -223,7 +241,8 @@ def test_8_3_a_callback_is_given_all_results_and_null_for_failures() -> None:
     assert envelope(callback)["parent_results"] == [1, None, 3]
 
 
-def test_8_3_a_nested_workflow_gives_the_array_of_its_results() -> None:
+@spec("contract 8.3")
+def test_a_nested_workflow_gives_the_array_of_its_results() -> None:
     created(chain(group(job("a"), job("b")), job("c")))
     for one in claimed():
         complete(one, result=one.type)
@@ -233,7 +252,8 @@ def test_8_3_a_nested_workflow_gives_the_array_of_its_results() -> None:
     assert envelope(last)["parent_results"] == [["a", "b"]]
 
 
-def test_8_3_members_of_groups_are_given_nothing() -> None:
+@spec("contract 8.3")
+def test_members_of_groups_are_given_nothing() -> None:
     created(chain(job("a"), group(job("b"))))
     complete(*claimed(), result=1)
 
@@ -243,7 +263,8 @@ def test_8_3_members_of_groups_are_given_nothing() -> None:
 
 
 @pytest.mark.parametrize("result", [0, False, "", [], {}, 2**70, "ü\\u0000x", {"a": [None]}])
-def test_8_3_results_arrive_as_they_were(result: Any) -> None:
+@spec("contract 8.3")
+def test_results_arrive_as_they_were(result: Any) -> None:
     created(chain(job(), job()))
     (first,) = claimed()
     ack([Ack(first.id, jsonio.dumps(result))])
@@ -254,7 +275,8 @@ def test_8_3_results_arrive_as_they_were(result: Any) -> None:
     assert members["parent_results"] == [result]
 
 
-def test_8_3_results_stay_when_the_jobs_are_removed() -> None:
+@spec("contract 8.3")
+def test_results_stay_when_the_jobs_are_removed() -> None:
     flow = created(chain(job(), job()))
     (first,) = claimed()
     complete(first, result={"kept": True})
@@ -268,7 +290,8 @@ def test_8_3_results_stay_when_the_jobs_are_removed() -> None:
 # --- 8.4 states -----------------------------------------------------------------------------------
 
 
-def test_8_4_a_chain_fails_at_once() -> None:
+@spec("contract 8.4")
+def test_a_chain_fails_at_once() -> None:
     flow = created(chain(job(), job(), job()))
 
     fail(*claimed())
@@ -278,7 +301,8 @@ def test_8_4_a_chain_fails_at_once() -> None:
     assert states(flow) == ["failed", "cancelled", "cancelled"]
 
 
-def test_8_4_a_group_fails_when_all_are_over() -> None:
+@spec("contract 8.4")
+def test_a_group_fails_when_all_are_over() -> None:
     flow = created(group(job("a"), job("b")))
     jobs = by_type(claimed())
 
@@ -298,7 +322,8 @@ ANSWERED = ("on_failure", "on_complete")
     [("on_complete",), ("on_success",), ("on_failure",), ("on_success", "on_failure"),
      ("on_complete", "on_success", "on_failure")],
 )  # fmt: skip
-def test_8_4_a_batch_fires_its_callbacks_and_ends_by_the_table(
+@spec("contract 8.4")
+def test_a_batch_fires_its_callbacks_and_ends_by_the_table(
     callbacks: tuple[str, ...], failing: bool
 ) -> None:
     flow = created(batch(job("a"), job("b"), **{name: job(name) for name in callbacks}))
@@ -313,7 +338,8 @@ def test_8_4_a_batch_fires_its_callbacks_and_ends_by_the_table(
 
 
 @pytest.mark.parametrize("name", ["on_complete", "on_success"])
-def test_8_4_a_batch_fails_with_a_callback(name: str) -> None:
+@spec("contract 8.4")
+def test_a_batch_fails_with_a_callback(name: str) -> None:
     flow = created(batch(job("a"), **{name: job("back")}))
 
     run(failing={"back"})
@@ -322,7 +348,8 @@ def test_8_4_a_batch_fails_with_a_callback(name: str) -> None:
     assert seen(flow)["jobs_failed"] == 0
 
 
-def test_8_4_callbacks_are_no_members_in_the_numbers() -> None:
+@spec("contract 8.4")
+def test_callbacks_are_no_members_in_the_numbers() -> None:
     flow = created(batch(job("a"), on_complete=job("b")))
 
     run()
@@ -336,7 +363,8 @@ def test_8_4_callbacks_are_no_members_in_the_numbers() -> None:
 # --- 2.4 manual retry -----------------------------------------------------------------------------
 
 
-def test_2_4_a_workflow_that_failed_is_not_revived() -> None:
+@spec("contract 2.4")
+def test_a_workflow_that_failed_is_not_revived() -> None:
     flow = created(chain(job(), job()))
     (one,) = claimed()
     fail(one)
@@ -348,7 +376,8 @@ def test_2_4_a_workflow_that_failed_is_not_revived() -> None:
     assert seen(flow)["state"] == "failed"
 
 
-def test_2_4_a_revived_member_counts_anew_while_its_workflow_runs() -> None:
+@spec("contract 2.4")
+def test_a_revived_member_counts_anew_while_its_workflow_runs() -> None:
     flow = created(graph(a="", b="", c="a", d="b"))
     jobs = by_type(claimed())
     fail(jobs["flow.a"])
@@ -363,7 +392,8 @@ def test_2_4_a_revived_member_counts_anew_while_its_workflow_runs() -> None:
     assert_store_is_sound()
 
 
-def test_2_4_what_another_failure_cancelled_stays_cancelled() -> None:
+@spec("contract 2.4")
+def test_what_another_failure_cancelled_stays_cancelled() -> None:
     flow = created(graph(a="", b="", c="a b", d="a", z=""))
     jobs = by_type(claimed())
     fail(jobs["flow.a"], jobs["flow.b"])
@@ -373,7 +403,8 @@ def test_2_4_what_another_failure_cancelled_stays_cancelled() -> None:
     assert states(flow) == ["pending", "failed", "cancelled", "waiting", "active"]
 
 
-def test_2_4_a_batch_whose_callbacks_fired_is_not_reopened() -> None:
+@spec("contract 2.4")
+def test_a_batch_whose_callbacks_fired_is_not_reopened() -> None:
     flow = created(batch(job("a", retry={"max_attempts": 1}), on_complete=job("b")))
     (member,) = claimed()
     fail(member)
@@ -385,7 +416,8 @@ def test_2_4_a_batch_whose_callbacks_fired_is_not_reopened() -> None:
     assert (seen(flow)["state"], seen(flow)["jobs_failed"]) == ("completed", 1)
 
 
-def test_2_4_a_nested_workflow_behind_a_revived_step_waits_again() -> None:
+@spec("contract 2.4")
+def test_a_nested_workflow_behind_a_revived_step_waits_again() -> None:
     body = graph(a="", z="")
     body["steps"].append({"type": "group", "jobs": [job("in")], "id": "g", "depends_on": ["a"]})
     flow = created(body)
@@ -413,7 +445,8 @@ def told(flow: str) -> list[tuple[int, Any]]:
     ]
 
 
-def test_12_4_a_workflow_tells_its_steps_and_its_end() -> None:
+@spec("contract 12.4")
+def test_a_workflow_tells_its_steps_and_its_end() -> None:
     flow = created(chain(job(id="one"), job(id="two"), name="two steps"))
 
     run()
@@ -426,7 +459,8 @@ def test_12_4_a_workflow_tells_its_steps_and_its_end() -> None:
     assert all((data or {})["duration_ms"] >= 0 for data in steps)
 
 
-def test_12_4_a_failed_workflow_names_the_step() -> None:
+@spec("contract 12.4")
+def test_a_failed_workflow_names_the_step() -> None:
     flow = created(chain(job(id="one"), job()))
 
     nack([Nack(one.id, error(code="broken", retryable=False)) for one in claimed()])
@@ -436,7 +470,8 @@ def test_12_4_a_failed_workflow_names_the_step() -> None:
     assert (data["failed_step_id"], data["error"]["code"]) == ("one", "broken")
 
 
-def test_12_4_a_wide_group_tells_every_step_once() -> None:
+@spec("contract 12.4")
+def test_a_wide_group_tells_every_step_once() -> None:
     flow = created(group(*[job() for _ in range(70)]))
 
     complete(*claimed())

@@ -7,6 +7,7 @@ from jobs.domain.ids import new_id
 from jobs.domain.states import State
 from jobs.models import Event
 from tests.asserts import assert_refused, assert_store_is_sound, state
+from tests.spec import spec
 from tests.workflows.flows import (
     batch,
     by_type,
@@ -27,7 +28,8 @@ from workflows.services.cancel import cancel
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def test_8_6_jobs_and_steps_that_wait_are_cancelled() -> None:
+@spec("contract 8.6")
+def test_jobs_and_steps_that_wait_are_cancelled() -> None:
     flow = created(graph(a="", b="", c="a b"))
 
     done = cancel(flow)
@@ -43,7 +45,8 @@ def test_8_6_jobs_and_steps_that_wait_are_cancelled() -> None:
 
 
 @pytest.mark.parametrize("succeeds", [True, False])
-def test_8_6_active_jobs_finish_and_start_nothing(succeeds: bool) -> None:
+@spec("contract 8.6")
+def test_active_jobs_finish_and_start_nothing(succeeds: bool) -> None:
     flow = created(chain(job("a"), job("b")))
     (active,) = claimed()
 
@@ -56,7 +59,8 @@ def test_8_6_active_jobs_finish_and_start_nothing(succeeds: bool) -> None:
     assert run() == []
 
 
-def test_8_6_jobs_that_wait_for_a_retry_are_cancelled() -> None:
+@spec("contract 8.6")
+def test_jobs_that_wait_for_a_retry_are_cancelled() -> None:
     flow = created(group(job()))
     fail(*claimed(), retryable=True)
 
@@ -65,7 +69,8 @@ def test_8_6_jobs_that_wait_for_a_retry_are_cancelled() -> None:
     assert states(flow) == ["cancelled"]
 
 
-def test_8_6_no_callback_fires() -> None:
+@spec("contract 8.6")
+def test_no_callback_fires() -> None:
     flow = created(batch(job("a"), job("b"), on_complete=job("c"), on_failure=job("d")))
     jobs = by_type(claimed(count=1))
 
@@ -76,7 +81,8 @@ def test_8_6_no_callback_fires() -> None:
     assert {one["state"] for one in seen(flow)["callbacks"].values()} == {"cancelled"}
 
 
-def test_8_6_callbacks_that_wait_are_cancelled() -> None:
+@spec("contract 8.6")
+def test_callbacks_that_wait_are_cancelled() -> None:
     flow = created(batch(job("a"), on_complete=job("c")))
     complete(*claimed())
 
@@ -86,7 +92,8 @@ def test_8_6_callbacks_that_wait_are_cancelled() -> None:
     assert (done.steps_cancelled, done.steps_already_completed) == (0, 1)
 
 
-def test_8_6_nested_workflows_are_cancelled_with_it() -> None:
+@spec("contract 8.6")
+def test_nested_workflows_are_cancelled_with_it() -> None:
     flow = created(chain(group(job("a"), chain(job("b"), job("c"))), job("d")))
     inner = seen(flow)["steps"][0]
 
@@ -98,7 +105,8 @@ def test_8_6_nested_workflows_are_cancelled_with_it() -> None:
     assert_store_is_sound()
 
 
-def test_8_6_a_nested_workflow_is_cancelled_with_the_outer_one_only() -> None:
+@spec("contract 8.6")
+def test_a_nested_workflow_is_cancelled_with_the_outer_one_only() -> None:
     flow = created(chain(group(job())))
     inner = seen(flow)["steps"][0]["workflow_id"]
 
@@ -108,7 +116,8 @@ def test_8_6_a_nested_workflow_is_cancelled_with_the_outer_one_only() -> None:
     assert_refused(caught.value, Conflict, root_workflow_id=flow)
 
 
-def test_8_6_what_is_over_cannot_be_cancelled() -> None:
+@spec("contract 8.6")
+def test_what_is_over_cannot_be_cancelled() -> None:
     flow = created(chain(job()))
     run()
 
@@ -122,7 +131,8 @@ def test_8_6_what_is_over_cannot_be_cancelled() -> None:
         cancel("no id")
 
 
-def test_12_4_a_cancel_is_told_once() -> None:
+@spec("contract 12.4")
+def test_a_cancel_is_told_once() -> None:
     flow = created(group(job(), job()))
 
     cancel(flow)
@@ -132,7 +142,8 @@ def test_12_4_a_cancel_is_told_once() -> None:
     assert (event.data["workflow_id"], event.data["total_steps"]) == (flow, 2)
 
 
-def test_8_6_a_wide_group_with_active_and_ended_members() -> None:
+@spec("contract 8.6")
+def test_a_wide_group_with_active_and_ended_members() -> None:
     flow = created(group(*[job() for _ in range(200)]))
     active = claimed(count=50)
     complete(*active[:20])

@@ -8,9 +8,10 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.gates import Gate, GateState
 from jobs.models import Ready
-from jobs.services.explain import explain
-from jobs.services.show import show
+from jobs.services.dispatch.explain import explain
+from jobs.services.read.show import show
 from tests.factories import JobFactory
+from tests.spec import spec
 from tests.workflows.flows import chain, claimed, complete, created, graph, job, seen
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -22,7 +23,8 @@ def gates() -> list[Gate]:
     return [gate for gate in explain(show(str(job_id)), None).gates if gate.gate == "workflow"]
 
 
-def test_8_2_member_names_the_steps_it_came_after() -> None:
+@spec("contract 8.2")
+def test_member_names_the_steps_it_came_after() -> None:
     flow = created(graph(**dict.fromkeys("abcdefg", ""), last="a b c d e f g", after="last"))
     complete(*claimed())
 
@@ -37,7 +39,8 @@ def test_8_2_member_names_the_steps_it_came_after() -> None:
 
 
 @pytest.mark.parametrize(("name", "called"), [({}, None), ({"name": "nightly"}, "nightly")])
-def test_8_2_first_member_waits_for_no_step(name: dict[str, Any], called: str | None) -> None:
+@spec("contract 8.2")
+def test_first_member_waits_for_no_step(name: dict[str, Any], called: str | None) -> None:
     flow = created(chain(job(), job(), **name))
 
     (gate,) = gates()

@@ -17,14 +17,15 @@ from hypothesis.stateful import (
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel as cancel_job
-from jobs.services.dead_letter import retry
-from jobs.services.fetch import fetch
-from jobs.services.nack import Nack, nack
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel as cancel_job
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_store_is_sound, state
 from tests.conftest import empty
 from tests.factories import error
+from tests.spec import spec
 from tests.workflows.flows import created, envelope, job
 from tests.workflows.model import Flow, Step
 from workflows.domain.kinds import FLOW_NAMES, Callback, FlowState
@@ -222,11 +223,13 @@ def explore(examples: int, steps: int) -> None:
     )
 
 
-def test_8_2_a_workflow_does_what_the_model_says() -> None:
+@spec("contract 8.2")
+def test_a_workflow_does_what_the_model_says() -> None:
     explore(examples=120, steps=25)
 
 
-def test_8_2_a_workflow_with_shared_counters_does_what_the_model_says(
+@spec("contract 8.2")
+def test_a_workflow_with_shared_counters_does_what_the_model_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("workflows.services.start.slots", lambda number: min(number, 2))

@@ -6,6 +6,7 @@ from jobs import extensions
 from jobs.loops import run_once
 from jobs.models import Finished, Job
 from jobs.queries import ago
+from tests.spec import spec
 from tests.workflows.flows import chain, claimed, complete, created, group, job, run
 from workflows.models import Slot, Step, Workflow
 from workflows.services.cancel import cancel
@@ -25,7 +26,8 @@ def forget_jobs() -> None:
     Finished.objects.all().delete()
 
 
-def test_10_6_members_of_a_running_workflow_are_kept() -> None:
+@spec("contract 10.6")
+def test_members_of_a_running_workflow_are_kept() -> None:
     created(chain(group(job("a")), job("b")))
     other = created(chain(job("x")))
     jobs = {one.type: one for one in claimed()}
@@ -37,7 +39,8 @@ def test_10_6_members_of_a_running_workflow_are_kept() -> None:
     assert Workflow.objects.get(id=other).state == 2
 
 
-def test_10_6_a_workflow_goes_with_its_last_member_after_its_time() -> None:
+@spec("contract 10.6")
+def test_a_workflow_goes_with_its_last_member_after_its_time() -> None:
     flow = created(group(*[job() for _ in range(70)], chain(job())))
     run()
 
@@ -50,7 +53,8 @@ def test_10_6_a_workflow_goes_with_its_last_member_after_its_time() -> None:
     assert not any(model.objects.exists() for model in (Workflow, Step, Slot))
 
 
-def test_10_6_a_workflow_whose_members_are_kept_stays() -> None:
+@spec("contract 10.6")
+def test_a_workflow_whose_members_are_kept_stays() -> None:
     flow = created(chain(job()))
     run()
     Workflow.objects.update(prune_at=ago(1))
@@ -61,7 +65,8 @@ def test_10_6_a_workflow_whose_members_are_kept_stays() -> None:
     assert not Workflow.objects.filter(prune_at__lt=ago(0)).exists()
 
 
-def test_10_6_a_running_workflow_is_never_removed() -> None:
+@spec("contract 10.6")
+def test_a_running_workflow_is_never_removed() -> None:
     flow = created(chain(job(), job()))
     assert Workflow.objects.get(id=flow).prune_at is None
 

@@ -10,6 +10,7 @@ from jobs.loops import run_once
 from jobs.models import Job
 from jobs.queries import ago
 from tests.asserts import assert_store_is_sound
+from tests.spec import spec
 from tests.workflows import plug
 from tests.workflows.flows import (
     batch,
@@ -44,7 +45,8 @@ def turn() -> None:
     run_once(["workflows"])
 
 
-def test_8_1_nothing_is_stored_when_a_first_job_is_refused() -> None:
+@spec("contract 8.1")
+def test_nothing_is_stored_when_a_first_job_is_refused() -> None:
     plug.REFUSED.add("b")
 
     with pytest.raises(OJSError):
@@ -54,7 +56,8 @@ def test_8_1_nothing_is_stored_when_a_first_job_is_refused() -> None:
     assert not Job.objects.exists()
 
 
-def test_12_1_a_refused_job_does_not_undo_the_end_before_it_and_fails_its_step() -> None:
+@spec("contract 12.1")
+def test_a_refused_job_does_not_undo_the_end_before_it_and_fails_its_step() -> None:
     flow = created(chain(job("a"), job("b"), job("c")))
     plug.REFUSED.add("b")
 
@@ -72,7 +75,8 @@ def test_12_1_a_refused_job_does_not_undo_the_end_before_it_and_fails_its_step()
 
 
 @pytest.mark.parametrize("why", ["HELD", "BROKEN"])
-def test_12_1_a_refusal_that_may_pass_is_tried_again(why: str) -> None:
+@spec("contract 12.1")
+def test_a_refusal_that_may_pass_is_tried_again(why: str) -> None:
     flow = created(chain(job("a"), job("b")))
     getattr(plug, why).add("b")
     complete(*claimed())
@@ -86,7 +90,8 @@ def test_12_1_a_refusal_that_may_pass_is_tried_again(why: str) -> None:
     assert seen(flow)["state"] == "completed"
 
 
-def test_12_1_a_dropped_job_fails_its_step() -> None:
+@spec("contract 12.1")
+def test_a_dropped_job_fails_its_step() -> None:
     plug.DROPPED |= {"b", "d"}
     flow = created(group(job("a"), job("b"), chain(job("c"), job("d"))))
 
@@ -98,7 +103,8 @@ def test_12_1_a_dropped_job_fails_its_step() -> None:
     assert seen(flow)["state"] == "failed"
 
 
-def test_8_2_a_refused_job_of_many_does_not_hold_the_others_for_long() -> None:
+@spec("contract 8.2")
+def test_a_refused_job_of_many_does_not_hold_the_others_for_long() -> None:
     before = {"steps": [job("a", id="a"), *[job(f"b{n}", id=f"b{n}", depends_on=["a"])
                                             for n in range(5)]]}  # fmt: skip
     flow = created(before)
@@ -111,7 +117,8 @@ def test_8_2_a_refused_job_of_many_does_not_hold_the_others_for_long() -> None:
     assert states(flow)[4] == "failed"
 
 
-def test_8_3_results_that_are_too_large_together_fail_the_step(
+@spec("contract 8.3")
+def test_results_that_are_too_large_together_fail_the_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for module in ("begin", "advance", "resume"):
@@ -126,7 +133,8 @@ def test_8_3_results_that_are_too_large_together_fail_the_step(
     assert seen(flow)["state"] == "failed"
 
 
-def test_8_3_a_nested_workflow_whose_results_are_too_large_fails(
+@spec("contract 8.3")
+def test_a_nested_workflow_whose_results_are_too_large_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("workflows.services.advance.MAX_RESULTS_BYTES", 100)
@@ -138,7 +146,8 @@ def test_8_3_a_nested_workflow_whose_results_are_too_large_fails(
     assert states(flow) == ["failed", "cancelled"]
 
 
-def test_8_3_results_are_shown_as_far_as_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+@spec("contract 8.3")
+def test_results_are_shown_as_far_as_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workflows.services.show.SHOWN_RESULTS_BYTES", 200)
     flow = created(group(job(), job()))
 
@@ -149,5 +158,6 @@ def test_8_3_results_are_shown_as_far_as_they_fit(monkeypatch: pytest.MonkeyPatc
     assert ("result" in second, second["result_omitted"]) == (False, True)
 
 
-def test_10_6_a_week_is_kept() -> None:
+@spec("contract 10.6")
+def test_a_week_is_kept() -> None:
     assert limits.RETENTION_MS == 7 * 24 * 3600 * 1000

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.services.ack import Ack, ack
-from jobs.services.cancel import cancel as cancel_job
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.cancel import cancel as cancel_job
 from tests.factories import stored_ids
 from tests.jobs.sql.test_budgets import CONTROL
 from tests.workflows.flows import batch, chain, claimed, created, graph, group, job, seen

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs.services.reset import reset
+from jobs.services.upkeep.reset import reset
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
 from tests.jobs.sql.volume import Shape, analyze, job_id, load, touched_by
 from tests.workflows.flows import batch, chain, created, graph, group, job

@@ -8,9 +8,10 @@ from django.test import Client
 
 from jobs.api.media import JSON_TYPE
 from jobs.models import Job
-from jobs.services.queue_config import configure
+from jobs.services.lanes.queue_config import configure
 from tests.factories import stored_ids
-from tests.jobs.services.test_dead_letter import dead
+from tests.jobs.services.outcome.test_dead_letter import dead
+from tests.spec import spec
 
 Keys = Callable[..., dict[str, str]]
 PREFIXES = ("/ojs/v1/dead-letter", "/ojs/v1/admin/dead-letter")
@@ -22,7 +23,8 @@ def send(api: Client, method: str, path: str, body: str = "", **more: Any) -> An
 
 
 @BOTH
-def test_dlq_001_list_has_jobs_items_and_both_paginations(api: Client, prefix: str) -> None:
+@spec("DLQ-001")
+def test_list_has_jobs_items_and_both_paginations(api: Client, prefix: str) -> None:
     job_id = dead()[0]
 
     found = api.get(prefix).json()
@@ -45,14 +47,16 @@ def test_dlq_001_list_has_jobs_items_and_both_paginations(api: Client, prefix: s
         ({"since": "1h"}, 1), ({"until": "1h"}, 0), ({"since": "2099-01-01T00:00:00Z"}, 0),
     ],
 )  # fmt: skip
-def test_28_2_list_is_filtered(api: Client, prefix: str, query: dict[str, str], total: int) -> None:
+@spec("contract 28.2")
+def test_list_is_filtered(api: Client, prefix: str, query: dict[str, str], total: int) -> None:
     dead()
 
     assert api.get(prefix, query).json()["total"] == total
 
 
 @BOTH
-def test_dlq_002_stats(api: Client, prefix: str) -> None:
+@spec("DLQ-002")
+def test_stats(api: Client, prefix: str) -> None:
     dead()
 
     found = api.get(f"{prefix}/stats").json()
@@ -64,7 +68,8 @@ def test_dlq_002_stats(api: Client, prefix: str) -> None:
 
 
 @BOTH
-def test_28_2_stats_tell_the_retention_in_force(api: Client, prefix: str, settings: Any) -> None:
+@spec("contract 28.2")
+def test_stats_tell_the_retention_in_force(api: Client, prefix: str, settings: Any) -> None:
     settings.OJS = {**settings.OJS, "RETENTION_DEAD_LETTER": "P9D", "RETENTION_DEAD_LETTER_JOBS": 7}
     for queue, own in (("a", {"max_age": "PT36H", "max_count": 0}), ("b", {"max_count": 20_000})):
         configure(queue, {"retention": {"dead_letter": own}})
@@ -82,10 +87,11 @@ def test_28_2_stats_tell_the_retention_in_force(api: Client, prefix: str, settin
 
 
 @pytest.mark.parametrize(("most", "is_partial"), [(2, False), (3, True), (0, True)])
-def test_28_2_stats_say_when_a_queue_keeps_more_than_is_counted(
+@spec("contract 28.2")
+def test_stats_say_when_a_queue_keeps_more_than_is_counted(
     api: Client, monkeypatch: pytest.MonkeyPatch, most: int, is_partial: bool
 ) -> None:
-    monkeypatch.setattr("jobs.services.dead_letter.MOST", 2)
+    monkeypatch.setattr("jobs.services.outcome.dead_letter.MOST", 2)
     configure("default", {"retention": {"dead_letter": {"max_count": most}}})
     for _ in range(2):
         dead()
@@ -94,7 +100,8 @@ def test_28_2_stats_say_when_a_queue_keeps_more_than_is_counted(
 
 
 @BOTH
-def test_28_2_detail_and_404_outside_the_dead_letter(api: Client, prefix: str) -> None:
+@spec("contract 28.2")
+def test_detail_and_404_outside_the_dead_letter(api: Client, prefix: str) -> None:
     job_id = dead()[0]
 
     found = api.get(f"{prefix}/{job_id}").json()
@@ -104,7 +111,8 @@ def test_28_2_detail_and_404_outside_the_dead_letter(api: Client, prefix: str) -
 
 
 @BOTH
-def test_dlq_003_retry_then_a_second_one_is_a_conflict(api: Client, prefix: str) -> None:
+@spec("DLQ-003")
+def test_retry_then_a_second_one_is_a_conflict(api: Client, prefix: str) -> None:
     job_id = dead()[0]
 
     first = send(api, "POST", f"{prefix}/{job_id}/retry", '{"override": {"priority": 4}}')
@@ -115,7 +123,8 @@ def test_dlq_003_retry_then_a_second_one_is_a_conflict(api: Client, prefix: str)
     assert (first.json()["attempt"], first.json()["priority"]) == (0, 4)
 
 
-def test_dlq_004_delete_answers_as_each_prefix_wants(api: Client) -> None:
+@spec("DLQ-004")
+def test_delete_answers_as_each_prefix_wants(api: Client) -> None:
     one, two = dead(2)
 
     core = api.delete(f"{PREFIXES[0]}/{one}")
@@ -127,7 +136,8 @@ def test_dlq_004_delete_answers_as_each_prefix_wants(api: Client) -> None:
 
 
 @BOTH
-def test_28_2_bulk_retry_needs_confirmation(api: Client, prefix: str) -> None:
+@spec("contract 28.2")
+def test_bulk_retry_needs_confirmation(api: Client, prefix: str) -> None:
     dead(3)
     path = f"{prefix}/retry"
 
@@ -142,7 +152,8 @@ def test_28_2_bulk_retry_needs_confirmation(api: Client, prefix: str) -> None:
 
 
 @BOTH
-def test_28_2_misspelt_filter_deletes_nothing(api: Client, prefix: str) -> None:
+@spec("contract 28.2")
+def test_misspelt_filter_deletes_nothing(api: Client, prefix: str) -> None:
     dead(2)
 
     answer = send(api, "DELETE", prefix, '{"filter": {"queu": "a"}, "confirm": true}')
@@ -153,7 +164,8 @@ def test_28_2_misspelt_filter_deletes_nothing(api: Client, prefix: str) -> None:
 
 
 @BOTH
-def test_28_2_purge_deletes_what_is_old_enough(api: Client, prefix: str) -> None:
+@spec("contract 28.2")
+def test_purge_deletes_what_is_old_enough(api: Client, prefix: str) -> None:
     dead(2)
 
     young = send(api, "POST", f"{prefix}/purge?older_than=7d").json()
@@ -164,7 +176,8 @@ def test_28_2_purge_deletes_what_is_old_enough(api: Client, prefix: str) -> None
     assert send(api, "POST", f"{prefix}/purge?older_than=old").status_code == 400
 
 
-def test_28_4_rules_are_kept_as_sent(api: Client) -> None:
+@spec("contract 28.4")
+def test_rules_are_kept_as_sent(api: Client) -> None:
     path = f"{PREFIXES[1]}/rules"
     rule = {"name": "mail", "filter": {"queue": "mail"}, "delay": "PT30M", "max_replays": 2}
 
@@ -188,9 +201,8 @@ def test_28_4_rules_are_kept_as_sent(api: Client) -> None:
         ({"name": "a", "delays": "PT1H"}, "rules[0].delays"),
     ],
 )
-def test_28_4_rule_that_says_nonsense_is_refused(
-    api: Client, rule: dict[str, Any], name: str
-) -> None:
+@spec("contract 28.4")
+def test_rule_that_says_nonsense_is_refused(api: Client, rule: dict[str, Any], name: str) -> None:
     answer = api.put(f"{PREFIXES[1]}/rules", {"rules": [rule]}, content_type=JSON_TYPE)
 
     assert answer.status_code == 400
@@ -198,7 +210,8 @@ def test_28_4_rule_that_says_nonsense_is_refused(
 
 
 @BOTH
-def test_28_5_bound_key_sees_retries_and_purges_its_own_alone(
+@spec("contract 28.5")
+def test_bound_key_sees_retries_and_purges_its_own_alone(
     api: Client, new_key: Keys, prefix: str
 ) -> None:
     mine, other = dead(2)

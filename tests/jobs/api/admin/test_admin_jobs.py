@@ -9,11 +9,12 @@ from jobs.api.media import JSON_TYPE, OJS_TYPE
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job
-from jobs.services.ack import Ack, ack
-from jobs.services.dead_letter import retry
-from jobs.services.fetch import fetch
-from jobs.services.progress import Progress, report
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.outcome.progress import Progress, report
 from tests.factories import JobFactory, stored_ids
+from tests.spec import spec
 
 BASE = "/ojs/v1/admin/jobs"
 
@@ -22,7 +23,8 @@ def call(api: Client, method: str, path: str = "", body: str | None = None) -> A
     return api.generic(method, BASE + path, body or b"", content_type=JSON_TYPE)
 
 
-def test_adm_004_detail_is_flat_and_wrapped_with_metadata(api: Client) -> None:
+@spec("ADM-004")
+def test_detail_is_flat_and_wrapped_with_metadata(api: Client) -> None:
     job = JobFactory.create(state=State.ACTIVE, meta={"user": 1}, worker_id="w1")
     report(job.id, Progress(0.5, "half", {"rows": 1}, checkpoint={"at": 7}))
 
@@ -39,7 +41,8 @@ def test_adm_004_detail_is_flat_and_wrapped_with_metadata(api: Client) -> None:
     assert (found["progress_data"], found["checkpoint"]) == ({"rows": 1}, {"at": 7})
 
 
-def test_28_2_replays_are_merged_into_meta_of_the_detail_alone(api: Client) -> None:
+@spec("contract 28.2")
+def test_replays_are_merged_into_meta_of_the_detail_alone(api: Client) -> None:
     job = JobFactory.create(state=State.DISCARDED, meta={"user": 1})
     retry(job.id)
 
@@ -51,7 +54,8 @@ def test_28_2_replays_are_merged_into_meta_of_the_detail_alone(api: Client) -> N
     assert plain["meta"] == {"user": 1}
 
 
-def test_24_1_list_has_items_and_jobs_and_pages(api: Client) -> None:
+@spec("contract 24.1")
+def test_list_has_items_and_jobs_and_pages(api: Client) -> None:
     ids = stored_ids(3)
 
     first = api.get(BASE, {"per_page": 2}).json()
@@ -66,7 +70,8 @@ def test_24_1_list_has_items_and_jobs_and_pages(api: Client) -> None:
     assert "args" not in first["items"][0]
 
 
-def test_24_1_pages_are_clamped_and_exports_are_larger(api: Client) -> None:
+@spec("contract 24.1")
+def test_pages_are_clamped_and_exports_are_larger(api: Client) -> None:
     stored_ids(101)
 
     page = api.get(BASE, {"per_page": 5000}).json()
@@ -93,16 +98,16 @@ def test_24_1_pages_are_clamped_and_exports_are_larger(api: Client) -> None:
         ({"exclude_terminal": "maybe"}, "exclude_terminal"),
     ],
 )
-def test_24_1_list_refuses_what_it_does_not_know(
-    api: Client, query: dict[str, str], name: str
-) -> None:
+@spec("contract 24.1")
+def test_list_refuses_what_it_does_not_know(api: Client, query: dict[str, str], name: str) -> None:
     answer = api.get(BASE, query)
 
     assert answer.status_code == 400
     assert answer.json()["error"]["details"]["field"] == name
 
 
-def test_24_1_patch_moves_a_waiting_job(api: Client) -> None:
+@spec("contract 24.1")
+def test_patch_moves_a_waiting_job(api: Client) -> None:
     first, second = stored_ids(2)
 
     answer = call(api, "PATCH", f"/{second}", '{"priority": 5}')
@@ -112,7 +117,8 @@ def test_24_1_patch_moves_a_waiting_job(api: Client) -> None:
     assert Audit.objects.get().action == "job.priority_changed"
 
 
-def test_24_6_patch_works_on_the_core_route(api: Client) -> None:
+@spec("contract 24.6")
+def test_patch_works_on_the_core_route(api: Client) -> None:
     job_id = stored_ids(1)[0]
 
     answer = api.patch(f"/ojs/v1/jobs/{job_id}", '{"priority": "high"}', content_type=OJS_TYPE)
@@ -121,7 +127,8 @@ def test_24_6_patch_works_on_the_core_route(api: Client) -> None:
 
 
 @pytest.mark.parametrize("body", ["{}", '{"priority": 101}', '{"priority": null}'])
-def test_24_1_patch_refuses_a_wrong_priority(api: Client, body: str) -> None:
+@spec("contract 24.1")
+def test_patch_refuses_a_wrong_priority(api: Client, body: str) -> None:
     answer = call(api, "PATCH", f"/{stored_ids(1)[0]}", body)
 
     assert answer.status_code == 400
@@ -130,7 +137,8 @@ def test_24_1_patch_refuses_a_wrong_priority(api: Client, body: str) -> None:
 
 @pytest.mark.parametrize("state", [State.DISCARDED, State.CANCELLED])
 @pytest.mark.parametrize("body", [None, "null", "{}", '{"override": {"priority": 3}}'])
-def test_24_1_retry_revives(api: Client, state: State, body: str | None) -> None:
+@spec("contract 24.1")
+def test_retry_revives(api: Client, state: State, body: str | None) -> None:
     job = JobFactory.create(state=state)
 
     answer = call(api, "POST", f"/{job.id}/retry", body)
@@ -142,7 +150,8 @@ def test_24_1_retry_revives(api: Client, state: State, body: str | None) -> None
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - {State.DISCARDED, State.CANCELLED}))
-def test_24_1_retry_of_others_is_a_conflict(api: Client, state: State) -> None:
+@spec("contract 24.1")
+def test_retry_of_others_is_a_conflict(api: Client, state: State) -> None:
     job = JobFactory.create(state=state)
 
     answer = call(api, "POST", f"/{job.id}/retry")
@@ -151,7 +160,8 @@ def test_24_1_retry_of_others_is_a_conflict(api: Client, state: State) -> None:
     assert answer.json()["error"]["details"]["current_state"] == state.value
 
 
-def test_24_1_cancel_answers_flat_and_keeps_the_reason(api: Client) -> None:
+@spec("contract 24.1")
+def test_cancel_answers_flat_and_keeps_the_reason(api: Client) -> None:
     job = JobFactory.create()
 
     found = call(api, "POST", f"/{job.id}/cancel", '{"reason": "not needed"}').json()
@@ -161,7 +171,8 @@ def test_24_1_cancel_answers_flat_and_keeps_the_reason(api: Client) -> None:
 
 
 @pytest.mark.parametrize("state", [State.COMPLETED, State.CANCELLED, State.DISCARDED])
-def test_24_1_delete_removes_an_ended_job(api: Client, state: State) -> None:
+@spec("contract 24.1")
+def test_delete_removes_an_ended_job(api: Client, state: State) -> None:
     job = JobFactory.create(state=state)
 
     answer = call(api, "DELETE", f"/{job.id}")
@@ -171,11 +182,13 @@ def test_24_1_delete_removes_an_ended_job(api: Client, state: State) -> None:
     assert api.get(f"{BASE}/{job.id}").status_code == 404
 
 
-def test_24_1_delete_of_a_live_job_is_a_conflict(api: Client) -> None:
+@spec("contract 24.1")
+def test_delete_of_a_live_job_is_a_conflict(api: Client) -> None:
     assert call(api, "DELETE", f"/{stored_ids(1)[0]}").status_code == 409
 
 
-def test_24_1_trace_tells_the_way_of_a_job(api: Client) -> None:
+@spec("contract 24.1")
+def test_trace_tells_the_way_of_a_job(api: Client) -> None:
     job = JobFactory.create(state=State.RETRYABLE)
 
     found = api.get(f"{BASE}/{job.id}/trace").json()
@@ -190,7 +203,8 @@ def test_24_1_trace_tells_the_way_of_a_job(api: Client) -> None:
 # --- what the command line client reads from core routes ------------------------------------------
 
 
-def test_24_6_jobs_are_listed_with_a_total(api: Client) -> None:
+@spec("contract 24.6")
+def test_jobs_are_listed_with_a_total(api: Client) -> None:
     stored_ids(2, queue="a")
     stored_ids(1, queue="b", type="other")
 
@@ -200,7 +214,8 @@ def test_24_6_jobs_are_listed_with_a_total(api: Client) -> None:
     assert api.get("/ojs/v1/jobs", {"type": "oth*"}).json()["total"] == 1
 
 
-def test_24_6_result_is_shown_when_there_is_one(api: Client) -> None:
+@spec("contract 24.6")
+def test_result_is_shown_when_there_is_one(api: Client) -> None:
     job = JobFactory.create(state=State.ACTIVE)
     before = api.get(f"/ojs/v1/jobs/{job.id}/result").json()
     ack([Ack(job.id, b'{"rows":3}')])
@@ -212,7 +227,8 @@ def test_24_6_result_is_shown_when_there_is_one(api: Client) -> None:
     assert after["completed_at"]
 
 
-def test_24_6_retries_tell_every_failed_attempt(api: Client) -> None:
+@spec("contract 24.6")
+def test_retries_tell_every_failed_attempt(api: Client) -> None:
     job = JobFactory.create(state=State.RETRYABLE)
 
     found = api.get(f"/ojs/v1/jobs/{job.id}/retries").json()
@@ -223,7 +239,8 @@ def test_24_6_retries_tell_every_failed_attempt(api: Client) -> None:
     assert {"max_attempts", "initial_interval", "backoff_strategy"} <= found["policy"].keys()
 
 
-def test_24_6_single_jobs_are_answered_flat_and_wrapped(api: Client) -> None:
+@spec("contract 24.6")
+def test_single_jobs_are_answered_flat_and_wrapped(api: Client) -> None:
     body = {"type": "a", "args": [1], "job": "mine"}
 
     created = api.post("/ojs/v1/jobs", body, content_type=OJS_TYPE).json()
@@ -237,11 +254,13 @@ def test_24_6_single_jobs_are_answered_flat_and_wrapped(api: Client) -> None:
 @pytest.mark.parametrize(
     "path", ["health", "queues", "dead-letter", "workers", "dead-letter?limit=1", "jobs"]
 )
-def test_24_6_doctor_asks_without_the_prefix(api: Client, path: str) -> None:
+@spec("contract 24.6")
+def test_doctor_asks_without_the_prefix(api: Client, path: str) -> None:
     assert api.get(f"/v1/{path}").status_code == 200
 
 
-def test_24_6_short_paths_can_be_switched_off(
+@spec("contract 24.6")
+def test_short_paths_can_be_switched_off(
     api: Client, settings: Any, request: pytest.FixtureRequest
 ) -> None:
     settings.OJS = {**settings.OJS, "SHORT_PATHS": False}
@@ -249,7 +268,8 @@ def test_24_6_short_paths_can_be_switched_off(
     assert api.get("/v1/health").status_code == 404
 
 
-def test_24_6_unknown_short_path_is_refused_in_the_ojs_shape(api: Client) -> None:
+@spec("contract 24.6")
+def test_unknown_short_path_is_refused_in_the_ojs_shape(api: Client) -> None:
     answer = api.get("/v1/nothing")
 
     assert answer.status_code == 404

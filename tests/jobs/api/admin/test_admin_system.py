@@ -13,11 +13,12 @@ from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Worker
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, heartbeat
-from jobs.services.show import show
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.read.show import show
+from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.factories import DraftFactory, JobFactory, stored_ids
+from tests.spec import spec
 
 Keys = Callable[..., dict[str, str]]
 ADMIN = "/ojs/v1/admin"
@@ -27,7 +28,8 @@ def send(api: Client, path: str, body: str = "", method: str = "POST") -> Any:
     return api.generic(method, f"{ADMIN}/{path}", body, content_type=JSON_TYPE)
 
 
-def test_adm_001_stats_have_numbers_where_clients_read_them(api: Client) -> None:
+@spec("ADM-001")
+def test_stats_have_numbers_where_clients_read_them(api: Client) -> None:
     stored_ids(2, queue="a")
     JobFactory.create(state=State.COMPLETED, queue="b")
     heartbeat(Report("w1"))
@@ -42,7 +44,8 @@ def test_adm_001_stats_have_numbers_where_clients_read_them(api: Client) -> None
     assert all(isinstance(found["throughput"][f"{n}_per_min"], int) for n in ("enqueued", "failed"))
 
 
-def test_24_3_stats_in_detail_list_the_busiest_queue_first(api: Client) -> None:
+@spec("contract 24.3")
+def test_stats_in_detail_list_the_busiest_queue_first(api: Client) -> None:
     stored_ids(1, queue="a")
     stored_ids(3, queue="b")
 
@@ -51,7 +54,8 @@ def test_24_3_stats_in_detail_list_the_busiest_queue_first(api: Client) -> None:
     assert found["queues"] == [{"name": "b", "depth": 3, "avg_duration_ms": 0.0, "error_rate": 0.0}]
 
 
-def test_24_1_history_has_both_forms(api: Client) -> None:
+@spec("contract 24.1")
+def test_history_has_both_forms(api: Client) -> None:
     found = api.get(f"{ADMIN}/stats/history", {"period": "5m", "since": "1h"}).json()
 
     assert found["period"] == "5m"
@@ -69,16 +73,16 @@ def test_24_1_history_has_both_forms(api: Client) -> None:
         ({"period": "1m", "since": "30d"}, "since"),
     ],
 )
-def test_24_1_history_refuses_what_leads_nowhere(
-    api: Client, query: dict[str, str], name: str
-) -> None:
+@spec("contract 24.1")
+def test_history_refuses_what_leads_nowhere(api: Client, query: dict[str, str], name: str) -> None:
     answer = api.get(f"{ADMIN}/stats/history", query)
 
     assert answer.status_code == 400
     assert answer.json()["error"]["details"]["field"] == name
 
 
-def test_adm_002_queues_have_counts_and_pages(api: Client) -> None:
+@spec("ADM-002")
+def test_queues_have_counts_and_pages(api: Client) -> None:
     for name in ("a", "b", "c"):
         stored_ids(1, queue=name)
 
@@ -91,7 +95,8 @@ def test_adm_002_queues_have_counts_and_pages(api: Client) -> None:
     assert found["pagination"]["total"] == found["total"] == 3
 
 
-def test_adm_003_pause_makes_the_queue_holds_jobs_and_resume_lets_go(api: Client) -> None:
+@spec("ADM-003")
+def test_pause_makes_the_queue_holds_jobs_and_resume_lets_go(api: Client) -> None:
     paused = send(api, "queues/new/pause", '{"reason": "incident"}').json()
     stored_ids(1, queue="new")
     held = fetch(FetchRequest(("new",))).jobs
@@ -106,7 +111,8 @@ def test_adm_003_pause_makes_the_queue_holds_jobs_and_resume_lets_go(api: Client
     ]  # fmt: skip
 
 
-def test_24_1_queue_detail_names_its_oldest_job(api: Client) -> None:
+@spec("contract 24.1")
+def test_queue_detail_names_its_oldest_job(api: Client) -> None:
     stored_ids(1, queue="a")
 
     found = api.get(f"{ADMIN}/queues/a").json()
@@ -119,7 +125,8 @@ def test_24_1_queue_detail_names_its_oldest_job(api: Client) -> None:
 # --- workers --------------------------------------------------------------------------------------
 
 
-def test_adm_005_workers_are_listed_and_counted(api: Client) -> None:
+@spec("ADM-005")
+def test_workers_are_listed_and_counted(api: Client) -> None:
     heartbeat(Report("w1", queues=("a",), concurrency=5, labels={"version": "1.2"}, pid=7))
     heartbeat(Report("w2"))
     Worker.objects.filter(id="w2").update(last_heartbeat_at=Now() - timedelta(minutes=5))
@@ -138,7 +145,8 @@ def test_adm_005_workers_are_listed_and_counted(api: Client) -> None:
     assert stale["pagination"]["total"] == 1
 
 
-def test_24_1_worker_detail_names_its_jobs(api: Client) -> None:
+@spec("contract 24.1")
+def test_worker_detail_names_its_jobs(api: Client) -> None:
     heartbeat(Report("w1"))
     job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
 
@@ -148,7 +156,8 @@ def test_24_1_worker_detail_names_its_jobs(api: Client) -> None:
     assert api.get(f"{ADMIN}/workers/w2").status_code == 404
 
 
-def test_gs_15_directive_reaches_all_workers_of_a_pool(api: Client) -> None:
+@spec("GS-15")
+def test_directive_reaches_all_workers_of_a_pool(api: Client) -> None:
     heartbeat(Report("w1", pool="p"))
     heartbeat(Report("w2"))
 
@@ -160,7 +169,8 @@ def test_gs_15_directive_reaches_all_workers_of_a_pool(api: Client) -> None:
     assert send(api, "workers/directive", '{"directive": "dance"}').status_code == 400
 
 
-def test_24_1_removed_worker_gives_its_jobs_back_at_once(api: Client) -> None:
+@spec("contract 24.1")
+def test_removed_worker_gives_its_jobs_back_at_once(api: Client) -> None:
     heartbeat(Report("w1"))
     job = JobFactory.create(state=State.ACTIVE, worker_id="w1")
 
@@ -173,7 +183,8 @@ def test_24_1_removed_worker_gives_its_jobs_back_at_once(api: Client) -> None:
     assert Audit.objects.get().data == {"returned_jobs": 1}
 
 
-def test_24_1_silent_worker_is_removed_without_force(api: Client) -> None:
+@spec("contract 24.1")
+def test_silent_worker_is_removed_without_force(api: Client) -> None:
     heartbeat(Report("w1"))
     Worker.objects.update(last_heartbeat_at=Now() - timedelta(minutes=5))
 
@@ -184,7 +195,8 @@ def test_24_1_silent_worker_is_removed_without_force(api: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["system/maintenance", "maintenance"])
-def test_24_1_maintenance_is_switched(api: Client, path: str) -> None:
+@spec("contract 24.1")
+def test_maintenance_is_switched(api: Client, path: str) -> None:
     assert api.get(f"{ADMIN}/{path}").json()["enabled"] is False
 
     on = send(api, path, '{"enabled": true, "reason": "move", "duration": "30m"}').json()
@@ -205,7 +217,8 @@ def test_24_1_maintenance_is_switched(api: Client, path: str) -> None:
         ('{"enabled": true, "reason": 5}', "reason"),
     ],
 )
-def test_24_1_maintenance_refuses_what_it_cannot_read(api: Client, body: str, name: str) -> None:
+@spec("contract 24.1")
+def test_maintenance_refuses_what_it_cannot_read(api: Client, body: str, name: str) -> None:
     answer = send(api, "maintenance", body)
 
     assert answer.status_code == 400
@@ -214,14 +227,16 @@ def test_24_1_maintenance_refuses_what_it_cannot_read(api: Client, body: str, na
 
 
 @pytest.mark.parametrize("path", ["system/config", "config"])
-def test_24_1_configuration_shows_no_secret(api: Client, path: str) -> None:
+@spec("contract 24.1")
+def test_configuration_shows_no_secret(api: Client, path: str) -> None:
     found = api.get(f"{ADMIN}/{path}").json()
 
     assert found["settings"]["worker_silence_ms"] == conf().worker_silence_ms
     assert not any("secret" in name or "password" in name for name in found["settings"])
 
 
-def test_31_5_audit_is_listed_latest_first_and_filtered(api: Client) -> None:
+@spec("contract 31.5")
+def test_audit_is_listed_latest_first_and_filtered(api: Client) -> None:
     for name in ("a", "b"):
         send(api, f"queues/{name}/pause")
     send(api, "queues/a/resume")
@@ -239,7 +254,8 @@ def test_31_5_audit_is_listed_latest_first_and_filtered(api: Client) -> None:
     assert found["items"][0]["correlation_id"].startswith("req_")
 
 
-def test_24_1_observability_has_a_score(api: Client) -> None:
+@spec("contract 24.1")
+def test_observability_has_a_score(api: Client) -> None:
     found = api.get(f"{ADMIN}/observability/health").json()
 
     assert 0 <= found["score"] <= 100
@@ -263,7 +279,8 @@ def of_north(api: Client, new_key: Keys) -> dict[str, str]:
     return new_key("admin", tenant="north")
 
 
-def test_31_2_bound_key_counts_its_own_alone(api: Client, of_north: dict[str, str]) -> None:
+@spec("contract 31.2")
+def test_bound_key_counts_its_own_alone(api: Client, of_north: dict[str, str]) -> None:
     stats = api.get(f"{ADMIN}/stats", headers=of_north).json()
     queues = api.get(f"{ADMIN}/queues", headers=of_north).json()
     jobs = api.get(f"{ADMIN}/jobs", headers=of_north).json()
@@ -280,16 +297,16 @@ def test_31_2_bound_key_counts_its_own_alone(api: Client, of_north: dict[str, st
     assert api.get(f"{ADMIN}/queues/south", headers=of_north).status_code == 404
 
 
-def test_31_2_bound_key_cannot_ask_for_another_tenant(
-    api: Client, of_north: dict[str, str]
-) -> None:
+@spec("contract 31.2")
+def test_bound_key_cannot_ask_for_another_tenant(api: Client, of_north: dict[str, str]) -> None:
     found = api.get(f"{ADMIN}/jobs", {"tenant": "south"}, headers=of_north).json()
 
     assert {job["tenant_id"] for job in found["items"]} == {"north"}
 
 
 @pytest.mark.parametrize("path", ["", "/trace", "/retry", "/cancel"])
-def test_31_2_bound_key_does_not_see_jobs_of_others(
+@spec("contract 31.2")
+def test_bound_key_does_not_see_jobs_of_others(
     api: Client, of_north: dict[str, str], path: str
 ) -> None:
     other = Job.objects.filter(tenant="south").values_list("id", flat=True)[0]

@@ -17,14 +17,16 @@ from jobs.domain.ids import new_id
 from jobs.domain.states import WAITING, State
 from jobs.models import Event, Job, Lane, Later, Period, Queue, Ready, Worker
 from jobs.queries import ago
-from jobs.services import lanes, maintenance
-from jobs.services.enqueue import enqueue
-from jobs.services.fetch import fetch
-from jobs.services.heartbeat import Report, Standing, heartbeat
-from jobs.services.queue_config import configure
-from jobs.services.queues import pause
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.lanes import lanes
+from jobs.services.lanes.queue_config import configure
+from jobs.services.operate import maintenance
+from jobs.services.operate.queues import pause
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.factories import DraftFactory, JobFactory, stored, stored_ids
 from tests.jobs.api.refusals import DOCUMENT, validator
+from tests.spec import spec
 
 ANSWER = validator({"$ref": "#/components/schemas/Explanation"})
 Keys = Callable[..., dict[str, str]]
@@ -111,7 +113,7 @@ def test_expired_jobs_are_not_counted(api: Client) -> None:
 def test_place_is_a_lower_bound_beyond_what_is_counted(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.services.explain.MOST", 3)
+    monkeypatch.setattr("jobs.services.dispatch.explain.MOST", 3)
     ids = stored_ids(6)
     others = stored_ids(6, priority=5)
 
@@ -358,7 +360,8 @@ def test_job_that_ended_without_an_attempt(api: Client) -> None:
     assert found["message"] == "It has ended: cancelled. No attempt of it has started."
 
 
-def test_31_3_key_of_a_tenant_sees_its_jobs_alone_and_no_numbers_of_others(
+@spec("contract 31.3")
+def test_key_of_a_tenant_sees_its_jobs_alone_and_no_numbers_of_others(
     api: Client, new_key: Keys
 ) -> None:
     configure("default", {"concurrency": 2})

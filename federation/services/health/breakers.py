@@ -1,0 +1,180 @@
+"""The breakers of the regions, one for all routers of this server. Spec: federation 4.3.
+
+What a breaker does is in `domain/breaker.py`; here its state is stored. Half-open lets one call
+pass among all processes: that is one guarded statement. What a call came to is counted with the
+row locked. Locks: one row of `ojs_federation_health`, last of all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from federation import queries
+from federation.domain import breaker as machine
+from federation.domain.breaker import Breaker, Outcome, Permit, Rules, State
+from federation.domain.health import Status
+from federation.domain.latency import averaged
+from federation.domain.order import MAX_SKEW
+from federation.models import RegionHealth
+from federation.services.registry import registry
+from federation.services.registry.configure import find
+from jobs.domain.caller import Caller
+from jobs.domain.events import Kind
+from jobs.services.audit.audit import audited
+from jobs.services.record.tell import Told, tell
+
+MAX_ERROR = 300
+CHANGES = {State.OPEN: Kind.CIRCUIT_OPENED, State.CLOSED: Kind.CIRCUIT_CLOSED}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a call came to; `status` and `rtt_ms` are those of probes."""
+
+    outcome: Outcome
+    error: str | None = None
+    status: Status | None = None
+    rtt_ms: float | None = None
+    clock: datetime | None = None  # what it said its time is, in whole seconds
+
+
+def admit(region_id: str, rules: Rules) -> Permit | None:
+    """Return leave for one call, None when it must not be sent. Spec: FED-4.3-d.
+
+    One statement while the breaker is closed, as it is stored now: what another process has opened
+    counts at once.
+    """
+    row = RegionHealth.objects.annotate(now=Now()).filter(region=region_id).first()
+    if row is None:
+        return None
+    stored, now = registry.breaker_of(row), registry.seconds(row.now)
+    if stored.at(now, rules).state is State.CLOSED:
+        return Permit()
+    if not stored.would_admit(now, rules) or not _take_probe(region_id, rules):
+        return None
+    return Permit(is_probe=True)
+
+
+def _take_probe(region_id: str, rules: Rules) -> bool:
+    """Take the one call that a half-open breaker lets pass; of many who try, one gets it."""
+    cooled = Now() - timedelta(seconds=rules.cooldown_s)
+    is_over = Q(breaker=State.OPEN, is_forced=False, opened_at__lte=cooled)
+    is_free = Q(probe_until=None) | Q(probe_until__lte=Now())
+    waiting = RegionHealth.objects.filter(is_over | (Q(breaker=State.HALF_OPEN) & is_free))
+    lease = Now() + timedelta(seconds=rules.probe_lease_s)
+    return waiting.filter(region=region_id).update(breaker=State.HALF_OPEN, probe_until=lease) == 1
+
+
+def settle(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> None:
+    """Count what a call came to, and tell what changed.
+
+    A success that changes nothing is one statement that locks nothing.
+    """
+    if not permit.is_probe and verdict.status is None and verdict.outcome is not Outcome.FAILURE:
+        if verdict.outcome is Outcome.SUCCESS:
+            RegionHealth.objects.filter(
+                region=region_id, breaker=State.CLOSED, failures__gt=0
+            ).update(failures=0)
+        return
+    with transaction.atomic():
+        row = _locked(region_id)
+        if row is None:  # the region was deleted meanwhile
+            return
+        now = registry.seconds(row.now)
+        before = registry.breaker_of(row)
+        after = machine.settle(before, permit, verdict.outcome, now, rules)
+        told = _noted(row, verdict)
+        _store(row, after)
+        tell([*told, *_changed(region_id, before, after, verdict.error)])
+    registry.forget()
+
+
+def _locked(region_id: str) -> Any:
+    return (
+        RegionHealth.objects.select_for_update()
+        .annotate(now=Now())
+        .filter(region=region_id)
+        .first()
+    )
+
+
+def _noted(row: RegionHealth, verdict: Verdict) -> list[Told]:
+    """Put into the row what a probe said, and return the event of a change."""
+    if verdict.error is not None:
+        row.last_error = verdict.error[:MAX_ERROR].replace("\0", "")
+    if verdict.status is None:
+        return []
+    before, row.status = row.status, verdict.status
+    row.checked_at = Now()
+    if before != verdict.status:
+        row.status_at = Now()
+    _note_clock(row, verdict.clock)
+    queries.note_minute(row.region_id, verdict.rtt_ms)
+    if verdict.status is Status.HEALTHY and verdict.rtt_ms is not None:
+        row.ewma_ms = averaged(row.ewma_ms, verdict.rtt_ms)
+    if before == verdict.status or (before == Status.UNKNOWN and verdict.status == Status.HEALTHY):
+        return []
+    is_well = verdict.status is Status.HEALTHY
+    kind = Kind.REGION_HEALTHY if is_well else Kind.REGION_UNHEALTHY
+    return [_told(kind, row.region_id, {} if is_well else {"error": verdict.error})]
+
+
+def _note_clock(row: Any, clock: datetime | None) -> None:
+    """Compare a region's clock with the one here; the answer may be a turn of the loop old."""
+    if clock is None:
+        return
+    row.skew_s = round((clock - row.now).total_seconds())
+    is_off = abs(row.skew_s) > MAX_SKEW.total_seconds()
+    row.skewed_at = (row.skewed_at or Now()) if is_off else None
+
+
+def _store(row: RegionHealth, after: Breaker) -> None:
+    row.breaker = after.state
+    row.failures = after.failures
+    row.opened_at = _time(after.opened_at)
+    is_closed = after.state is State.CLOSED
+    row.tripped_at = None if is_closed else (row.tripped_at or Now())
+    row.probe_until = _time(after.probe_until)
+    row.is_forced = after.is_forced
+    row.save()
+
+
+def _time(at: float | None) -> datetime | None:
+    return None if at is None else registry.EPOCH + timedelta(seconds=at)
+
+
+def _changed(region_id: str, before: Breaker, after: Breaker, error: str | None) -> list[Told]:
+    if after.state is before.state or after.state not in CHANGES:
+        return []
+    facts = {"failures": after.failures, "error": error, "from": str(before.state)}
+    return [_told(CHANGES[after.state], region_id, facts)]
+
+
+def _told(kind: Kind, region_id: str, facts: Mapping[str, Any]) -> Told:
+    return Told(
+        kind, data={"region": region_id, **{k: v for k, v in facts.items() if v is not None}}
+    )
+
+
+def force(region_id: str, state: State, caller: Caller) -> None:
+    """Open a breaker until it is closed by hand, or close it. Raises NotFound."""
+    verb = "opened" if state is State.OPEN else "closed"
+    with audited(caller, f"federation.breaker_{verb}", region_id[:64]):
+        find(region_id)
+        row = _locked(region_id)
+        before, now = registry.breaker_of(row), registry.seconds(row.now)
+        is_open = state is State.OPEN
+        after = machine.force_open(before, now) if is_open else machine.force_closed()
+        _store(row, after)
+        if not is_open:  # what is known is from before: the next router asks anew
+            RegionHealth.objects.filter(region=region_id, status=Status.UNHEALTHY).update(
+                status=Status.UNKNOWN, status_at=Now()
+            )
+        tell(_changed(region_id, before, after, f"{verb} by {caller.name}"))
+        transaction.on_commit(registry.forget, robust=True)
+    registry.forget()

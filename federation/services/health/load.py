@@ -1,0 +1,58 @@
+"""How many jobs the regions have, for the strategies that go by it. Spec: federation 3.2."""
+
+from typing import Final
+
+from django.db.models.functions import Now
+
+from federation.domain.config import FederationConfig
+from federation.domain.exchange import API, Call, Failure
+from federation.domain.region import Region
+from federation.models import RegionHealth, RegionLoad
+from federation.services.registry import outbound
+from jobs.domain.states import State
+from jobs.services.record.rates import jobs_by_state
+
+STATS: Final = f"{API}/admin/stats"
+HTTP_OK: Final = 200
+MOST: Final = 2**53
+
+Counted = tuple[int, int]  # available and active jobs
+
+
+def counted(region: Region, config: FederationConfig) -> Counted | str:
+    """Ask a region for its load; returns why not where it does not say. Never raises."""
+    timeout_s = config.health_check.timeout_seconds
+    answer = outbound.send(region, Call(region.id, "GET", STATS, timeout_s=timeout_s))
+    if isinstance(answer, Failure):
+        return f"load: {answer.reason}"
+    if answer.status != HTTP_OK:
+        return f"load: HTTP {answer.status}"
+    jobs = answer.body.get("jobs") if isinstance(answer.body, dict) else None
+    found = jobs if isinstance(jobs, dict) else {}
+    available, active = _count(found.get("available")), _count(found.get("active"))
+    if available is None or active is None:
+        return "load: the answer does not tell the jobs"
+    return available, active
+
+
+def _count(value: object) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if isinstance(value, int) and is_number and 0 <= value <= MOST else None
+
+
+def counted_here() -> Counted:
+    """Count the jobs of this server; as exact as its counts are."""
+    found = jobs_by_state()
+    return found.get(State.AVAILABLE, 0), found.get(State.ACTIVE, 0)
+
+
+def note(region_id: str, found: Counted | str) -> None:
+    """Store a load, or why there is none; a region that is gone is left."""
+    health = RegionHealth.objects.filter(region=region_id)
+    if isinstance(found, str):
+        health.update(last_error=found[:300].replace("\0", ""))
+    elif health.exists():
+        RegionLoad.objects.update_or_create(
+            region_id=region_id,
+            defaults={"available": found[0], "active": found[1], "at": Now()},
+        )

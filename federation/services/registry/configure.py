@@ -1,0 +1,305 @@
+"""Change the registry: regions and the rules of the federation. Spec: contract 23.2, 23.5.
+
+Every change locks the row of the configuration first, so that what holds for all regions together
+(exactly one hub, a local region that is registered) holds at each commit.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from federation import models
+from federation.conf import conf
+from federation.domain.errors import FederationConfigError
+from federation.domain.reading import SETTINGS_ONLY, read_region
+from federation.domain.region import REFERENCES, Auth, AuthKind, Region, is_host
+from federation.services.registry import registry
+from federation.services.registry.outbound import ALLOWED_BY, is_refused
+from federation.services.registry.registry import LOCAL
+from jobs.domain.address import literal
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.errors import Conflict, NotFound
+from jobs.services.audit.audit import audited
+
+logger = logging.getLogger("ojs.federation")
+
+SETTING = "is set by OJS_FEDERATION_LOCAL_REGION alone"
+# "none" beside a token: processes of release 0.1 would refuse "bearer" without a reference
+NO_REFERENCES = {"auth_kind": str(AuthKind.NONE), **dict.fromkeys(REFERENCES)}
+
+
+def put_region(
+    wanted: Region, caller: Caller = SYSTEM, *, must_be_new: bool = False
+) -> tuple[models.Region, bool]:
+    """Register a region in place of what was said before; returns it and whether it is new.
+
+    Raises FederationConfigError, and Conflict for one that is there already but must be new.
+    """
+    with _changing(caller, "federation.region_configured", wanted.id) as data:
+        row = models.Region.objects.filter(id=wanted.id).first()
+        if must_be_new and row is not None:
+            raise Conflict(
+                f"region {wanted.id} is registered already",
+                details={"resource_type": "region", "resource_id": wanted.id},
+            )
+        data.update(_put(wanted, row))
+    return find(wanted.id), row is None
+
+
+def change_region(
+    region_id: str, changed: Callable[[Region], Region], caller: Caller = SYSTEM
+) -> models.Region:
+    """Put what `changed` makes of a region in its place. Raises NotFound, FederationConfigError."""
+    with _changing(caller, "federation.region_configured", region_id) as data:
+        row = find(region_id)
+        data.update(_put(changed(registry.region_of(row)), row))
+    return find(region_id)
+
+
+def _put(wanted: Region, row: models.Region | None) -> dict[str, Any]:
+    """Store what an operator wants of a region; returns what is recorded of it."""
+    is_new = _write(wanted.id, _terms(wanted) | _way(wanted, row))
+    drain, enabled = wanted.drain, wanted.enabled
+    return {"is_new": is_new, "url": wanted.url, "drain": drain, "enabled": enabled}
+
+
+def judge(wanted: Region) -> None:
+    """Refuse what cannot be stored of a region by itself. Raises FederationConfigError."""
+    _way(wanted, models.Region.objects.filter(id=wanted.id).first())
+
+
+def _way(wanted: Region, row: models.Region | None) -> dict[str, Any]:
+    """Return the columns of where a region is and how it is asked; none: they stay as they are."""
+    if row is not None and row.source == models.Source.STATIC:
+        _require_as_stated(wanted, row)
+        return {}
+    require_reachable(wanted, allow_local=conf().allow_private)
+    if names := wanted.auth.references:
+        raise FederationConfigError.field(f"auth.{names[0]}", SETTINGS_ONLY)
+    own = {"url": wanted.url, "allow_insecure": wanted.allow_insecure}
+    return own | _credentials(wanted, row)
+
+
+def _require_as_stated(wanted: Region, row: models.Region) -> None:
+    """Refuse to change where a region of the settings is, and how it is asked.
+
+    Else whoever may change regions could have its credentials sent to a server of theirs.
+    """
+    known = registry.region_of(row)
+    is_same_auth = wanted.auth == known.auth or _is_kept(wanted.auth, known.auth)
+    for name, is_same in (
+        ("url", wanted.url == known.url),
+        ("auth", is_same_auth),
+        ("allow_insecure", wanted.allow_insecure == known.allow_insecure),
+    ):
+        if not is_same:
+            raise FederationConfigError.field(name, "is set in OJS_FEDERATION_REGIONS alone")
+
+
+def _is_kept(wanted: Auth, known: Auth) -> bool:
+    """Tell whether credentials are named by their kind alone: those that are there."""
+    return wanted.missing is not None and wanted.kind is known.kind
+
+
+def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
+    """Return the columns of the credentials of a region; none: they stay as they are.
+
+    Raises FederationConfigError where there are none to keep, or they are for another server.
+    """
+    given = wanted.auth
+    if given.missing is None:
+        token = None if given.token is None else registry.vault().seal(given.token.text)
+        return {"sealed_token": token, **NO_REFERENCES}
+    known = None if row is None else registry.region_of(row)
+    if known is None or known.auth == Auth():
+        raise FederationConfigError.field("auth.token", given.missing)
+    if known.auth.missing not in {None, given.missing}:
+        raise FederationConfigError.field("auth.token", known.auth.missing)
+    if known.origin != wanted.origin:
+        raise FederationConfigError.field("auth.token", "must be given again with another server")
+    return {}
+
+
+def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models.Region:
+    """Let a region take no new jobs, or take them again. Raises NotFound."""
+    verb = "drained" if drain else "undrained"
+    with _changing(caller, f"federation.region_{verb}", region_id):
+        find(region_id)
+        models.Region.objects.filter(id=region_id).update(drain=drain, updated_at=Now())
+    return find(region_id)
+
+
+def delete_region(region_id: str, caller: Caller = SYSTEM) -> None:
+    """Take a region out of the registry. Raises NotFound, and Conflict where it must stay."""
+    with _changing(caller, "federation.region_deleted", region_id) as data:
+        row = find(region_id)
+        if kept := obstacle(row):
+            raise kept
+        data["url"] = row.url
+        models.Region.objects.filter(id=region_id).delete()
+
+
+def obstacle(row: models.Region) -> Conflict | None:
+    """Return why a region cannot be deleted, None when it can."""
+    if row.id == conf().said.get(LOCAL):
+        why = "is the local one"
+    elif row.source == models.Source.STATIC:
+        why = "is one of the settings"
+    else:
+        return None
+    details = {"resource_type": "region", "resource_id": row.id}
+    return Conflict(f"region {row.id} cannot be deleted: it {why}", details=details)
+
+
+def find(region_id: str) -> models.Region:
+    """Return a region with how it is. Raises NotFound."""
+    found = rows().filter(id=region_id).first() if "\0" not in region_id else None
+    if found is None:
+        raise NotFound.of("region", region_id)
+    return found
+
+
+def rows() -> QuerySet[models.Region]:
+    """Return all regions with how they are, by id."""
+    return models.Region.objects.select_related("health", "load").order_by("id")
+
+
+def configuration() -> dict[str, Any]:
+    """Return the members that somebody said of the federation as a whole."""
+    return registry.said(_row())
+
+
+def put_configuration(given: Mapping[str, Any], caller: Caller = SYSTEM) -> None:
+    """Say something of the federation as a whole in place of what operators said before.
+
+    Raises FederationConfigError where it does not fit the regions.
+    """
+    with _changing(caller, "federation.config_changed", "federation") as data:
+        local = conf().said.get(LOCAL)
+        if given.get(LOCAL) not in (None, local):
+            raise FederationConfigError.field(LOCAL, SETTING)
+        members = {name: value for name, value in given.items() if name != LOCAL}
+        _require_sound({**conf().said, **members}, _regions())
+        models.FederationConfig.objects.filter(id=1).update(said=members)
+        data["config"] = members
+
+
+def _require_sound(given: dict[str, Any], known: dict[str, Region]) -> None:
+    """Judge the members before what they name, where the local region is not registered yet."""
+    local = given.get(LOCAL, "unsaid")
+    if local in known:
+        registry.build(given, known)
+        return
+    unsaid = Region(local, "https://unsaid.invalid", is_hub=True)
+    registry.build({**given, LOCAL: local}, {local: unsaid})
+    problem = "must be registered before" if LOCAL in given else SETTING
+    raise FederationConfigError.field(LOCAL, problem, given.get(LOCAL))
+
+
+# --- the settings ---------------------------------------------------------------------------------
+
+
+def apply_settings() -> int:
+    """Register the regions of the settings where these say something new; returns how many.
+
+    What operators changed since stays until the settings change, too. A region that is in the
+    settings no more is an operator's from then on.
+    """
+    stated = [dict(one) for one in conf().regions]
+    row = _row()
+    if stated == (row.settings if row else []):
+        return 0
+    found = [read_region(one) for one in stated]
+    with _changing(SYSTEM, "federation.settings_applied", "federation"):
+        before = {one["id"]: one for one in (_row() or models.FederationConfig()).settings}
+        left = models.Region.objects.filter(source=models.Source.STATIC)
+        left.exclude(id__in=[one.id for one in found]).update(source=models.Source.DYNAMIC)
+        changed = [one for one, raw in zip(found, stated, strict=True) if before.get(one.id) != raw]
+        for one in changed:
+            require_reachable(one)
+            _store_stated(one)
+        models.FederationConfig.objects.filter(id=1).update(settings=stated)
+    return len(changed)
+
+
+# --- storing --------------------------------------------------------------------------------------
+
+
+def require_reachable(wanted: Region, *, allow_local: bool = True) -> None:
+    """Refuse plain HTTP to another machine, and addresses where no region may be.
+
+    `allow_local`: it may be on this machine, as regions of the settings may. A name is judged by
+    its addresses when a connection is made. Raises FederationConfigError. Spec: federation 7.1.
+    """
+    host = urlsplit(wanted.url).hostname or ""
+    if not is_host(host):
+        raise FederationConfigError.field("url", "must have a host name or an address")
+    if wanted.is_loopback and not allow_local:
+        raise FederationConfigError.field("url", f"must not be on this machine: {ALLOWED_BY}")
+    address = literal(host)
+    if address is not None and not wanted.is_loopback and is_refused(address):
+        raise FederationConfigError.field("url", f"must be at a public address: {ALLOWED_BY}")
+    if wanted.is_insecure and not (settings.DEBUG or wanted.is_loopback):
+        raise FederationConfigError.field(
+            "url", "must use https: plain HTTP is for this machine only"
+        )
+
+
+@contextmanager
+def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, Any]]:
+    """Do what the block does if the whole makes sense afterwards, and record it."""
+    with audited(caller, action, target[:64]) as data:
+        models.FederationConfig.objects.get_or_create(id=1)
+        row = models.FederationConfig.objects.select_for_update().get(id=1)
+        yield data
+        given, known = configuration(), _regions()
+        if given.get(LOCAL) in known:  # else there is no federation yet
+            registry.build(given, known)
+        row.version += 1
+        row.updated_at = Now()
+        row.save(update_fields=["version", "updated_at"])
+        transaction.on_commit(registry.forget, robust=True)
+    registry.forget()
+
+
+def _terms(wanted: Region) -> dict[str, Any]:
+    """Return what operators say of any region."""
+    return {
+        "weight": wanted.weight, "tags": list(wanted.tags), "is_hub": wanted.is_hub,
+        "enabled": wanted.enabled, "drain": wanted.drain,
+        "max_queue_depth": wanted.max_queue_depth, "updated_at": Now(),
+    }  # fmt: skip
+
+
+def _store_stated(wanted: Region) -> None:
+    """Store a region of the settings. References are written for processes of release 0.1."""
+    auth = wanted.auth
+    members = {
+        **_terms(wanted), "url": wanted.url, "allow_insecure": wanted.allow_insecure,
+        "auth_kind": str(auth.kind), **{name: getattr(auth, name) for name in REFERENCES},
+        "sealed_token": None, "source": models.Source.STATIC,
+    }  # fmt: skip
+    _write(wanted.id, members)
+
+
+def _write(region_id: str, members: dict[str, Any]) -> bool:
+    """Store the columns of a region; returns whether it is new."""
+    _, is_new = models.Region.objects.update_or_create(id=region_id, defaults=members)
+    if is_new:
+        models.RegionHealth.objects.create(region_id=region_id)
+    return is_new
+
+
+def _row() -> models.FederationConfig | None:
+    return models.FederationConfig.objects.filter(id=1).first()
+
+
+def _regions() -> dict[str, Region]:
+    return {row.id: registry.region_of(row) for row in models.Region.objects.order_by("id")}

@@ -1,0 +1,210 @@
+"""Note what happens to federated jobs of this region, for the peers. Spec: contract 23.6.
+
+The transitions write nothing for it: their events are read behind a stored place, and each job that
+changed gets one new revision among the copies, however often it changed. See ADR 16.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from django.db import transaction
+
+from federation import queries
+from federation.domain.config import Mode, Replication
+from federation.domain.meta import ADOPTED_FROM, ADOPTED_JOB, FEDERATION_ID, REGION
+from federation.domain.region import ID_PATTERN, MAX_ID
+from federation.domain.replica import (
+    ENDED,
+    FOLLOWED,
+    PINNED,
+    Adoption,
+    Replica,
+    to_milliseconds,
+)
+from federation.models import FederatedJob, ReplicationPosition
+from federation.queries import Changed
+from federation.services.replication.merge import count, merge
+from federation.services.replication.replication import Terms, terms
+from jobs.domain import jsonio
+from jobs.domain.ids import is_id
+from jobs.domain.job import Job
+from jobs.domain.states import State, state_of
+from jobs.domain.times import format_time
+from jobs.services.read.clock import now
+from jobs.services.read.show import show_many
+
+BATCH = 2_000  # events of a turn
+
+
+def capture(known: Terms) -> int:
+    """Read one batch of events and note what they changed; returns how many were read.
+
+    Locks: the row of the position, so that revisions follow each other; then those of `merge`.
+    """
+    with transaction.atomic():
+        position = _position()
+        read = queries.transitions(position.stamp, position.seq, known.local, BATCH)
+        if not read.events:
+            return 0
+        replicas = _numbered(_replicas(read.changed, known), position.revision)
+        if replicas:
+            merged = merge(replicas, known.local)
+            if conflicts := sum(one.is_conflict for one in merged):
+                count(known.local, conflicts=conflicts)
+            position.revision = replicas[-1].revision
+        position.stamp, position.seq = read.stamp, read.seq
+        position.save()
+    return read.events
+
+
+def unread_from() -> int | None:
+    """Return the stamp from which the record is yet to be read, None where nothing reads it."""
+    if terms() is None:
+        return None
+    position = ReplicationPosition.objects.filter(id=1).first()
+    return position.stamp if position else 0
+
+
+def _position() -> ReplicationPosition:
+    found = ReplicationPosition.objects.select_for_update().filter(id=1).first()
+    if found is None:  # the first time: the record is read from its beginning
+        ReplicationPosition.objects.get_or_create(id=1)
+        found = ReplicationPosition.objects.select_for_update().get(id=1)
+    return found
+
+
+def _numbered(replicas: Sequence[Replica], last: int) -> list[Replica]:
+    """Give each its revision: above the last one, and above those of a database that was lost."""
+    if not replicas:
+        return []
+    first = max(last + 1, int(now().timestamp() * 1_000_000))
+    return [replace(one, revision=first + n) for n, one in enumerate(replicas)]
+
+
+def _replicas(changed: Sequence[Changed], known: Terms) -> list[Replica]:
+    jobs = {job.id: job for job in show_many([one.job_id for one in changed])}
+    gone = _copies(known.local, [one.job_id for one in changed if one.job_id not in jobs])
+    ahead = _adopted_times(jobs.values())
+    found = []
+    for one in changed:
+        if one.job_id in jobs:
+            replica = replica_of(jobs[one.job_id], known.local, known.rules)
+            if replica is not None:
+                found.append(_behind(replica, ahead))
+        elif one.job_id in gone and one.to_state is not None:
+            found.append(_ended(gone[one.job_id], one))
+    return found
+
+
+def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
+    """Return what peers are told of a job, without its revision; None: nothing."""
+    meta = orjson.loads(job.meta)
+    if not is_id(meta.get(FEDERATION_ID)):
+        return None  # a client's own word for something else: stored, and no more
+    state = str(state_of(job.state))
+    bound = PINNED if meta.get(REGION) is not None else FOLLOWED if job.watched else None
+    return Replica(
+        federation_id=meta[FEDERATION_ID],
+        origin_region=local,
+        job_id=job.id,
+        tenant=job.tenant,
+        type=job.type,
+        queue=job.queue,
+        state=state,
+        priority=job.priority,
+        attempt=job.attempt,
+        created_at=job.created_at,
+        # stays the same for as long as the job is there: it is what the last writer wins by
+        enqueued_at=to_milliseconds(job.created_at),
+        completed_at=job.finished_at if state in ENDED else None,
+        revision=0,
+        bound_to=bound,
+        adopts=_adoption(meta),
+        payload=_payload(job, meta) if _tells_payload(bound, state, rules) else None,
+    )
+
+
+def _tells_payload(bound: str | None, state: str, rules: Replication) -> bool:
+    """Only what another region could need: not of jobs that ended, nor of pinned ones."""
+    if rules.mode is not Mode.FULL or state in ENDED or bound == FOLLOWED:
+        return False
+    return bound is None or rules.replicate_pinned_payload
+
+
+def _payload(job: Job, meta: Mapping[str, Any]) -> dict[str, Any]:
+    envelope = jsonio.loads(_bytes(job.attributes))
+    state = state_of(job.state)
+    at = job.due_at if state is State.RETRYABLE else job.scheduled_at
+    if at is not None and state is not State.AVAILABLE:
+        envelope["scheduled_at"] = format_time(at)
+    if job.expires_at is not None:
+        envelope["expires_at"] = format_time(job.expires_at)
+    if job.version is not None:
+        envelope["version"] = orjson.loads(job.version)
+    if state is State.PENDING:
+        envelope["pending"] = True
+    return {"args": jsonio.loads(_bytes(job.args)), "meta": meta, "envelope": envelope}
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _adoption(meta: Mapping[str, Any]) -> Adoption | None:
+    region, job_id = meta.get(ADOPTED_FROM), meta.get(ADOPTED_JOB)
+    if not isinstance(region, str) or len(region) > MAX_ID or not ID_PATTERN.fullmatch(region):
+        return None
+    return Adoption(region, str(job_id)) if is_id(job_id) else None
+
+
+def _adopted_times(jobs: Any) -> dict[Adoption, datetime]:
+    """Return when the jobs were enqueued that others were adopted from, as far as is known."""
+    wanted = {adoption for job in jobs if (adoption := _adoption(orjson.loads(job.meta)))}
+    if not wanted:
+        return {}
+    rows = FederatedJob.objects.filter(
+        origin_region__in={one.region for one in wanted}, job_id__in={one.job_id for one in wanted}
+    ).values_list("origin_region", "job_id", "enqueued_at")
+    found = {Adoption(region, str(job_id)): at.astimezone(UTC) for region, job_id, at in rows}
+    return {one: found[one] for one in wanted if one in found}
+
+
+def _behind(replica: Replica, ahead: Mapping[Adoption, datetime]) -> Replica:
+    """Let what was adopted win over what it stands for, however clocks go."""
+    if replica.adopts is None or replica.adopts not in ahead:
+        return replica
+    least = ahead[replica.adopts] + timedelta(milliseconds=1)
+    return replace(replica, enqueued_at=max(replica.enqueued_at, least))
+
+
+def _copies(region: str, ids: Sequence[str]) -> dict[str, FederatedJob]:
+    if not ids:
+        return {}
+    found = FederatedJob.objects.filter(origin_region=region, job_id__in=ids)
+    return {str(one.job_id): one for one in found}
+
+
+def _ended(copy: FederatedJob, said: Changed) -> Replica:
+    """Return what the last event said of a job that is gone by now."""
+    assert said.to_state is not None  # noqa: S101 - asked before
+    state = str(state_of(said.to_state))
+    return Replica(
+        federation_id=str(copy.federation_id),
+        origin_region=copy.origin_region,
+        job_id=str(copy.job_id),
+        tenant=copy.tenant,
+        type=copy.type,
+        queue=copy.queue,
+        state=state,
+        priority=copy.priority,
+        attempt=copy.attempt if said.attempt is None else said.attempt,
+        created_at=copy.created_at,
+        enqueued_at=copy.enqueued_at,
+        completed_at=said.at if state in ENDED else None,
+        revision=0,
+        bound_to=copy.bound_to,
+        adopts=Adoption(copy.adopts_region, str(copy.adopts_job)) if copy.adopts_region else None,
+    )

@@ -1,0 +1,24 @@
+"""Tell that a federated job was in two regions, and what became of the one here."""
+
+from jobs.domain.events import Kind
+from jobs.domain.job import Job
+from jobs.services.record.tell import Told
+
+
+def conflict(job: Job, federation_id: str, region: str, other: str, outcome: str) -> Told:
+    """Return the event of a job here in whose place stands job `other` of a region."""
+    return Told(
+        Kind.FEDERATION_CONFLICT,
+        job_id=job.id,
+        queue=job.queue,
+        type=job.type,
+        tenant=job.tenant,
+        data={
+            "federation_id": federation_id,
+            "region": region,
+            "job_id": other,
+            "winner_region": region,
+            "winner_job_id": other,
+            "outcome": outcome,
+        },
+    )

@@ -1,0 +1,20 @@
+"""Forget federation ids behind their window, and copies of jobs that ended long ago."""
+
+from typing import Final
+
+from federation import queries
+from federation.conf import conf
+from federation.services.routing import placements
+
+BATCH: Final = 1_000
+
+
+def forget() -> int:
+    """Remove one batch of each; returns how many rows.
+
+    A copy that comes again later is taken in and removed again.
+    """
+    chosen = conf()
+    keys = queries.forget_keys(chosen.dedupe_window_ms, BATCH)
+    placed = placements.forget(BATCH)
+    return keys + placed + queries.forget_copies(chosen.copies_retention_ms, BATCH)

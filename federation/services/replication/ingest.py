@@ -1,0 +1,64 @@
+"""Take what another region tells of its jobs. Spec: federation 5.2, 6.3; contract 23.5, 23.6."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import transaction
+
+from federation.domain.errors import UnknownRegion
+from federation.domain.order import MAX_SKEW, is_skewed
+from federation.domain.replica import Replica
+from federation.services.registry.regions import registry
+from federation.services.replication.merge import count, merge
+from federation.services.replication.replication import Terms, required
+from jobs.domain.caller import Caller
+from jobs.domain.errors import InvalidRequest, TenantMismatch
+from jobs.services.read.clock import now
+
+
+class Ingested(NamedTuple):
+    """What became of a batch."""
+
+    accepted: int  # newer than what was known
+    ignored: int
+    conflicts: int  # accepted, and new copies of what another region has, too
+
+
+def ingest(replicas: Sequence[Replica], sent_at: datetime | None, caller: Caller) -> Ingested:
+    """Take in a batch of one region's revisions: all of them, or none.
+
+    Harmless when it is repeated, or when batches come in another order. Raises NotFederated,
+    UnknownRegion, InvalidRequest, TenantMismatch, each with the index of the revision.
+    """
+    known = required()
+    origin = replicas[0].origin_region
+    for index, one in enumerate(replicas):
+        _require(one, index, origin, known, caller)
+    with transaction.atomic():
+        at = now()
+        is_off = sent_at is not None and abs(sent_at - at) > MAX_SKEW
+        skewed = [is_off or is_skewed(one.enqueued_at, at) for one in replicas]
+        merged = merge(replicas, known.local, skewed)
+        conflicts = sum(one.is_conflict for one in merged)
+        count(origin, received=len(merged), conflicts=conflicts)
+    return Ingested(len(merged), len(replicas) - len(merged), conflicts)
+
+
+def _require(one: Replica, index: int, origin: str, known: Terms, caller: Caller) -> None:
+    name = f"jobs[{index}].origin_region"
+    problem: Exception | None = None
+    if one.origin_region == known.local:
+        problem = InvalidRequest.field(name, "is this region: a copy is not told back", origin)
+    elif one.origin_region != origin:
+        problem = InvalidRequest.field(name, "differs from that of the first", one.origin_region)
+    elif one.origin_region not in registry().regions:
+        problem = UnknownRegion.named(one.origin_region)
+    elif caller.tenant not in {None, one.tenant}:
+        problem = TenantMismatch(
+            "the credentials are bound to another tenant",
+            details={"reason": "tenant_mismatch", "field": f"jobs[{index}].tenant_id"},
+        )
+    if problem is not None:
+        problem.details["index"] = index  # type: ignore[attr-defined]  # all are OJSErrors
+        raise problem

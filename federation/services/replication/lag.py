@@ -1,0 +1,63 @@
+"""How far the regions are behind in what they know of one another. Spec: contract 23.5, 23.8."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from federation import queries
+from federation.models import ReplicationPeer, ReplicationPosition
+from federation.queries import Lag
+from federation.services.replication.replication import terms
+
+COUNTED = 10_000  # revisions that wait for a peer
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A peer, how far it is behind, and what it was told and told; `row` None: nothing yet."""
+
+    lag: Lag
+    row: ReplicationPeer | None
+    is_late: bool  # beyond max_lag_seconds
+
+
+def lags_ms() -> Mapping[str, int | None]:
+    """Return the milliseconds that each peer's replication lags; absent: not replicated to."""
+    return {one.region: one.lag_ms for one in lags()}
+
+
+def lags(most: int = 1) -> list[Lag]:
+    """Return how far each peer is behind; `pending` is counted up to `most`."""
+    known = terms()
+    if known is None or not known.peers:
+        return []
+    position = ReplicationPosition.objects.filter(id=1).first()
+    place = (position.stamp, position.seq) if position else (0, 0)
+    peers = [one.id for one in known.peers]
+    return queries.lags(peers, known.local, place=place, most=most)
+
+
+def watch() -> int:
+    """Note which peers are late, and since when: the body of the loop; returns how many are.
+
+    One statement notes all of them. Locks: rows of peers, in the order of their regions; whoever
+    else writes them locks one.
+    """
+    known = terms()
+    found = [] if known is None else lags()
+    late_ms = 0 if known is None else known.rules.max_lag_seconds * 1000
+    return queries.note_lags({one.region: one.lag_ms for one in found}, late_ms)
+
+
+def peers() -> Sequence[Told]:
+    """Return all peers, by id; none where replication is off."""
+    known = terms()
+    if known is None:
+        return []
+    rows = {row.region: row for row in ReplicationPeer.objects.all()}
+    late_ms = known.rules.max_lag_seconds * 1000
+    return [Told(one, rows.get(one.region), one.lag_ms > late_ms) for one in lags(COUNTED)]
+
+
+def conflicts() -> int:
+    """Return how often a federated job was found in several regions, ever."""
+    return sum(ReplicationPeer.objects.values_list("conflicts", flat=True))

@@ -1,0 +1,67 @@
+"""What of ours another region has adopted is ended here, if it still waits. Contract 23.6.
+
+When a region returns, it hears of jobs that were enqueued elsewhere in place of its own. Those that
+still wait are cancelled; one that runs or has ended is left alone, so it may have run twice: at
+least once is what is promised. Where two regions adopted the same job the later copy stays.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from django.db import transaction
+
+from federation import queries
+from federation.domain.meta import FEDERATION_ID
+from federation.domain.order import milliseconds
+from federation.queries import Unsettled
+from federation.services.replication.conflicts import conflict
+from federation.services.replication.replication import Terms
+from jobs.domain import jsonio
+from jobs.domain.job import Job
+from jobs.services.outcome.cancel import end
+from jobs.services.read.show import show_many
+from jobs.services.record.tell import Told, tell
+
+BATCH = 200
+ACTOR = "federation"
+
+
+def settle_adoptions(known: Terms) -> int:
+    """See to one batch of adoptions by others; returns how many there were.
+
+    Locks: the copies, SKIP LOCKED, then the jobs that are cancelled.
+    """
+    with transaction.atomic():
+        found = queries.unsettled(known.local, BATCH)
+        if not found:
+            return 0
+        replaced = _replaced(found, known.local)
+        ended = {row.id for row in end(sorted(replaced), ACTOR, "adopted elsewhere", active=False)}
+        tell([_told(one, job, is_ended=job.id in ended) for one, job in replaced.values()])
+        queries.settled(found)
+    return len(found)
+
+
+def _replaced(found: Sequence[Unsettled], local: str) -> Mapping[str, tuple[Unsettled, Job]]:
+    """Return the jobs of this region that adoptions put out of place, by id."""
+    jobs = {job.id: job for job in show_many([one.ours for one in found if one.ours])}
+    return {
+        job.id: (one, job)
+        for one in found
+        if one.ours and (job := jobs.get(one.ours)) is not None and _is_behind(one, job, local)
+    }
+
+
+def _is_behind(one: Unsettled, job: Job, local: str) -> bool:
+    """Tell whether an adoption stands for this job: nobody ends a job of another tenant or id."""
+    meta = jsonio.loads(job.meta.encode() if isinstance(job.meta, str) else job.meta)
+    if job.tenant != one.tenant or meta.get(FEDERATION_ID) != one.federation_id:
+        return False
+    if one.adopts_region == local:
+        return True
+    ours = (milliseconds(job.created_at), local, job.id)
+    return ours < (milliseconds(one.enqueued_at), one.origin_region, one.job_id)
+
+
+def _told(one: Unsettled, job: Job, *, is_ended: bool) -> Told:
+    outcome = "cancelled" if is_ended else "ran"
+    return conflict(job, one.federation_id, one.origin_region, one.job_id, outcome)

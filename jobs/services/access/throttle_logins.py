@@ -1,0 +1,105 @@
+"""Bound how many passwords can be tried at one account, and from one address. Spec: contract 31.
+
+A try is counted before the password is checked, in the database, so the bound holds over all
+processes and for tries at the same time. A login that succeeds gives its try back. A window begins
+with its first try and ends by itself; tries that are refused do not prolong it.
+
+An account that logged in from an address lately has a window of its own there. Strangers who try
+passwords elsewhere thus do not lock out the account's owner.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from jobs import queries
+from jobs.conf import conf
+from jobs.domain.caller import Caller
+from jobs.domain.errors import RateLimited
+from jobs.models import LoginWindow
+from jobs.services.audit.audit import record
+
+ACCOUNT: Final = "account"
+ADDRESS: Final = "address"
+KNOWN: Final = "known"
+KNOWN_DAYS: Final = 30
+MAX_NAME: Final = 150  # of a user
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A login that was let through to the check of its password."""
+
+    address: str  # digests
+    account: str
+    known: str
+
+
+def begin(name: str, source: str) -> Attempt:
+    """Count a login that is about to be checked. Raises RateLimited."""
+    network = _network(source)
+    known = _digest(name, network)
+    is_known = LoginWindow.objects.filter(kind=KNOWN, digest=known, ends_at__gt=Now()).exists()
+    attempt = Attempt(_digest(network), known if is_known else _digest(name), known)
+    shown = name[:MAX_NAME].replace("\x00", "")
+    _count(ADDRESS, attempt.address, conf().login_address_failures, shown, source)
+    _count(ACCOUNT, attempt.account, conf().login_account_failures, shown, source)
+    return attempt
+
+
+def succeeded(attempt: Attempt) -> None:
+    """Forget the failures of the account, and note that it is known at its address."""
+    until = timezone.now() + timedelta(days=KNOWN_DAYS)
+    LoginWindow.objects.filter(kind=ADDRESS, digest=attempt.address).update(tries=F("tries") - 1)
+    LoginWindow.objects.filter(kind=ACCOUNT, digest=attempt.account).delete()
+    LoginWindow.objects.update_or_create(
+        kind=KNOWN, digest=attempt.known, defaults={"ends_at": until}
+    )
+
+
+def forget() -> int:
+    """Remove windows that have ended; returns how many."""
+    return LoginWindow.objects.filter(ends_at__lt=Now()).delete()[0]
+
+
+def _count(kind: str, digest: str, most: int, name: str, source: str) -> None:
+    if not most:
+        return
+    tries, left_s = queries.login_try(kind, digest, conf().login_window_ms)
+    if tries <= most:
+        return
+    if tries == most + 1:  # once for each window: whoever goes on trying fills no log
+        record(
+            Caller("anonymous", address=source),
+            "auth.login_locked",
+            name if kind == ACCOUNT else source,
+            outcome="denied",
+            data={"by": kind, "seconds": left_s},
+        )
+    minutes = max(1, -(-left_s // 60))
+    raise RateLimited(
+        f"too many logins failed, try again in {minutes} min",
+        headers={"Retry-After": str(max(1, left_s))},
+    )
+
+
+def _network(source: str) -> str:
+    """Return the address, of IPv6 the network that one customer usually has."""
+    try:
+        found = ip_address(source.partition("%")[0])
+    except ValueError:
+        return source
+    if not isinstance(found, IPv6Address):
+        return str(found)
+    mapped = found.ipv4_mapped
+    return str(mapped) if mapped is not None else str(IPv6Address(int(found) >> 64 << 64))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()

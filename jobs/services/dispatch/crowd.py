@@ -1,0 +1,26 @@
+"""What becomes of jobs that shall not wait for a limit. Spec: contract 27, RL-7."""
+
+from collections.abc import Mapping, Sequence
+
+from jobs import queries
+from jobs.domain.events import Kind
+from jobs.domain.limits import LimitPolicy
+from jobs.models import Lane, Limit
+from jobs.services.outcome.drop import drop
+
+
+def crowd_out(crowded: Sequence[Mapping[str, int]]) -> int:
+    """Drop or reschedule the next jobs of lanes whose limit is reached; returns how many."""
+    moved = 0
+    for entry in crowded:
+        limit = Limit.objects.filter(id=entry["limit"]).first()
+        if limit is None or limit.policy is None:
+            continue
+        ids = queries.heads(entry["lane"], entry["jobs"])
+        if LimitPolicy.from_row(limit.policy).on_limit == "drop":
+            message = f"the limit of {limit.key} was reached"
+            moved += drop(ids, "rate_limited", message, Kind.LIMIT_DROPPED)
+        else:
+            until = Lane.objects.filter(id=entry["lane"]).values_list("blocked_until", flat=True)
+            moved += queries.postpone(ids, until.first())
+    return moved

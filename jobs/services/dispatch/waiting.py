@@ -1,0 +1,118 @@
+"""Hold a FETCH until a job arrives: one LISTEN connection per process wakes the waiters.
+
+A waiter holds a server thread, so only `SLOTS` wait at a time; beyond that the answer is at once.
+Spec: contract 3.4 (`wait_ms`).
+"""
+
+import logging
+import random
+import threading
+from math import inf
+from time import monotonic
+
+import psycopg
+from django.db import Error, connections
+
+from jobs.conf import conf
+from jobs.domain.claim import FetchRequest
+from jobs.queries import Claimed
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.workers import draining
+from jobs.trouble import Attempts
+
+logger = logging.getLogger("ojs.waiting")
+
+SLOTS = 2  # per process: half of the server's threads
+POLL_S = 1.0  # the net under a lost notification
+RECONNECT_S, LONGEST_RECONNECT_S = 1.0, 5.0
+LOOK_UP_S = 1.0  # how soon a stopped listener ends
+
+slots = threading.BoundedSemaphore(SLOTS)
+
+
+class Listener:
+    """Follows `ojs_ready` in a thread that starts with the first waiter."""
+
+    def __init__(self) -> None:
+        """Prepare; nothing is connected yet."""
+        self._changed = threading.Condition()
+        self._rounds = 0
+        self._thread: threading.Thread | None = None
+        self._over = threading.Event()
+
+    def rounds(self) -> int:
+        """Return how many wake-ups were seen; pass it to `wait`."""
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._follow, daemon=True, name="ojs-listen")
+                self._thread.start()
+            return self._rounds
+
+    def wait(self, seen: int, timeout_s: float) -> None:
+        """Block until something was woken since `seen`, or for `timeout_s`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rounds != seen, timeout_s)
+
+    def wake(self) -> None:
+        """Let every waiter look again."""
+        with self._changed:
+            self._rounds += 1
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """End the connection and the thread."""
+        self._over.set()
+        if self._thread:
+            self._thread.join()
+
+    def _follow(self) -> None:
+        attempts = Attempts(logger, "listen.failed", RECONNECT_S, LONGEST_RECONNECT_S)
+        while not self._over.is_set():
+            try:
+                self._listen(attempts)
+            except (psycopg.Error, Error) as problem:
+                self._over.wait(attempts.failed(problem))
+
+    def _listen(self, attempts: Attempts) -> None:
+        # LISTEN does not work through a transaction-mode pooler
+        mine = connections.create_connection(conf().direct_database)
+        mine.ensure_connection()
+        with mine.connection as raw:
+            raw.execute("LISTEN ojs_ready")
+            attempts.went_well()
+            self.wake()  # what was told while nobody listened is not told again
+            while not self._over.is_set():
+                for _ in raw.notifies(timeout=LOOK_UP_S):
+                    self.wake()
+
+
+_listener = Listener()
+draining.on_drain(_listener.wake)
+
+
+def fetch_or_wait(request: FetchRequest, wait_ms: int) -> Claimed:
+    """Claim jobs, waiting up to `wait_ms` for the first; empty at once when all slots wait."""
+    if not slots.acquire(blocking=False):
+        return fetch(request)
+    try:
+        return _wait(request, monotonic() + wait_ms / 1000)
+    finally:
+        slots.release()
+
+
+def opens_in_s(claimed: Claimed) -> float:
+    """Return in how many seconds a claim may find more because a limit opens by itself."""
+    return inf if claimed.opens_ms is None else claimed.opens_ms / 1000
+
+
+def _wait(request: FetchRequest, until: float) -> Claimed:
+    quick = 0.01  # a claim may have skipped rows another one held: look again soon at first
+    while True:
+        seen = _listener.rounds()
+        claimed = fetch(request)
+        left = until - monotonic()
+        if claimed.jobs or claimed.directive or left <= 0 or draining.is_draining():
+            return claimed
+        pause = quick + random.random() * quick  # noqa: S311 - spreads polls, no secret
+        _listener.wait(seen, min(pause, left, opens_in_s(claimed)))
+        quick = min(quick * 2, POLL_S)

@@ -1,0 +1,117 @@
+"""Store those of many jobs that can be stored. Spec: contract 11.2."""
+
+from collections.abc import Mapping, Sequence
+
+from django.db import transaction
+
+from jobs import extensions, spans
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import OJSError
+from jobs.domain.job import Job
+from jobs.repeat import repeated
+from jobs.services.enqueue import repeats
+from jobs.services.enqueue.enqueue import hold, id_taken, prepared_drafts, refusals, store
+from jobs.services.read.show import existing
+
+
+@spans.producing
+def enqueue_each(
+    drafts: Sequence[JobDraft], caller: Caller = SYSTEM
+) -> list[Job | OJSError | None]:
+    """Store those of `drafts` that can be stored; in request order, an error where one was refused.
+
+    None where one was dropped. What is stored is stored by one transaction.
+    """
+    answer: list[Job | OJSError | None] = []
+    kept: dict[int, JobDraft] = {}
+    for n, draft in enumerate(drafts):
+        try:
+            (prepared,) = prepared_drafts([draft], caller)
+        except OJSError as problem:
+            answer.append(problem)
+            continue
+        answer.append(None)
+        if prepared is not None:
+            kept[n] = prepared
+    outcomes = repeated(lambda: _once(list(kept.values()), caller))
+    for n, outcome in zip(kept, outcomes, strict=True):
+        if isinstance(outcome, OJSError):
+            outcome.details.pop("index", None)  # each stands at its place
+        answer[n] = outcome
+    return answer
+
+
+def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
+    with transaction.atomic():
+        return repeats.once(drafts, caller, lambda new: _in_order(new, caller))
+
+
+def _in_order(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
+    outcomes = _store_each(dict(enumerate(drafts)), caller)
+    return [outcomes[n] for n in range(len(drafts))]
+
+
+def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job | OJSError]:
+    """Store drafts by place; what cannot be stored is answered with why.
+
+    A refusal that names a job takes that job out. One that does not is a limit of a queue or a
+    tenant: as many as it lets through are stored, found by halving.
+    """
+    answer, todo = _without_taken(drafts)
+    places = list(todo)
+    for n, problem in refusals(list(todo.values()), caller).items():
+        answer[places[n]] = problem
+        del todo[places[n]]
+    size = len(todo)
+    while todo:
+        places = list(todo)[:size]
+        try:
+            with transaction.atomic():
+                stored = store([todo[n] for n in places], caller, keep_going=True)
+        except OJSError as problem:
+            index = problem.details.get("index")
+            if index is None and len(places) > 1:
+                size = _half(places, todo)
+                continue
+            first = todo[places[index or 0]]
+            refused = [places[index]] if index is not None else _limited_like(first, todo)
+            answer.update(dict.fromkeys(refused, problem))
+        else:
+            answer.update(zip(places, stored, strict=True))
+            refused, size = places, size * 2
+        for n in refused:
+            del todo[n]
+    problems = {id(one): one for one in answer.values() if isinstance(one, OJSError)}
+    for refusal in problems.values():
+        refusal.details.pop("index", None)  # each stands at its place
+        extensions.tell_refused(refusal, caller)
+    return answer
+
+
+def _half(places: Sequence[int], todo: Mapping[int, JobDraft]) -> int:
+    """Return how many to store next; before the first part all of them are locked."""
+    if len(places) == len(todo):
+        hold(list(todo.values()))
+    return len(places) // 2
+
+
+def _limited_like(refused: JobDraft, todo: Mapping[int, JobDraft]) -> list[int]:
+    """Return the places of the drafts that share the limits of one that was refused alone."""
+    return [n for n, d in todo.items() if (d.queue, d.tenant) == (refused.queue, refused.tenant)]
+
+
+def _without_taken(
+    drafts: Mapping[int, JobDraft],
+) -> tuple[dict[int, Job | OJSError], dict[int, JobDraft]]:
+    """Sort out the drafts whose ids are taken, also by an earlier one."""
+    taken = existing([draft.id for draft in drafts.values()])
+    answer: dict[int, Job | OJSError] = {}
+    todo: dict[int, JobDraft] = {}
+    for n, draft in drafts.items():
+        if draft.id in taken and draft.unique is None:
+            answer[n] = id_taken(draft.id)
+        else:
+            todo[n] = draft
+            taken.add(draft.id)
+    return answer, todo

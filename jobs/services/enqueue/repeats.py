@@ -1,0 +1,68 @@
+"""Drafts that were stored before are answered with the jobs they became.
+
+Only for requests that an extension says may be such repeats; all others pass through.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from django.db import transaction
+
+from jobs import extensions
+from jobs.domain.caller import Caller
+from jobs.domain.envelope import JobDraft
+from jobs.domain.errors import Duplicate, OJSError
+from jobs.domain.job import Job
+from jobs.extensions import Repeats
+from jobs.services.read.show import show_many
+
+Outcome = Job | OJSError
+Store = Callable[[Sequence[JobDraft]], Sequence[Outcome]]
+
+
+def once(drafts: Sequence[JobDraft], caller: Caller, store: Store) -> list[Outcome]:
+    """Store those of `drafts` that were not stored before; returns outcomes in order.
+
+    One that was is answered with its job (`deduplicated`), or refused when the job is gone. Looking
+    and storing are one transaction, so nobody else stores the same meanwhile.
+    """
+    asked = [found for hook in extensions.having("repeats") if (found := hook(drafts, caller))]
+    if not asked:
+        return list(store(drafts))
+    with transaction.atomic():
+        known: dict[int, str] = {}
+        for one in asked:
+            known = {**one.known(), **known}
+        places = [n for n in range(len(drafts)) if n not in known]
+        stored = store([drafts[n] for n in places]) if places else ()
+        outcomes = dict(zip(places, stored, strict=True))
+        _settle(asked, outcomes)
+    repeated = _repeated(drafts, known, outcomes)
+    return [outcomes[n] if n in outcomes else repeated[n] for n in range(len(drafts))]
+
+
+def _settle(asked: Sequence[Repeats], outcomes: Mapping[int, Outcome]) -> None:
+    became = {n: one.id if isinstance(one, Job) else None for n, one in outcomes.items()}
+    for one in asked:
+        one.settle(became)
+
+
+def _repeated(
+    drafts: Sequence[JobDraft], known: Mapping[int, str], outcomes: Mapping[int, Outcome]
+) -> dict[int, Outcome]:
+    """Return the answers to repeats; those of a draft that was not stored share its outcome."""
+    found = {job.id: job for job in show_many(sorted(set(known.values())))} if known else {}
+    here = {drafts[n].id: outcome for n, outcome in outcomes.items()}
+    answer: dict[int, Outcome] = {}
+    for n, job_id in known.items():
+        before = found.get(job_id) or here.get(job_id)
+        if isinstance(before, Job):
+            answer[n] = replace(before, deduplicated=True)
+        else:
+            answer[n] = before or _gone(n, job_id)
+    return answer
+
+
+def _gone(n: int, job_id: str) -> Duplicate:
+    details = {"existing_job_id": job_id, "index": n}
+    return Duplicate(f"this was job {job_id}, which is not here any more", details=details)

@@ -1,0 +1,83 @@
+"""Everything that an operator should look at now, of the core and of the extensions."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.db.models import DateTimeField, F, QuerySet, TextField, Value
+from django.db.models.functions import Cast, JSONObject
+
+from jobs import extensions
+from jobs.domain.alerts import Alert, Noted
+from jobs.extensions import Alerts, NotedRows
+from jobs.queries import Vitals
+from jobs.services.health.health import health
+
+MOST: Final = 50  # rows of one kind
+
+
+def alerts() -> list[Alert]:
+    """Look; two statements where nothing is noted, none on a table that grows with the jobs.
+
+    Those of the core come first: much else follows from a database or loops that are away.
+    """
+    found = [*_core()]
+    asked: list[Alerts] = [hook() for hook in extensions.having("alerts")]
+    read = _read(asked)
+    for one in asked:
+        if rows := [row for row in read if row.kind in one.rows]:
+            found += one.tell(rows)
+    return found
+
+
+def _read(asked: Sequence[Alerts]) -> list[Noted]:
+    """Read the rows of all in one statement."""
+    each = [_columns(kind, rows) for one in asked for kind, rows in one.rows.items()]
+    if not each:
+        return []
+    first, *others = each
+    return [Noted(*row) for row in first.union(*others, all=True)]
+
+
+def _columns(kind: str, rows: NotedRows) -> QuerySet[Any, Any]:
+    """Return the oldest rows of a kind, in columns that all kinds have."""
+    tenant = F(rows.tenant) if rows.tenant else Value(None)
+    return rows.found.order_by(rows.since).values_list(
+        Value(kind, TextField()),
+        Cast(rows.subject, TextField()),
+        Cast(rows.since, DateTimeField()),
+        Cast(tenant, TextField()),
+        JSONObject(**rows.facts),
+    )[:MOST]
+
+
+def _core() -> Iterator[Alert]:
+    found = health()
+    if found.is_slow:
+        yield Alert("database_slow", "", f"The database takes {found.latency_ms} ms to answer.")
+    now = found.vitals
+    if now is None:  # the database is away, as whoever asks will learn
+        return
+    if now.maintained_at:
+        why = f" {now.maintenance}" if now.maintenance else ""
+        yield Alert("maintenance", "", f"Maintenance: no job starts.{why}", now.maintained_at)
+    if not now.is_ticking:
+        yield from _loops(now)
+    if (now.workers - now.alive) * 2 > now.workers:
+        yield Alert("workers_silent", "", "Most workers are silent.")
+    for worker in now.ahead:
+        text = f"The clock of worker {worker} is ahead of the one here: it says it starts later."
+        yield Alert("worker_skewed", worker, text)
+
+
+def _loops(now: Vitals) -> list[Alert]:
+    """Name the loops that stand still; one alert where all do, or none was ever seen."""
+    if len(now.standing) == now.loops:
+        text = (
+            "No loops have run lately: due jobs do not start and lost ones do not come back. "
+            "Start manage.py runworker."
+        )
+        return [Alert("loops_away", "", text, now.ticked_at)]
+    return [
+        Alert("loop_stuck", name, f"The loop {name} does not get on.", now.ticked_at)
+        for name in now.standing
+    ]

@@ -1,0 +1,114 @@
+"""Is the server well: facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from time import monotonic, perf_counter
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from jobs import queries
+from jobs.bounds import answered_within
+from jobs.conf import conf
+from jobs.domain.sqlstates import READ_ONLY
+from jobs.models import LoopTick
+from jobs.services.storage import schema
+from jobs.services.storage.refused import lately
+
+logger = logging.getLogger("ojs.health")
+STARTED = monotonic()
+SLOW_MS = 1000
+PROBE_S = 2.0  # how long health waits for an answer of the database
+STALE_LOOP_MS = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The system as seen now; `error` None: the database answered within `latency_ms`."""
+
+    latency_ms: int
+    error: str | None
+    vitals: queries.Vitals | None
+    writes: str | None = None  # why the database refused to write lately
+
+    @property
+    def is_slow(self) -> bool:
+        """The database takes too long to answer."""
+        return self.latency_ms > SLOW_MS
+
+    @property
+    def is_ticking(self) -> bool:
+        """Every loop did its turn lately: due jobs start, lost ones come back."""
+        return self.vitals is not None and self.vitals.is_ticking
+
+    @property
+    def is_well(self) -> bool:
+        """The server takes jobs, keeps them and starts what is due. Who runs them is not asked.
+
+        Routers send jobs to servers that are well alone, pinned ones too: see ADR 23.
+        """
+        is_whole = self.error is None and self.writes is None
+        return is_whole and self.is_ticking and not self.is_slow
+
+
+def uptime_seconds() -> int:
+    """Return the age of this process."""
+    return int(monotonic() - STARTED)
+
+
+def health() -> Health:
+    """Look at the database, workers and loops; one statement."""
+    began = perf_counter()
+    try:
+        with answered_within(PROBE_S):
+            vitals = queries.vitals(conf().worker_silence_ms, STALE_LOOP_MS)
+    except (DatabaseError, InterfaceError) as problem:
+        return Health(0, type(problem).__name__, None)
+    if vitals.is_read_only:
+        if not connection.in_atomic_block:
+            connection.close()  # the next one may lead to the server that took over
+        return Health(0, READ_ONLY.message, None)
+    return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals, lately())
+
+
+def forget_loops_except(names: Iterable[str]) -> None:
+    """Forget loops that no longer exist, which would look as if they had stopped."""
+    LoopTick.objects.exclude(name__in=list(names)).delete()
+
+
+@cache
+def _nothing_is_lacking() -> bool:
+    if parts := ", ".join(schema.lacking()):
+        _tell(parts)
+        raise LookupError(parts)  # not cached: it may change
+    return True
+
+
+@cache  # once for each answer: probes ask every second
+def _tell(parts: str) -> None:
+    logger.warning("schema.lacking", extra={"parts": parts})
+
+
+def is_migrated() -> bool | None:
+    """Tell whether the database has this release's tables and functions; asks until it has.
+
+    None: it does not say.
+    """
+    found = lacking()
+    return None if found is None else not found
+
+
+def lacking() -> str | None:
+    """Return what the database lacks of this release; empty: nothing. Asks until that is so.
+
+    None: it does not say.
+    """
+    try:
+        with answered_within(PROBE_S):
+            _nothing_is_lacking()
+    except LookupError as problem:
+        return str(problem)
+    except (DatabaseError, InterfaceError):
+        return None
+    return ""

@@ -1,0 +1,45 @@
+"""Give waiting jobs other routes: the part of a lane that extensions decide. See docs/adr/0015."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from jobs import queries
+from jobs.domain.claim import LaneKey
+from jobs.models import LaneKey as Row
+from jobs.services.lanes import lanes
+
+
+class Reroute(NamedTuple):
+    """The lane a job was seen in, and the route that it shall have."""
+
+    lane_id: int
+    route: int
+
+
+def reroute(wanted: Mapping[str, Reroute]) -> set[str]:
+    """Move waiting jobs, by id, to the lanes of other routes; returns those that were moved.
+
+    In the order of `wanted`, behind what is there. One statement but for lanes that are new; a job
+    that has left its lane is left alone, whatever became of it.
+    """
+    rows = Row.objects.filter(id__in={one.lane_id for one in wanted.values()})
+    known = {row.id: row for row in rows}
+    targets = {
+        job_id: _key(known[one.lane_id], one.route)
+        for job_id, one in wanted.items()
+        if one.lane_id in known
+    }
+
+    def run(made: Mapping[LaneKey, int]) -> set[str]:
+        return queries.reroute(
+            [
+                {"n": n, "id": job_id, "lane": wanted[job_id].lane_id, "target": made[key]}
+                for n, (job_id, key) in enumerate(targets.items())
+            ]
+        )
+
+    return lanes.placed(targets.values(), run) if targets else set()
+
+
+def _key(row: Row, route: int) -> LaneKey:
+    return LaneKey(row.queue, row.priority, row.tenant, route, tuple(row.limits))

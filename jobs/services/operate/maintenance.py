@@ -1,0 +1,41 @@
+"""Maintenance: nothing is handed out or promoted, enqueue goes on. Spec: contract 24.1.
+
+The one row of `ojs_maintenance` is the switch. The statements that claim and promote look at it
+themselves, so it holds at once in every process and costs no statement; its end needs nobody.
+"""
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs import queries
+from jobs.domain.caller import Caller
+from jobs.models import Maintenance
+from jobs.services.audit import audit
+
+NOT_OVER = Q(ends_at=None) | Q(ends_at__gt=Now())
+
+
+def maintenance() -> Maintenance | None:
+    """Return the maintenance that is on, None when there is none."""
+    return Maintenance.objects.filter(NOT_OVER).first()
+
+
+def is_on() -> bool:
+    """Tell whether maintenance is on, for loops that make jobs."""
+    return Maintenance.objects.filter(NOT_OVER).exists()
+
+
+def start(caller: Caller, *, reason: str | None, duration_ms: int | None) -> None:
+    """Switch maintenance on, or change its reason and end; `duration_ms` None: until `end`."""
+    with transaction.atomic():
+        queries.maintain(caller.name, reason, duration_ms, enabled=True)
+        data = {"duration_ms": duration_ms}
+        audit.record(caller, "maintenance.started", "system", reason=reason, data=data)
+
+
+def end(caller: Caller, *, reason: str | None = None) -> None:
+    """Switch maintenance off; harmless when it is."""
+    with transaction.atomic():
+        queries.maintain(caller.name, reason, None, enabled=False)
+        audit.record(caller, "maintenance.ended", "system", reason=reason)

@@ -1,0 +1,52 @@
+"""Give what waits in one queue to another. Spec: contract 10.4, DELETE with `move`.
+
+Jobs are moved in steps, each one statement: a job is in one queue or in the other at any moment,
+and a step that is repeated finds nothing left to do.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from jobs import queries
+from jobs.domain.bulk import JobFilter
+from jobs.domain.claim import LaneKey
+from jobs.domain.states import CODES, WAITING, State
+from jobs.models import Job as Row
+from jobs.models import LaneKey as Lane
+from jobs.services.lanes import lanes
+from jobs.services.operate import bulk
+
+# what is available first: it is what a worker could get
+SOURCES = [(state, CODES[state]) for state in sorted(WAITING, key=lambda s: s != State.AVAILABLE)]
+
+
+def move_waiting(name: str, target: str, *, most: int) -> int:
+    """Move the jobs that wait in a queue behind those of another, at most `most`; returns how many.
+
+    Bounds of the target are not asked: these jobs were accepted already.
+    """
+
+    def act(ids: Sequence[str], _found: State) -> set[str]:
+        return _move(ids, name, target)
+
+    return len(bulk.walk(SOURCES, act, JobFilter(queue=name), most=most).done)
+
+
+def _move(ids: Sequence[str], name: str, target: str) -> set[str]:
+    placed = {
+        str(job_id): lane
+        for job_id, lane in Row.objects.filter(id__in=ids, queue=name).values_list("id", "lane_id")
+    }
+    keys = {
+        row.id: LaneKey(target, row.priority, row.tenant, row.route, tuple(row.limits))
+        for row in Lane.objects.filter(id__in=set(placed.values()))
+    }
+
+    def run(made: Mapping[LaneKey, int]) -> set[str]:
+        given = [
+            {"n": n, "id": i, "lane": placed[i], "target": made[keys[placed[i]]]}
+            for n, i in enumerate(ids)
+            if placed.get(i) in keys
+        ]
+        return queries.move(given, name, target)
+
+    return lanes.placed(keys.values(), run) if keys else set()

@@ -1,0 +1,143 @@
+"""Empty queues and take them away. Spec: contract 10.2, 10.4, 24.1.
+
+A queue that is deleted while it has active jobs is draining: it takes no new jobs, what waits or
+comes back is cancelled or moved to another queue, and the loop `drain` goes on with that and
+deletes it with its last job. What shall become of it is in its row, so that whoever stops in
+between loses nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from jobs import queries
+from jobs.domain.bulk import JobFilter, Verb
+from jobs.domain.errors import Conflict, InvalidRequest, NotFound
+from jobs.domain.states import CODES, TERMINAL, WAITING, State
+from jobs.models import Queue
+from jobs.services.lanes import terms
+from jobs.services.operate import bulk
+from jobs.services.operate.queue_move import move_waiting
+
+MOST = 10_000  # jobs of one request
+KEPT = "default"  # the queue of jobs that name none
+LIVE = tuple(CODES[state] for state in (*WAITING, State.ACTIVE))
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What became of a queue; `is_draining`: it will be gone when its active jobs have ended."""
+
+    jobs_affected: int
+    is_draining: bool
+
+
+def purge(
+    name: str, states: Sequence[State], actor: str, *, older_than_ms: int | None = None
+) -> tuple[int, bool]:
+    """Delete the jobs of a queue in these states, waiting ones after they were cancelled.
+
+    At most MOST of each kind; returns how many are gone and whether there may be more. Raises
+    NotFound.
+    """
+    if not Queue.objects.filter(name=name).exists():
+        raise NotFound.of("queue", name)
+    gone, is_truncated = 0, False
+    for verb, kinds in ((Verb.CANCEL, WAITING), (Verb.DELETE, TERMINAL)):
+        chosen = tuple(state for state in states if state in kinds)
+        if not chosen:
+            continue
+        wanted = JobFilter(queue=name, states=chosen, older_than_ms=older_than_ms)
+        report = bulk.run(verb, wanted, actor, most=MOST)
+        done = set(report.done)
+        for start in range(0, len(report.done) if verb is Verb.CANCEL else 0, bulk.SLICE):
+            part = report.done[start : start + bulk.SLICE]
+            done -= set(part) - bulk.act_on(Verb.DELETE, part, actor)
+        gone += len(done)
+        is_truncated = is_truncated or report.is_truncated
+    return gone, is_truncated
+
+
+def delete(name: str, strategy: str, actor: str, target: str | None = None) -> Removed:
+    """Delete a queue: `reject` when it has jobs that have not ended.
+
+    `discard` cancels those that wait, `move` gives them to the queue `target`. Raises NotFound,
+    InvalidRequest without a target, and Conflict.
+    """
+    if name == KEPT:
+        raise Conflict(f"queue {KEPT} cannot be deleted", details={"queue": name})
+    with transaction.atomic():
+        queries.raise_terms()  # whoever stores a job after this sees that the queue is draining
+        if not Queue.objects.filter(name=name).exists():
+            raise NotFound.of("queue", name)
+        moves_to = _target(name, target) if strategy == "move" else None
+        # under the lock of the terms, so that no queue moves to one that goes away itself
+        if other := Queue.objects.filter(moves_to=name).values_list("name", flat=True).first():
+            raise Conflict(
+                f"the jobs of queue {other} are being moved to queue {name}",
+                details={"queue": name, "from": other},
+            )
+        if strategy == "reject" and (live := _live(name)):
+            raise Conflict(
+                f"queue {name} has {live} jobs that have not ended",
+                details={"queue": name, "jobs": live},
+            )
+        Queue.objects.filter(name=name).update(draining=True, moves_to=moves_to)
+    terms.forget()
+    affected = _empty(name, moves_to, actor)
+    return Removed(affected, is_draining=not _take_away(name))
+
+
+def _target(name: str, target: str | None) -> str:
+    if target is None:
+        raise InvalidRequest.field("target_queue", "is required to move the jobs of a queue")
+    if target == name:
+        raise InvalidRequest.field("target_queue", "must be another queue", target)
+    row = Queue.objects.filter(name=target).first()
+    if row is None:
+        raise NotFound.of("queue", target)
+    if row.draining:
+        raise Conflict(f"queue {target} is being emptied itself", details={"queue": target})
+    return target
+
+
+def drain() -> int:
+    """Go on with queues that are being emptied; returns how many are gone.
+
+    Makes those again that got a job after all.
+    """
+    queries.name_queues()
+    return sum(
+        _take_away(name)
+        for name, target in Queue.objects.filter(draining=True).values_list("name", "moves_to")
+        if _empty(name, target, "system") >= 0
+    )
+
+
+def _empty(name: str, target: str | None, actor: str) -> int:
+    """Cancel or move what waits, MOST jobs of it; returns how many."""
+    if target is not None:
+        return move_waiting(name, target, most=MOST)
+    wanted = JobFilter(queue=name, states=tuple(sorted(WAITING)))
+    return len(bulk.run(Verb.CANCEL, wanted, actor, most=MOST).done)
+
+
+def _live(name: str) -> int:
+    counts = queries.depths([name]).get(name, {})
+    return sum(counts.get(code, 0) for code in LIVE)
+
+
+def _take_away(name: str) -> bool:
+    """Delete the row of a draining queue that has no live job; its ended jobs stay."""
+    if _live(name):  # without waiting for whoever configures queues
+        return False
+    with transaction.atomic():
+        terms.hold()
+        if _live(name):
+            return False
+        gone, _ = Queue.objects.filter(name=name, draining=True).delete()
+        if gone:
+            terms.change()
+    terms.forget()
+    return bool(gone)

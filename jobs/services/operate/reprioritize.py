@@ -1,0 +1,40 @@
+"""Change the priority of a job that waits. Spec: contract 24.1, PATCH."""
+
+from collections.abc import Mapping
+
+from jobs import queries
+from jobs.domain.claim import LaneKey
+from jobs.domain.errors import Conflict
+from jobs.domain.job import Job
+from jobs.domain.states import CODES, State, state_of
+from jobs.services.lanes import lanes
+from jobs.services.lanes.lanes import identities
+from jobs.services.read.show import show
+
+WAITING = (State.AVAILABLE, State.SCHEDULED, State.PENDING)
+
+
+def reprioritize(job_id: str, priority: int, actor: str) -> Job:
+    """Move a waiting job to the lane of another priority, in one statement; returns it.
+
+    It queues behind its new equals. Raises NotFound, or Conflict when it does not
+    wait: a claim that takes it just now has won.
+    """
+    job = show(job_id)
+    if job.state in {CODES[state] for state in WAITING}:
+        key = identities([job])[job.id]._replace(priority=priority)
+
+        def run(lane_ids: Mapping[LaneKey, int]) -> bool:
+            return queries.reprioritize(job_id, lane_ids[key], priority, actor)
+
+        if lanes.placed([key], run):
+            return show(job_id)
+    current = state_of(show(job_id).state).value
+    raise Conflict(
+        f"job is {current}, its priority cannot be changed",
+        details={
+            "job_id": job_id,
+            "current_state": current,
+            "expected_states": [state.value for state in WAITING],
+        },
+    )

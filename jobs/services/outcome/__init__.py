@@ -1,0 +1,4 @@
+"""End, retry, stop and return jobs, and remove ended ones.
+
+Each change of a job's state after its claim is one module here.
+"""

@@ -1,0 +1,94 @@
+"""End jobs on request. Spec: core CANCEL, contract 2.7, D11, D12."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from jobs import extensions, queries
+from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.ids import is_id
+from jobs.domain.job import Job
+from jobs.domain.states import CODES, State, state_of
+from jobs.domain.transition import Transition
+from jobs.repeat import repeated
+from jobs.services.outcome.follow import follow
+from jobs.services.read.show import show
+
+TRIES = 20  # a job may move between two looks; each look is one statement
+
+
+def cancel(job_id: str, actor: str = "api", reason: str | None = None) -> tuple[Job, State]:
+    """Cancel a job in any live state; returns it and the state it left.
+
+    Raises NotFound, or Conflict when it has ended.
+    """
+    if not is_id(job_id):
+        raise NotFound.of("job", job_id)
+    for _ in range(TRIES):
+        ended = queries.cancel([job_id], actor, reason, watched=False)
+        job = queries.jobs([job_id]).get(job_id)
+        if job is None:
+            raise NotFound.of("job", job_id)
+        if job.watched and job.finished_at is None:
+            ended = _cancel_watched([job_id], actor, reason)
+            job = show(job_id)
+        if ended:
+            return job, state_of(ended[0].previous)
+        if job.finished_at is not None:
+            current = state_of(job.state).value
+            raise Conflict(
+                f"job is {current} and cannot be cancelled",
+                details={"job_id": job_id, "current_state": current},
+            )
+    raise Conflict("job keeps moving, try again", details={"job_id": job_id})
+
+
+def end(
+    ids: Sequence[str], actor: str, reason: str | None = None, *, active: bool = True
+) -> list[queries.Ended]:
+    """Cancel those of `ids` that wait or, if `active`, run; what moves meanwhile is left out.
+
+    One statement, and a transaction more when some are left that an extension may watch.
+    """
+    ended = queries.cancel(ids, actor, reason, watched=False, active=active)
+    left = sorted(set(ids) - {row.id for row in ended})
+    if left and extensions.having("observe"):
+        ended += _cancel_watched(left, actor, reason, active=active)
+    return ended
+
+
+def _cancel_watched(
+    ids: Sequence[str], actor: str, reason: str | None, *, active: bool = True
+) -> list[queries.Ended]:
+    return repeated(lambda: _cancel_and_follow(ids, actor, reason, active=active))
+
+
+def _cancel_and_follow(
+    ids: Sequence[str], actor: str, reason: str | None, *, active: bool
+) -> list[queries.Ended]:
+    with transaction.atomic():
+        ended = queries.cancel(ids, actor, reason, watched=True, active=active)
+        follow(
+            [
+                Transition(row.id, row.queue, row.type, row.tenant, row.previous,
+                           CODES[State.CANCELLED], row.attempt)
+                for row in ended
+            ]
+        )  # fmt: skip
+    return ended
+
+
+def cancel_waiting(ids: Sequence[str], actor: str, reason: str | None) -> list[str]:
+    """Cancel those of `ids` that wait, in the caller's transaction; returns their ids.
+
+    For extensions that cancel what they watch: they are not told, the caller follows up itself.
+    """
+    cancelled: list[str] = []
+    waiting = list(ids)
+    for _ in range(TRIES):  # a job that just moved from one wait to another is found by the next
+        if not waiting:
+            return cancelled
+        ended = queries.cancel(waiting, actor, reason, watched=True, active=False)
+        cancelled += [row.id for row in ended]
+        waiting = queries.waiting(waiting)
+    raise Conflict("the jobs keep moving, try again", details={"job_ids": waiting[:10]})

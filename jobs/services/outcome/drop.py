@@ -1,0 +1,17 @@
+"""Discard available jobs because a bound or a limit says so. Spec: contract 27."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from jobs import queries
+from jobs.domain.events import Kind
+from jobs.services.outcome.follow import follow_discarded
+
+
+def drop(ids: Sequence[str], code: str, message: str, kind: Kind) -> int:
+    """Discard those of `ids` that are still available; returns how many were."""
+    with transaction.atomic():
+        dropped = queries.drop(ids, code, message, kind)
+        follow_discarded(dropped)
+    return len(dropped)

@@ -1,0 +1,79 @@
+"""Progress of running jobs. Spec: contract 3.3 Progress, 29."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jobs import queries
+from jobs.conf import conf
+from jobs.domain import jsonio
+from jobs.domain.errors import Conflict
+from jobs.domain.job import Job
+from jobs.domain.states import CODES, State
+from jobs.domain.times import format_time
+from jobs.models import Progress as Row
+from jobs.services.read.show import show
+
+ACTIVE, COMPLETED = CODES[State.ACTIVE], CODES[State.COMPLETED]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What was reported; `fraction` from 0 to 1, clamped, None keeps the number."""
+
+    fraction: float | None = None
+    message: str | None = None
+    data: Any = None
+    updated_at: datetime | None = None
+    checkpoint: Any = None  # where a later attempt may go on; None keeps the one before
+    history: tuple[dict[str, Any], ...] = ()  # the last report of each earlier attempt
+
+
+def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> bool:
+    """Store progress of an active job; returns whether it was (only active jobs have any).
+
+    Raises Conflict when another worker holds the job.
+    """
+    fraction = progress.fraction
+    is_stored = queries.progress(
+        {
+            "id": job_id,
+            "worker_id": worker_id,
+            "progress": None if fraction is None else min(1.0, max(0.0, fraction)),
+            "message": progress.message,
+            "data": _json(progress.data),
+            "checkpoint": _json(progress.checkpoint),
+            "heard_ms": conf().heard_ms,
+        }
+    )
+    if not is_stored and worker_id is not None and show(job_id).state == ACTIVE:
+        details = {"job_id": job_id, "reason": "lease_lost"}
+        raise Conflict(f"job is held by another worker than {worker_id!r}", details=details)
+    return is_stored
+
+
+def progress_of(job: Job) -> Progress:
+    """Return what was last reported in the job's current attempt; 1 once it completed."""
+    row = Row.objects.filter(job_id=job.id).first()
+    if row is None:
+        return Progress()
+    history = tuple(row.history or ())
+    if row.attempt != job.attempt:
+        return Progress(history=(*history, _ended(row)) if row.attempt else history)
+    fraction = 1.0 if job.state == COMPLETED else row.progress
+    return Progress(fraction, row.message, row.data, row.updated_at, row.checkpoint, history)
+
+
+def _ended(row: Row) -> dict[str, Any]:
+    """Spell the report of an attempt that is over as `sql/outcome/progress.sql` does."""
+    return {
+        "attempt": row.attempt,
+        "progress": row.progress,
+        "message": row.message,
+        "data": row.data,
+        "updated_at": format_time(row.updated_at),
+    }
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else jsonio.dumps(value).decode()

@@ -1,0 +1,110 @@
+"""Give ended jobs another life, by hand or by rule. Spec: contract 2.4, 28.2."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.db import transaction
+
+from jobs import queries
+from jobs.domain import jsonio
+from jobs.domain.claim import LaneKey
+from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.job import Job
+from jobs.domain.retry import RetryPolicy
+from jobs.domain.states import CODES, State, state_of
+from jobs.domain.transition import Transition
+from jobs.services.lanes import lanes
+from jobs.services.outcome.follow import follow
+from jobs.services.read.show import show
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What a manual retry changes; None keeps the job's own."""
+
+    queue: str | None = None
+    args: list[Any] | None = None
+    meta: Mapping[str, Any] | None = None
+    priority: int | None = None
+    retry: RetryPolicy | None = None
+
+
+def revive(
+    jobs: Sequence[Job],
+    states: Collection[State],
+    override: Override | None = None,
+    *,
+    rule: str | None = None,
+) -> set[str]:
+    """Make jobs available that ended in one of `states`; returns the ids of those it made.
+
+    One statement however many; whoever else moves a job first has won. `rule` names the replay
+    rule that wanted it. Attempts start anew, the error history is kept.
+    """
+    change = override or Override()
+    keys = {job_id: _changed(key, change) for job_id, key in lanes.identities(jobs).items()}
+
+    def run(lane_ids: Mapping[LaneKey, int]) -> set[str]:
+        rows = [_row(job, keys[job.id], lane_ids[keys[job.id]], change, rule) for job in jobs]
+        return set(queries.revive(jsonio.dumps(rows), [CODES[state] for state in states]))
+
+    if not jobs:
+        return set()
+    if not any(job.watched for job in jobs):
+        return lanes.placed(keys.values(), run)
+    with transaction.atomic():
+        revived = lanes.placed(keys.values(), run)
+        follow([_transition(job) for job in jobs if job.watched and job.id in revived])
+    return revived
+
+
+def _transition(job: Job) -> Transition:
+    after = CODES[State.AVAILABLE]
+    return Transition(job.id, job.queue, job.type, job.tenant, job.state, after, attempt=0)
+
+
+def revive_one(job_id: str, states: Collection[State], override: Override | None = None) -> Job:
+    """Make one job available. Raises NotFound, or Conflict when it is in another state."""
+    job = show(job_id)
+    if state_of(job.state) not in states or not revive([job], states, override):
+        raise refusal(job_id, "retried", states)
+    return show(job_id)
+
+
+def refusal(job_id: str, done: str, states: Collection[State]) -> Conflict | NotFound:
+    """Say why a job, which did not end as it should have or moved just now, cannot be `done`."""
+    try:
+        current = state_of(show(job_id).state).value
+    except NotFound as problem:
+        return problem
+    names = sorted(state.value for state in states)
+    return Conflict(
+        f"job is {current} and cannot be {done}",
+        details={"job_id": job_id, "current_state": current, "expected_states": names},
+    )
+
+
+def _changed(key: LaneKey, change: Override) -> LaneKey:
+    priority = key.priority if change.priority is None else change.priority
+    return key._replace(queue=change.queue or key.queue, priority=priority)
+
+
+def _row(
+    job: Job, key: LaneKey, lane_id: int, change: Override, rule: str | None
+) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "lane_id": lane_id,
+        "priority": key.priority,
+        "args": _given(change.args),
+        "meta": _given(change.meta),
+        "attributes": {"retry": change.retry.to_wire()} if change.retry else None,
+        "max_attempts": change.retry.max_attempts if change.retry else None,
+        "rule": rule,
+    }
+
+
+def _given(value: object) -> object:
+    return None if value is None else orjson.Fragment(jsonio.dumps(value))

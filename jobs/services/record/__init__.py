@@ -1,0 +1,4 @@
+"""Keep the record of events: emit, read and aggregate them into counts.
+
+Rates, run history and dispatch counts are read from those counts.
+"""

@@ -1,0 +1,156 @@
+"""Read the event record. Spec: contract 12.3 to 12.5, 25.4."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import orjson
+
+from jobs import queries
+from jobs.conf import conf
+from jobs.domain.events import NAMES, STATE_CHANGED, Kind, matches
+from jobs.domain.place import Place, event_id
+
+LEEWAY = timedelta(minutes=1)  # how far times and stamps may disagree: a long transaction
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """AND of what is set; `types` may end in `*`.
+
+    `with_moves` reads what a stream tells as `job.state_changed`, too: rows of any kind. `kinds`
+    are codes, instead of `types`; also of what is never told, such as a promotion.
+    """
+
+    types: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    job_types: tuple[str, ...] = ()
+    job_id: str | None = None
+    tenant: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    with_moves: bool = False
+    kinds: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One event as recorded; `data` is what only this kind has."""
+
+    id: str
+    place: Place
+    at: datetime
+    kind: int  # a code of Kind, or of an extension's events
+    job_id: str | None
+    queue: str | None
+    type: str | None
+    tenant: str | None
+    to_state: int | None
+    from_state: int | None
+    attempt: int | None
+    worker_id: str | None
+    took_ms: int | None
+    data: dict[str, object]
+    trace_id: str | None
+    tenant_id: str | None
+    is_settled: bool  # nothing can appear before it any more
+    unique_key: str | None
+
+
+def latest(wanted: EventFilter, *, limit: int, offset: int = 0) -> tuple[list[StoredEvent], bool]:
+    """Read the latest events, newest first, and whether there are older ones."""
+    rows = queries.events(
+        _params(wanted), order=queries.NEWEST_FIRST, limit=limit + 1, offset=offset
+    )
+    return [stored_event(row) for row in rows[:limit]], len(rows) > limit
+
+
+def following(
+    wanted: EventFilter, after: Place, *, limit: int, settled: bool = True
+) -> tuple[list[StoredEvent], bool]:
+    """Read the events after a place, oldest first, and whether there are more.
+
+    Settled ones only, unless the caller tolerates that others appear before them later. A place
+    older than the record reads from its beginning.
+    """
+    rows = queries.events(
+        _params(wanted), order=queries.OLDEST_FIRST, after=after, settled=settled, limit=limit + 1
+    )
+    return [stored_event(row) for row in rows[:limit]], len(rows) > limit
+
+
+def history(job_id: str, *, limit: int) -> tuple[list[StoredEvent], bool]:
+    """Read what happened to one job, oldest first, and whether there is more."""
+    rows = queries.events(
+        _params(EventFilter(job_id=job_id)), order=queries.OLDEST_FIRST, limit=limit + 1
+    )
+    return [stored_event(row) for row in rows[:limit]], len(rows) > limit
+
+
+def kept() -> tuple[Place, Place] | None:
+    """Return the first and the last place of the record, None when it is empty."""
+    return queries.record_ends()
+
+
+def horizon() -> Place:
+    """Return the place from which on events may still appear; those before it are complete."""
+    return Place(queries.horizon() - 1, 0, 3)
+
+
+def shown_kinds(patterns: Iterable[str] = ()) -> list[int]:
+    """Return the codes of the events that `patterns` name, all without; excluded ones never."""
+    chosen = tuple(patterns)
+    return [
+        int(kind)
+        for kind, name in NAMES.items()
+        if (not chosen or matches(name, chosen)) and not is_excluded(kind)
+    ]
+
+
+def is_excluded(kind: int) -> bool:
+    """Tell whether the operator wants no events of this kind. Spec: contract 25.2."""
+    return matches(NAMES[Kind(kind)], conf().events_exclude)
+
+
+def _params(wanted: EventFilter) -> dict[str, object]:
+    since = None if wanted.since is None else queries.stamp_at(wanted.since - LEEWAY)
+    until = None if wanted.until is None else queries.stamp_at(wanted.until + LEEWAY)
+    return {
+        "kinds": _kinds(wanted),
+        "queues": list(wanted.queues) or None,
+        "types": list(wanted.job_types) or None,
+        "job_id": wanted.job_id,
+        "tenant": wanted.tenant,
+        "since": wanted.since,
+        "until": wanted.until,
+        "after_stamp": None if since is None else str(since),
+        "before_stamp": None if until is None else str(until + 1),
+    }
+
+
+def _kinds(wanted: EventFilter) -> list[int]:
+    if wanted.kinds:
+        return list(wanted.kinds)
+    is_told = not wanted.types or matches(STATE_CHANGED, wanted.types)
+    if wanted.with_moves and is_told:
+        return [*map(int, NAMES), int(Kind.MOVED)]
+    return shown_kinds(wanted.types)
+
+
+def stored_event(row: Sequence[object]) -> StoredEvent:
+    """Build an event of a row as in sql/record/events.sql."""
+    stamp, seq, part, at, kind, job_id, queue, job_type, tenant, to_state, from_state = row[:11]
+    attempt, worker_id, took_ms, data, trace_id, tenant_id, is_settled, unique_key = row[11:19]
+    place = Place(stamp, seq, part)  # type: ignore[arg-type]  # a database row, here and below
+    return StoredEvent(
+        id=event_id(place, at), place=place, at=at, kind=kind,  # type: ignore[arg-type]
+        job_id=str(job_id) if job_id else None, queue=queue, type=job_type, tenant=tenant,  # type: ignore[arg-type]
+        to_state=to_state, from_state=from_state, attempt=attempt, worker_id=worker_id,  # type: ignore[arg-type]
+        took_ms=took_ms, data=orjson.loads(data) if data else {}, trace_id=trace_id,  # type: ignore[arg-type]
+        tenant_id=tenant_id, is_settled=bool(is_settled), unique_key=unique_key,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def event_name(event: StoredEvent) -> str:
+    """Return the wire name of an event."""
+    return NAMES[Kind(event.kind)]

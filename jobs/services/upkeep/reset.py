@@ -1,0 +1,43 @@
+"""Forget everything, for conformance runs. Spec: contract 3.2, `/admin/reset`."""
+
+from collections.abc import Callable
+
+from jobs import extensions, queries
+from jobs.repeat import repeated
+from jobs.services.dispatch.fetch import waters
+from jobs.services.lanes import bindings, lanes, terms
+from jobs.services.outcome.retain import retain
+
+TRIES = 50
+AN_HOUR_MS, ALL = 3_600_000, 2**31 - 1
+
+
+def reset() -> None:
+    """Delete all jobs, queues, workers, events and counts; API keys stay."""
+    persist(_truncate)
+    forget()
+
+
+def persist(empty: Callable[[], None]) -> None:
+    """Empty tables, however often another one is in the way.
+
+    All of them are locked in one order, by running statements in others: on a deadlock the work is
+    repeated, as whoever else was chosen repeats its own.
+    """
+    repeated(empty, tries=TRIES)
+
+
+def _truncate() -> None:
+    queries.reset(extensions.tables())
+    queries.prune_audit(-AN_HOUR_MS, ALL)  # the database refuses to truncate it
+    queries.raise_terms()  # other processes remember queues
+
+
+def forget() -> None:
+    """Drop what this process remembers of a store that was emptied."""
+    lanes.forget()
+    waters.forget()
+    retain.forget()
+    terms.forget()
+    bindings.forget()
+    extensions.forget()

@@ -1,0 +1,179 @@
+"""A store of its own with the very same claim, in which time is what the caller says it is.
+
+A schema with empty copies of the tables and with the stored functions made anew in it, for one
+session of its own: what runs in it cannot name a live table, takes no lock that others wait for,
+wakes nobody, and is gone afterwards. What killed processes left is removed by the next one. See
+docs/adr/0011-simulation.md.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+
+from jobs import extensions, queries
+from jobs.conf import conf
+from jobs.domain import jsonio
+from jobs.domain.claim import FetchRequest, LaneKey
+from jobs.domain.errors import BackendError
+from jobs.domain.limits import ANY_TENANT, OF_QUEUE, LimitPolicy
+from jobs.domain.queues import limit_of
+from jobs.models import Queue
+from jobs.queries import Claimed
+from jobs.services.dispatch.fetch import planned
+from jobs.services.lanes import lanes
+
+logger = logging.getLogger("ojs.scratch")
+PREFIX: Final = "ojs_scratch_"  # also in sql/upkeep/scratch_sweep.sql
+LimitName = queries.LimitKey
+LONG_MS: Final = 10**11  # no lease or execution ends by itself
+TYPE: Final = "scratch.job"
+COPIED: Final = ("ojs_terms", "ojs_queue_template")
+UNREAD: Final = ("ojs_event", "ojs_finished")  # a claim does not read them: no indexes
+
+
+class ScratchJob(NamedTuple):
+    """A job to store: which one of the caller's it is, and in which lane."""
+
+    number: int
+    lane: LaneKey
+
+
+@contextmanager
+def scratch() -> Iterator["Scratch"]:
+    """Work in a new store. Inside, the ORM and all services of this thread see that store alone.
+
+    The terms have the live version; extensions have to stand by what they plan and weigh. Raises
+    BackendError when the database does not let us make a schema.
+    """
+    with _own_session():
+        try:
+            copied = _copied()
+            queries.make_scratch(f"{PREFIX}{uuid4().hex}", [*_tables(), *copied], copied, UNREAD)
+        except DatabaseError as problem:
+            raise BackendError(f"the scratch schema cannot be made: {problem}") from problem
+        try:
+            yield Scratch()
+        finally:
+            _drop()
+
+
+@contextmanager
+def _own_session() -> Iterator[None]:
+    """Give this thread another session, past any pooler: what is set in it ends with it."""
+    before = connections[DEFAULT_DB_ALIAS]
+    own = connections.create_connection(conf().direct_database)
+    connections[DEFAULT_DB_ALIAS] = own
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = before
+        own.close()
+
+
+def _tables() -> list[str]:
+    own = {model._meta.db_table for model in apps.get_app_config("ojs_jobs").get_models()}
+    return sorted(own - set(COPIED))
+
+
+def _copied() -> list[str]:
+    own = [name for hook in extensions.having("configuration") for name in hook()]
+    return [*COPIED, *own]
+
+
+def _drop() -> None:
+    try:
+        queries.drop_scratch()
+    except DatabaseError:  # the session is gone; the next one sweeps
+        logger.warning("scratch.left", exc_info=True)
+
+
+class Scratch:
+    """The open store of this thread."""
+
+    def __init__(self) -> None:
+        """Know no lane yet."""
+        self._lanes: dict[LaneKey, int] = {}
+        self.version = queries.terms([]).version  # of the terms
+
+    def set_clock(self, at: datetime) -> None:
+        """Let it be this time."""
+        queries.set_clock(at)
+
+    def configure(self, configs: Mapping[str, Mapping[str, Any]]) -> None:
+        """Make queues, each with what it is configured with."""
+        queries.make_queues(list(configs))
+        policies = {LimitName(OF_QUEUE, ANY_TENANT, q): limit_of(c) for q, c in configs.items()}
+        ids = self.limit({key: policy for key, policy in policies.items() if policy.has_any})
+        for queue, config in configs.items():
+            queries.configure(queue, config, ids.get(LimitName(OF_QUEUE, ANY_TENANT, queue)))
+
+    def limit(self, policies: Mapping[LimitName, LimitPolicy]) -> dict[LimitName, int]:
+        """Make limits; returns their ids."""
+        return queries.limits(policies) if policies else {}
+
+    def override(self, policies: Mapping[str, LimitPolicy]) -> None:
+        """Let other limits than the configured ones count for queues."""
+        keys = {LimitName(OF_QUEUE, ANY_TENANT, q): policy for q, policy in policies.items()}
+        for key, limit_id in self.limit(keys).items():
+            config = Queue.objects.values_list("config", flat=True).get(name=key.key)
+            queries.configure(key.key, config, limit_id)
+
+    def enqueue(self, jobs: Sequence[ScratchJob]) -> None:
+        """Store jobs, in order, at once."""
+        missing = sorted({job.lane for job in jobs} - self._lanes.keys())
+        if missing:
+            self._lanes |= lanes.make(missing)
+        rows = [_row(n, job, self._lanes[job.lane]) for n, job in enumerate(jobs)]
+        queries.enqueue(rows, terms=self.version, wake=True)
+
+    def claim(self, request: FetchRequest) -> tuple[list[int], int | None]:
+        """Hand out jobs; returns their numbers in turn order.
+
+        And in how many ms a limit opens by itself that held some back, None: none does.
+        """
+        plan = planned(request, request.count)
+        if not plan.queues or plan.limit <= 0:
+            return [], None
+        by = queries.Claimer(request.worker_id, LONG_MS, request.pool, request.is_declared)
+        # without hints: they are looked over by the clock of the process, not by ours
+        claimed: Claimed = queries.claim(plan, by, LONG_MS, queries.Hints())
+        if claimed.is_stale or claimed.bound is not None or claimed.directive:
+            raise RuntimeError(f"the claim of {request.worker_id} was refused: {claimed}")
+        return [_number(job.id) for job in claimed.jobs], claimed.opens_ms
+
+    def complete(self, numbers: Sequence[int]) -> None:
+        """End jobs that were handed out."""
+        acks = [{"id": _id(number), "has_result": False} for number in numbers]
+        queries.complete(jsonio.dumps(acks), watched=True, heard_ms=None)
+
+    def set_depths(self, jobs: Mapping[str, int]) -> None:
+        """Say how many jobs are available, where the claim does not count them to the end."""
+        queries.set_depths(jobs)
+
+    def analyze(self) -> None:
+        """Let the planner look at tables that have grown."""
+        if outgrown := queries.outgrown(_tables()):
+            queries.analyze(outgrown)
+
+
+def _row(n: int, job: ScratchJob, lane_id: int) -> dict[str, Any]:
+    return {
+        "n": n, "id": _id(job.number), "type": TYPE, "queue": job.lane.queue,
+        "tenant": job.lane.tenant, "lane_id": lane_id, "priority": job.lane.priority,
+        "watched": False, "args": b"[]", "meta": b"{}", "attributes": b"{}", "bytes": 0,
+        "max_attempts": 1, "timeout_ms": LONG_MS,
+    }  # fmt: skip
+
+
+def _id(number: int) -> str:
+    return f"{number:032x}"
+
+
+def _number(job_id: str) -> int:
+    return int(job_id.replace("-", ""), 16)

@@ -1,0 +1,29 @@
+"""A worker says that it has ended. Spec: contract 9.7, 20 D-FS-12."""
+
+from jobs.domain.errors import NotFound, WorkerTaken
+from jobs.models import Worker
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.read.show import owned
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
+from jobs.services.workers.held import held_by, may_know
+
+
+def leave(worker_id: str, *, tenant: str | None = None) -> int:
+    """Mark a worker stopped and give back the jobs it holds, those of a tenant if given.
+
+    Returns how many jobs. Raises NotFound, also where the worker is not that tenant's.
+    """
+    if "\0" in worker_id or not Worker.objects.filter(id=worker_id).exists():
+        raise NotFound.of("worker", worker_id)
+    if not may_know(worker_id, tenant):
+        raise NotFound.of("worker", worker_id)
+    try:  # it claims nothing from here on
+        heartbeat(Report(worker_id, standing=Standing.TERMINATE, tenant=tenant))
+    except WorkerTaken:  # it was removed, and made anew by another tenant, or took a job of one
+        raise NotFound.of("worker", worker_id) from None
+    held = held_by(worker_id)
+    mine = set(held) if tenant is None else owned(set(held), tenant)
+    given = [Nack(one, None, requeue=True, attempt=held[one]) for one in sorted(mine)]
+    if given:
+        nack(given, by_worker=False)
+    return len(given)

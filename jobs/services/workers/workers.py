@@ -1,0 +1,197 @@
+"""Tell workers what to do, how they are, and let go of them. Spec: contract 9.4, 24.1, 32.1, 33."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs import queries
+from jobs.conf import conf
+from jobs.domain.errors import Conflict, NotFound
+from jobs.models import Lease, Worker
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.workers.heartbeat import Standing
+from jobs.services.workers.held import held_by
+
+DIRECTIVES = {
+    "quiet": Standing.QUIET,
+    "terminate": Standing.TERMINATE,
+    "resume": Standing.RUNNING,
+}
+WorkerRow = queries.WorkerRow
+COUNTED = ("silence_ms", "with_ended", "pool", "tenant")
+SHOWN = 1000  # active jobs of one worker
+SWEEPS = 5  # looks for jobs of a worker that is let go: a claim may be on its way
+
+
+def direct(worker_id: str, verb: str) -> Standing:
+    """Give a worker a directive, told with its next heartbeat; `verb` is a key of DIRECTIVES.
+
+    One guarded statement: from terminate there is no way back. Raises NotFound, Conflict.
+    """
+    wanted = DIRECTIVES[verb]
+    known = Worker.objects.filter(id=worker_id)
+    if known.filter(directive__lte=_highest_before(wanted)).update(directive=wanted):
+        return wanted
+    if not known.exists():
+        raise NotFound.of("worker", worker_id)
+    raise Conflict(
+        f"worker {worker_id} was told to terminate",
+        details={"worker_id": worker_id, "directive": "terminate"},
+    )
+
+
+def direct_all(verb: str, pool: str | None = None) -> int:
+    """Give all workers that live, or those of a pool, a directive; returns how many it reached."""
+    wanted = DIRECTIVES[verb]
+    alive = Worker.objects.filter(
+        stopped_at=None, dead_at=None, directive__lte=_highest_before(wanted)
+    )
+    if pool is not None:
+        alive = alive.filter(pool=pool)
+    return alive.update(directive=wanted)
+
+
+def _highest_before(wanted: Standing) -> Standing:
+    return Standing.TERMINATE if wanted is Standing.TERMINATE else Standing.QUIET
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFilter:
+    """Which workers; None is any. `standing` is running, quiet, stale or terminate.
+
+    `containing` stands in the name or in the host.
+    """
+
+    standing: str | None = None
+    pool: str | None = None
+    tenant: str | None = None
+    with_ended: bool = False
+    containing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlace:
+    """Where a list goes on: after a worker's rank and id."""
+
+    rank: int
+    id: str
+
+
+def workers(
+    wanted: WorkerFilter, *, limit: int, offset: int = 0, after: WorkerPlace | None = None
+) -> list[WorkerRow]:
+    """List workers by name, those that ended last; one statement."""
+    return _listed(wanted, limit=limit, offset=offset, after=after)
+
+
+def standings(wanted: WorkerFilter) -> dict[str, int]:
+    """Count the workers of a pool and a tenant by how they stand, whatever standing is filtered."""
+    params = _params(wanted)
+    return queries.standings({name: params[name] for name in COUNTED})
+
+
+def _params(wanted: WorkerFilter) -> dict[str, object]:
+    return {
+        "silence_ms": conf().worker_silence_ms,
+        "with_ended": wanted.with_ended,
+        "pool": wanted.pool,
+        "tenant": wanted.tenant,
+        "standing": wanted.standing,
+        "containing": wanted.containing,
+    }
+
+
+def _listed(
+    wanted: WorkerFilter,
+    *,
+    limit: int,
+    worker_id: str | None = None,
+    offset: int = 0,
+    after: WorkerPlace | None = None,
+) -> list[WorkerRow]:
+    return queries.workers(
+        {
+            **_params(wanted),
+            "id": worker_id,
+            "size": limit,
+            "offset": offset,
+            "after_rank": after and after.rank,
+            "after_id": after and after.id,
+        }
+    )
+
+
+def worker(worker_id: str) -> WorkerRow:
+    """Return one worker, also one that ended. Raises NotFound."""
+    found = _listed(WorkerFilter(with_ended=True), worker_id=worker_id, limit=1)
+    if not found:
+        raise NotFound.of("worker", worker_id)
+    return found[0]
+
+
+def active_jobs(worker_id: str) -> list[str]:
+    """Return the ids of the jobs a worker holds, at most SHOWN."""
+    rows = Lease.objects.filter(worker_id=worker_id).order_by("id")
+    return [str(job_id) for job_id in rows.values_list("id", flat=True)[:SHOWN]]
+
+
+def remove(worker_id: str, *, force: bool) -> int:
+    """Forget a worker and give its jobs back unharmed, at once; returns how many.
+
+    Raises NotFound; Conflict for one that lives, unless `force`. It is told to terminate first,
+    so that it claims nothing more; one that heartbeats again is made anew.
+    """
+    with transaction.atomic():
+        # locked: a heartbeat that comes just now makes it live again, before or after this
+        if not Worker.objects.select_for_update().filter(id=worker_id).exists():
+            raise NotFound.of("worker", worker_id)
+        lives = worker(worker_id).standing != "stale" and _is_heard(worker_id)
+        if lives and not force:
+            raise Conflict(
+                f"worker {worker_id} lives",
+                details={"worker_id": worker_id, "reason": "worker_alive"},
+            )
+        Worker.objects.filter(id=worker_id).update(directive=Standing.TERMINATE, dead_at=Now())
+    returned = 0
+    for _ in range(SWEEPS):
+        held = held_by(worker_id)
+        if not held:
+            break
+        given = [
+            Nack(job_id, None, requeue=True, attempt=number) for job_id, number in held.items()
+        ]
+        returned += sum(isinstance(row, queries.Requeued) for row in nack(given, by_worker=False))
+    Worker.objects.filter(id=worker_id).delete()
+    return returned
+
+
+def _is_heard(worker_id: str) -> bool:
+    """Tell whether a worker heartbeats, or holds jobs though it never did, and has not ended."""
+    known = Worker.objects.filter(id=worker_id, stopped_at=None, dead_at=None)
+    if known.filter(last_heartbeat_at__isnull=False).exists():
+        return True
+    return known.exists() and Lease.objects.filter(worker_id=worker_id).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHealth:
+    """One worker as seen now; `last_heartbeat_at` None: it only fetches."""
+
+    worker_id: str
+    state: str
+    active_jobs: int
+    last_heartbeat_at: datetime | None
+
+    @property
+    def is_well(self) -> bool:
+        """It lives and is not about to leave."""
+        return self.state in {"running", "quiet"}
+
+
+def worker_health(worker_id: str) -> WorkerHealth:
+    """Tell how a worker is. Raises NotFound."""
+    found = worker(worker_id)
+    state = "drain" if found.standing == "quiet" and found.is_draining else found.standing
+    return WorkerHealth(worker_id, state, found.active, found.last_heartbeat_at)

@@ -1,0 +1,5 @@
+-- scratch_drop: remove the session's scratch schema, if it was made, with all that is in it.
+DO $$
+BEGIN
+    EXECUTE format('DROP SCHEMA IF EXISTS %%I CASCADE', current_setting('ojs.scratch'));
+END $$

@@ -1,0 +1,306 @@
+"""Single enqueues of several threads at once: jobs/services/enqueue/gather.py."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
+
+from jobs import queries, spare
+from jobs.domain.caller import Caller
+from jobs.domain.errors import Duplicate
+from jobs.models import Job, Ready
+from jobs.services.enqueue import enqueue as service
+from jobs.services.enqueue import gather
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.gather import Gathering
+from jobs.services.lanes import lanes, terms
+from tests.concurrency import DEADLINE_S, at_once, threads
+from tests.factories import DraftFactory
+from tests.processes import until
+
+
+class Road:
+    """What a gathering runs: notes who goes together, and waits while it is closed."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[int]] = []
+        self.is_open = threading.Event()
+        self.fails: dict[int, Exception] = {}
+
+    def __call__(self, items: Sequence[int]) -> list[int]:
+        self.groups.append(list(items))
+        assert self.is_open.wait(DEADLINE_S)
+        for item in items:
+            if item in self.fails:
+                raise self.fails[item]
+        return [item * 10 for item in items]
+
+
+@pytest.fixture
+def road(monkeypatch: pytest.MonkeyPatch) -> Road:
+    """A closed road, whose travellers have patience."""
+    monkeypatch.setattr(gather, "PATIENCE_S", DEADLINE_S)
+    return Road()
+
+
+def behind(
+    gathering: Gathering[int, int], start: Callable[[Callable[[], int]], "Future[int]"]
+) -> list["Future[int]"]:
+    """Let one go and three wait until it is back."""
+    going = [start(lambda: gathering.ask(1))]
+    until(lambda: gathering._under_way == 1)
+    for number in (2, 3, 4):
+        going.append(start(lambda number=number: gathering.ask(number)))  # type: ignore[misc]
+        until(lambda number=number: len(gathering._waiting) == number - 1)  # type: ignore[misc]
+    return going
+
+
+def test_who_comes_alone_goes_at_once(road: Road) -> None:
+    road.is_open.set()
+    gathering = Gathering(road)
+
+    assert [gathering.ask(1), gathering.ask(2)] == [10, 20]
+
+    assert road.groups == [[1], [2]]
+
+
+def test_who_comes_meanwhile_goes_together_and_gets_its_own_answer(road: Road) -> None:
+    gathering = Gathering(road)
+    with threads(4) as start:
+        going = behind(gathering, start)
+        road.is_open.set()
+
+        assert [future.result() for future in going] == [10, 20, 30, 40]
+
+    assert road.groups == [[1], [2, 3, 4]]
+    assert (gathering._under_way, gathering._waiting) == (0, [])
+
+
+def test_a_refusal_of_one_is_not_that_of_the_others(road: Road) -> None:
+    gathering = Gathering(road, common=ConnectionError)
+    road.fails[3] = ValueError("three")
+    with threads(4) as start:
+        going = behind(gathering, start)
+        road.is_open.set()
+
+        assert [going[n].result() for n in (0, 1, 3)] == [10, 20, 40]
+        with pytest.raises(ValueError, match="three"):
+            going[2].result()
+
+    assert road.groups[:2] == [[1], [2, 3, 4]]
+    assert sorted(road.groups[2:]) == [[2], [3], [4]]
+
+
+def test_what_fails_for_all_fails_once(road: Road) -> None:
+    gathering = Gathering(road, common=ConnectionError)
+    road.fails[3] = ConnectionError("away")
+    with threads(4) as start:
+        going = behind(gathering, start)
+        road.is_open.set()
+
+        assert going[0].result() == 10
+        for future in going[1:]:
+            with pytest.raises(ConnectionError, match="away"):
+                future.result()
+
+    assert road.groups == [[1], [2, 3, 4]]
+
+
+def test_nobody_waits_longer_than_patience_lasts(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "PATIENCE_S", 0)
+    gathering = Gathering(road)
+    with threads(2) as start:
+        going = [start(lambda: gathering.ask(1)), start(lambda: gathering.ask(2))]
+        until(lambda: len(road.groups) == 2)  # both are on the closed road
+        road.is_open.set()
+
+        assert [future.result() for future in going] == [10, 20]
+
+    assert (gathering._under_way, gathering._waiting) == (0, [])
+
+
+def test_many_threads_get_each_their_own_answers() -> None:
+    seen: list[int] = []
+
+    def run(items: Sequence[int]) -> list[int]:
+        seen.extend(items)
+        return [item * 10 for item in items]
+
+    gathering = Gathering(run)
+
+    def ask(thread: int) -> None:
+        for n in range(500):
+            number = thread * 1000 + n
+            assert gathering.ask(number) == number * 10
+
+    at_once([lambda thread=thread: ask(thread) for thread in range(8)])  # type: ignore[misc]
+
+    assert len(seen) == len(set(seen)) == 4000
+    assert (gathering._under_way, gathering._waiting) == (0, [])
+
+
+# --- of enqueues ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gathering(store: None) -> Iterator[None]:
+    """Gather, as a server does."""
+    with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": True}):
+        yield
+    spare.close_spare()
+
+
+def put(**members: Any) -> str:
+    """Enqueue one job; returns its id."""
+    job = enqueue([DraftFactory.create(**members)])[0]
+    assert job is not None
+    return job.id
+
+
+@pytest.mark.usefixtures("gathering")
+def test_every_acknowledged_enqueue_of_many_threads_is_stored_once() -> None:
+    def produce(thread: int) -> list[tuple[str, int]]:
+        return [(put(queue=f"q{n % 3}", args=[thread, n]), thread * 1000 + n) for n in range(100)]
+
+    def change_terms() -> list[tuple[str, int]]:
+        for _ in range(100):
+            queries.raise_terms()
+        return []
+
+    producers = [lambda thread=thread: produce(thread) for thread in range(8)]
+    told = at_once([*producers, change_terms])
+
+    expected = {job_id: number for part in told for job_id, number in part}
+    stored = {
+        str(job.id): job.args[0] * 1000 + job.args[1] for job in Job.objects.only("id", "args")
+    }
+    assert stored == expected
+    assert len(expected) == Ready.objects.count() == 800
+
+
+@pytest.fixture
+def asked(gathering: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return what makes requests to store a job: by terms of so many versions before, and so on."""
+    seen: list[Any] = []
+
+    def keep(asked: Any) -> Any:
+        seen.extend(asked)
+        return service._store_gathered(asked)
+
+    monkeypatch.setattr(service._gathering, "_run", keep)
+    put(queue="first")
+    version, row = seen[0]
+
+    def another(*, older: int = 0, **members: Any) -> tuple[int, dict[str, Any]]:
+        return version - older, row | {"id": DraftFactory.create().id} | members
+
+    return another
+
+
+def test_a_group_is_one_statement_and_keeps_what_each_request_says(
+    asked: Callable[..., Any],
+) -> None:
+    with spare.borrowed() as lent:
+        pass  # the one that is used next
+    with CaptureQueriesContext(lent) as captured:
+        stored = service._store_gathered([asked(request_id="req_a"), asked(request_id="req_b")])
+
+    assert len(captured) == 1
+    assert [[one.n for one in placed] for placed in stored] == [[0], [0]]
+    requests = set(Job.objects.exclude(request_id=None).values_list("request_id", flat=True))
+    assert requests == {"req_a", "req_b"}
+
+
+@pytest.mark.parametrize("older", [(1, 0), (0, 1), (1, 0, 1, 0), (0, 2, 1)])
+def test_only_those_by_the_latest_terms_are_stored_and_only_they_are_told_so(
+    asked: Callable[..., Any], older: tuple[int, ...]
+) -> None:
+    group = [asked(older=n) for n in older]
+
+    placed = service._store_gathered(group)
+
+    assert [len(places) for places in placed] == [0 if n else 1 for n in older]
+    wanted = {row["id"] for n, (_, row) in zip(older, group, strict=True) if not n}
+    stored = {str(one) for one in Job.objects.filter(queue="first").values_list("id", flat=True)}
+    assert stored & {row["id"] for _, row in group} == wanted
+
+
+@pytest.mark.usefixtures("gathering")
+def test_one_whose_lane_is_gone_does_not_harm_the_others() -> None:
+    put(queue="here"), put(queue="there")
+    known = dict(lanes._known)
+    gone = next(key for key in known if key.queue == "there")
+    lanes._known[gone] = 1 << 40
+
+    ids = at_once(
+        [lambda: put(queue="here"), lambda: put(queue="there"), lambda: put(queue="here")]
+    )
+
+    assert len(set(ids)) == 3
+    assert lanes._known[gone] == known[gone]
+    assert Ready.objects.count() == 5
+
+
+@pytest.mark.usefixtures("gathering")
+def test_terms_that_changed_are_read_again() -> None:
+    put(queue="here")
+    queries.configure("here", {"max_depth": 1}, None)
+    terms_before = terms.version()
+    queries.raise_terms()
+
+    assert put(queue="there")
+
+    assert terms.of_queues({"there"}).version > terms_before
+
+
+@pytest.mark.usefixtures("gathering")
+def test_within_a_transaction_a_job_waits_for_its_commit() -> None:
+    with transaction.atomic():
+        job_id = put()
+        transaction.set_rollback(True)
+
+    assert not Job.objects.filter(id=job_id).exists()
+    assert spare._idle == []
+
+
+@pytest.mark.usefixtures("gathering")
+def test_an_id_that_the_producer_chose_goes_by_itself() -> None:
+    job_id = put(id=DraftFactory.create().id, id_given=True)
+
+    assert spare._idle == []
+    with pytest.raises(Duplicate):
+        put(id=job_id, id_given=True)
+
+
+@pytest.mark.usefixtures("gathering")
+def test_the_connection_used_last_is_used_next_and_one_that_the_server_ended_is_made_anew() -> None:
+    put()
+    (first,) = spare._idle
+    put()
+    assert spare._idle == [first]
+    with first.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        pid = cursor.fetchone()[0]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+
+    assert put()  # at once: who borrows it notices
+    assert spare._idle == [first]
+
+
+@pytest.mark.usefixtures("gathering")
+def test_who_asked_is_kept_with_each_job() -> None:
+    caller = Caller("somebody", request_id="req_mine")
+
+    job = enqueue([DraftFactory.create()], caller)[0]
+
+    assert job is not None
+    assert Job.objects.get(id=job.id).request_id == "req_mine"

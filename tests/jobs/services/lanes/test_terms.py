@@ -1,0 +1,59 @@
+"""Terms that change all the time: what goes by them gives up instead of holding others up."""
+
+from collections.abc import Callable
+
+import pytest
+
+from jobs import queries
+from jobs.domain.claim import LaneKey
+from jobs.domain.errors import BackendUnavailable, Conflict
+from jobs.services.enqueue.enqueue import enqueue, require_accepted
+from jobs.services.lanes import lanes, terms
+from jobs.services.outcome.cancel import cancel_waiting
+from tests.factories import DraftFactory, stored_ids
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+@pytest.fixture
+def always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything that goes by the terms find that they have just changed."""
+
+    def stale(*_: object, **__: object) -> None:
+        raise terms.Stale
+
+    monkeypatch.setattr("jobs.services.enqueue.enqueue._store_by", stale)
+    monkeypatch.setattr("jobs.services.enqueue.enqueue._refusals", stale)
+    monkeypatch.setattr(lanes, "make", stale)
+
+
+@pytest.mark.usefixtures("always_stale")
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda draft: enqueue([draft]),
+        lambda draft: require_accepted([draft]),
+        lambda draft: lanes.resolve([LaneKey("new", 0, draft.tenant)]),
+    ],
+    ids=["store", "refusals", "lanes"],
+)
+def test_terms_that_never_settle_end_in_503(work: Callable[..., object]) -> None:
+    with pytest.raises(BackendUnavailable, match="changes faster"):
+        work(DraftFactory.create())
+
+
+def test_a_queue_that_is_always_deleted_ends_in_a_conflict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobs.queries.queues.run", lambda *_: [])
+
+    with pytest.raises(Conflict, match="deleted again and again"):
+        queries.pause("q", "test", paused=True)
+
+
+def test_jobs_that_always_move_end_in_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = stored_ids(1)
+    monkeypatch.setattr(queries, "waiting", lambda found: found)
+
+    with pytest.raises(Conflict, match="keep moving"):
+        cancel_waiting(ids, "test", None)

@@ -1,0 +1,155 @@
+"""Counts from events, in batches that always get on. Spec: contract 10.3, 32.3."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from jobs import queries
+from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
+from jobs.domain.periods import DAY, HOUR, MINUTE, SPANS
+from jobs.domain.states import State
+from jobs.models import Depth, Event, FoldPosition, Latency, Period, TenantPeriod, Total
+from jobs.queries import ago, now
+from jobs.services.outcome.dead_letter import retry
+from jobs.services.record.fold import fold
+from tests.asserts import assert_depths_equal_recount
+from tests.concurrency import wait_until_settled
+from tests.factories import JobFactory, stored
+from tests.spec import spec
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def fold_all(batch: int = 1000) -> int:
+    """Fold until nothing is left; returns how many events were folded."""
+    wait_until_settled()
+    fold(1)  # the first ever only places the start
+    total = 0
+    while folded := fold(batch):
+        total += folded
+    return total
+
+
+def fold_to_place() -> None:
+    """Place the start of the fold, if it has none; folds nothing."""
+    if not FoldPosition.objects.exists():
+        queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
+
+
+def folded_depth() -> dict[str, int]:
+    return dict(Depth.objects.exclude(jobs=0).values_list("queue", "jobs"))
+
+
+def enqueued() -> dict[int, int]:
+    """Return how many jobs were enqueued, as each span has it."""
+    return {
+        span_s: sum(Period.objects.filter(span_s=span_s).values_list("enqueued", flat=True))
+        for span_s in SPANS
+    }
+
+
+def test_fold_adds_every_event_once() -> None:
+    stored(5)
+    fold_all()
+    stored(3)
+    fold_all()
+
+    assert fold_all() == 0
+    assert folded_depth() == {"default": 8}
+    assert Total.objects.get().enqueued == 8
+    assert enqueued() == dict.fromkeys(SPANS, 8)
+
+
+@pytest.mark.parametrize("batch", [1, 9, 10, 11])
+def test_fold_of_one_transaction_larger_than_the_batch_gets_on(batch: int) -> None:
+    stored(10)
+    stored(1)
+
+    fold_all(batch)
+
+    assert folded_depth() == {"default": 11}
+
+
+def test_fold_takes_no_more_transactions_than_the_batch_needs() -> None:
+    fold_all()
+    for _ in range(6):
+        stored(2)
+    wait_until_settled()
+
+    assert fold(4) == 4
+    assert fold(3) == 4  # a transaction is never split
+    assert fold(100) == 4
+
+
+def test_depths_are_exact_at_any_position_of_the_fold() -> None:
+    for n, state in enumerate(State):
+        JobFactory.create(state=state, queue=f"q{n}")
+    assert_depths_equal_recount()
+    queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
+    wait_until_settled()
+
+    while fold(1):
+        assert_depths_equal_recount()
+
+    assert_depths_equal_recount()
+
+
+@spec("contract 32.3")
+def test_totals_count_what_happened_to_jobs() -> None:
+    for state in (State.COMPLETED, State.RETRYABLE, State.DISCARDED, State.CANCELLED):
+        JobFactory.create(state=state, queue=state.value)
+    fold_all()
+
+    counted = {row.queue: row for row in Total.objects.all()}
+    assert {row.enqueued for row in counted.values()} == {1}
+    assert counted["completed"].completed == counted["completed"].started == 1
+    assert (counted["retryable"].failed, counted["retryable"].retried) == (1, 1)
+    assert (counted["discarded"].failed, counted["discarded"].discarded) == (1, 1)
+    assert counted["cancelled"].cancelled == 1
+
+
+@spec("contract 32.6")
+def test_minutes_hours_and_days_count_the_same_and_begin_in_utc() -> None:
+    for state in (State.COMPLETED, State.RETRYABLE, State.CANCELLED):
+        JobFactory.create(state=state, queue=state.value)
+    fold_all()
+
+    for model in (Period, TenantPeriod, Latency):
+        told = {
+            span_s: sorted(
+                tuple(value for name, value in row.items() if name not in {"span_s", "at", "pk"})
+                for row in model.objects.filter(span_s=span_s).values()
+            )
+            for span_s in SPANS
+        }
+        assert told[MINUTE]
+        assert told[MINUTE] == told[HOUR] == told[DAY]
+        for row in model.objects.all():
+            assert row.at.timestamp() % row.span_s == 0
+
+
+@spec("contract 32.6")
+def test_what_comes_late_is_added_to_the_hour_and_day_that_it_belongs_to() -> None:
+    at = now() - timedelta(days=30)
+    for _ in range(2):
+        stored(3)
+        fold_to_place()
+        Event.objects.filter(kind=1, at__gt=ago(86_400_000)).update(at=at)
+        fold_all()
+
+    assert enqueued() == dict.fromkeys(SPANS, 6)
+    rows = {row.span_s: row.at for row in Period.objects.filter(at__lte=at)}
+    assert rows == {
+        span_s: datetime.fromtimestamp(int(at.timestamp()) // span_s * span_s, UTC)
+        for span_s in SPANS
+    }
+
+
+@spec("contract 2.4")
+def test_a_manual_retry_moves_the_count_back() -> None:
+    job = JobFactory.create(state=State.DISCARDED)
+    retry(job.id)
+    fold_all()
+
+    assert_depths_equal_recount()
+    assert Event.objects.filter(job_id=job.id).count() > 0
