@@ -41,7 +41,8 @@ FORGET = "DELETE FROM ojs_function WHERE NOT name = ANY (%s)"
 @cache
 def sources() -> dict[str, str]:
     """Return the sources of all functions by name."""
-    return {f"ojs_{path.stem}": path.read_text() for path in sorted(FOLDER.glob("*.sql"))}
+    found = sorted(FOLDER.rglob("*.sql"), key=lambda path: path.stem)
+    return {f"ojs_{path.stem}": path.read_text() for path in found}
 
 
 @cache

@@ -13,7 +13,7 @@ from jobs.queries.base import run, run_hot
 
 
 class Hints(NamedTuple):
-    """Lower bounds for one claim; see `sql/functions/claim.sql`."""
+    """Lower bounds for one claim; see `sql/functions/claim/claim.sql`."""
 
     ranks: list[int | None] | None = None
     vts: list[float | None] | None = None
@@ -116,7 +116,7 @@ def _in_turn(found: list[Job], order: Sequence[str]) -> list[Job]:
 
 
 def _claimed_job(row: Any, worker_id: str | None, pool: str | None) -> Job:
-    # positions follow the RETURNS TABLE of functions/claim.sql
+    # positions follow the RETURNS TABLE of functions/claim/claim.sql
     return Job(
         id=str(row[0]), type=row[1], queue=row[2], tenant=row[3], lane_id=row[4], priority=row[6],
         version=row[7], args=row[8], meta=row[9], attributes=row[10], max_attempts=row[11],
@@ -130,7 +130,7 @@ def _claimed_job(row: Any, worker_id: str | None, pool: str | None) -> Job:
 def explain(
     job_id: str, *, most: int, lanes: int, silence_ms: int, minutes: int
 ) -> dict[str, Any] | None:
-    """Read what a claim would find about a job, members as in `sql/functions/explain.sql`.
+    """Read what a claim would find about a job, members as in `sql/functions/explain/explain.sql`.
 
     Times are parsed. None: there is no such job.
     """

@@ -1,4 +1,4 @@
--- claim: the one call of the stored function; what it does stands in functions/claim.sql.
+-- claim: the one call of the stored function; what it does stands in functions/claim/claim.sql.
 -- During maintenance it hands out nothing, but notes that the worker lives.
 SELECT * FROM ojs_claim(
     %(queues)s::text[],

@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 APPS = sorted(path.parent for name in ("queries.py", "queries") for path in ROOT.glob(f"*/{name}"))
 SQL = sorted(path for app in APPS for path in (app / "sql").rglob("*.sql"))
 RUN = r"\b(?:_rows|_hot_rows|run|run_hot)\('(\w+)'"
-FUNCTIONS = sorted((ROOT / "jobs" / "sql" / "functions").glob("*.sql"))
+FUNCTIONS = sorted((ROOT / "jobs" / "sql" / "functions").rglob("*.sql"))
 
 
 def named(paths: list[Path]) -> list[str]:
@@ -33,7 +33,7 @@ def named(paths: list[Path]) -> list[str]:
 
 @pytest.mark.parametrize("path", SQL, ids=named(SQL))
 def test_5_a_statement_begins_with_a_comment_that_names_it(path: Path) -> None:
-    name = f"ojs_{path.stem}" if path.parent.name == "functions" else path.stem
+    name = f"ojs_{path.stem}" if path in FUNCTIONS else path.stem
 
     assert re.match(rf"-- {name}: \S.* \S", path.read_text())
 
