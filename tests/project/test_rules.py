@@ -20,7 +20,9 @@ from tests.conftest import ROOT
 APPS = sorted(path.parent for name in ("queries.py", "queries") for path in ROOT.glob(f"*/{name}"))
 SQL = sorted(path for app in APPS for path in (app / "sql").rglob("*.sql"))
 RUN = r"\b(?:_rows|_hot_rows|run|run_hot)\('(\w+)'"
-FUNCTIONS = sorted((ROOT / "jobs" / "sql" / "functions").rglob("*.sql"))
+FUNCTIONS_FOLDER = ROOT / "jobs" / "sql" / "functions"
+FUNCTIONS = sorted(FUNCTIONS_FOLDER.rglob("*.sql"))
+FUNCTIONS.remove(FUNCTIONS_FOLDER / "types.sql")
 
 
 def named(paths: list[Path]) -> list[str]:
