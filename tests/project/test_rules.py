@@ -72,6 +72,29 @@ def test_a_stored_function_has_the_name_of_its_file(path: Path) -> None:
     assert made == [f"ojs_{path.stem}"]
 
 
+LINES, VARIABLES = 150, 25
+DECLARED = re.compile(r"^DECLARE\n(.*?)^BEGIN$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", FUNCTIONS, ids=named(FUNCTIONS))
+def test_a_stored_function_is_short_enough_to_be_read_at_once(path: Path) -> None:
+    text = path.read_text()
+    variables = re.findall(r"^ {4}\w+ [^;]+;", "".join(DECLARED.findall(text)), re.MULTILINE)
+
+    assert len(text.splitlines()) <= LINES
+    assert len(variables) <= VARIABLES
+
+
+STEPS = [path for path in FUNCTIONS if path.parent.name in {"claim", "explain"}]
+
+
+@pytest.mark.parametrize("path", STEPS, ids=named(STEPS))
+def test_each_step_of_the_claim_is_called_by_a_test_of_its_own(path: Path) -> None:
+    tests = (ROOT / "tests" / "jobs" / "sql").rglob("*.py")
+
+    assert any(re.search(rf"\bojs_{path.stem}\b", test.read_text()) for test in tests)
+
+
 def test_1_no_other_file_of_an_app_has_a_cursor_or_sql() -> None:
     allowed = {"queries.py", "statements.py", "_functions.py"}
     for app in APPS:
