@@ -21,8 +21,9 @@ from jobs.repeat import repeated
 
 KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
-# the statement is not prepared any more, or its plan has lost its shape: nothing was done yet
-OUTDATED = {"26000", "0A000"}
+# The statement is not prepared any more, or its plan has lost its shape: nothing was done yet. Or
+# `migrate` has just replaced a function that it was about to call: all that it did was undone.
+OUTDATED = {"26000", "0A000", "42883"}
 DONE = frozenset(map(int, (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)))
 TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
 

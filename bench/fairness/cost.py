@@ -22,9 +22,10 @@ CLAIMS = {1: 100, 50: 20}  # by their size: how many in a slice
 WARM = 5
 ONE_QUEUE, HUNDRED, MANY_TENANTS, OF_A_SCOPE = 1.1, 2.0, 2.0, 2.0
 NOTHING = dict.fromkeys((
-    "lease_ms", "tenant", "routes", "pool", "pool_cap", "bound", "terms", "turns", "strategy",
-    "weights", "ratio", "rotation_ms", "low_ranks", "low_vts", "low_lanes", "low_seqs", "awaits",
-    "prefetches", "is_global", "declared", "refuses", "caller", "scopes",
+    "lease_ms", "tenant", "version_keys", "pool", "pool_cap", "worker_pool", "configuration",
+    "rotation", "strategy", "weights", "ratio", "rotation_ms", "low_ranks", "low_vts", "low_lanes",
+    "low_seqs", "blocked_on", "prefetches", "is_global", "declared", "leaves_out_versions",
+    "caller", "scopes", "heard_ms",
 ))  # fmt: skip
 
 
@@ -53,9 +54,9 @@ def of_queues(stage: Stage, slices: int) -> Iterator[Finding]:
         stage.fill({bare: total, one: total, **dict.fromkeys(many, total // 25 + 10 * count)})
         ways = [
             Way("bare", {"queues": [bare]}),
-            Way("one queue", {"queues": [one], "terms": version}),
+            Way("one queue", {"queues": [one], "configuration": version}),
             Way("100 queues, weighted", {
-                "queues": many, "terms": version, "turns": f"cost{count}", "strategy": 2,
+                "queues": many, "configuration": version, "rotation": f"cost{count}", "strategy": 2,
                 "weights": [float(1 + n % 10) for n in range(100)],
             }),
         ]  # fmt: skip
@@ -73,10 +74,10 @@ def of_tenants(stage: Stage, slices: int, tenants: int, each: int) -> Iterator[F
     version = stage.database.number("SELECT version FROM ojs_terms WHERE id = 1")
     for count in CLAIMS:
         ways = [
-            Way("one tenant", {"queues": ["alone"], "terms": version}),
-            Way(f"{tenants:,} tenants", {"queues": ["shared"], "terms": version}),
+            Way("one tenant", {"queues": ["alone"], "configuration": version}),
+            Way(f"{tenants:,} tenants", {"queues": ["shared"], "configuration": version}),
             Way(f"{tenants:,} tenants of a scope", {
-                "queues": ["scoped"], "terms": version, "scopes": ["s"],
+                "queues": ["scoped"], "configuration": version, "scopes": ["s"],
             }),
         ]  # fmt: skip
         _measure(stage.database, ways, count, slices)
@@ -90,7 +91,7 @@ def _measure(database: Database, ways: list[Way], count: int, slices: int) -> No
         pid = connection.info.backend_pid
         for n in range(slices + 1):
             for way in ways:
-                sent = {**NOTHING, "limit": count, "worker_id": "cost", "binds": False,
+                sent = {**NOTHING, "limit": count, "worker_id": "cost", "says_pool": False,
                         "default_lease_ms": LEASE_MS, **way.given}  # fmt: skip
                 claims = CLAIMS[count] if n else WARM
                 cpu, began = _cpu_ns(pid), time.perf_counter()

@@ -1,10 +1,15 @@
 """Installs the stored functions by content: the database keeps the hash of each source.
 
+The sources are `sql/functions/**/*.sql`: one function each, named as its file, and `types.sql` with
+the composite types that functions pass on. No table may use one of these types: PostgreSQL cannot
+replace a type, so a changed `types.sql` drops all of them with their functions and makes them anew.
+
 `manage.py migrate` calls `install_changed` after every run, so no migration has to name functions.
 A migration whose tables the present functions cannot use names the functions that it needs with
 `InstallFunctions`: they come in its own transaction.
 """
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
@@ -18,6 +23,7 @@ from psycopg.errors import InvalidFunctionDefinition
 
 FOLDER = Path(__file__).resolve().parent.parent / "sql" / "functions"
 FIRST = ("ojs_audit_kept",)  # a trigger of 0003_access uses it
+TYPES = "ojs_types"  # under this name the hash of types.sql is kept
 
 # bodies are not checked when a function is made: they may name tables of later migrations, and
 # functions that come after them in the order of names
@@ -30,6 +36,17 @@ SELECT p.proname, p.oid::regprocedure::text FROM pg_proc AS p
                     WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
  ORDER BY 1, 2
 """
+OUR_TYPES = """
+SELECT t.typname FROM pg_type AS t JOIN pg_class AS c ON c.oid = t.typrelid AND c.relkind = 'c'
+ WHERE t.typnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+   AND starts_with(t.typname, 'ojs_') ORDER BY 1
+"""
+USERS_OF_TYPES = """
+SELECT DISTINCT d.objid::regprocedure::text FROM pg_type AS t
+  JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray)
+ WHERE t.typnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+   AND t.typname = ANY (%s) AND d.classid = 'pg_proc'::regclass
+"""
 KEPT = "SELECT name, hash FROM ojs_function"
 KEEP = """
 INSERT INTO ojs_function (name, hash) VALUES (%s, %s)
@@ -41,18 +58,32 @@ FORGET = "DELETE FROM ojs_function WHERE NOT name = ANY (%s)"
 @cache
 def sources() -> dict[str, str]:
     """Return the sources of all functions by name."""
-    return {f"ojs_{path.stem}": path.read_text() for path in sorted(FOLDER.glob("*.sql"))}
+    found = sorted(FOLDER.rglob("*.sql"), key=lambda path: path.stem)
+    return {f"ojs_{path.stem}": path.read_text() for path in found if path.stem != "types"}
+
+
+@cache
+def types() -> str:
+    """Return the source of the composite types."""
+    return (FOLDER / "types.sql").read_text()
+
+
+def named_types() -> list[str]:
+    """Return the names of the composite types."""
+    return re.findall(r"^CREATE TYPE (\w+)", types(), re.MULTILINE)
 
 
 @cache
 def hashes() -> dict[str, str]:
-    """Return the hashes of all sources by the function's name."""
-    return {name: sha256(text.encode()).hexdigest() for name, text in sources().items()}
+    """Return the hashes of all sources by the function's name, and that of the types."""
+    named = {TYPES: types(), **sources()}
+    return {name: sha256(text.encode()).hexdigest() for name, text in named.items()}
 
 
 def create(cursor: Any) -> None:
-    """Make every function in the schema that the session's search path begins with."""
+    """Make every type and function in the schema that the session's search path begins with."""
     cursor.execute("SET check_function_bodies = off")
+    cursor.execute(types())
     for text in sources().values():
         cursor.execute(text)
 
@@ -68,7 +99,7 @@ def install_changed(connection: Any) -> list[str]:
         dropped = [name for name, _ in _signatures(cursor) if name not in sources()]
         for name in set(dropped):
             _drop(cursor, _named(cursor, name))
-        cursor.execute(FORGET, [list(sources())])
+        cursor.execute(FORGET, [list(hashes())])
     return [*made, *(f"-{name}" for name in dropped)]
 
 
@@ -83,7 +114,7 @@ class InstallFunctions(Operation):
     category = OperationCategory.PYTHON
 
     def __init__(self, *names: str) -> None:
-        """Name functions, such as `ojs_claim`."""
+        """Name functions, such as `ojs_claim_jobs`."""
         self.names = names
 
     def state_forwards(self, app_label: str, state: Any) -> None:
@@ -116,23 +147,55 @@ def install(_apps: Any, schema_editor: Any) -> None:
 
 
 def remove(_apps: Any, schema_editor: Any) -> None:
-    """Drop every function."""
+    """Drop every function and type."""
     with schema_editor.connection.cursor() as cursor:
         _drop(cursor, [signature for _, signature in _signatures(cursor)])
+        _drop_types(cursor)
 
 
 def _make_changed(cursor: Any, names: Iterable[str]) -> list[str]:
     cursor.execute(UNCHECKED)
     cursor.execute(KEPT)
     kept = dict(cursor.fetchall())
+    renewed = _renew_types(cursor, kept.get(TYPES))
     present = [name for name, _ in _signatures(cursor)]
     changed = [
-        name for name in names if kept.get(name) != hashes()[name] or present.count(name) != 1
+        name
+        for name in dict.fromkeys([*renewed, *names])
+        if name in renewed or kept.get(name) != hashes()[name] or present.count(name) != 1
     ]
     for name in changed:
         _make(cursor, name)
         cursor.execute(KEEP, [name, hashes()[name]])
     return changed
+
+
+def _renew_types(cursor: Any, kept: str | None) -> list[str]:
+    """Make the types anew if they differ; returns the functions to make anew, which name one.
+
+    Also those that name one in their body alone: sessions keep them compiled for the old type.
+    """
+    if kept == hashes()[TYPES] and set(_present_types(cursor)) == set(named_types()):
+        return []
+    _drop_types(cursor)
+    cursor.execute(types())
+    cursor.execute(KEEP, [TYPES, hashes()[TYPES]])
+    names = re.compile(rf"\b(?:{'|'.join(named_types())})\b")
+    return [name for name, text in sources().items() if names.search(text)]
+
+
+def _present_types(cursor: Any) -> list[str]:
+    cursor.execute(OUR_TYPES)
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _drop_types(cursor: Any) -> None:
+    """Drop the types and the functions whose signatures name one; fails if a table uses one."""
+    present = _present_types(cursor)
+    if present:
+        cursor.execute(USERS_OF_TYPES, [present])
+        _drop(cursor, [signature for (signature,) in cursor.fetchall()])
+        cursor.execute(f"DROP TYPE {', '.join(present)}")
 
 
 def _make(cursor: Any, name: str) -> None:

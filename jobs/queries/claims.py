@@ -13,7 +13,7 @@ from jobs.queries.base import run, run_hot
 
 
 class Hints(NamedTuple):
-    """Lower bounds for one claim; see `sql/functions/claim.sql`."""
+    """Low-water marks for one claim; see `sql/functions/claim/make_request.sql`."""
 
     ranks: list[int | None] | None = None
     vts: list[float | None] | None = None
@@ -30,29 +30,29 @@ class Claimed:
     directive: int = 0
     is_due: bool = False
     opens_ms: int | None = None  # until a limit that held jobs back opens by itself
-    crowded: list[dict[str, int]] = field(default_factory=list)  # jobs that shall not wait for one
-    is_stale: bool = False  # the plan follows from terms that are no longer
-    bound: str | None = None  # the pool the worker is in instead; empty: none
-    awaits: int | None = None  # the lock that may have hidden jobs; see Claimer.awaits
+    over_limit: list[dict[str, int]] = field(default_factory=list)  # jobs that shall not wait
+    is_stale: bool = False  # the plan follows from a configuration version that is no longer
+    worker_pool: str | None = None  # the pool the worker is in instead; empty: none
+    blocked_on: int | None = None  # the lock that may have hidden jobs; see Claimer.blocked_on
     declared: int | None = None  # what the worker has declared instead; 0: nothing
-    is_taken: bool = False  # the worker is of another tenant than the caller
+    is_foreign: bool = False  # the worker is of another tenant than the caller
 
 
 class Claimer(NamedTuple):
-    """Who claims; `pool` is the one it is taken to be in, `binds` whether it said so itself.
+    """Who claims; `pool` is the one it is taken to be in, `says_pool` whether it said so itself.
 
-    `prefetches`: its concurrency does not bound the claim, it keeps count by itself. `awaits` is
-    what its last claim said: the claim waits for that lock first. `declared` is what the worker is
-    taken to have declared, null: the request says so itself. `tenant` is the one that the caller is
-    bound to. `heard_ms` is how old a sign of the worker's life is when the next one is noted.
+    `prefetches`: its concurrency does not bound the claim, it keeps count by itself. `blocked_on`
+    is what its last claim said: the claim waits for that lock first. `declared` is what the worker
+    is taken to have declared, null: the request says so itself. `tenant` is the one that the caller
+    is bound to. `heard_ms` is how old a sign of the worker's life is when the next one is noted.
     """
 
     worker_id: str | None = None
     lease_ms: int | None = None
     pool: str | None = None
-    binds: bool = False
+    says_pool: bool = False
     prefetches: bool = False
-    awaits: int | None = None
+    blocked_on: int | None = None
     declared: int | None = None
     tenant: str | None = None
     heard_ms: int | None = None
@@ -68,15 +68,15 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "lease_ms": by.lease_ms,
         "default_lease_ms": default_ms,
         "tenant": plan.tenant,
-        "routes": list(plan.routes) if plan.routes is not None else None,
+        "version_keys": list(plan.routes) if plan.routes is not None else None,
         "pool": plan.pool,
         "pool_cap": plan.pool_cap,
-        "bound": by.pool,
-        "binds": by.binds,
+        "worker_pool": by.pool,
+        "says_pool": by.says_pool,
         "prefetches": by.prefetches,
-        "terms": plan.terms,
-        "awaits": by.awaits,
-        "turns": turns and turns.key,
+        "configuration": plan.terms,
+        "blocked_on": by.blocked_on,
+        "rotation": turns and turns.key,
         "strategy": turns and int(turns.strategy),
         "weights": turns and turns.weights and list(turns.weights),
         "ratio": turns and turns.ratio,
@@ -87,24 +87,32 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "low_lanes": hints.lanes,
         "low_seqs": hints.seqs,
         "declared": by.declared,
-        "refuses": plan.refuses,
+        "leaves_out_versions": plan.refuses,
         "caller": by.tenant,
         "scopes": [plan.scopes.get(queue) for queue in plan.queues] if plan.scopes else None,
         "heard_ms": by.heard_ms,
     }
     answer = Claimed([], [])
-    for row in run_hot("claim", params):
-        if row[0] is None:
-            answer.directive, answer.is_due = row[28] or 0, bool(row[29])
-            answer.opens_ms, answer.crowded = row[30], orjson.loads(row[31] or "[]")
-            answer.is_stale, answer.bound, answer.awaits = bool(row[32]), row[33], row[35]
-            answer.declared, answer.is_taken = row[36], bool(row[37])
-            if row[34]:
-                answer.jobs = _in_turn(answer.jobs, [plan.queues[at - 1] for at in row[34]])
+    for *row, signals in run_hot("claim", params):
+        if signals is None:
+            _add_job(answer, row, by.worker_id, plan.pool)
         else:
-            answer.jobs.append(_claimed_job(row, by.worker_id, plan.pool))
-            answer.heads.append((row[2], row[4], row[5], row[26], row[27]))
+            _read_signals(answer, orjson.loads(signals), plan.queues)
     return answer
+
+
+def _read_signals(answer: Claimed, found: dict[str, Any], queues: Sequence[str]) -> None:
+    answer.directive = found.get("directive", 0)
+    answer.is_stale = found.get("stale", False)
+    answer.worker_pool = found.get("pool")
+    answer.declared = found.get("declared")
+    answer.is_foreign = found.get("foreign", False)
+    answer.is_due = found.get("due", False)
+    answer.opens_ms = found.get("opens_ms")
+    answer.over_limit = found.get("over_limit", [])
+    answer.blocked_on = found.get("blocked_on")
+    if "turns" in found:
+        answer.jobs = _in_turn(answer.jobs, [queues[at - 1] for at in found["turns"]])
 
 
 def _in_turn(found: list[Job], order: Sequence[str]) -> list[Job]:
@@ -115,22 +123,32 @@ def _in_turn(found: list[Job], order: Sequence[str]) -> list[Job]:
     return [waiting[queue].pop() for queue in order]
 
 
-def _claimed_job(row: Any, worker_id: str | None, pool: str | None) -> Job:
-    # positions follow the RETURNS TABLE of functions/claim.sql
-    return Job(
-        id=str(row[0]), type=row[1], queue=row[2], tenant=row[3], lane_id=row[4], priority=row[6],
-        version=row[7], args=row[8], meta=row[9], attributes=row[10], max_attempts=row[11],
-        timeout_ms=row[12], created_at=row[13], scheduled_at=row[14], expires_at=row[15],
-        activated_at=row[16], attempt=row[17], enqueued_at=row[18], started_at=row[19],
-        lease_ms=row[20], lease_until=row[21], error=row[22], errors=row[23],
-        retry_delay_ms=row[24], watched=row[25], state=4, worker_id=worker_id, pool=pool,
+def _add_job(answer: Claimed, row: list[Any], worker_id: str | None, pool: str | None) -> None:
+    # in the order of the type ojs_claimed
+    (
+        job_id, kind, queue, tenant, lane_id, seq, priority, version, args, meta, attributes,
+        max_attempts, timeout_ms, created_at, scheduled_at, expires_at, activated_at, attempt,
+        enqueued_at, started_at, lease_ms, lease_until, error, errors, retry_delay_ms, watched,
+        head_rank, head_vt,
+    ) = row  # fmt: skip
+    answer.jobs.append(
+        Job(
+            id=str(job_id), type=kind, queue=queue, tenant=tenant, lane_id=lane_id,
+            priority=priority, version=version, args=args, meta=meta, attributes=attributes,
+            max_attempts=max_attempts, timeout_ms=timeout_ms, created_at=created_at,
+            scheduled_at=scheduled_at, expires_at=expires_at, activated_at=activated_at,
+            attempt=attempt, enqueued_at=enqueued_at, started_at=started_at, lease_ms=lease_ms,
+            lease_until=lease_until, error=error, errors=errors, retry_delay_ms=retry_delay_ms,
+            watched=watched, state=4, worker_id=worker_id, pool=pool,
+        )
     )  # fmt: skip
+    answer.heads.append((queue, lane_id, seq, head_rank, head_vt))
 
 
 def explain(
     job_id: str, *, most: int, lanes: int, silence_ms: int, minutes: int
 ) -> dict[str, Any] | None:
-    """Read what a claim would find about a job, members as in `sql/functions/explain.sql`.
+    """Read what a claim would find about a job, members as in `sql/functions/explain/explain.sql`.
 
     Times are parsed. None: there is no such job.
     """

@@ -42,7 +42,7 @@ def outlook(
     slots: int,
     silence_ms: int,
 ) -> dict[str, Any]:
-    """Read how full pools are and which turns come next, members as `sql/functions/outlook.sql`."""
+    """Read how full pools are and which turns come next, as `functions/rotation/outlook.sql`."""
     params = {
         "pools": list(pools), "plans": as_json(list(plans)), "queue": queue,
         "slots": slots, "silence_ms": silence_ms,

@@ -2,12 +2,13 @@
 
 import os
 import socket
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import DataError, OperationalError, connection, transaction
+from django.db import DataError, OperationalError, ProgrammingError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from prometheus_client import REGISTRY
 
@@ -101,10 +102,11 @@ def test_a_hot_statement_is_prepared_once_and_read_alike(statements: Statements)
     assert prepared() == ["ojs_1"]
 
 
-def test_a_hot_statement_is_filled_with_its_parts(statements: Statements, tmp_path: Path) -> None:
+def test_a_hot_statement_is_filled_with_its_parts(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "low.sql").write_text("-- low: a comment\n%(id)s::int AS low\n")
     (tmp_path / "filled.sql").write_text("SELECT /* bound */")
+    statements = Statements(tmp_path)
 
     assert statements.hot_rows("filled", {"id": 7}, (("bound", "low"),)) == [(7,)]
     with transaction.atomic():
@@ -113,6 +115,37 @@ def test_a_hot_statement_is_filled_with_its_parts(statements: Statements, tmp_pa
 
 def test_a_hot_statement_without_a_value_gets_null(statements: Statements) -> None:
     assert statements.hot_rows("typed", {"id": None})[0][0] is None
+
+
+UPGRADED = """
+CREATE SEQUENCE ojs_test_calls;
+CREATE FUNCTION hosts_upgraded() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('ojs_test_calls') <= current_setting('ojs.test_missing')::int THEN
+        RAISE undefined_function;
+    END IF;
+    RETURN currval('ojs_test_calls');
+END $$
+"""
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path) -> Iterator[Statements]:
+    """Return statements, one of which calls a function that `migrate` may have replaced."""
+    (tmp_path / "called.sql").write_text(
+        "SELECT hosts_upgraded() FROM set_config('ojs.test_missing', %(missing)s::text, true)"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(UPGRADED)
+        yield Statements(tmp_path)
+        cursor.execute("DROP FUNCTION hosts_upgraded(); DROP SEQUENCE ojs_test_calls")
+
+
+def test_a_hot_statement_whose_function_was_replaced_is_repeated_once(upgraded: Statements) -> None:
+    assert upgraded.hot_rows("called", {"missing": "1"}) == [(2,)]
+
+    with pytest.raises(ProgrammingError):
+        upgraded.hot_rows("called", {"missing": "9"})
 
 
 @pytest.mark.usefixtures("fresh")

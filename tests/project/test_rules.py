@@ -20,7 +20,9 @@ from tests.conftest import ROOT, statements_in
 APPS = sorted(path.parent for name in ("queries.py", "queries") for path in ROOT.glob(f"*/{name}"))
 SQL = sorted(path for app in APPS for path in (app / "sql").rglob("*.sql"))
 RUN = r"\b(?:_rows|_hot_rows|run|run_hot)\('(\w+)'"
-FUNCTIONS = sorted((ROOT / "jobs" / "sql" / "functions").glob("*.sql"))
+FUNCTIONS_FOLDER = ROOT / "jobs" / "sql" / "functions"
+FUNCTIONS = sorted(FUNCTIONS_FOLDER.rglob("*.sql"))
+FUNCTIONS.remove(FUNCTIONS_FOLDER / "types.sql")
 
 
 def named(paths: list[Path]) -> list[str]:
@@ -33,7 +35,7 @@ def named(paths: list[Path]) -> list[str]:
 
 @pytest.mark.parametrize("path", SQL, ids=named(SQL))
 def test_a_statement_begins_with_a_comment_that_names_it(path: Path) -> None:
-    name = f"ojs_{path.stem}" if path.parent.name == "functions" else path.stem
+    name = f"ojs_{path.stem}" if path in FUNCTIONS else path.stem
 
     assert re.match(rf"-- {name}: \S.* \S", path.read_text())
 
@@ -69,6 +71,29 @@ def test_a_stored_function_has_the_name_of_its_file(path: Path) -> None:
     made = re.findall(r"CREATE OR REPLACE FUNCTION (\w+)", path.read_text())
 
     assert made == [f"ojs_{path.stem}"]
+
+
+LINES, VARIABLES = 150, 25
+DECLARED = re.compile(r"^DECLARE\n(.*?)^BEGIN$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", FUNCTIONS, ids=named(FUNCTIONS))
+def test_a_stored_function_is_short_enough_to_be_read_at_once(path: Path) -> None:
+    text = path.read_text()
+    variables = re.findall(r"^ {4}\w+ [^;]+;", "".join(DECLARED.findall(text)), re.MULTILINE)
+
+    assert len(text.splitlines()) <= LINES
+    assert len(variables) <= VARIABLES
+
+
+STEPS = [path for path in FUNCTIONS if path.parent.name in {"claim", "explain"}]
+
+
+@pytest.mark.parametrize("path", STEPS, ids=named(STEPS))
+def test_each_step_of_the_claim_is_called_by_a_test_of_its_own(path: Path) -> None:
+    tests = (ROOT / "tests" / "jobs" / "sql").rglob("*.py")
+
+    assert any(re.search(rf"\bojs_{path.stem}\b", test.read_text()) for test in tests)
 
 
 def test_no_other_file_of_an_app_has_a_cursor_or_sql() -> None:

@@ -49,8 +49,8 @@ def _add(claimed: queries.Claimed, more: queries.Claimed) -> None:
 
 def _fetch(request: FetchRequest) -> queries.Claimed:
     claimed = _claim(request, request.count)
-    if claimed.crowded:
-        crowd_out(claimed.crowded)
+    if claimed.over_limit:
+        crowd_out(claimed.over_limit)
     if claimed.is_due and queries.promote(PROMOTED_AT_FETCH):
         rest = _claim(request, request.count - len(claimed.jobs))
         claimed.jobs.extend(rest.jobs)
@@ -67,19 +67,20 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
         claimed = _taken(plan, wanted)
         if claimed.is_stale:
             extensions.forget()
-        elif claimed.is_taken:
+        elif claimed.is_foreign:
             wanted = _nobodys(request)
         elif claimed.declared is not None and request.worker_id is not None:
             wanted = bindings.known(_with(request, bindings.find_declared(request.worker_id)))
-        elif claimed.bound is None:
+        elif claimed.worker_pool is None:
             return claimed
         elif request.pool is not None:
             raise PoolConflict(
-                f"worker {request.worker_id} is in pool {claimed.bound}, not in {request.pool}",
-                details={"worker_id": request.worker_id, "pool": claimed.bound},
+                f"worker {request.worker_id} is in pool {claimed.worker_pool},"
+                f" not in {request.pool}",
+                details={"worker_id": request.worker_id, "pool": claimed.worker_pool},
             )
         else:
-            bindings.learn(request.worker_id, claimed.bound)
+            bindings.learn(request.worker_id, claimed.worker_pool)
             wanted = bindings.known(_declared(request))
     raise Conflict("the pools keep changing, try again")
 
@@ -137,16 +138,16 @@ def planned(request: FetchRequest, count: int) -> ClaimPlan:
 
 def _try_out(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
     """Claim, anew while locks of others may have hidden jobs: none answer with nothing then."""
-    awaits = None
+    blocked_on = None
     for _ in range(TRIES):
-        claimed = _try(plan, request, awaits)
-        awaits = claimed.awaits
-        if claimed.jobs or awaits is None:
+        claimed = _try(plan, request, blocked_on)
+        blocked_on = claimed.blocked_on
+        if claimed.jobs or blocked_on is None:
             break
     return claimed
 
 
-def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.Claimed:
+def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> queries.Claimed:
     # a narrowed claim sees other heads than its neighbours: no bounds to or from it, but for those
     # of the same routes
     is_whole = plan.tenant is None
@@ -158,7 +159,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, awaits: int | None) -> queries.
         request.pool,
         request.is_declared,
         request.prefetches,
-        awaits,
+        blocked_on,
         request.remembered,
         request.bound_to,
         conf().heard_ms,

@@ -143,7 +143,7 @@ class Scratch:
         by = queries.Claimer(request.worker_id, LONG_MS, request.pool, request.is_declared)
         # without hints: they are looked over by the clock of the process, not by ours
         claimed: Claimed = queries.claim(plan, by, LONG_MS, queries.Hints())
-        if claimed.is_stale or claimed.bound is not None or claimed.directive:
+        if claimed.is_stale or claimed.worker_pool is not None or claimed.directive:
             raise RuntimeError(f"the claim of {request.worker_id} was refused: {claimed}")
         return [_number(job.id) for job in claimed.jobs], claimed.opens_ms
 

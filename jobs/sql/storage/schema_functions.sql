@@ -1,5 +1,7 @@
--- schema_functions: the hashes of the sources of the stored functions that are there.
+-- schema_functions: the hashes of the sources of the stored functions that are there, and of their
+-- types.
 -- Locks: none.
 SELECT f.name, f.hash
   FROM ojs_function AS f
- WHERE EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = f.name AND pg_function_is_visible(p.oid))
+ WHERE f.name = 'ojs_types'  -- a type that somebody drops takes its functions along
+    OR EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = f.name AND pg_function_is_visible(p.oid))

@@ -90,7 +90,7 @@ def test_ready_with_missing_tables_is_not(
     [
         (None, "missing"),
         ("producer", "missing"),
-        ("admin", "missing: table ojs_x, function ojs_claim"),
+        ("admin", "missing: table ojs_x, function ojs_claim_jobs"),
     ],
 )
 @pytest.mark.usefixtures("ticking")
@@ -98,7 +98,7 @@ def test_ready_names_what_is_missing_to_those_alone_who_may_read_it(
     api: Client, new_key: Keys, monkeypatch: pytest.MonkeyPatch, role: str | None, told: str
 ) -> None:
     monkeypatch.setattr(health, "is_migrated", lambda: False)
-    monkeypatch.setattr(health, "lacking", lambda: "table ojs_x, function ojs_claim")
+    monkeypatch.setattr(health, "lacking", lambda: "table ojs_x, function ojs_claim_jobs")
 
     answer = api.get("/ready", headers=new_key(role) if role else {})
 

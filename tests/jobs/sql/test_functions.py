@@ -149,3 +149,98 @@ def test_a_migration_installs_what_it_names_in_its_transaction(sources: Sources)
     assert queries.outdated_functions() == ["ojs_two"]
     assert operation.deconstruct() == ("InstallFunctions", ("ojs_one", "ojs_gone"), {})
     assert operation.describe() == "Install the functions ojs_one, ojs_gone"
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+PAIR = "CREATE TYPE ojs_pair AS (a int{});"
+USER = "CREATE OR REPLACE FUNCTION ojs_one(p ojs_pair) RETURNS int LANGUAGE sql AS $$ SELECT p.a $$"
+READER = """
+CREATE OR REPLACE FUNCTION ojs_two() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    v ojs_pair;
+BEGIN
+    v.a := 7;
+    RETURN ojs_one(v);
+END $$
+"""
+
+
+@pytest.fixture
+def pairs(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that makes a type of a release, with functions that name it."""
+    known = _functions.types()
+
+    def become(member: str = "") -> None:
+        monkeypatch.setattr(_functions, "types", lambda: known + PAIR.format(member))
+        sources(ojs_one=USER, ojs_two=READER)
+
+    return become
+
+
+def test_types_are_made_before_the_functions_that_name_them(pairs: Callable[..., None]) -> None:
+    pairs()
+    assert set(queries.outdated_functions()) == {"ojs_types", "ojs_one", "ojs_two"}
+
+    assert {"ojs_one", "ojs_two"} <= set(install())
+    assert queries.outdated_functions() == []
+    assert install() == []
+    assert run("SELECT ojs_two()") == [(7,)]
+
+
+def test_a_changed_type_takes_all_functions_along_that_name_it(pairs: Callable[..., None]) -> None:
+    pairs()
+    install()
+    assert run("SELECT ojs_two()") == [(7,)]
+    pairs(", b text")
+
+    changed = install()
+
+    assert {"ojs_one", "ojs_two"} <= set(changed)
+    assert "ojs_time" not in changed
+    assert run("SELECT ojs_two()") == [(7,)]
+    assert run("SELECT (NULL::ojs_pair).b") == [(None,)]
+
+
+def test_a_type_without_a_source_goes(pairs: Callable[..., None], sources: Sources) -> None:
+    pairs()
+    install()
+    run("CREATE TYPE ojs_left AS (a int)")
+    run("CREATE TYPE hosts_own AS (a int)")
+
+    assert "ojs_two" in install()
+    assert run("SELECT to_regtype('ojs_left'), to_regtype('hosts_own') IS NOT NULL") == [
+        (None, True)
+    ]
+
+
+def test_a_type_that_a_table_uses_is_not_dropped(pairs: Callable[..., None]) -> None:
+    pairs()
+    install()
+    run("CREATE TABLE hosts_own (pair ojs_pair)")
+    pairs(", b text")
+
+    with pytest.raises(DatabaseError, match="hosts_own"), transaction.atomic():
+        install()
+
+
+def test_a_migration_that_renews_types_leaves_no_function_out(pairs: Callable[..., None]) -> None:
+    pairs()
+    operation = _functions.InstallFunctions("ojs_one")
+    state = ProjectState()
+
+    with connection.schema_editor(atomic=False) as editor:
+        operation.database_forwards("ojs_jobs", editor, state, state)
+
+    assert queries.outdated_functions() == []
+
+
+def test_removing_all_functions_removes_their_types() -> None:
+    run("DROP TRIGGER ojs_audit_kept ON ojs_audit")
+    run("DROP TRIGGER ojs_audit_kept_whole ON ojs_audit")
+
+    with connection.schema_editor(atomic=False) as editor:
+        _functions.remove(None, editor)
+
+    assert run("SELECT count(*) FROM pg_proc WHERE proname = 'ojs_time'") == [(0,)]
+    assert run("SELECT to_regtype('ojs_pick')") == [(None,)]

@@ -244,7 +244,7 @@ def claim_of_a_scope() -> None:
 def claim_after(awaits: int) -> None:
     """Claim what the lock of a limit, or of a lane, has hidden."""
     plan = ClaimPlan(SPARE, BATCH)
-    queries.claim(plan, queries.Claimer("w900", awaits=awaits), 1000, queries.Hints())
+    queries.claim(plan, queries.Claimer("w900", blocked_on=awaits), 1000, queries.Hints())
 
 
 def claim_bounded() -> None:

@@ -165,9 +165,9 @@ def test_what_is_lacking_is_logged_once(
 ) -> None:
     module._nothing_is_lacking.cache_clear()
     module._tell.cache_clear()
-    monkeypatch.setattr(schema, "lacking", lambda: ["table ojs_job", "function ojs_claim"])
+    monkeypatch.setattr(schema, "lacking", lambda: ["table ojs_job", "function ojs_claim_jobs"])
 
-    assert [module.lacking() for _ in range(3)] == ["table ojs_job, function ojs_claim"] * 3
+    assert [module.lacking() for _ in range(3)] == ["table ojs_job, function ojs_claim_jobs"] * 3
 
     told = [vars(record)["parts"] for record in caplog.records if record.msg == "schema.lacking"]
-    assert told == ["table ojs_job, function ojs_claim"]
+    assert told == ["table ojs_job, function ojs_claim_jobs"]

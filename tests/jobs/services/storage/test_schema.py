@@ -44,13 +44,13 @@ def test_missing_tables_columns_functions_and_migrations_are_named() -> None:
         "DROP TABLE ojs_hold",
         "ALTER TABLE ojs_job DROP COLUMN bytes",
         "DROP FUNCTION ojs_time(timestamptz)",
-        "UPDATE ojs_function SET hash = 'of another source' WHERE name = 'ojs_claim'",
+        "UPDATE ojs_function SET hash = 'of another source' WHERE name = 'ojs_claim_jobs'",
         "DELETE FROM django_migrations WHERE app = 'ojs_webhooks' AND name = '0001_initial'",
     )
 
     assert {
         "migration ojs_webhooks.0001_initial", "table ojs_hold", "column ojs_job.bytes",
-        "function ojs_claim", "function ojs_time",
+        "function ojs_claim_jobs", "function ojs_time",
     } <= set(schema.lacking())  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_functions_of_a_newer_release_that_serves_this_one_are_good() -> None:
 def test_functions_of_a_newer_release_that_does_not_serve_this_one_are_not() -> None:
     run(NEWER, "UPDATE ojs_release SET serves = '98.0.0'", "UPDATE ojs_function SET hash = 'newer'")
 
-    assert "function ojs_claim" in schema.lacking()
+    assert "function ojs_claim_jobs" in schema.lacking()
 
 
 # --- which databases are upgraded -----------------------------------------------------------------

@@ -33,12 +33,10 @@ DECLARE
     v_ends int[];
     v_given int[];
     v_top smallint;
-    v_line int[];  -- the queues that can come up for the strategy, as they stand in the beginning
-    v_next int := 1;
-    v_farthest float8;
-    v_again int[] := '{}';  -- those that had a turn and may have another
-    v_at int;
 BEGIN
+    IF p_ratio IS NULL AND p_level_ranks IS NULL AND p_limit * v_last > 1000 THEN
+        RETURN ojs_turns_in_line(p_strategy, p_limit, p_rooms, p_keys, p_weights, p_seq);
+    END IF;
     IF p_ratio IS NOT NULL THEN
         SELECT count(*) INTO v_open FROM unnest(p_rooms) AS room WHERE room IS NULL OR room > 0;
     END IF;
@@ -52,16 +50,6 @@ BEGIN
                 v_ends[p_level_queues[l]] := p_level_ends[l];
             END IF;
         END LOOP;
-    END IF;
-    -- Many slots of many queues: no look at all queues in each. Whoever stands behind as many others as
-    -- there are slots has no turn, and neither has another one who would come to stand there.
-    IF p_ratio IS NULL AND p_level_ranks IS NULL AND p_limit * v_last > 1000 THEN
-        SELECT coalesce(array_agg(x.i), '{}'),
-               CASE count(*) WHEN p_limit THEN max(x.key) ELSE 'Infinity' END
-          INTO v_line, v_farthest
-          FROM (SELECT z.i, z.key FROM unnest(v_keys, v_rooms) WITH ORDINALITY AS z (key, room, i)
-                 WHERE z.room IS NULL OR z.room > 0
-                 ORDER BY z.key, z.i LIMIT p_limit) AS x;
     END IF;
     FOR n IN 1 .. p_limit LOOP
         v_best := NULL;
@@ -89,15 +77,6 @@ BEGIN
                     v_least := v_keys[i];
                 END IF;
             END LOOP;
-        ELSIF v_line IS NOT NULL THEN
-            v_best := v_line[v_next];
-            v_least := coalesce(v_keys[v_best], 'Infinity');
-            FOREACH v_at IN ARRAY v_again LOOP
-                IF v_keys[v_at] < v_least OR v_keys[v_at] = v_least AND v_at < v_best THEN
-                    v_best := v_at;
-                    v_least := v_keys[v_at];
-                END IF;
-            END LOOP;
         ELSIF v_best IS NULL THEN
             v_least := 'Infinity';
             FOR i IN 1 .. v_last LOOP
@@ -120,17 +99,6 @@ BEGIN
             v_keys[v_best] := v_keys[v_best] + 1 / p_weights[v_best];
         ELSIF p_strategy = 3 THEN
             v_keys[v_best] := v_keys[v_best] + 1;
-        END IF;
-        IF v_line IS NOT NULL THEN
-            IF v_rooms[v_best] = 0 THEN
-                v_keys[v_best] := 'Infinity';
-            END IF;
-            IF v_best = v_line[v_next] THEN
-                v_next := v_next + 1;
-                IF v_keys[v_best] <= v_farthest THEN
-                    v_again := v_again || v_best;
-                END IF;
-            END IF;
         END IF;
         IF p_ratio IS NOT NULL THEN
             v_since[v_best] := v_seq;

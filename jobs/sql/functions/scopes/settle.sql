@@ -4,7 +4,8 @@
 -- of the first is behind, none of all others comes before them. A lane is raised only after its tenant
 -- got jobs elsewhere. Where more than some hundreds are behind, the rest is left to the next claims, and
 -- this one goes by what it knows. See ADR 0018.
--- Parameters as in ojs_claim, whose planner settings count; the caller holds the lock of the scope.
+-- p_barren, p_shut and p_routes as `exhausted`, `closed` and `version_keys` of the claim, whose planner
+-- settings count. The caller holds the lock of the scope.
 -- Locks: the lanes that are raised, SKIP LOCKED.
 CREATE OR REPLACE FUNCTION ojs_settle(
     p_scope text, p_queue text, p_rank smallint, p_vt float8, p_most int,
@@ -36,9 +37,7 @@ BEGIN
                           FROM ojs_lane AS m
                          WHERE m.queue = p_queue COLLATE "C" AND m.rank = p_rank AND m.vt >= p_vt
                            AND ojs_offered(m.active, m.blocked_by, m.paused)
-                           AND m.id <> ALL (p_barren)
-                           AND (p_shut IS NULL OR m.limits IS NULL OR NOT m.limits && p_shut)
-                           AND (p_routes IS NULL OR m.route = ANY (p_routes))
+                           AND ojs_eligible(m.id, m.limits, m.route, p_barren, p_shut, p_routes)
                          ORDER BY m.queue, m.rank, m.vt LIMIT v_most) AS l) AS z;
         EXIT WHEN v_first IS NULL OR v_first > p_most + 1 OR look = 9;
         UPDATE ojs_lane AS l

@@ -1,5 +1,5 @@
 -- ojs_open: which of some queues have jobs to give, at a glance: a lane that is offered, or one whose
--- limit has opened by itself meanwhile. Parameters as in ojs_claim.
+-- limit has opened by itself meanwhile. Parameters as in ojs_make_request.
 -- Asked by p_counts: minus the number of available jobs of each, for the deepest queue to come first.
 -- Counted up to a bound, which 10,000 are shared into; beyond it the folded count says which is
 -- deeper, as of the last fold. Asked by p_ranks: the rank of the best lane of those that are open.

@@ -1,5 +1,5 @@
 -- ojs_in_order: the oldest waiting jobs of a queue's lanes of one rank, whosever they are: how many
--- of which lane. For queues whose tenants are served in order; the caller takes them by ojs_claim.
+-- of which lane. For queues whose tenants are served in order; ojs_hand_out takes them.
 --
 -- A lane's `vt` is then at most the `seq` of its first job, but for jobs that were stored late. So the
 -- lanes with the smallest are enough to look at, and what they have up to the `vt` of the next one
@@ -31,8 +31,7 @@ BEGIN
               FROM (SELECT l.id, l.vt FROM ojs_lane AS l
                      WHERE l.queue = p_queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                        AND l.rank = p_rank AND l.vt >= p_vt
-                       AND l.id <> ALL (p_barren)
-                       AND (p_routes IS NULL OR l.route = ANY (p_routes))
+                       AND ojs_eligible(l.id, NULL, l.route, p_barren, NULL, p_routes)
                      ORDER BY l.queue, l.rank, l.vt LIMIT v_lanes + 1) AS z;
         END IF;
         WITH near AS MATERIALIZED (

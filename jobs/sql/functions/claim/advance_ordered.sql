@@ -1,0 +1,28 @@
+-- ojs_advance_ordered: note the first job of lanes whose jobs go in their order, which says which lane
+-- is next. Jobs that others have locked count too, since they may come back. Tells whether a lane is
+-- locked.
+-- Locks: the lanes (SKIP LOCKED).
+CREATE OR REPLACE FUNCTION ojs_advance_ordered(p_lanes bigint[], p_now timestamptz) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_lane record;
+    v_is_holding boolean := false;
+BEGIN
+    FOR v_lane IN SELECT l.ctid AS place, (
+                         SELECT z.seq FROM ojs_ready AS z
+                          WHERE z.lane_id = l.id
+                            AND z.seq >= coalesce(ojs_lowest(l.low, l.returned) - 128, 0)
+                            AND ojs_fresh(z.expires_at, p_now)
+                          ORDER BY z.lane_id, z.seq LIMIT 1) AS head
+                    FROM ojs_lane AS l
+                   WHERE l.id = ANY (p_lanes) AND l.ordered
+                     FOR NO KEY UPDATE SKIP LOCKED
+    LOOP
+        v_is_holding := true;
+        UPDATE ojs_lane AS l
+           SET vt = greatest(l.vt, v_lane.head), low = greatest(l.low, v_lane.head)
+         WHERE l.ctid = v_lane.place AND v_lane.head > l.vt
+           AND l.returned IS NULL;  -- the look may have been before the job came back
+    END LOOP;
+    RETURN v_is_holding;
+END $$

@@ -1,0 +1,78 @@
+-- ojs_cap_limits: bound what each pick gives by the limits of its lane, and block lanes whose limit is
+-- reached. A limit with the policy to wait closes all its lanes to this claim; of others `over_limit`
+-- names the lane.
+-- Locks: the limits (exclusive, tried). A limit that another claim has locked is closed to this one,
+-- which goes on at the same rank alone: jobs of the limit may turn out to come first.
+CREATE OR REPLACE FUNCTION ojs_cap_limits(claim ojs_claim_state) RETURNS ojs_claim_state
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_takes int[] := claim.takes;
+    v_pick ojs_pick;
+    v_at int := 0;
+    v_limits bigint[];
+    v_limit bigint;
+    v_seen bigint[] := '{}'::bigint[];  -- limits that are locked, and those that another claim has
+    v_rooms int[] := '{}'::int[];  -- what they have left; null: any number, -1: another's, -2: reached
+    v_opens timestamptz[] := '{}'::timestamptz[];
+    v_n int;
+    v_room int;
+    v_reached bigint;
+    v_until timestamptz;
+    v_place tid;
+BEGIN
+    FOREACH v_pick IN ARRAY claim.picks LOOP
+        v_at := v_at + 1;
+        CONTINUE WHEN NOT v_pick.is_limited OR v_takes[v_at] = 0;
+        SELECT l.limits INTO v_limits FROM ojs_lane AS l WHERE l.ctid = v_pick.place;
+        v_room := v_takes[v_at];
+        v_reached := NULL;
+        v_until := NULL;
+        FOREACH v_limit IN ARRAY v_limits LOOP
+            IF v_limit <> ALL (v_seen) THEN
+                v_seen := v_seen || v_limit;
+                IF pg_try_advisory_xact_lock(20266602, (v_limit % 2147483648)::int) THEN
+                    claim.now := clock_timestamp();
+                    SELECT v_rooms || CASE o.room WHEN 0 THEN -2 ELSE o.room END, v_opens || o.opens_at
+                      INTO v_rooms, v_opens FROM ojs_room(v_limit, claim.now) AS o;
+                ELSE
+                    v_rooms := v_rooms || -1;
+                    v_opens := v_opens || NULL::timestamptz;
+                    claim.closed := claim.closed || v_limit;
+                    claim.busy_rank := claim.rank;
+                    claim.blocked_on := v_limit;
+                END IF;
+            END IF;
+            v_n := array_position(v_seen, v_limit);
+            IF v_rooms[v_n] = -2 THEN
+                v_reached := v_limit;
+                v_until := v_opens[v_n];
+            END IF;
+            v_room := least(v_room, v_rooms[v_n]);
+        END LOOP;
+        v_room := greatest(v_room, 0);
+        IF v_reached IS NOT NULL THEN
+            UPDATE ojs_lane AS l SET blocked_by = v_reached, blocked_until = v_until
+             WHERE l.ctid = v_pick.place
+            RETURNING l.ctid INTO v_place;
+            claim.picks[v_at].place := v_place;
+            PERFORM 1 FROM ojs_limit AS m
+              WHERE m.id = v_reached AND m.policy ->> 'on_limit' <> 'wait';
+            IF FOUND THEN
+                claim.over_limit := coalesce(claim.over_limit, '[]') || jsonb_build_object(
+                    'lane', v_pick.lane, 'jobs', v_takes[v_at], 'limit', v_reached);
+            ELSE
+                claim.reached := claim.reached || v_reached;
+                claim.reached_until := v_until;
+                claim.closed := claim.closed || v_reached;
+            END IF;
+        END IF;
+        v_takes[v_at] := v_room;
+        FOREACH v_limit IN ARRAY v_limits LOOP
+            v_n := array_position(v_seen, v_limit);
+            v_rooms[v_n] := v_rooms[v_n] - v_room;
+        END LOOP;
+    END LOOP;
+    claim.takes := v_takes;
+    claim.wanted := (SELECT sum(n) FROM unnest(v_takes) AS n);
+    RETURN claim;
+END $$

@@ -1,0 +1,39 @@
+-- ojs_charge_scopes: charge the tenants of the picks for the jobs that these are about to give, where
+-- tenants share over more than the queue: see ADR 0018. What is charged is what is given, so the jobs
+-- are locked and counted first: `gives`.
+-- Locks: the jobs (SKIP LOCKED); the claim holds those of the scopes.
+CREATE OR REPLACE FUNCTION ojs_charge_scopes(request ojs_request, claim ojs_claim_state)
+RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
+DECLARE
+    v_scopes text[];
+    v_ranks smallint[];
+    v_tenants text[];
+    v_weights float8[];
+BEGIN
+    IF claim.wanted = 0 OR claim.position > 0 AND claim.scope IS NULL THEN
+        RETURN claim;
+    END IF;
+    SELECT array_agg(CASE claim.position WHEN 0 THEN request.scopes[x.position] ELSE claim.scope END
+                     ORDER BY x.ordinality),
+           array_agg(coalesce(x.rank, claim.rank) ORDER BY x.ordinality),
+           array_agg(x.tenant ORDER BY x.ordinality), array_agg(x.weight ORDER BY x.ordinality)
+      INTO v_scopes, v_ranks, v_tenants, v_weights
+      FROM unnest(claim.picks) WITH ORDINALITY AS x;
+    IF claim.position > 0 THEN
+        SELECT array_agg(h.jobs ORDER BY u.ordinality) INTO claim.gives
+          FROM unnest(claim.picks) WITH ORDINALITY AS u
+         CROSS JOIN LATERAL (
+               SELECT count(*)::int AS jobs
+                 FROM (SELECT 1 FROM ojs_ready AS z
+                        WHERE z.lane_id = u.lane
+                          AND z.seq >= CASE WHEN NOT claim.is_hinted OR u.low IS NULL THEN 0
+                                       ELSE greatest(u.low, request.low_seqs[array_position(
+                                            request.low_lanes, u.lane)]) - 128 END
+                          AND ojs_fresh(z.expires_at, claim.now)
+                        ORDER BY z.lane_id, z.seq LIMIT claim.takes[u.ordinality]
+                          FOR UPDATE SKIP LOCKED) AS locked) AS h;
+    END IF;
+    PERFORM ojs_spend(v_scopes, v_ranks, v_tenants, coalesce(claim.gives, claim.takes), v_weights);
+    claim.is_holding := true;  -- what tenants got, which the end of a scope waits for
+    RETURN claim;
+END $$

@@ -1,0 +1,84 @@
+-- ojs_claim_queue: turn to the queue at a position of the request.
+-- `quota` is how many jobs it may give, at most p_most (null: as many as the claim needs); 0 where it is
+-- unknown or paused, or where its limit is reached or locked by another claim.
+-- Opens lanes whose limit has opened by itself since a claim found it reached, a hundred at most.
+-- Locks: the queue's limit (exclusive; waited for while the claim holds nothing but its worker, pool and
+-- scopes, else tried); lanes that open (SKIP LOCKED).
+CREATE OR REPLACE FUNCTION ojs_claim_queue(
+    request ojs_request, claim ojs_claim_state, p_position int, p_most int
+) RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
+DECLARE
+    v_is_paused boolean;
+    v_limit bigint;
+    v_room int;
+    v_until timestamptz;
+    v_lane record;
+BEGIN
+    claim.position := p_position;
+    claim.queue := request.queues[p_position];
+    claim.home := claim.queue;
+    claim.scope := request.scopes[p_position];
+    claim.quota := least(claim.need, p_most);
+    claim.queue_limits := NULL;
+    claim.closed := claim.reached;
+    claim.busy_rank := NULL;
+    claim.is_moved := false;
+    claim.is_hinted := request.low_ranks[p_position] IS NOT NULL;
+    SELECT u.paused_at IS NOT NULL, u.limit_id INTO v_is_paused, v_limit
+      FROM ojs_queue AS u WHERE u.name = claim.queue;
+    IF NOT FOUND OR v_is_paused THEN
+        claim.quota := 0;
+        RETURN claim;
+    END IF;
+    IF v_limit IS NOT NULL THEN
+        IF NOT claim.is_holding THEN
+            PERFORM pg_advisory_xact_lock(20266602, (v_limit % 2147483648)::int);
+            claim.is_holding := true;
+        ELSIF NOT pg_try_advisory_xact_lock(20266602, (v_limit % 2147483648)::int) THEN
+            claim.blocked_on := v_limit;
+            claim.quota := 0;
+            RETURN claim;
+        END IF;
+        claim.now := clock_timestamp();
+        SELECT o.room, o.opens_at INTO v_room, v_until FROM ojs_room(v_limit, claim.now) AS o;
+        claim.quota := least(claim.quota, v_room);
+        IF claim.quota <= 0 THEN
+            claim.opens_at := least(claim.opens_at, v_until);
+            RETURN claim;
+        END IF;
+        claim.queue_limits := ARRAY[v_limit];
+    END IF;
+
+    IF request.tenant IS NOT NULL THEN
+        -- By their keys: thousands of others may lie before the tenant's lanes in the claim's order.
+        SELECT array_agg(l.id) INTO claim.own_lanes FROM ojs_lane_key AS l
+         WHERE l.tenant = request.tenant AND l.queue = claim.queue
+           AND (request.version_keys IS NULL OR l.route = ANY (request.version_keys));
+        claim.home := coalesce((SELECT l.queue FROM ojs_lane AS l WHERE l.id = claim.own_lanes[1]),
+                               claim.queue);
+        claim.homes := coalesce(claim.homes, request.queues);
+        claim.homes[p_position] := claim.home;
+    END IF;
+    FOR v_lane IN SELECT l.ctid AS place, l.blocked_until AS until FROM ojs_lane AS l
+                   WHERE l.id = ANY (ARRAY(
+                         SELECT m.id FROM ojs_lane AS m
+                          WHERE m.queue = claim.home AND m.blocked_until <= claim.now
+                          ORDER BY m.queue, m.blocked_until LIMIT 100))
+                     FOR NO KEY UPDATE SKIP LOCKED
+    LOOP
+        claim.is_holding := true;  -- by id alone: a lane that has changed meanwhile is locked, too
+        UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l),
+                                 paid = CASE WHEN l.scope IS NULL THEN 0
+                                             ELSE ojs_served(l.scope, l.rank, l.tenant) END
+         WHERE l.ctid = v_lane.place AND v_lane.until <= claim.now;
+    END LOOP;
+    IF claim.is_hinted THEN
+        -- a lane of higher priority may have woken since the low-water mark was taken
+        PERFORM 1 FROM ojs_lane AS l
+          WHERE l.queue = claim.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
+            AND l.rank < request.low_ranks[p_position]
+          ORDER BY l.queue, l.rank, l.vt LIMIT 1;
+        claim.is_hinted := NOT FOUND;
+    END IF;
+    RETURN claim;
+END $$

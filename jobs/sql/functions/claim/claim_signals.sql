@@ -1,0 +1,35 @@
+-- ojs_claim_signals: what a claim says beside its jobs, see ojs_claim_jobs; null: nothing.
+-- p_turns: the position of the queue that each job is of, in turn order; null: there is no rotation.
+-- Locks: none.
+CREATE OR REPLACE FUNCTION ojs_claim_signals(request ojs_request, claim ojs_claim_state, p_turns int[])
+RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    v_queue text;
+    v_is_due boolean;
+    v_opens_ms bigint;
+BEGIN
+    IF p_turns[1] = ALL (p_turns) THEN
+        p_turns := NULL;  -- jobs of one queue are in turn order
+    END IF;
+    IF claim.need <= 0 THEN
+        RETURN CASE WHEN p_turns IS NOT NULL THEN jsonb_build_object('turns', p_turns) END;
+    END IF;
+    v_is_due := EXISTS (SELECT 1 FROM ojs_later AS x WHERE x.due_at <= claim.now);
+    FOREACH v_queue IN ARRAY coalesce(claim.homes, request.queues) LOOP
+        claim.opens_at := least(claim.opens_at, (
+            SELECT l.blocked_until FROM ojs_lane AS l
+             WHERE l.queue = v_queue AND l.blocked_until IS NOT NULL
+             ORDER BY l.queue, l.blocked_until LIMIT 1));
+    END LOOP;
+    IF claim.opens_at IS NOT NULL THEN  -- greatest() passes over nulls
+        v_opens_ms := ceil(extract(epoch FROM greatest(claim.opens_at - clock_timestamp(), '0')) * 1000);
+    END IF;
+    IF NOT v_is_due AND p_turns IS NULL AND v_opens_ms IS NULL AND claim.over_limit IS NULL
+       AND claim.blocked_on IS NULL
+    THEN
+        RETURN NULL;
+    END IF;
+    RETURN jsonb_strip_nulls(jsonb_build_object(
+        'due', v_is_due, 'opens_ms', v_opens_ms, 'over_limit', claim.over_limit, 'turns', p_turns,
+        'blocked_on', claim.blocked_on));
+END $$

@@ -1,0 +1,23 @@
+-- ojs_mark_neighbours: block lanes behind the head that count for the limit that was reached last, so
+-- that the next claims need not look at them. A hundred at most: all that are marked open when a job of
+-- them ends.
+-- Locks: the lanes (SKIP LOCKED).
+CREATE OR REPLACE FUNCTION ojs_mark_neighbours(claim ojs_claim_state) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_limit bigint := claim.reached[cardinality(claim.reached)];
+BEGIN
+    UPDATE ojs_lane AS l SET blocked_by = v_limit, blocked_until = claim.reached_until
+      FROM (SELECT m.ctid AS place FROM ojs_lane AS m
+             WHERE m.id = ANY (ARRAY(
+                   SELECT z.id
+                     FROM (SELECT n.id, n.limits FROM ojs_lane AS n
+                            WHERE n.queue = claim.home
+                              AND ojs_offered(n.active, n.blocked_by, n.paused)
+                              AND (n.rank, n.vt) >= (claim.rank, claim.vt)
+                            ORDER BY n.queue, n.rank, n.vt LIMIT 100) AS z
+                    WHERE v_limit = ANY (z.limits)))
+               AND ojs_offered(m.active, m.blocked_by, m.paused)
+               FOR NO KEY UPDATE SKIP LOCKED) AS s
+     WHERE l.ctid = s.place;
+END $$

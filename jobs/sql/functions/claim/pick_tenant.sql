@@ -1,0 +1,22 @@
+-- ojs_pick_tenant: pick and lock lanes of the request's tenant, those of one rank. Where others hold all
+-- of them, ojs_pick_unlocked picks.
+-- Locks: the lanes (SKIP LOCKED). Even if none comes back: a lane that has changed meanwhile stays
+-- locked.
+CREATE OR REPLACE FUNCTION ojs_pick_tenant(request ojs_request, claim ojs_claim_state)
+RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
+BEGIN
+    claim.is_holding := true;
+    SELECT array_agg(ROW(s.id, s.tenant, s.is_limited, s.vt, s.weight, s.low, s.place,
+                         NULL, NULL, NULL)::ojs_pick),
+           array_agg(s.id), bool_or(s.is_limited), bool_or(s.low IS NULL), count(*) > 0
+      INTO claim.picks, claim.lanes, claim.has_limited, claim.has_returned, claim.is_locked
+      FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS is_limited, l.vt, l.weight,
+                   ojs_lowest(l.low, l.returned) AS low, l.ctid AS place
+              FROM ojs_lane AS l
+             WHERE l.id = ANY (claim.near) AND ojs_offered(l.active, l.blocked_by, l.paused)
+             ORDER BY l.vt LIMIT claim.quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
+    IF NOT claim.is_locked THEN
+        RETURN ojs_pick_unlocked(request, claim);
+    END IF;
+    RETURN ojs_share_locked(claim);
+END $$

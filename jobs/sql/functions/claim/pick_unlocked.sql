@@ -1,0 +1,54 @@
+-- ojs_pick_unlocked: pick lanes whose jobs are taken under locks of the jobs alone: a lane that is
+-- alone, or the lanes of `near` where others hold all of them. How far each is served is then known to
+-- its holder, so they share by weight. Not lanes with limits: a limit that is reached is noted in the
+-- lane, which takes its lock. Nor a lane alone whose jobs cost by duration: what short jobs cost less
+-- would be given back though nothing was charged. Where there are no others, the first lane is locked.
+-- Locks: none, or the first lane. It is waited for, unless the claim may hold another: two claims could
+-- then wait for each other.
+CREATE OR REPLACE FUNCTION ojs_pick_unlocked(request ojs_request, claim ojs_claim_state)
+RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT array_agg(ROW(l.id, l.tenant, false, l.vt, l.weight, ojs_lowest(l.low, l.returned),
+                         NULL, NULL, NULL, NULL)::ojs_pick),
+           array_agg(l.id), bool_or(ojs_lowest(l.low, l.returned) IS NULL)
+      INTO claim.picks, claim.lanes, claim.has_returned
+      FROM ojs_lane AS l
+     WHERE l.id = ANY (claim.near) AND ojs_offered(l.active, l.blocked_by, l.paused)
+       AND l.limits IS NULL
+       AND (NOT l.timed OR request.tenant IS NULL AND cardinality(claim.near) > 1);
+    IF claim.picks IS NOT NULL THEN
+        claim.has_limited := false;
+        claim.owes := claim.scope IS NULL
+                      AND (cardinality(claim.near) > 1 OR claim.held IS NOT NULL);
+        claim.indebted := NULL;
+        claim.wanted := claim.quota;
+        IF cardinality(claim.lanes) = 1 THEN
+            claim.takes := ARRAY[claim.quota];
+        ELSE
+            claim.takes := ojs_share_by_weight(claim.picks, claim.quota, 0.999999 * random());
+        END IF;
+        RETURN claim;
+    END IF;
+
+    IF claim.is_holding THEN
+        claim.blocked_on := -claim.near[1];
+        claim.is_done := true;
+        RETURN claim;
+    END IF;
+    SELECT array_agg(ROW(s.id, s.tenant, s.is_limited, s.vt, s.weight, s.low, s.place,
+                         NULL, NULL, NULL)::ojs_pick),
+           array_agg(s.id), bool_or(s.is_limited), bool_or(s.low IS NULL)
+      INTO claim.picks, claim.lanes, claim.has_limited, claim.has_returned
+      FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS is_limited, l.vt, l.weight,
+                   ojs_lowest(l.low, l.returned) AS low, l.ctid AS place
+              FROM ojs_lane AS l
+             WHERE l.id = claim.near[1] AND ojs_offered(l.active, l.blocked_by, l.paused)
+               FOR NO KEY UPDATE) AS s;
+    claim.is_locked := true;
+    claim.is_holding := true;
+    IF claim.picks IS NULL THEN
+        claim.is_again := true;
+        RETURN claim;
+    END IF;
+    RETURN ojs_share_locked(claim);
+END $$

@@ -1,0 +1,29 @@
+-- ojs_share: how many of p_quota jobs each lane gives: the smallest tags vt + n / weight get them, the
+-- foremost of equal ones (start-time fairness). Plain arithmetic. A single job goes to the first lane,
+-- as the caller has them in the order of their virtual times.
+CREATE OR REPLACE FUNCTION ojs_share(p_picks ojs_pick[], p_quota int) RETURNS int[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_lanes int := cardinality(p_picks);
+    v_upto float8;
+    v_takes int[];
+BEGIN
+    IF p_quota = 1 THEN
+        v_takes := array_fill(0, ARRAY[v_lanes]);
+        v_takes[1] := 1;
+        RETURN v_takes;
+    END IF;
+    -- Enough of them lie below the tag that every lane reaches with an equal share.
+    SELECT max(t.vt + ceil(p_quota::float8 / v_lanes) / t.weight) INTO v_upto FROM unnest(p_picks) AS t;
+    SELECT array_agg(x.n ORDER BY x.i) INTO v_takes
+      FROM (SELECT y.i, sum(y.one)::int AS n
+              FROM (SELECT i, 0 AS one FROM generate_series(1, v_lanes) AS i
+                    UNION ALL
+                    (SELECT t.ordinality, 1
+                       FROM unnest(p_picks) WITH ORDINALITY AS t
+                      CROSS JOIN LATERAL generate_series(
+                            1, least(p_quota, (v_upto - t.vt) * t.weight + 1)::int) AS g
+                      ORDER BY t.vt + g / t.weight, t.ordinality LIMIT p_quota)) AS y
+             GROUP BY y.i) AS x;
+    RETURN v_takes;
+END $$

@@ -1,0 +1,14 @@
+-- ojs_share_by_weight: how many of p_quota jobs each lane gives where only the weights are known: as
+-- many as lie on a ruler with p_quota marks that begins at p_start, 0 to less than 1. Plain arithmetic.
+-- The caller draws p_start at random, so that shares below one job are right over many claims. Short of
+-- 1, no rounding makes one mark too many.
+CREATE OR REPLACE FUNCTION ojs_share_by_weight(p_picks ojs_pick[], p_quota int, p_start float8)
+RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg((floor(y.upto + p_start) - floor(y.since + p_start))::int ORDER BY y.i)
+          FROM (SELECT x.i, x.upto, coalesce(lag(x.upto) OVER (ORDER BY x.i), 0) AS since
+                  FROM (SELECT t.ordinality AS i, p_quota * sum(t.weight) OVER (ORDER BY t.ordinality)
+                                                  / sum(t.weight) OVER () AS upto
+                          FROM unnest(p_picks) WITH ORDINALITY AS t) AS x) AS y);
+END $$

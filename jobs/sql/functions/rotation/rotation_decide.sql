@@ -1,0 +1,29 @@
+-- ojs_rotation_decide: decide all turns of a claim by what is known of the queues, and how many jobs
+-- each queue is to give in all. `is_agreed`: the jobs that were taken are of these turns. p_need: how
+-- many jobs the claim still needs.
+CREATE OR REPLACE FUNCTION ojs_rotation_decide(
+    request ojs_request, p_need int, rotation ojs_rotation
+) RETURNS ojs_rotation LANGUAGE plpgsql AS $$
+DECLARE
+    v_at int;
+    v_wants int[] := array_fill(0, ARRAY[cardinality(request.queues)]);
+BEGIN
+    IF NOT rotation.is_visited THEN
+        -- an owed turn has moved, so that less is asked of one queue than it gave
+        rotation.stock := rotation.taken;
+    END IF;
+    rotation.turns := ojs_turns(
+        request.strategy, rotation.slots, rotation.stock, rotation.keys, request.weights,
+        request.ratio, rotation.since, rotation.overdue, (rotation.turn).seq,
+        rotation.level_queues, rotation.level_ends, rotation.level_ranks);
+    FOREACH v_at IN ARRAY rotation.turns LOOP
+        v_wants[v_at] := v_wants[v_at] + 1;
+    END LOOP;
+    rotation.wants := v_wants;
+    rotation.is_agreed := v_wants = rotation.taken;
+    rotation.is_visited := false;
+    rotation.first := CASE WHEN p_need < rotation.slots OR request.tenant IS NOT NULL
+                                OR v_wants[rotation.turns[1]] = rotation.slots
+                           THEN 1 ELSE 0 END;
+    RETURN rotation;
+END $$

@@ -1,0 +1,103 @@
+"""What the limits of lanes leave of what they are to give."""
+
+from typing import Any
+
+import pytest
+
+from tests.jobs.sql.claim.steps import (
+    OF_STATE,
+    Facts,
+    add_lane,
+    add_limit,
+    lane_facts,
+    pick,
+    rows,
+    state,
+    value,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def capped(takes: list[int], *picks: Facts, **known: Any) -> Facts:
+    """Cap the picks."""
+    lanes = [one["lane"] for one in picks]
+    found: Facts = value(
+        f"ojs_cap_limits({OF_STATE})", state(picks=picks, lanes=lanes, takes=takes, **known)
+    )
+    return found
+
+
+def limited(lane: int, *limits: int) -> Facts:
+    """Store a lane with limits; returns it as a pick."""
+    add_lane(lane, limits=list(limits))
+    return pick(lane, is_limited=True, place=True)
+
+
+def free(lane: int) -> Facts:
+    """Store a lane without limits; returns it as a pick."""
+    add_lane(lane)
+    return pick(lane, place=True)
+
+
+def test_a_lane_gives_no_more_than_its_tightest_limit_has_room_for() -> None:
+    add_limit(7, concurrency=5)
+    add_limit(8, concurrency=2)
+
+    found = capped([9], limited(1, 7, 8))
+
+    assert (found["takes"], found["wanted"]) == ([2], 2)
+
+
+def test_lanes_of_one_limit_share_its_room_in_their_order() -> None:
+    add_limit(7, concurrency=5)
+
+    found = capped([3, 4, 6], limited(1, 7), limited(2, 7), free(3))
+
+    assert (found["takes"], found["wanted"]) == ([3, 2, 6], 11)
+
+
+def test_a_limit_without_concurrency_has_any_room() -> None:
+    add_limit(7)
+
+    assert capped([9], limited(1, 7))["takes"] == [9]
+
+
+def test_a_limit_that_is_reached_blocks_the_lane_and_is_closed() -> None:
+    add_limit(7, concurrency=0)
+    one = limited(1, 7)
+
+    found = capped([4], one, reached=[6], closed=[6])
+
+    assert (found["takes"], found["wanted"]) == ([0], 0)
+    assert (found["reached"], found["closed"]) == ([6, 7], [6, 7])
+    assert lane_facts(1)["blocked_by"] == 7
+    [(place,)] = rows("SELECT ctid::text FROM ojs_lane WHERE id = 1")
+    assert found["picks"][0]["place"] == place
+
+
+def test_a_window_that_is_reached_says_when_it_opens() -> None:
+    add_limit(7, gap_ms=60_000)
+    one = limited(1, 7)
+    rows("INSERT INTO ojs_start (limit_id, slot, at, jobs) VALUES (7, now(), now(), 1)")
+
+    found = capped([4], one)
+
+    assert found["reached_until"] is not None
+    assert lane_facts(1)["blocked_until"] is not None
+
+
+@pytest.mark.parametrize("policy", ["drop", "reschedule"])
+def test_jobs_that_shall_not_wait_are_named_and_the_limit_stays_open(policy: str) -> None:
+    add_limit(7, concurrency=0, on_limit=policy)
+
+    found = capped([4], limited(1, 7))
+
+    assert found["over_limit"] == [{"lane": 1, "jobs": 4, "limit": 7}]
+    assert (found["reached"], found["closed"]) == (None, None)
+
+
+def test_a_lane_that_is_to_give_nothing_asks_no_limit() -> None:
+    one = limited(1, 7)  # there is no such limit
+
+    assert capped([0], one)["takes"] == [0]
