@@ -101,10 +101,11 @@ def test_a_hot_statement_is_prepared_once_and_read_alike(statements: Statements)
     assert prepared() == ["ojs_1"]
 
 
-def test_a_hot_statement_is_filled_with_its_parts(statements: Statements, tmp_path: Path) -> None:
+def test_a_hot_statement_is_filled_with_its_parts(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "low.sql").write_text("-- low: a comment\n%(id)s::int AS low\n")
     (tmp_path / "filled.sql").write_text("SELECT /* bound */")
+    statements = Statements(tmp_path)
 
     assert statements.hot_rows("filled", {"id": 7}, (("bound", "low"),)) == [(7,)]
     with transaction.atomic():
