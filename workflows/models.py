@@ -34,7 +34,7 @@ class Workflow(models.Model):
     open = models.IntegerField()  # members that have not ended, or slots with such members
     completed = models.IntegerField(default=0, db_default=0)  # of a wide workflow: in closed slots
     failed = models.IntegerField(default=0, db_default=0)
-    calls = models.SmallIntegerField(null=True)  # fired callbacks that have not ended; null: none fired
+    calls = models.SmallIntegerField(null=True)  # fired callbacks that have not ended; null: none
     calls_failed = models.SmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
