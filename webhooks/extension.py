@@ -35,7 +35,7 @@ class WebhooksExtension(Extension):
         )
 
     def alerts(self) -> Alerts:
-        """Alert about subscriptions that are switched off."""
+        """Return the alerts of switched-off subscriptions."""
         return alerts()
 
     def unread_from(self) -> int | None:

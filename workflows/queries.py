@@ -173,7 +173,7 @@ def started(root_id: str) -> list[str]:
 
 
 class Cancelled(NamedTuple):
-    """The outcome of a cancel; `missed`: a waiting job began after the caller had read the jobs."""
+    """The outcome of a cancel; `missed`: a step began after the read, and its job still waits."""
 
     steps_cancelled: int
     steps_completed: int

@@ -94,7 +94,7 @@ def visible(tenant: str | None) -> QuerySet[Subscription]:
 
 
 def alerts() -> Alerts:
-    """Return the subscriptions that the server switched off after failed deliveries."""
+    """Return alerts for the subscriptions that the server switched off."""
     off = Subscription.objects.filter(active=False).exclude(disabled_reason=None)
     facts = {"url": "url", "why": "disabled_reason"}
     rows = NotedRows(off, "id", "updated_at", "tenant", facts)
