@@ -1,4 +1,4 @@
-"""What operators can do from a page: one table of verbs, one view. Every action is a POST."""
+"""The actions of operators: a table of verbs and a view. Each action is a POST."""
 
 import re
 from collections.abc import Callable
@@ -27,12 +27,12 @@ MOST_MINUTES = 99_999
 MINUTES = re.compile(r"[1-9][0-9]{0,4}")
 PURGED = tuple(state for state in State if state is not State.ACTIVE)
 
-# (the form, who) to what happened; it keeps to the tenant of its caller
+# (form, caller) -> message or secret; keeps to the caller's tenant
 Run = Callable[[QueryDict, Caller], str | Secret]
 
 
 def own_job(form: QueryDict, who: Caller) -> str:
-    """Return the id of the job a form names. Raises NotFound for that of another tenant."""
+    """Return the id of the job that a form names. Raises NotFound for another tenant's job."""
     job_id = form.get("id", "")
     if who.tenant is not None and show(job_id).tenant != who.tenant:
         raise NotFound.of("job", job_id)
@@ -70,7 +70,7 @@ def _purge(form: QueryDict, who: Caller) -> str:
         raise InvalidRequest.field("the name", "does not match: nothing was deleted")
     if not states or not {*states} <= {state.value for state in PURGED}:
         raise InvalidRequest.field("states", "must be chosen")
-    stats(name)  # there is such a queue
+    stats(name)  # raises NotFound for an unknown queue
     with audited(who, "queue.purge_started", name) as data:
         data["states"] = sorted(states)
         purges.start(name, tuple(State(one) for one in states), who)
@@ -182,7 +182,7 @@ if apps.is_installed("webhooks"):
 
 
 class Act(Page):
-    """Run one action and go back to where it was asked for, or show the secret that it made."""
+    """Run an action and redirect to the page of its button, or show the secret that it made."""
 
     http_method_names = ["post"]
     template_name = "ojs/console/secret.html"
@@ -190,12 +190,12 @@ class Act(Page):
 
     @property
     def posted(self) -> str:
-        """The action. Raises Http404."""
+        """Return the edge of the action. Raises Http404."""
         self._action()
         return f"act:{self.kwargs['verb']}"
 
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
-        """Answer with a redirect, whose page tells the outcome; a secret is shown at once."""
+        """Redirect to a page that shows the outcome; show a secret at once."""
         back = _back(request)
         try:
             done = self._action()(request.POST, caller_of(request))

@@ -1,4 +1,4 @@
-"""What the console keeps, in Django admin: to be read there, and changed in the console."""
+"""Read-only pages of the console's tables in Django admin; the console changes them."""
 
 from django.contrib import admin
 
@@ -6,7 +6,7 @@ from console import models
 from console.users import FORMS
 from jobs.admin import ReadOnly
 
-for model, form in FORMS.items():  # in place of Django's own
+for model, form in FORMS.items():  # replace Django's own classes
     if admin.site.is_registered(model):
         admin.site.unregister(model)
         admin.site.register(model, form)
@@ -23,7 +23,7 @@ class OperationAdmin(ReadOnly):
 
 @admin.register(models.SavedView)
 class SavedViewAdmin(ReadOnly):
-    """Views of the lists."""
+    """Saved views of lists."""
 
     list_display = ("name", "page", "owner", "is_shared", "created_at")
     list_filter = ("page", "is_shared")

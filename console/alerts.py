@@ -1,4 +1,4 @@
-"""Where an operator finds what an alert is about."""
+"""The page of each alert, on which an operator finds its cause."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -9,12 +9,12 @@ from django.urls import NoReverseMatch, reverse
 from jobs.domain.alerts import Alert
 from jobs.services.health.alerts import alerts
 
-# told to those who are restricted to a tenant, too: nothing of theirs goes on
+# also shown to users restricted to a tenant, because their jobs stop, too
 OF_EVERYBODY: Final = {"maintenance", "loops_away", "loop_stuck", "database_slow"}
 
 
 class Shown(NamedTuple):
-    """An alert and the page of its cause; empty: there is none."""
+    """An alert and the page of its cause; `url` is empty if no page exists."""
 
     alert: Alert
     url: str
@@ -47,7 +47,7 @@ PAGES: Final[Mapping[str, Callable[[Alert], str]]] = {
 
 
 def shown(tenant: str | None) -> list[Shown]:
-    """Return the alerts that are the business of who is restricted to `tenant`; None: of all."""
+    """Return the alerts that concern users restricted to `tenant`; None: all alerts."""
     return [
         Shown(alert, "" if tenant and alert.tenant is None else _page(alert))
         for alert in alerts()
@@ -59,5 +59,5 @@ def _page(alert: Alert) -> str:
     page: Callable[[Alert], Any] | None = PAGES.get(alert.kind)
     try:
         return page(alert) if page else ""
-    except NoReverseMatch:  # of an app that is absent
+    except NoReverseMatch:  # the app of the page is absent
         return ""

@@ -1,4 +1,4 @@
-"""What pages offer to do with all jobs that match: which verbs there are, and who may."""
+"""The links to operations on all matching jobs, by state and permit."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -21,9 +21,9 @@ SHOWN = 5
 def for_all(
     wanted: JobFilter, request: HttpRequest, more: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return what `_operations.html` shows: links to what can be done with all that match.
+    """Return the context of `_operations.html`: links to operations on all matching jobs.
 
-    A verb is offered where a state is chosen that it takes; `more` are the columns of the page.
+    A verb is offered if a state is chosen in which it applies; `more` has the columns of the page.
     """
     query = wanted.chosen()
     has_state = bool(wanted.state or wanted.dead)

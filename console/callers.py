@@ -1,4 +1,4 @@
-"""Who acts, as the audit log names them, and whose things they see and touch."""
+"""The user of a request as the caller of services, and the user's tenant."""
 
 from typing import Final
 
@@ -7,15 +7,16 @@ from django.http import HttpRequest
 from jobs.domain.caller import Caller
 from jobs.services.access.staff import bound_to
 
-PREFIX: Final = "console:"  # before the names of users
+PREFIX: Final = "console:"  # before user names in the audit log
 MOST_REASON = 500
 _BOUND = "_ojs_bound_to"
 
 
 def tenant_of(request: HttpRequest) -> str | None:
-    """Return the tenant that whoever is logged in is restricted to now; None: any.
+    """Return the tenant to which the user is restricted now; None: not restricted.
 
-    Read once for each request. Raises PermissionDenied for who is restricted to none.
+    Read once per request. Raises PermissionDenied for a user restricted to tenants of which none is
+    left.
     """
     if not hasattr(request, _BOUND):
         setattr(request, _BOUND, bound_to(request.user, request.session))
@@ -24,7 +25,7 @@ def tenant_of(request: HttpRequest) -> str | None:
 
 
 def caller_of(request: HttpRequest) -> Caller:
-    """Return whoever is logged in, with the reason that the form gave."""
+    """Return the user as a caller, with the reason that the form gave."""
     return Caller(
         f"{PREFIX}{request.user.get_username()}",
         tenant_of(request),

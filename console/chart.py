@@ -1,4 +1,4 @@
-"""What charts show: columns of numbers that the browser draws, and the same as a table."""
+"""Data of charts: columns of numbers that the browser draws, and the same as a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ MINUTE_S, HOUR = 60, timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """The last hour by minutes, the last one still growing; `failed` counts attempts."""
+    """The last hour by minutes, including the current minute; `failed` counts attempts."""
 
     points: Sequence[Point]
 
     @property
     def counts(self) -> dict[str, Any]:
-        """Jobs per minute, as charts.js reads them."""
+        """Return jobs per minute, as charts.js reads them."""
         return self._chart(
             "Jobs per minute of the last hour",
             ("enqueued", "Enqueued", [point.enqueued for point in self.points]),
@@ -28,7 +28,7 @@ class Hour:
 
     @property
     def latencies(self) -> dict[str, Any]:
-        """Waiting and running of what completed, in ms; null where nothing did."""
+        """Return waiting plus run time of completed jobs in ms; null for minutes without jobs."""
         kinds = (("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
         return self._chart(
             "Latency of completed jobs in the last hour, in milliseconds",
@@ -40,28 +40,28 @@ class Hour:
 
     @property
     def enqueued(self) -> int:
-        """How many jobs came."""
+        """Return the number of new jobs."""
         return sum(point.enqueued for point in self.points)
 
     @property
     def completed(self) -> int:
-        """How many were done."""
+        """Return the number of completed jobs."""
         return sum(point.completed for point in self.points)
 
     @property
     def failed(self) -> int:
-        """How many attempts failed."""
+        """Return the number of failed attempts."""
         return sum(point.failed for point in self.points)
 
     @property
     def error_rate(self) -> float | None:
-        """The share of attempts that failed; None: none ended."""
+        """Return the share of failed attempts; None if no attempt ended."""
         ended = self.completed + self.failed
         return self.failed / ended if ended else None
 
     @property
     def has_latencies(self) -> bool:
-        """Whether latencies of anything are known; those of tenants are not kept."""
+        """Return whether latencies exist; the server keeps none for tenants."""
         return any(point.latency.p50 for point in self.points)
 
     def _chart(self, title: str, *series: tuple[str, str, list[Any]]) -> dict[str, Any]:
@@ -75,6 +75,6 @@ class Hour:
 
 
 def last_hour(now: datetime, tenant: str | None = None, queue: str | None = None) -> Hour:
-    """Read the hour that ends with `now`, of a tenant or a queue alone if given; two statements."""
+    """Read the hour that ends with `now`, for a tenant or a queue if given; two statements."""
     until = now.replace(second=0, microsecond=0) + timedelta(seconds=MINUTE_S)
     return Hour(history(Spell(MINUTE_S, until - HOUR, until), queue=queue, tenant=tenant))

@@ -1,4 +1,4 @@
-"""Jobs whose boxes are checked in a list: what can be done to them. At most a page at once."""
+"""Actions on the checked jobs of a list, at most a page at once."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -23,7 +23,7 @@ BECAME: Final = {
 
 
 def choices(wanted: JobFilter, request: HttpRequest) -> list[tuple[str, str, str]]:
-    """Return the buttons below a list: action, label and kind of what its jobs may be in for."""
+    """Return the buttons below a list for the states of its jobs: action, label and kind."""
     state = State.DISCARDED if wanted.dead else State(wanted.state) if wanted.state else None
     return [
         (_action(verb), "Discard" if wanted.dead and verb is Verb.DELETE else label, KINDS[verb])
@@ -49,7 +49,7 @@ def _on_chosen(verb: Verb) -> Callable[[QueryDict, Caller], str]:
 
 
 def _told(verb: Verb, done: list[str], why: Mapping[str, str]) -> str:
-    """Say what became of the chosen jobs, and why others were left."""
+    """Describe the outcome for the chosen jobs, with the states of the skipped jobs."""
     jobs = "1 job is" if len(done) == 1 else f"{len(done)} jobs are"
     told = f"{jobs} {BECAME[verb]}."
     if not why:

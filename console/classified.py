@@ -1,4 +1,4 @@
-"""Who sees the arguments of classified jobs: who has a permission for it, and is written down."""
+"""Access to the arguments of classified jobs: a permit, and an audit entry for each view."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ PERMIT: Final = "jobs.see_classified"
 
 
 def refusal(request: HttpRequest, job: Job) -> str | None:
-    """Say why whoever is logged in may not see what a job carries; None: they may."""
+    """Return the reason why this user may not see the job's data; None if permitted."""
     word = classification(job)
     if word is None or may(request, PERMIT):
         return None
@@ -22,6 +22,6 @@ def refusal(request: HttpRequest, job: Job) -> str | None:
 
 
 def note(request: HttpRequest, job: Job) -> None:
-    """Record that somebody is shown what a classified job carries."""
+    """Record in the audit log that this user sees the data of a classified job."""
     if word := classification(job):
         record(caller_of(request), SEEN, job.id, data={"classification": word})

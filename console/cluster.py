@@ -1,9 +1,8 @@
-"""The queue of operator tasks: it takes in and hands out the functions of the table alone.
+"""The queue of operator tasks, which only accepts and hands out functions of the permit table.
 
-django-q2 runs any function that a queued task names. `Q_CLUSTER` names this queue, so a task of
-another function is refused when it is queued and again when the cluster fetches it: a row may come
-from elsewhere. Schedules of django-q2 are switched off (`scheduler`), as they can run a function
-without the queue.
+django-q2 runs any function that a queued task names. `Q_CLUSTER` names this queue. It refuses a
+task of another function at the enqueue, and again when the cluster fetches it, because a row may
+bypass the queue.
 """
 
 import logging
@@ -21,7 +20,7 @@ from jobs.services.audit.audit import record
 logger = logging.getLogger("ojs.console")
 TEND: Final = "console.operations.tend"
 TEND_S: Final = 60.0
-# no hook, no chain, no synchronous call: each of them would run a function of its own
+# without hook, chain and synchronous call, each of which would run another function
 MEMBERS: Final = frozenset(
     {"id", "name", "func", "args", "kwargs", "started", "group", "save", "timeout", "ack_failure"}
 )
@@ -29,11 +28,11 @@ UNREADABLE: Final = (BadSignature, TypeError, ValueError, AttributeError, Import
 
 
 class TaskRefused(ValueError):
-    """A task that is none of the operator tasks."""
+    """The task is no operator task."""
 
 
 class Tasks(ORM):  # type: ignore[misc]  # ships no types
-    """The table of tasks that django-q2 keeps, for operator tasks alone."""
+    """The table of tasks of django-q2, limited to operator tasks."""
 
     tend_at = 0.0
 
@@ -43,7 +42,7 @@ class Tasks(ORM):  # type: ignore[misc]  # ships no types
         return super().enqueue(task)
 
     def dequeue(self) -> list[tuple[Any, str]]:
-        """Return the next tasks; a task that is refused is removed and recorded."""
+        """Return the next tasks; remove and record each refused task."""
         if monotonic() >= self.tend_at:
             self.tend_at = monotonic() + TEND_S
             async_task(TEND, broker=self, save=False)
@@ -63,7 +62,7 @@ class Tasks(ORM):  # type: ignore[misc]  # ships no types
 
 
 def require_known(task: dict[str, Any]) -> None:
-    """Refuse a task of a function that the table lacks. Raises TaskRefused."""
+    """Refuse a task of a function that is not in the table. Raises TaskRefused."""
     function = task.get("func")
     if not isinstance(function, str) or function not in table().tasks:
         raise TaskRefused(f"{function!r} is no function of an operator task")

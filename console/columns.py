@@ -1,4 +1,4 @@
-"""The columns of the list of jobs, which operators choose from, and of what they export."""
+"""The columns of the list of jobs, which operators choose, and of exported files."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from jobs.models import DEFAULT_TENANT
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One fact of a job; `is_number` aligns it, `is_line` lets it be long."""
+    """A column for one fact of a job; `is_number` aligns it, `is_line` permits long text."""
 
     name: str
     label: str
-    value: Callable[[Job], Any]  # as it is exported
+    value: Callable[[Job], Any]  # as exported
     is_number: bool = False
     is_line: bool = False
 
 
 def since(job: Job) -> tuple[str, datetime] | None:
-    """Return what a job has been doing since when: its end, its due time or its start."""
+    """Return the latest known step of a job and its time: end, due time or start."""
     for word, at in (("ended", job.finished_at), ("due", job.due_at), ("started", job.started_at)):
         if at is not None:
             return word, at
@@ -33,7 +33,7 @@ def since(job: Job) -> tuple[str, datetime] | None:
 
 
 def error_of(job: Job) -> str | None:
-    """Return the latest error in a line."""
+    """Return the latest error in one line."""
     if job.error is None:
         return None
     told = orjson.loads(job.error)
@@ -83,15 +83,15 @@ USUAL: Final = ("state", "queue", "tenant", "priority", "attempt", "created", "s
 
 
 def chosen(given: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns that are named, in their usual order; the usual ones when none is.
+    """Return the named columns in their usual order; the usual columns without names.
 
-    A name may be several, parted by commas.
+    A name may have several parts, separated by commas.
     """
     names = {name for text in given for name in text.split(",")}
     return tuple(c for c in _ALL if c.name in names) or tuple(COLUMNS[name] for name in USUAL)
 
 
 def query(columns: Sequence[Column]) -> dict[str, str]:
-    """Return what a link says about the columns: nothing of the usual ones."""
+    """Return the parameters of a link for the columns; empty for the usual columns."""
     names = tuple(column.name for column in columns)
     return {} if names == USUAL else {"columns": ",".join(names)}

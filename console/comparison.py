@@ -1,20 +1,20 @@
-"""What came out of a simulation, before and after, as its page shows it: charts and lines.
+"""The result of a simulation, before and after, as charts and lines of its page.
 
-The charts are drawn by uPlot (`static/ojs/charts.js`).
+uPlot draws the charts (`static/ojs/charts.js`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 20  # names of a chart; the table has all
-ROW, AXIS = 46, 36  # pixels of a name with its bars, and below them
+MOST = 20  # names in a chart; the table has all
+ROW, AXIS = 46, 36  # height in pixels of a name with its bars, and of the axis
 MEASURES = (("Share of starts", "share"), ("Wait, 95th percentile", "p95_ms"))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What a page shows of queues, or of tenants; lines have (name, before, after)."""
+    """The results for queues, or for tenants; lines have (name, before, after)."""
 
     title: str
     charts: list[dict[str, Any]]
@@ -22,7 +22,7 @@ class Group:
 
 
 def groups(found: Mapping[str, Any]) -> list[Group]:
-    """Lay out what came out of a simulation, those with the most jobs first."""
+    """Arrange the results of a simulation, the names with the most jobs first."""
     return [_group(found, kind) for kind in ("queues", "tenants")]
 
 

@@ -1,4 +1,4 @@
-"""The console's settings: `settings.OJS_CONSOLE` read once into a frozen object with defaults."""
+"""Settings of the console: `settings.OJS_CONSOLE`, read once into a frozen object with defaults."""
 
 from dataclasses import dataclass, fields
 from functools import cache
@@ -11,14 +11,14 @@ from jobs.conf import read_anew
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """Names are the keys of `settings.OJS_CONSOLE` in lower case."""
+    """Settings by the lower-case keys of `settings.OJS_CONSOLE`."""
 
-    read_only: bool = False  # nobody changes anything in the console or Django's admin
+    read_only: bool = False  # refuses all changes in the console and Django's admin
 
 
 @cache
 def conf() -> Conf:
-    """Read the settings; unknown keys are left out."""
+    """Read the settings and ignore unknown keys."""
     raw: dict[str, Any] = getattr(settings, "OJS_CONSOLE", {})
     known = {field.name for field in fields(Conf)}
     return Conf(**{k.lower(): v for k, v in raw.items() if k.lower() in known})

@@ -1,4 +1,4 @@
-"""What operators can do with schedules, by the services the API uses."""
+"""The actions of operators on schedules, by the services of the API."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,11 +21,11 @@ from scheduling.services.cron_trigger import trigger
 
 
 def allow(_queue: str, _kind: str) -> None:
-    """Refuse nothing: who may change schedules may let them make any job."""
+    """Refuse nothing: a user with the permit to change schedules may let them make any job."""
 
 
 def found(pk: int | str, who: Caller) -> CronEntry:
-    """Return a schedule by its row. Raises NotFound."""
+    """Return a schedule by the id of its row. Raises NotFound."""
     entry = entries(who).filter(pk=pk).first() if str(pk).isdecimal() else None
     if entry is None:
         raise NotFound.of("cron", str(pk))
@@ -33,7 +33,7 @@ def found(pk: int | str, who: Caller) -> CronEntry:
 
 
 def act(verb: str, pk: str, who: Caller) -> str:
-    """Do what a button says; returns what happened."""
+    """Execute the action of a button; return a message."""
     entry = found(pk, who)
     named: dict[str, Any] = {"caller": Caller(who.name), "tenant": entry.tenant}
     match verb:
@@ -51,7 +51,7 @@ def act(verb: str, pk: str, who: Caller) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A schedule in the list; `outcome` is the state of its latest job, or why there is none."""
+    """A schedule in the list; `outcome` is the state of its latest job, or why it has none."""
 
     entry: CronEntry
     words: str | None
@@ -60,7 +60,7 @@ class Row:
 
 
 def rows(listed: list[CronEntry]) -> list[Row]:
-    """Return what the list shows of schedules; two statements."""
+    """Return the rows of the list of schedules; two statements."""
     runs = latest_runs(listed)
     jobs = {job.id: job for job in show_many([str(r.job_id) for r in runs.values() if r.job_id])}
     answer = []
@@ -79,7 +79,7 @@ EMPTY = {
 
 
 def fields_of(entry: CronEntry) -> dict[str, str]:
-    """Return a schedule as its form shows it."""
+    """Return a schedule as fields of its form."""
     return {
         "name": entry.name,
         "expression": entry.expression,
@@ -91,7 +91,7 @@ def fields_of(entry: CronEntry) -> dict[str, str]:
 
 
 def save(fields: dict[str, str], entry: CronEntry | None, decode: Any, who: Caller) -> CronEntry:
-    """Store what a form says, of a new schedule or of `entry`. Raises as the API does."""
+    """Store a form as a new schedule or as a change of `entry`. Raises as the API does."""
     body: dict[str, Any] = {
         "name": entry.name if entry else fields["name"],
         "expression": fields["expression"],

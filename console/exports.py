@@ -1,4 +1,4 @@
-"""Jobs as the lines of a file: CSV with chosen columns, or JSON lines with whole envelopes."""
+"""Export files of jobs: CSV with chosen columns, or JSON lines with whole envelopes."""
 
 import csv
 import gzip
@@ -18,11 +18,11 @@ from jobs.domain.classified import classification
 from jobs.domain.job import Job
 from jobs.domain.times import format_time
 
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would compute
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # beginnings that spreadsheets compute
 
 
 class Format(StrEnum):
-    """The ending of the file."""
+    """The extension of the file name."""
 
     CSV = "csv"
     LINES = "jsonl"
@@ -44,7 +44,10 @@ def lines(form: Format, columns: Sequence[Column], jobs: Sequence[Job]) -> bytes
 
 
 def _envelope(job: Job) -> bytes:
-    """Write a job without what it carries where that is classified: a file goes anywhere."""
+    """Return the envelope of a job; without its arguments and result if it is classified.
+
+    A file may leave the server and its access control.
+    """
     whole = orjson.dumps(encode_job(job))
     if classification(job) is None:
         return whole
@@ -60,7 +63,7 @@ def _csv(rows: Any) -> bytes:
 
 
 def _cell(value: object) -> object:
-    """Return what a spreadsheet shows and does not run."""
+    """Return a cell that a spreadsheet shows and does not compute."""
     if isinstance(value, datetime):
         return format_time(value)
     if isinstance(value, str) and value.startswith(FORMULA):
@@ -69,7 +72,7 @@ def _cell(value: object) -> object:
 
 
 def keep(operation: Operation, content: bytes) -> int:
-    """Store one slice of the file; returns its bytes."""
+    """Store one slice of the file; return its size in bytes."""
     if content:
         ExportPart.objects.create(
             operation=operation, number=operation.slices, content=gzip.compress(content, 6)
@@ -78,18 +81,18 @@ def keep(operation: Operation, content: bytes) -> int:
 
 
 def read(operation: Operation) -> Iterator[bytes]:
-    """Return the file, a slice at a time."""
+    """Yield the file, one slice at a time."""
     numbers = list(
         ExportPart.objects.filter(operation=operation)
         .order_by("number").values_list("number", flat=True)
     )  # fmt: skip
     for number in numbers:
         part = ExportPart.objects.filter(operation=operation, number=number).first()
-        if part is None:  # its time came while it was being read
+        if part is None:  # retention removed it during the read
             raise EOFError(f"export {operation.pk} is gone")
         yield zlib.decompress(part.content, wbits=31)
 
 
 def name_of(operation: Operation) -> str:
-    """Return what the file is called."""
+    """Return the name of the file."""
     return f"jobs-{operation.started_at:%Y%m%d-%H%M%S}-{operation.pk}.{operation.options['format']}"

@@ -1,7 +1,7 @@
-"""The filters of the job lists: from a query string to what is looked for, and back to links.
+"""The filters of the job lists: from a query string to a search, and back to links.
 
-django-filter was looked at and left out: its sets of filters narrow a queryset, and what is looked
-for here is found by statements that walk several tables by index, up to a bound.
+django-filter does not fit here. Its filters narrow a queryset, while these searches are statements
+that read several tables by index, up to a bound.
 """
 
 from collections.abc import Mapping
@@ -18,17 +18,17 @@ from jobs.domain.times import format_time, read_form_time
 from jobs.services.read.find import Place, Wanted, contained, pattern
 
 STATES: Final = {state.value: state for state in State}
-ENDED: Final = "ended"  # `by`: times are those of the end, not of the creation
-LONGEST = 200  # characters of one field
+ENDED: Final = "ended"  # value of `by`: the times are of the end, not of the creation
+LONGEST = 200  # characters of a field
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """What the operator asked for, as typed; empty text is any.
+    """The filter as the operator typed it; empty text is any.
 
-    `type` and `version` may end in `*`. `since` and `until` are a time in UTC or how long ago
-    (`2h`). `args`, `meta` and `error` are text that stands somewhere in it. `dead` is "1" for the
-    dead letter alone. `after` is where a page goes on.
+    `type` and `version` may end in `*`. `since` and `until` are a time in UTC or a duration before
+    now (`2h`). `args`, `meta` and `error` are text inside the document. `dead` is "1" for the dead
+    letter. `after` is the position of the page.
     """
 
     state: str = ""
@@ -50,9 +50,9 @@ class JobFilter:
 
     @classmethod
     def read(cls, given: Mapping[str, str], tenant: str | None = None) -> "JobFilter":
-        """Read a query string; whoever is bound to a `tenant` asks for its jobs alone.
+        """Read a query string; with a `tenant`, only jobs of this tenant match.
 
-        What no job can match is kept, so that the page says so.
+        Values that no job can match are kept, so that the page reports them.
         """
         chosen = {one.name: _clean(given.get(one.name, "")) for one in fields(cls)}
         if chosen["state"] not in STATES:
@@ -65,18 +65,18 @@ class JobFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is filtered."""
+        """Return whether nothing is filtered."""
         return replace(self, after="", dead="") == JobFilter()
 
     @property
     def is_more(self) -> bool:
-        """Something is filtered that stands behind `More filters`."""
+        """Return whether a filter below `More filters` is set."""
         names = ("version", "priority", "by", "since", "until", "args", "meta", "error")
         return any(getattr(self, name) for name in (*names, "error_type", "fingerprint"))
 
     @property
     def problems(self) -> dict[str, str]:
-        """What cannot be read, by field."""
+        """Return the problems of unreadable values, by field."""
         found = {}
         for name in ("since", "until"):
             try:
@@ -93,7 +93,7 @@ class JobFilter:
         return found
 
     def chosen(self) -> dict[str, str]:
-        """Return what is filtered, by field."""
+        """Return the set filters, by field."""
         return {
             one.name: value
             for one in fields(self)
@@ -101,17 +101,17 @@ class JobFilter:
         }
 
     def link(self, after: Place | None = None) -> str:
-        """Return the query string of this filter, going on after a place."""
+        """Return the query string of this filter, from a position on."""
         place = {"after": _write(after)} if after else {}
         return urlencode(self.chosen() | place)
 
     def frozen(self, now: datetime) -> "JobFilter":
-        """Return it with times that do not move on. Raises ValueError."""
+        """Return the filter with absolute times. Raises ValueError."""
         times = {name: read_time(getattr(self, name), now) for name in ("since", "until")}
         return replace(self, **{name: (at and format_time(at)) or "" for name, at in times.items()})
 
     def wanted(self, now: datetime) -> Wanted:
-        """Return what to look for. Raises ValueError for what cannot be read."""
+        """Return the search of this filter. Raises ValueError for unreadable values."""
         since, until = read_time(self.since, now), read_time(self.until, now)
         is_of_end = self.by == ENDED
         return Wanted(
@@ -135,7 +135,7 @@ class JobFilter:
 
 
 def read_time(text: str, now: datetime) -> datetime | None:
-    """Read a time in UTC or a distance back from `now`; None for nothing. Raises ValueError."""
+    """Read a time in UTC or a duration before `now`; None for empty text. Raises ValueError."""
     if not text:
         return None
     try:
@@ -147,7 +147,7 @@ def read_time(text: str, now: datetime) -> datetime | None:
 
 
 def read_place(text: str) -> Place | None:
-    """Read where a page goes on; None for what is no such place."""
+    """Read the position of a page; None for an invalid position."""
     job_id, _, at = text.partition("~")
     if not is_id(job_id):
         return None
@@ -162,5 +162,5 @@ def _write(place: Place) -> str:
 
 
 def _clean(text: str) -> str:
-    kept = text.encode(errors="ignore").decode()  # lone surrogates cannot be stored, nor found
+    kept = text.encode(errors="ignore").decode()  # lone surrogates can neither be stored nor found
     return kept.replace("\x00", "").strip()[:LONGEST]

@@ -1,6 +1,6 @@
-"""The drawing of a workflow: steps in columns by their longest way from a first step.
+"""The drawing of a workflow: steps in columns by their longest path from a first step.
 
-A drawing of thousands of steps shows nothing, so what does not fit is one node with numbers.
+A drawing of thousands of steps is unreadable, so surplus steps share one box with counts.
 """
 
 from collections import Counter
@@ -13,20 +13,20 @@ from workflows.domain.rows import StepRow
 from workflows.services.display import step_state
 from workflows.services.show import Whole
 
-COLUMNS, ROWS = 24, 10  # that fit; what is more is gathered
+COLUMNS, ROWS = 24, 10  # most columns and rows; surplus steps share a box
 WIDTH, HEIGHT = 190, 44
 GAP_X, GAP_Y = 56, 14
 MARGIN = 4
 LINES = 1500
-ABREAST = 5  # boxes in a row where nothing waits for anything
+ABREAST = 5  # boxes in a row if no step depends on another
 LABEL, NOTE = 20, 27  # characters that fit
-# what an operator looks for first
+# order of importance for an operator
 INTEREST = ("failed", "active", "pending", "cancelled", "waiting", "completed")
 
 
 @dataclass(slots=True)
 class Node:
-    """One box, in pixels; `job_id` and `workflow_id` are what it leads to."""
+    """A box, in pixels; `job_id` and `workflow_id` are the targets of its link."""
 
     state: str
     label: str
@@ -39,7 +39,7 @@ class Node:
 
     @property
     def middle(self) -> int:
-        """Where lines begin and end."""
+        """Return the height at which lines begin and end."""
         return self.y + HEIGHT // 2
 
 
@@ -83,7 +83,7 @@ def _edges(whole: Whole) -> list[list[int]]:
 
 
 def _columns(steps: Sequence[StepRow], depths: Sequence[int]) -> list[list[StepRow]]:
-    """Sort steps into columns; of too many the middle ones become one."""
+    """Sort steps into columns; if there are too many, the middle columns become one."""
     last = max(depths, default=0)
     head = COLUMNS // 2
 
@@ -99,7 +99,7 @@ def _columns(steps: Sequence[StepRow], depths: Sequence[int]) -> list[list[StepR
 
 
 def _column(steps: list[StepRow], whole: Whole, places: dict[int, Node]) -> list[Node]:
-    """Make the boxes of one column and note in which box each step is."""
+    """Make the boxes of one column and store in `places` the box of each step."""
     shown = steps
     if len(steps) > ROWS and _is_chain(steps):
         shown = []
@@ -116,7 +116,7 @@ def _column(steps: list[StepRow], whole: Whole, places: dict[int, Node]) -> list
 
 
 def _is_chain(steps: Sequence[StepRow]) -> bool:
-    """Tell whether a column is the gathered middle of a long workflow."""
+    """Return whether a column is the merged middle of a long workflow."""
     own = {step.index for step in steps}
     return any(own.intersection(step.depends_on) for step in steps)
 
@@ -147,7 +147,7 @@ def _short(text: str, most: int) -> str:
 
 
 def _lines(edges: Sequence[Sequence[int]], places: dict[int, Node]) -> list[str]:
-    lines: dict[str, None] = {}  # in order, each once: gathered steps share theirs
+    lines: dict[str, None] = {}  # in order, without duplicates: merged steps share their lines
     for n, after in enumerate(edges):
         for before in after:
             start, end = places[before], places[n]

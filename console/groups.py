@@ -1,7 +1,7 @@
-"""The dead letter by what failed: jobs whose errors are alike are one group, with its trend.
+"""The dead letter by failure: jobs with equal errors form a group, with a trend.
 
-The latest LOOKED dead jobs are read and told apart, so a page costs the same however many there
-are; it says how far back that reaches. The trend is drawn by uPlot (`static/ojs/charts.js`).
+Only the latest LOOKED dead jobs are read, so the cost of a page has a bound. The page shows how far
+back they reach. uPlot draws the trend (`static/ojs/charts.js`).
 """
 
 from collections import Counter
@@ -17,9 +17,9 @@ from jobs.models import DEFAULT_TENANT
 from jobs.services.read.find import pattern
 from jobs.services.read.show import show_many
 
-LOOKED = 5_000  # of the latest dead jobs
+LOOKED = 5_000  # latest dead jobs that are read
 SHOWN = 25  # groups
-DRAWN = 5  # groups that the chart tells apart
+DRAWN = 5  # groups with a line of their own in the chart
 BINS = 48  # of a trend, at most
 NAMED = 3  # tenants, queues, versions of a group
 FRESH: Final = timedelta(hours=1)
@@ -28,7 +28,7 @@ WIDTHS: Final = (60, 300, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400, 7 * 86_
 
 @dataclass(slots=True)
 class Group:
-    """Dead jobs whose errors are alike; `trend` has how many died in each bin."""
+    """Dead jobs with equal errors; `trend` has the number of deaths in each bin."""
 
     fingerprint: str
     type: str
@@ -43,16 +43,16 @@ class Group:
     versions: Counter[str] = field(default_factory=Counter)
     trend: list[int] = field(default_factory=list)
     message: str = ""
-    is_new: bool = False  # nothing like it was seen before the last hour
+    is_new: bool = False  # no such error before the last hour
 
     @property
     def hit(self) -> list[tuple[str, int]]:
-        """The tenants that most of its jobs are of."""
+        """Return the tenants with the most jobs of the group."""
         return self.tenants.most_common(NAMED)
 
     @property
     def spread(self) -> list[tuple[str, list[tuple[str, int]]]]:
-        """The queues and the versions that most of its jobs are of, those that there are."""
+        """Return the queues and versions with the most jobs of the group, without empty lists."""
         named = (("Queues", self.queues), ("Versions", self.versions))
         return [(label, counts.most_common(NAMED)) for label, counts in named if counts]
 
@@ -62,15 +62,15 @@ class Groups:
     """All groups, the largest first; `looked` jobs were read, as far back as `back_to`."""
 
     groups: list[Group]
-    number: int  # of groups, also those that are not shown
+    number: int  # of groups, including groups that are not shown
     jobs: int
     looked: int
     back_to: datetime | None
-    is_partial: bool  # there may be more dead jobs behind
-    bins: list[datetime]  # where each begins
+    is_partial: bool  # older dead jobs may exist
+    bins: list[datetime]  # the start of each bin
 
     def chart(self) -> dict[str, Any]:
-        """Return what the chart draws: the bins in Unix seconds, and the largest groups' lines."""
+        """Return the chart's data: bins in Unix seconds, and the lines of the largest groups."""
         drawn = self.groups[:DRAWN]
         return {
             "at": [int(at.timestamp()) for at in self.bins],
@@ -79,7 +79,7 @@ class Groups:
 
 
 def groups(asked: JobFilter, now: datetime) -> Groups:
-    """Tell the latest dead jobs of a queue, tenant and type apart; two statements."""
+    """Group the latest dead jobs of a queue, tenant and type; two statements."""
     rows = queries.dead(
         queue=asked.queue or None,
         tenant=asked.tenant or None,
@@ -96,7 +96,7 @@ def groups(asked: JobFilter, now: datetime) -> Groups:
     messages = {job.id: error_of(job) for job in show_many([group.newest for group in shown])}
     for group in shown:
         group.message = messages.get(group.newest) or ""
-        reach = now - rows[-1].back_to  # how far back there is evidence that it was not there
+        reach = now - rows[-1].back_to  # older errors in this period would have been read
         group.is_new = now - group.first_at < FRESH and (not is_partial or reach > 2 * FRESH)
     return Groups(
         shown, len(sizes), len(rows), rows[0].looked if rows else 0,
@@ -111,7 +111,7 @@ def _grouped(
     oldest: dict[str, float] = {}
     begin, fresh = bins[0].timestamp(), (now - FRESH).timestamp()
     width = (bins[1] - bins[0]).total_seconds() if len(bins) > 1 else 1.0
-    for row in rows:  # the latest first
+    for row in rows:  # latest first
         group = found.get(row.fingerprint)
         if group is None:
             last_at = datetime.fromtimestamp(row.at, now.tzinfo)
@@ -134,7 +134,7 @@ def _grouped(
 
 
 def _bins(times: Sequence[float], now: datetime) -> list[datetime]:
-    """Return where the bins begin: of a round width, the last one holds `now`."""
+    """Return the starts of the bins, of a round width; the last bin contains `now`."""
     reach = now.timestamp() - min(times) if times else 0
     width = next((w for w in WIDTHS if reach <= w * (BINS - 1)), WIDTHS[-1])
     last = int(now.timestamp()) // width * width

@@ -1,4 +1,4 @@
-"""The form of a new API key, and what its fields mean."""
+"""The form of a new API key."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ MAX_NAME = 100
 
 
 class GlobsField(forms.CharField):
-    """Globs by comma; none matches everything."""
+    """Globs separated by commas; an empty field matches everything."""
 
     def clean(self, value: Any) -> tuple[str, ...]:
         """Split the globs."""
@@ -25,7 +25,7 @@ class GlobsField(forms.CharField):
 
 
 class KeyForm(forms.Form):
-    """What a key is made with; `new` is what the service takes."""
+    """The fields of a new key; `new` is the argument of the service."""
 
     name = forms.CharField(max_length=MAX_NAME, help_text="Who or what will use it.")
     scopes = forms.MultipleChoiceField(
@@ -69,7 +69,7 @@ class KeyForm(forms.Form):
 
     @property
     def new(self) -> NewKey:
-        """Return the key that a valid form asks for."""
+        """Return the key that a valid form describes."""
         asked = self.cleaned_data
         days = asked["lifetime"]
         return NewKey(

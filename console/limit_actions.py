@@ -1,4 +1,4 @@
-"""What operators can do with rate limits."""
+"""The actions of operators on rate limits."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What operators keep: views of the lists, and operations on many jobs with what they exported."""
+"""Tables of the console: saved views, and operations on many jobs with their exported files."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from jobs.models import NameField
 
 
 class SavedView(models.Model):
-    """The filter and columns of a list under a name; a shared one is shown to everybody."""
+    """The filter and columns of a list under a name; all users see a shared view."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     page = models.TextField()  # "jobs" or "dead_letter"
@@ -26,7 +26,7 @@ class SavedView(models.Model):
             models.UniqueConstraint(fields=["owner", "page", "name"], name="ojs_console_view_name"),
         ]
         indexes = [
-            # the views of a page that are shown to everybody
+            # the shared views of a page
             models.Index(
                 fields=["page"], name="ojs_console_view_shared", condition=Q(is_shared=True)
             ),
@@ -37,38 +37,38 @@ class SavedView(models.Model):
 
 
 class Operation(models.Model):
-    """Something that is done to every job that matches a filter, in slices. See `operations.py`.
+    """An action on each job that matches a filter, in slices. See `operations.py`.
 
-    `place` is where the next slice goes on and is written with what the slice did, in one
-    transaction; `slices` counts them, and a task that names another number does nothing.
+    The transaction of a slice stores its outcome and `place`, the start of the next slice. `slices`
+    counts the slices; a task that names another number does nothing.
     """
 
-    verb = models.TextField()  # "cancel", "retry", "delete" or "export"
-    wanted = models.JSONField()  # the filter, with times that do not move: `Scope.to_json`
-    actor = models.TextField()  # as the audit log names who asked for it
-    address = models.TextField(null=True)  # where that came from
-    tenant = NameField(null=True)  # that whoever asked is bound to; null: none
+    verb = models.TextField()  # "cancel", "retry", "delete" or "export";
+    wanted = models.JSONField()  # the filter with absolute times, or the region;
+    actor = models.TextField()  # as named in the audit log
+    address = models.TextField(null=True)  # client address of the actor
+    tenant = NameField(null=True)  # tenant to which the actor is restricted; null: none
     reason = models.TextField(null=True)
-    estimate = models.BigIntegerField()  # jobs, when it began
-    is_exact = models.BooleanField(default=False)  # that number was counted
+    estimate = models.BigIntegerField()  # jobs at the start
+    is_exact = models.BooleanField(default=False)  # whether `estimate` was counted
     state = models.TextField(default="running")  # or "done", "stopped", "failed"
-    is_stopping = models.BooleanField(default=False)  # it stops after the slice that runs
+    is_stopping = models.BooleanField(default=False)  # stops after the current slice
     place = models.JSONField()
     slices = models.BigIntegerField(default=0)
     matched = models.BigIntegerField(default=0)
-    done = models.BigIntegerField(default=0)  # of these; the others had moved
-    problem = models.TextField(null=True)  # why it failed
+    done = models.BigIntegerField(default=0)  # of the matched jobs; the rest had changed state
+    problem = models.TextField(null=True)  # reason of the failure
     options = models.JSONField(default=dict)  # of an export: format and columns
     bytes = models.BigIntegerField(default=0)  # of an export's file
-    is_cut = models.BooleanField(default=False)  # an export took no more than it may
+    is_cut = models.BooleanField(default=False)  # an export reached its limit
     started_at = models.DateTimeField(db_default=Now())
-    moved_at = models.DateTimeField(db_default=Now())  # the last slice
-    ended_at = models.DateTimeField(null=True)  # null: it runs
+    moved_at = models.DateTimeField(db_default=Now())  # time of the last slice
+    ended_at = models.DateTimeField(null=True)  # null: running
 
     class Meta:
         db_table = "ojs_console_operation"
         indexes = [
-            # those that run: the look for ones that nobody drives any more
+            # running operations: find abandoned operations
             models.Index(
                 fields=["moved_at"], name="ojs_console_operation_runs", condition=Q(state="running")
             ),
@@ -92,14 +92,14 @@ class Operation(models.Model):
 
     @property
     def part(self) -> float | None:
-        """How much of it is done, from 0 to 1; None: that cannot be told."""
+        """Return the done part, from 0 to 1; None if unknown."""
         if self.state == "done":
             return 1.0
         return min(0.99, self.matched / self.estimate) if self.estimate else None
 
 
 class ExportPart(models.Model):
-    """One slice of an exported file, compressed; parts follow one another by number."""
+    """A slice of an exported file, compressed; `number` orders the slices."""
 
     pk: Any = models.CompositePrimaryKey("operation_id", "number")
     operation = models.ForeignKey(Operation, on_delete=models.CASCADE, db_index=False)

@@ -1,4 +1,4 @@
-"""What pages about one job share: the job, where whoever looks may see it."""
+"""The base of pages about one job, which finds the job if the user may see it."""
 
 from django.http import Http404
 

@@ -1,10 +1,10 @@
-"""Operations on every job that a filter finds, run by `manage.py qcluster` in slices.
+"""Operations on each job that a filter finds, run by `manage.py qcluster` in slices.
 
-A slice is one transaction: a few hundred jobs at most, what was done to them, and the place where
-the next slice goes on. A crash undoes the slice that ran and nothing else. A task goes slices for a
-while and queues the next task; it names the slice it begins with, so that one which comes twice, or
-late, finds the number moved and does nothing. What nobody drives any more, because a process was
-killed, `tend` picks up a minute later. See docs/console.md.
+A slice is one transaction. It handles a few hundred jobs at most, and stores their outcome and the
+start of the next slice. A crash undoes only the slice that ran. A task runs slices for a while and
+queues the next task. It names its first slice; a duplicate or late task finds that the number has
+moved, and does nothing. If a process is killed, `tend` continues its operations a minute later. See
+docs/console.md.
 """
 
 import logging
@@ -34,20 +34,20 @@ from jobs.services.operate import bulk
 from jobs.services.read.show import show_many
 
 logger = logging.getLogger("ojs.console")
-ADOPT, FORGET = "adopt", "forget"  # on what is known of a region: console/region_operations.py
+ADOPT, FORGET = "adopt", "forget"  # operations on copies of a region: console/region_operations.py
 OF_REGIONS: Final = {ADOPT: "adopted", FORGET: "forgotten"}
 VERBS: Final = (*Verb, EXPORT)
-TASK_S = 5.0  # how long a task goes on; far below the timeout of the cluster
-STALE_S = 60  # without a slice: nobody drives it
+TASK_S = 5.0  # time of a task; far below the timeout of the cluster
+STALE_S = 60  # without a slice for so long, an operation is abandoned
 TRIES = 5  # of a slice that the database refused, one task each
 KEPT_DAYS, EXPORT_KEPT_HOURS = 90, 24
 MOST_EXPORTED = 250_000
-LOCK: Final = 20266620  # advisory, with the id of the operation: who goes a slice; tried
+LOCK: Final = 20266620  # advisory lock, with the operation's id, of a running slice; tried
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody asks for; `columns` and `format` are those of an export."""
+    """A requested operation; `columns` and `format` belong to exports."""
 
     verb: str
     asked: JobFilter
@@ -57,9 +57,9 @@ class Request:
 
 
 def start(request: Request, who: Caller) -> Operation:
-    """Begin an operation on the jobs there are now. Raises InvalidRequest, Conflict.
+    """Begin an operation on the present jobs. Raises InvalidRequest, Conflict.
 
-    The entry of the audit log, the operation and its first task are one transaction.
+    The audit entry, the operation and its first task are one transaction.
     """
     asked = request.asked
     if who.tenant is not None:
@@ -88,7 +88,7 @@ def start(request: Request, who: Caller) -> Operation:
 
 
 def begin(operation: Operation) -> Operation:
-    """Store a new operation with its entry in the audit log and its first task."""
+    """Store a new operation with its audit entry and its first task."""
     with transaction.atomic():
         operation.save(force_insert=True)
         _note(
@@ -110,20 +110,20 @@ def _options(request: Request) -> dict[str, Any]:
 
 
 def stop(operation_id: int, who: Caller) -> Operation:
-    """Stop an operation, at once or after the slice that runs. Raises NotFound, Conflict."""
+    """Stop an operation, at once or after the current slice. Raises NotFound, Conflict."""
     with audited(who, "jobs.bulk_stop_asked", f"operation {operation_id}"):
         operation = get(operation_id, who.tenant)
         if operation.state != "running":
             raise Conflict(f"operation {operation_id} is {operation.state}")
         Operation.objects.filter(pk=operation_id).update(is_stopping=True)
-        if _is_ours(operation_id):  # no slice runs, and none begins before this is committed
+        if _is_ours(operation_id):  # no slice runs, and none begins before the commit
             _end(operation, "stopped")
     operation.refresh_from_db()
     return operation
 
 
 def resume(operation_id: int, who: Caller) -> Operation:
-    """Go on with a stopped or failed operation where it was. Raises NotFound, Conflict."""
+    """Continue a stopped or failed operation at its position. Raises NotFound, Conflict."""
     with audited(who, "jobs.bulk_resumed", f"operation {operation_id}"):
         operation = get(operation_id, who.tenant)
         ended = Operation.objects.filter(pk=operation_id, state__in=("stopped", "failed"))
@@ -139,7 +139,7 @@ def resume(operation_id: int, who: Caller) -> Operation:
 
 
 def get(operation_id: int, tenant: str | None) -> Operation:
-    """Return an operation; who is bound to a tenant finds its own alone. Raises NotFound."""
+    """Return an operation, with a tenant only of this tenant. Raises NotFound."""
     found = Operation.objects.filter(pk=operation_id)
     if tenant is not None:
         found = found.filter(tenant=tenant)
@@ -150,20 +150,20 @@ def get(operation_id: int, tenant: str | None) -> Operation:
 
 
 def latest(tenant: str | None, limit: int) -> list[Operation]:
-    """Return the latest operations, the newest first."""
+    """Return the latest operations, newest first."""
     found = Operation.objects.all() if tenant is None else Operation.objects.filter(tenant=tenant)
     return list(found.order_by("-pk")[:limit])
 
 
 def go_on(operation_id: int, number: int, tries: int = 0) -> str:
-    """Go slices for a while, beginning with slice `number`; queues what is left. A task."""
+    """Run slices for TASK_S seconds from slice `number` on, and queue the rest. A task."""
     end = monotonic() + TASK_S
     while monotonic() < end:
         try:
             following = _slice(operation_id, number)
         except (DatabaseError, TookTooLong) as problem:
             return _try_again(operation_id, number, tries, problem)
-        except OJSError as problem:  # it must not go on: a later try would be refused as well
+        except OJSError as problem:  # a later try would be refused, too
             return _fail(operation_id, number, str(problem))
         if following is None:
             return "nothing is left to do"
@@ -173,10 +173,10 @@ def go_on(operation_id: int, number: int, tries: int = 0) -> str:
 
 
 def _slice(operation_id: int, number: int) -> int | None:
-    """Go one slice; returns the number of the next one, None: there is none, or it is another's.
+    """Run one slice; return the number of the next slice, None if this task has none to run.
 
-    The lock is held until the commit, so two tasks never read the same place. Whoever stops an
-    operation writes `is_stopping` meanwhile, and this writes other columns.
+    The task holds the lock until the commit, so two tasks never read the same position. `stop` may
+    write `is_stopping` meanwhile; this function writes other columns.
     """
     with transaction.atomic():
         if not _is_ours(operation_id):
@@ -207,14 +207,14 @@ def _slice(operation_id: int, number: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What one slice met and did, and where the next one goes on."""
+    """The outcome of a slice, and the position of the next slice."""
 
     matched: int
     done: int
-    place: bulk.Place | None  # None: it was the last
+    place: bulk.Place | None  # None: the last slice
     bytes: int = 0
     is_cut: bool = False
-    options: dict[str, Any] | None = None  # None: as they were
+    options: dict[str, Any] | None = None  # None: unchanged
 
 
 def _work(verb: str) -> Callable[[Operation], Taken]:
@@ -228,7 +228,7 @@ def _work(verb: str) -> Callable[[Operation], Taken]:
 def _act(operation: Operation) -> Taken:
     verb, asked = Verb(operation.verb), JobFilter.read(operation.wanted)
     states, place = sources(verb, asked), bulk.Place(**operation.place)
-    state = states[place.source] or State.DISCARDED  # a verb's are named
+    state = states[place.source] or State.DISCARDED  # the states of a verb are not None
     found, following = pick(asked, states, place)
     taken = bulk.taken(verb, state, {one for one in states if one})
     done = bulk.act_on(verb, found.ids, operation.actor, taken) if found.ids else set()
@@ -263,7 +263,7 @@ def _try_again(operation_id: int, number: int, tries: int, problem: Exception) -
 
 
 def _fail(operation_id: int, number: int, why: str) -> str:
-    """End an operation that cannot go on; whoever sees to the cause may resume it."""
+    """End an operation that cannot continue; an operator may resume it after a repair."""
     with transaction.atomic():
         operation = Operation.objects.filter(pk=operation_id, state="running").first()
         if operation is not None:
@@ -273,7 +273,7 @@ def _fail(operation_id: int, number: int, why: str) -> str:
 
 
 def _end(operation: Operation, state: str) -> None:
-    """End an operation with its entry in the audit log, in the caller's transaction."""
+    """End an operation with its audit entry, in the caller's transaction."""
     ended = Operation.objects.filter(pk=operation.pk, state="running").update(
         state=state, ended_at=timezone.now(), problem=operation.problem
     )
@@ -285,7 +285,7 @@ def _end(operation: Operation, state: str) -> None:
 
 
 def _prefix(verb: str) -> str:
-    """Return how the names of its entries in the audit log begin."""
+    """Return the prefix of the operation's actions in the audit log."""
     return "federation.region" if verb in OF_REGIONS else "jobs.bulk"
 
 
@@ -318,13 +318,13 @@ def _queue(operation: Operation) -> None:
 
 
 def tend() -> str:
-    """Drive operations that nobody drives, and remove what is old. A task of each minute."""
+    """Continue abandoned operations and remove old operations. A task of each minute."""
     now = timezone.now()
     late = Operation.objects.filter(state="running", moved_at__lt=now - timedelta(seconds=STALE_S))
     found = list(late)
     for operation in found:
         with transaction.atomic():
-            if late.filter(pk=operation.pk).update(moved_at=now):  # two that tend queue it once
+            if late.filter(pk=operation.pk).update(moved_at=now):  # parallel runs queue it once
                 _queue(operation)
     exported = Operation.objects.filter(
         verb=EXPORT, ended_at__lt=now - timedelta(hours=EXPORT_KEPT_HOURS)

@@ -1,4 +1,4 @@
-"""What every page has: the guard, the navigation, what may be done on it."""
+"""The base of all pages: the guard, the navigation and the permitted actions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ NAVIGATION = (
     ("tenants", "Tenants"),
     ("workers", "Workers"),
 )
-MORE = (  # behind one entry: all of them do not fit
+MORE = (  # behind one menu entry, for lack of room
     ("versions", "Versions"),
     ("limits", "Limits"),
     ("schemas", "Schemas"),
@@ -48,7 +48,7 @@ OPTIONAL = {
 
 
 def present(pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the pages there are: name and label."""
+    """Return name and label of the pages whose app is installed."""
     return [
         page for page in pages if page[0] not in OPTIONAL or apps.is_installed(OPTIONAL[page[0]])
     ]
@@ -61,7 +61,7 @@ class Page(Guarded, TemplateView):
     title = ""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add what the frame of the page shows."""
+        """Add the context of the page frame."""
         return super().get_context_data(
             **{
                 "navigation": self._open(present(NAVIGATION)),
@@ -78,5 +78,5 @@ class Page(Guarded, TemplateView):
         )
 
     def _open(self, pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Leave out what is closed to whoever looks."""
+        """Return the pages that this user may see."""
         return [page for page in pages if refusal(self.request, to_read(page[0])) is None]

@@ -1,4 +1,4 @@
-"""The permits of the console's own operations, and which permit each page and button takes."""
+"""The permits of the console's own operations, and the permit of each page and button."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -39,8 +39,8 @@ PERMITS: Final = (
            admin="auth.Group:delete auth.Group:delete_selected"),
 )  # fmt: skip
 
-# By permit: names of routes that are read, then those that are posted to. What follows a colon
-# is the verb of an action, or of an operation on many jobs.
+# Per permit, `_READ` lists routes to read, `_POST` routes to post to. The part after a colon is the
+# verb of an action, or of an operation on many jobs.
 _READ: Final = {
     "console.see": "overview jobs job job_retry job_clone queues queue dead_letter events limits"
     " operations operation operation_new",
@@ -116,12 +116,12 @@ POST: Final = _by_edge(_POST)
 
 
 def to_read(page: str) -> Permit | None:
-    """Return the permit that reading a page takes; None: nobody may."""
+    """Return the permit to read a page; None: closed to all."""
     return table().named.get(READ.get(page, ""))
 
 
 def to_post(edge: str) -> Permit | None:
-    """Return the permit that posting takes; None: nobody may."""
+    """Return the permit to post to an edge; None: closed to all."""
     return table().named.get(POST.get(edge, ""))
 
 

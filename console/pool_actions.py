@@ -1,4 +1,4 @@
-"""What operators can do with pools by a button."""
+"""The actions of operators on pools by button."""
 
 from collections.abc import Callable, Mapping
 

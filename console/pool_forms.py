@@ -1,6 +1,6 @@
-"""Forms about pools, and the requests that the API would be sent instead.
+"""Forms of pools, and the API requests that they stand for.
 
-What is wrong is told by the field it is in, in the words of the API's refusal.
+Each error appears beside its field, in the words of the API's refusal.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ EMPTY = {
     "prevention": "", "rotation": "PT30S", "ratio": "0.05", "tenants": "", "default": "",
     "sharing": "", "over": "", "tenant": "",
 }  # fmt: skip
-# names of the API, the longest that begins a field's path decides
+# by names of the API; the longest name that begins a field's path decides
 FIELDS = {
     "name": "name", "queues": "queues", "weights": "queues", "strategy": "strategy",
     "concurrency": "concurrency", "isolated": "isolated", "tenant": "tenant",
@@ -35,7 +35,7 @@ FIELDS = {
     "tenant_fairness.scope": "over", "tenant_fairness.cost": "sharing",
     "default_strategy": "strategy", "priority_scope": "scope",
 }  # fmt: skip
-# how tenants share a queue, in the words of the form
+# sharing policies, in the words of the form
 SHARING: dict[str, dict[str, Any]] = {
     "jobs": {"enabled": True, "cost": "dispatch"},
     "time": {"enabled": True, "cost": "duration"},
@@ -45,18 +45,18 @@ LINES = "must have a name and a weight on each line"
 
 
 def wrong(problem: OJSError) -> Wrong:
-    """Find the field that a refusal is about, and say it in words."""
+    """Return the field and the text of a refusal."""
     return told(problem, FIELDS, lambda inner: f"weight of {inner}")
 
 
 def read(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form, as they are shown again when something is wrong."""
+    """Return the fields of a form, to show them again after an error."""
     texts = {name: form.get(name, "").replace("\x00", "").strip() for name in TEXTS}
     return texts | {name: "on" if form.get(name) else "" for name in FLAGS}
 
 
 def fields_of(state: PoolState) -> dict[str, str]:
-    """Return a pool as its form shows it."""
+    """Return a pool as fields of its form."""
     shown = encode_pool(state)
     prevention = shown["starvation_prevention"]
     weights = zip(state.pool.queues, state.pool.weights, strict=True)
@@ -89,7 +89,7 @@ def _tenants_of(fairness: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def store(fields: Mapping[str, str], before: PoolState | None, who: Caller) -> str:
-    """Store a pool as the API does, a new one or `before` anew; returns its name.
+    """Store a new pool or a change of `before`, as the API does; return its name.
 
     Raises OJSError.
     """
@@ -131,7 +131,7 @@ def _queues(text: str) -> tuple[list[str], dict[str, Any]]:
 
 
 def _fairness(fields: Mapping[str, str], known: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Read how tenants share; None where all fields are empty: as everywhere."""
+    """Read the sharing policy; None if all fields are empty, which means the default."""
     sharing = fields["sharing"]
     if not any(fields[name] for name in ("tenants", "default", "sharing", "over")):
         return None
@@ -153,7 +153,7 @@ def _fairness(fields: Mapping[str, str], known: Mapping[str, Any] | None) -> dic
 
 
 def configured(defaults: configuration.Defaults) -> dict[str, str]:
-    """Return the configuration as its form shows it; an empty strategy: as the settings say."""
+    """Return the configuration as fields of its form; an empty strategy means the settings'."""
     row = Configuration.objects.first()
     shown = encode_defaults(defaults)
     has_strategy = row is not None and row.default_strategy is not None

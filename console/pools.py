@@ -1,4 +1,4 @@
-"""Pools as the pages show them: rows, shares, and what comes next."""
+"""Pools on the pages: rows, shares, and the next turns of their queues."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from scheduling.domain.pool_gates import share
 from scheduling.services.explain import whole_of
 from scheduling.services.pools import PoolState
 
-MINUTES = 5  # that shares are counted over
-SLOTS = 200  # turns that are looked ahead
-SHOWN = 20  # of those, with those of one queue in a row as one
-TENANTS = 20  # that share over several queues
+MINUTES = 5  # period of the counted shares
+SLOTS = 200  # turns in the forecast
+SHOWN = 20  # turns shown; consecutive turns of a queue count once
+TENANTS = 20  # tenants that share over several queues
 WORDS = {
     Strategy.STRICT: "the first queue that has a job",
     Strategy.ROUND_ROBIN: "one job of each queue in turn",
@@ -34,7 +34,7 @@ OVER = {
 
 
 def over(tenants: TenantWeights | None) -> str:
-    """Say over what tenants share, if not over each queue by itself."""
+    """Return the sharing scope in words; empty if tenants share each queue separately."""
     return OVER.get(tenants.scope, "") if tenants and tenants.enabled else ""
 
 
@@ -45,84 +45,84 @@ def name_of(strategy: Strategy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PoolLine:
-    """A pool as lists and its own page show it."""
+    """A pool in lists and on its own page."""
 
     state: PoolState
 
     @property
     def pool(self) -> Pool:
-        """What it is."""
+        """Return the definition of the pool."""
         return self.state.pool
 
     @property
     def strategy(self) -> str:
-        """How its queues take turns."""
+        """Return the wire name of the pool's strategy."""
         return name_of(self.pool.strategy)
 
     @property
     def words(self) -> str:
-        """Say what that means."""
+        """Return a description of the strategy."""
         return WORDS[self.pool.strategy]
 
     @property
     def has_weights(self) -> bool:
-        """Whether the weights of its queues count."""
+        """Return whether the weights of its queues count."""
         return self.pool.strategy is Strategy.WEIGHTED
 
     @property
     def queues(self) -> list[tuple[str, int]]:
-        """Its queues with their weights."""
+        """Return its queues with their weights."""
         return list(zip(self.pool.queues, self.pool.weights, strict=True))
 
     @property
     def used(self) -> float | None:
-        """How much of its concurrency is used; None: it is not bounded."""
+        """Return the used part of its concurrency; None without a bound."""
         cap = self.pool.concurrency
         return None if cap is None else self.state.active_jobs / cap
 
     @property
     def is_full(self) -> bool:
-        """Whether no more of its jobs may start."""
+        """Return whether its concurrency is used up."""
         return self.used is not None and self.used >= 1
 
     @property
     def over(self) -> str:
-        """Say over what its tenants share, if not over each queue by itself."""
+        """Return the sharing scope in words; empty if tenants share each queue separately."""
         return over(self.pool.tenants)
 
     @property
     def rotation(self) -> str:
-        """How long a queue waits at most for a turn."""
+        """Return the longest time that a queue waits for a turn."""
         return format_duration(self.pool.prevention.rotation_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLine:
-    """A queue of a pool: what waits, what it got and what it is entitled to."""
+    """A queue of a pool: its waiting jobs, its share and its entitlement."""
 
     name: str
     position: int
     weight: int
     stats: QueueStats | None  # None: it had no job yet
     started: int
-    got: float | None  # its part of what the pool's queues got; None: they got nothing
-    due: float | None  # what it is entitled to while all have jobs; None: that depends
+    got: float | None  # its part of the pool's started jobs; None: no job started
+    due: float | None  # its entitlement while all queues have jobs; None: not fixed
     has_turn: bool  # it has a job that may start
     is_owed: bool
-    place: int | None  # turns of others before its own; None: none in sight
+    place: int | None  # turns of other queues before its own; None: none in sight
     waits: int
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One pool with its queues; `following` has the next turns."""
+    """A pool with its queues; `following` has the next turns."""
 
     queues: Sequence[QueueLine]
-    following: Sequence[tuple[str, int]]  # queues and how often in a row
+    following: Sequence[tuple[str, int]]  # queues with the number of consecutive turns
     started: int
-    nameless: int  # workers that name no pool, and are in this one as it is the default
-    scope: str | None  # that tenants share over, None: each queue by itself
-    tenants: Sequence[TenantShare]  # that do
+    nameless: int  # workers without a pool, which are in this default pool
+    scope: str | None  # over which tenants share; None: each queue separately
+    tenants: Sequence[TenantShare]  # tenants that share over the scope
 
 
 def detail(line: PoolLine) -> Detail:

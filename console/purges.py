@@ -1,4 +1,4 @@
-"""Emptying a queue in the background, run by `manage.py qcluster`; see console/tasks.py."""
+"""Empty a queue in the background, run by `manage.py qcluster`; see console/tasks.py."""
 
 from dataclasses import dataclass, replace
 from uuid import uuid4
@@ -14,7 +14,7 @@ from jobs.services.operate.queue_removal import purge
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """One operation: which jobs of which queue go, for whom, and how many are gone."""
+    """A purge: the queue and states of the jobs, the caller, and the number of deleted jobs."""
 
     name: str  # of its group of tasks
     queue: str
@@ -24,12 +24,12 @@ class Purge:
 
 
 def start(queue: str, states: tuple[State, ...], who: Caller) -> str:
-    """Queue it; returns the first task's id. What is enqueued meanwhile may go with it."""
+    """Queue a purge; return the first task's id. It may delete jobs enqueued meanwhile, too."""
     return _queue(Purge(f"{GROUP} {uuid4()}", queue, states, who))
 
 
 def go_on(one: Purge) -> str:
-    """Delete as many as one request may; the last task leaves the audit entry."""
+    """Delete as many jobs as one request may; the last task writes the audit entry."""
     gone, is_truncated = purge(one.queue, one.states, one.who.name)
     one = replace(one, gone=one.gone + gone)
     if is_truncated and gone:

@@ -1,4 +1,4 @@
-"""One typed function per statement in `sql/`: what the pages read beyond the core's services.
+"""One typed function per statement in `sql/`: data of pages beyond the core's services.
 
 Jobs and workers come from the core's services.
 """
@@ -14,7 +14,7 @@ _rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 class Failure(NamedTuple):
-    """One failed attempt."""
+    """A failed attempt."""
 
     job_id: str
     at: datetime
@@ -25,50 +25,50 @@ class Failure(NamedTuple):
     message: str | None
 
 
-LOOKED = 5_000  # failed attempts that are looked through for those of a tenant
+LOOKED = 5_000  # latest failed attempts that are searched for attempts of a tenant
 
 
 def failures(size: int, tenant: str | None = None) -> list[Failure]:
-    """Read the latest failed attempts, latest first, of a tenant among the latest LOOKED of all."""
+    """Read the latest failed attempts, newest first; of a tenant only among the latest LOOKED."""
     params = {"size": size, "tenant": tenant, "looked": size if tenant is None else LOOKED}
     return [Failure(*row) for row in _rows("failures", params)]
 
 
 def starts(queues: Sequence[str], minutes: int) -> dict[str, int]:
-    """Count the jobs of queues that were handed out lately, by queue; idle ones are absent."""
+    """Count the recently started jobs by queue; idle queues are absent."""
     return dict(_rows("starts", {"queues": list(queues), "minutes": minutes}))
 
 
 class TenantShare(NamedTuple):
-    """A tenant that shares over several queues, what it got lately and what all did together."""
+    """A tenant that shares over several queues: its recent starts and the sums of all tenants."""
 
     tenant: str
     weight: float
     waits: bool  # it has jobs to hand out
     started: int
-    all_started: int | None  # None: nothing was
-    weights: float | None  # of all that have jobs to hand out, together
+    all_started: int | None  # None: no job started
+    weights: float | None  # sum over the tenants that have jobs to hand out
     tenants: int
 
     @property
     def got(self) -> float | None:
-        """Return its part of what was handed out."""
+        """Return its part of all started jobs."""
         return self.started / self.all_started if self.all_started else None
 
     @property
     def due(self) -> float | None:
-        """Return the part it is entitled to; None: it has no job to hand out."""
+        """Return the part to which it is entitled; None if it has no job to hand out."""
         return self.weight / self.weights if self.waits and self.weights else None
 
 
 def shares(scope: str, minutes: int, size: int) -> list[TenantShare]:
-    """List tenants that share over a scope by what they got lately, most first."""
+    """List tenants that share over a scope by their recent starts, most first."""
     found = _rows("shares", {"scope": scope, "minutes": minutes, "size": size})
     return [TenantShare(*row) for row in found]
 
 
 class TenantSearch(NamedTuple):
-    """Which tenants are listed, and from where on; `loud` are ids that come first."""
+    """The filter and position of the list of tenants; `loud` are noisy tenants, listed first."""
 
     containing: str = ""
     state: str | None = None
@@ -80,7 +80,7 @@ class TenantSearch(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A tenant's place in the list; 0 is that of all that are neither busy nor loud."""
+    """A tenant's place in the list; rank 0 stands for tenants that are neither busy nor noisy."""
 
     id: str
     rank: int
@@ -88,7 +88,7 @@ class Listed(NamedTuple):
 
 
 class TenantPlace(NamedTuple):
-    """What a tenant did lately and what all did together."""
+    """The recent activity of a tenant, and of all tenants together."""
 
     id: str
     is_loud: bool
@@ -96,18 +96,18 @@ class TenantPlace(NamedTuple):
     started: int
     completed: int
     failed: int  # attempts
-    waits_since: datetime | None  # its oldest available job
+    waits_since: datetime | None  # creation of its oldest available job
     is_eligible: bool  # it has jobs to hand out
-    weights: float  # of all tenants that have, together, as of the last survey, as what follows
+    weights: float  # of eligible tenants; from here on at the last survey
     all_enqueued: int
     all_started: int
-    tenants: int  # that did anything
+    tenants: int  # with any activity
 
 
 def tenants(wanted: TenantSearch, **bounds: int | str) -> tuple[list[Listed], str | None]:
     """List tenants; `bounds` as named in `sql/tenants.sql`.
 
-    Beside them the last tenant that was looked at, where there are more than may be.
+    The second value is the last tenant that was read, if the search stopped at its bound.
     """
     params = {**wanted._asdict(), "loud": list(wanted.loud), **bounds}
     found = _rows("tenants", params)
@@ -116,13 +116,13 @@ def tenants(wanted: TenantSearch, **bounds: int | str) -> tuple[list[Listed], st
 
 
 def tenant_places(tenants: Sequence[str], minutes: int) -> dict[str, TenantPlace]:
-    """Read what tenants did lately, by id."""
+    """Read the recent activity of tenants, by id."""
     rows = _rows("tenant_places", {"tenants": list(tenants), "minutes": minutes})
     return {row[0]: TenantPlace(*row) for row in rows}
 
 
 class Dead(NamedTuple):
-    """A job of the dead letter; the last two are the same in every row: what was read for them."""
+    """A dead job; `looked` and `back_to` describe the search and are equal in all rows."""
 
     id: str
     at: float  # Unix seconds
@@ -137,12 +137,12 @@ class Dead(NamedTuple):
 
 
 def dead(**wanted: str | int | None) -> list[Dead]:
-    """Read the latest dead jobs, the latest first; parameters as named in `sql/dead.sql`."""
+    """Read the latest dead jobs, newest first; parameters as named in `sql/dead.sql`."""
     return [Dead(*row) for row in _rows("dead", wanted)]
 
 
 class Share(NamedTuple):
-    """How many of some jobs have one value of a dimension."""
+    """The number of jobs with one value of a dimension."""
 
     dimension: str  # "queue", "tenant" or "type"
     name: str
@@ -155,17 +155,17 @@ def spread(ids: Sequence[str]) -> list[Share]:
 
 
 def lock_operation(lock: int, key: int) -> bool:
-    """Try a lock until the commit; false: another transaction has it."""
+    """Try a lock until the commit; False if another transaction holds it."""
     return bool(_rows("lock_operation", {"lock": lock, "key": key})[0][0])
 
 
 def hurry(most_ms: int) -> None:
-    """Let no statement of this transaction take longer; those that do raise OperationalError."""
+    """Limit each statement of this transaction; beyond `most_ms` it raises OperationalError."""
     _rows("hurry", {"most_ms": str(most_ms)})
 
 
 class HeldJob(NamedTuple):
-    """A job that a worker runs; `due_at`: when its lease ends."""
+    """A job that a worker runs; `due_at` is the end of its lease."""
 
     id: str
     type: str
@@ -177,12 +177,12 @@ class HeldJob(NamedTuple):
 
 
 def held(worker: str, size: int) -> list[HeldJob]:
-    """Read the jobs a worker runs, oldest first."""
+    """Read the running jobs of a worker, oldest first."""
     return [HeldJob(*row) for row in _rows("held", {"worker": worker, "size": size})]
 
 
 class LoopState(NamedTuple):
-    """A loop and the session that leads it; nulls: nobody does, or may be seen to."""
+    """A loop and the session that leads it; None: no leader, or not visible to this role."""
 
     name: str
     ticked_at: datetime | None
@@ -194,13 +194,13 @@ class LoopState(NamedTuple):
 
 
 def loops(keys: Mapping[str, int], stale_ms: int) -> list[LoopState]:
-    """Read how loops are, by name; `keys` are the second keys of their locks."""
+    """Read the state of loops, by name; `keys` are the second keys of their locks."""
     params = {"names": list(keys), "keys": list(keys.values()), "stale_ms": stale_ms}
     return [LoopState(*row) for row in _rows("loops", params)]
 
 
 class TableSize(NamedTuple):
-    """A table with its indexes; bytes and rows, as the statistics of the database have them."""
+    """A table with its indexes; bytes, and rows by the statistics of the database."""
 
     name: str
     bytes: int
@@ -212,7 +212,7 @@ class TableSize(NamedTuple):
 
     @property
     def dead_part(self) -> float:
-        """Which part of the rows is dead."""
+        """Return the part of dead rows."""
         return self.dead / (self.live + self.dead) if self.dead else 0.0
 
 
@@ -222,7 +222,7 @@ def tables(size: int) -> list[TableSize]:
 
 
 class Database(NamedTuple):
-    """The database server as seen now."""
+    """The present state of the database server."""
 
     bytes: int
     version: str
@@ -238,12 +238,12 @@ class Database(NamedTuple):
 
 
 def database() -> Database:
-    """Look at the database server."""
+    """Read the state of the database server."""
     return Database(*_rows("database", {})[0])
 
 
 class Replica(NamedTuple):
-    """A server that follows this one; nulls: nothing is behind, or it may not be seen."""
+    """A replica of this server; None: no lag, or not visible to this role."""
 
     name: str
     address: str | None
@@ -254,5 +254,5 @@ class Replica(NamedTuple):
 
 
 def replicas() -> list[Replica]:
-    """Read who follows."""
+    """Read the replicas."""
     return [Replica(*row) for row in _rows("replicas", {})]

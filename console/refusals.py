@@ -1,4 +1,4 @@
-"""What is wrong with a form, told by the field it is in, in the words of the API's refusal."""
+"""The error of a form, with its field, in the words of the API's refusal."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from jobs.domain.errors import OJSError
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What is wrong with a form, and in which of its fields; empty: in none."""
+    """An error of a form and its field; an empty field stands for the whole form."""
 
     field: str
     text: str
 
 
 def told(problem: OJSError, fields: Mapping[str, str], inside: Callable[[str], str]) -> Wrong:
-    """Find the field that a refusal is about, and say it in words.
+    """Return the field and the text of a refusal.
 
-    `fields` are those of the form by names of the API, of which the longest that begins the path
-    decides; `inside` says in words what the rest of the path is in it.
+    `fields` maps names of the API to fields of the form; the longest name that begins the path
+    decides. `inside` describes the rest of the path in words.
     """
     path = str(problem.details.get("field", ""))
     known = [name for name in fields if path == name or path.startswith((f"{name}.", f"{name}["))]
@@ -41,7 +41,7 @@ def _sentence(text: str) -> str:
 
 
 def number(text: str) -> int | float | str | None:
-    """Read a number; what is none stays as it is, for the refusal to show."""
+    """Read a number; return other text as it is, for the refusal to show."""
     if not text:
         return None
     for kind in (int, float):

@@ -1,4 +1,4 @@
-"""What operators can do with a region; only imported where that app is installed."""
+"""The actions of operators on a region; only imported if the app `federation` is installed."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,7 +15,7 @@ from jobs.services.audit.audit import record
 
 def _probe(form: QueryDict, who: Caller) -> str:
     region = configure.find(form.get("id", "")).id
-    record(who, "federation.region_probed", region)  # asking takes long: no transaction around it
+    record(who, "federation.region_probed", region)  # a probe takes long: no transaction around it
     route.probe_all([region], registry().configured)
     found = configure.find(region).health
     if found.breaker == State.OPEN:

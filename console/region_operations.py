@@ -1,7 +1,7 @@
-"""Operations on what is known of a region: adopting its jobs, removing their copies.
+"""Operations on the copies of a region's jobs: adopt them, or remove them.
 
-They go in slices as those on many jobs do; see console/operations.py. Only imported where the app
-of regions is installed.
+They run in slices, as operations on many jobs do; see console/operations.py. Only imported if the
+app `federation` is installed.
 """
 
 from dataclasses import asdict
@@ -20,7 +20,7 @@ SLICE: Final = 500  # jobs of one transaction
 
 
 def start(verb: str, region: str, queue: str | None, who: Caller, *, force: bool) -> Operation:
-    """Begin an operation on what is known of a region. Raises OJSError where it makes no sense."""
+    """Begin an operation on the copies of a region. Raises OJSError if it is not possible."""
     if who.reason is None:
         raise InvalidRequest.field("reason", "must say why", None)
     if verb == FORGET:
@@ -48,7 +48,7 @@ def start(verb: str, region: str, queue: str | None, who: Caller, *, force: bool
 
 
 def go(operation: Operation) -> Taken:
-    """Do the next slice, in the caller's transaction. Raises OJSError when it must not go on."""
+    """Run the next slice in the caller's transaction. Raises OJSError if it must not continue."""
     who = Caller(operation.actor, address=operation.address)
     region, place = operation.wanted["region"], bulk.Place(**operation.place)
     if operation.verb == FORGET:

@@ -1,7 +1,7 @@
-"""Roles of the console's users: groups of Django's permissions, made by a migration. Spec: 31.1.
+"""Roles of the console's users: permission groups that a migration creates. Spec: contract 31.1.
 
-A page or an action always takes permissions; a role is a set of them, as the table of permits says.
-So a project may give single permissions to single users, and make groups of its own.
+A page or an action always requires permissions; a role is a set of them, by the table of permits.
+So a project may give single permissions to users, and create groups of its own.
 """
 
 from enum import IntEnum
@@ -17,7 +17,7 @@ from jobs.permits import table
 
 
 class Role(IntEnum):
-    """The roles that are groups; each may all that those before may."""
+    """The roles that are groups; each includes the rights of the roles before it."""
 
     VIEWER = Least.VIEWER
     OPERATOR = Least.OPERATOR
@@ -25,7 +25,7 @@ class Role(IntEnum):
 
     @property
     def group(self) -> str:
-        """Name its group."""
+        """Return the name of its group."""
         return f"ojs_{self.name.lower()}"
 
 
@@ -33,13 +33,13 @@ OURS: Final = (
     "ojs_jobs", "ojs_tenancy", "ojs_scheduling", "ojs_versioning", "ojs_federation",
     "ojs_workflows", "ojs_webhooks", "ojs_console",
 )  # fmt: skip
-OTHERS: Final = ("auth",)  # users, for admins
+OTHERS: Final = ("auth",)  # of users, for admins
 
 
 def role_of(permission: str) -> Least:
     """Return the least role that has a permission.
 
-    A permission that no permit takes opens a list of Django's admin, or nothing.
+    A permission that no permit needs opens a list of Django's admin, or nothing.
     """
     found = table().role_of(permission)
     if found is not None:
@@ -49,7 +49,7 @@ def role_of(permission: str) -> Least:
 
 
 def make() -> None:
-    """Make the groups with what there is of permissions; those given by hand stay. Repeatable."""
+    """Create the groups with their permissions, besides permissions given by hand. Repeatable."""
     for config in apps.get_app_configs():
         if config.label in {*OURS, *OTHERS}:
             create_permissions(config, verbosity=0)

@@ -1,4 +1,4 @@
-"""The form of routing rules, and the request that the API would be sent instead."""
+"""The form of routing rules, and the API request that it stands for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ EMPTY: Final = {
     "steps": "5 25 50 100", "bake_time": "PT30M", "plan_samples": "0", "revision": "0",
     "instead": "", "reason": "",
 }  # fmt: skip
-# names of the API, the longest that begins a field's path decides
+# by names of the API; the longest name that begins a field's path decides
 FIELDS: Final = {
     "type": "type", "rules": "rules", "version": "rules", "mode": "mode",
     "on_no_worker": "on_no_worker", "fallback_after": "fallback_after",
@@ -41,7 +41,7 @@ DIGITS: Final = 18  # of a revision
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A word of the API and what it means."""
+    """A value of the API and its description."""
 
     name: str
     words: str
@@ -59,12 +59,12 @@ ON_NO_WORKER: Final = (
 
 
 def wrong(problem: OJSError) -> Wrong:
-    """Find the field that a refusal is about, and say it in words."""
+    """Return the field and the text of a refusal."""
     return told(problem, FIELDS, _inside)
 
 
 def _inside(path: str) -> str:
-    """Say `[1].weight` and `[1]` as people count."""
+    """Describe `[1].weight` and `[1]` with counting from one."""
     place, _, member = path.removeprefix("[").partition("]")
     if not place.isdecimal():
         return path
@@ -72,13 +72,13 @@ def _inside(path: str) -> str:
 
 
 def read(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form, as they are shown again when something is wrong."""
+    """Return the fields of a form, to show them again after an error."""
     texts = {name: form.get(name, "").replace("\x00", "").strip() for name in TEXTS}
     return texts | {name: "on" if form.get(name) else "" for name in FLAGS}
 
 
 def fields_of(row: Routing | None) -> dict[str, str]:
-    """Return rules as their form shows them; what they leave out as a new form has it."""
+    """Return rules as fields of their form, with the defaults of a new form for absent members."""
     if row is None:
         return dict(EMPTY)
     shown = encode_rules(row)
@@ -121,9 +121,9 @@ def _plan_fields(plan: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def store(fields: Mapping[str, str], before: Routing | None, who: Caller) -> tuple[Routing, bool]:
-    """Store rules as the API does, in place of the revision that the form was made of.
+    """Store rules as the API does, in place of the revision that the form was made from.
 
-    Returns them, and whether there were none. Raises OJSError.
+    Returns the rules, and whether they are new. Raises OJSError.
     """
     job_type = known_type(fields["type"], "type")
     return routing.put(parse_wanted(job_type, _body(fields, before)), who)
@@ -144,7 +144,7 @@ def _body(fields: Mapping[str, str], before: Routing | None) -> dict[str, Any]:
 
 
 def _rule(line: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Read a version and its weight; a version that was a number in the rules before stays one."""
+    """Read a version and its weight; a version that was a number in the former rules stays one."""
     version, _, weight = line.strip().partition(" ")
     return {
         "version": known.get(version, version),

@@ -1,4 +1,4 @@
-"""Views of the lists that operators keep under a name, for themselves or for everybody."""
+"""Saved views of the lists, for their owner or for all users."""
 
 from typing import Any
 
@@ -17,17 +17,17 @@ from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.services.audit.audit import record
 
 PAGES = ("jobs", "dead_letter")
-LONGEST, MOST = 60, 50  # characters of a name, views of one owner and page
+LONGEST, MOST = 60, 50  # characters of a name, views of an owner on a page
 
 
 def views(user: Any, page: str) -> list[SavedView]:
-    """Return a user's own views of a page, and the shared ones."""
+    """Return a user's own views of a page, and the shared views."""
     found = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), page=page)
     return list(found.select_related("owner").order_by("name", "pk")[: 2 * MOST])
 
 
 def save(form: QueryDict, who: Caller) -> SavedView:
-    """Keep what a page shows under a name, instead of what had it. Raises InvalidRequest."""
+    """Save the view of a page under a name, replacing its former view. Raises InvalidRequest."""
     page, name = form.get("page", ""), form.get("name", "").replace("\x00", "").strip()
     if page not in PAGES:
         raise InvalidRequest.field("page", f"must be one of {', '.join(PAGES)}", page[:50])
@@ -49,7 +49,7 @@ def save(form: QueryDict, who: Caller) -> SavedView:
 
 
 def delete(view_id: str, who: Caller) -> str:
-    """Forget one of a user's own views; returns its name. Raises NotFound."""
+    """Delete one of a user's own views; return its name. Raises NotFound."""
     known = view_id.isascii() and view_id.isdecimal() and len(view_id) < 19  # noqa: PLR2004
     view = SavedView.objects.filter(pk=int(view_id), owner=_user(who)).first() if known else None
     if view is None:
@@ -65,7 +65,7 @@ def _user(who: Caller) -> User:
 
 
 def _query(text: str) -> str:
-    """Return a query string with nothing in it but a filter and columns."""
+    """Return a query string with a filter and columns only."""
     given: MultiValueDict[str, str] = QueryDict(text[:5000])
     shown = columns.query(columns.chosen(given.getlist("columns")))
     kept = QueryDict(mutable=True)

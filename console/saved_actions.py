@@ -1,4 +1,4 @@
-"""What operators do with views of the lists."""
+"""The actions of operators on saved views."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""One page of jobs by filter: what is listed, how many there are, and how far was looked."""
+"""A page of jobs by filter: the jobs, their total, and how far the search went."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,16 +17,16 @@ from jobs.services.read.find import Found, Place, Wanted, counted, find
 from jobs.services.read.show import show_many
 
 SIZE = 50
-# How many rows a search may read before it asks to go on: narrow rows, or whole jobs
+# most rows that a search reads for one page: narrow rows, or whole jobs
 LOOKED_NARROW, LOOKED_WIDE = 50_000, 5_000
-# narrow rows that are read first, then, and so on to the bound: mostly a page is among the first
+# narrow rows of each step of a search, as most pages are full after the first step
 GLANCES = (5_000, 15_000, 30_000)
-MOST_MS = 2_000  # of looking for text: documents may be of any size
+MOST_MS = 2_000  # of a text search, because documents may have any size
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many jobs match; not `is_exact`: it follows from those that were looked at."""
+    """The number of matching jobs; an estimate from the read jobs unless `is_exact`."""
 
     jobs: int
     is_exact: bool
@@ -34,10 +34,10 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """One page; `next` is where it goes on.
+    """A page of jobs; `next` is the position of the next page.
 
-    `is_partial`: the search stopped early, after `looked` jobs, the last of which is of `back_to`.
-    `total` None: it is not told, on pages after the first one. `is_late`: it took too long.
+    `is_partial`: the search stopped early, after `looked` jobs, the last from `back_to`. `total` is
+    None on pages after the first. `is_late`: the search took too long.
     """
 
     jobs: list[Job]
@@ -50,7 +50,7 @@ class JobPage:
 
 
 def page(asked: JobFilter) -> JobPage:
-    """Return a page of jobs, newest first, ended ones by their end; six statements at most."""
+    """Return a page of jobs, newest first, ended jobs by their end; at most six statements."""
     if asked.problems:
         return JobPage([])
     wanted = asked.wanted(datetime.now(UTC))
@@ -78,10 +78,10 @@ def page(asked: JobFilter) -> JobPage:
 
 
 def _found(wanted: Wanted, after: Place | None, looked: int) -> tuple[Found, int]:
-    """Return what is found and how many rows were read for it, `looked` at most.
+    """Return the found jobs and the number of rows read, at most `looked`.
 
-    Rows come in the order of the page, so one that is full does not change with what is behind.
-    Only a total that no counts tell may need what is: that of the first page.
+    Rows come in the order of the page, so rows behind a full page cannot change it. Only the total
+    of the first page may need them, if no counts give it.
     """
     if wanted.is_ended or wanted.is_wide or looked <= GLANCES[0]:
         return find(wanted, after=after, size=SIZE + 1, looked=looked), looked
@@ -101,7 +101,7 @@ def _found(wanted: Wanted, after: Place | None, looked: int) -> tuple[Found, int
 
 
 def bound(wanted: Wanted) -> int:
-    """Return how many rows a search may read."""
+    """Return the number of rows that a search may read."""
     if not wanted.is_narrowed:
         return SIZE + 1
     is_narrow = wanted.state is not None and not (wanted.is_wide or wanted.is_ended)
@@ -109,7 +109,7 @@ def bound(wanted: Wanted) -> int:
 
 
 def total_of(wanted: Wanted, found: Found, looked: int) -> Total:
-    """Count what matches, exactly where the counts tell it or all was read; one statement."""
+    """Count the matching jobs, exactly from counts or if all rows were read; one statement."""
     if found.rest is None:
         return Total(found.matched, is_exact=True)
     if wanted.is_counted:
@@ -117,7 +117,7 @@ def total_of(wanted: Wanted, found: Found, looked: int) -> Total:
     most = counted(replace(wanted, state=State.DISCARDED) if wanted.is_dead else wanted)
     if not wanted.is_narrowed:
         return Total(most, is_exact=False)
-    # of rows that were read: live ones of any queue and tenant, ended ones of any tenant
+    # of the rows read: live jobs of any queue and tenant, ended jobs of any tenant
     read = counted(_walked(wanted)) if most else 0
     return Total(max(found.matched, min(most, read * found.matched // looked)), is_exact=False)
 
@@ -128,12 +128,12 @@ def _walked(wanted: Wanted) -> Wanted:
 
 
 class TookTooLong(Exception):
-    """The search was ended."""
+    """The search took longer than its limit."""
 
 
 @contextmanager
 def in_time(wanted: Wanted, most_ms: int | None = None) -> Iterator[None]:
-    """Let a search for text take a while and no longer. Raises TookTooLong."""
+    """Limit the time of a text search. Raises TookTooLong."""
     if not wanted.is_text:
         yield
         return

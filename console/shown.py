@@ -1,4 +1,4 @@
-"""What an action shows besides a message."""
+"""Results of an action that no message may carry."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 class Secret:
     """A secret for the answer to the action itself.
 
-    A message would travel in a cookie or be stored in the session until the next page.
+    A message would travel in a cookie, or stay in the session until the next page.
     """
 
     told: str

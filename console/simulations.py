@@ -1,6 +1,6 @@
 """Simulations of scheduling for operators, run by `manage.py qcluster`; see console/tasks.py.
 
-A simulation is one task. How far it is stands in the cache, what came out is the task's result.
+A simulation is one task. Its progress is in the cache, its result is the task's result.
 """
 
 import re
@@ -21,8 +21,8 @@ from scheduling.services.scenarios import Wish
 
 MOST_JOBS = 20_000
 MOST_S = 150.0
-TIMEOUT_S = 170  # below `retry` of the cluster, which would begin anew
-KEPT_S = 3600  # how long it is known of a task that never ran
+TIMEOUT_S = 170  # below `retry` of the cluster, which would start it again
+KEPT_S = 3600  # lifetime of the progress of a task that never ran
 SHOWN = 10
 GROUP = "simulation"
 KEY = re.compile(r"[0-9a-f-]{36}")
@@ -30,22 +30,22 @@ KEY = re.compile(r"[0-9a-f-]{36}")
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """One simulation; `found` null: it has not ended, or ended in a `problem`."""
+    """A simulation; `found` is None until it ends, and if it ends with a `problem`."""
 
     key: str
     wish: dict[str, Any]
-    part: float | None  # that is done; null: it has not begun
+    part: float | None  # done part; None: not begun
     found: dict[str, Any] | None = None
     problem: str | None = None
 
     @property
     def is_over(self) -> bool:
-        """It ended, well or not."""
+        """Return whether it has ended, with success or not."""
         return self.found is not None or self.problem is not None
 
 
 def start(wish: Wish, who: Caller) -> str:
-    """Queue a simulation; returns its key. Raises OJSError for what cannot be simulated."""
+    """Queue a simulation; return its key. Raises OJSError if it cannot be simulated."""
     scenarios.check(wish)
     key = str(uuid4())
     with audited(who, "scheduling.simulated", "scheduling") as data:
@@ -60,7 +60,7 @@ def start(wish: Wish, who: Caller) -> str:
 
 
 def run(key: str, wish: Wish) -> dict[str, Any]:
-    """Simulate; returns what came out, or what was wrong."""
+    """Run a simulation; return its result or its problem."""
     try:
         found = scenarios.run(
             wish, progress=lambda part: _note(key, wish, part), most_s=MOST_S
@@ -73,7 +73,7 @@ def run(key: str, wish: Wish) -> dict[str, Any]:
 
 
 def simulation(key: str) -> Simulation | None:
-    """Return a simulation by its key, None when there is none."""
+    """Return a simulation by its key, None if there is none."""
     if not KEY.fullmatch(key):
         return None
     task = Task.objects.filter(group=_group(key)).order_by("stopped").last()
@@ -87,7 +87,7 @@ def simulation(key: str) -> Simulation | None:
 
 
 def latest() -> list[tuple[str, Task]]:
-    """Return the latest simulations that ended, with their keys."""
+    """Return the latest ended simulations, with their keys."""
     found = Task.objects.filter(group__startswith=f"{GROUP}:").order_by("-stopped")[:SHOWN]
     return [(task.group.removeprefix(f"{GROUP}:"), task) for task in found]
 

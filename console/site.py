@@ -1,4 +1,4 @@
-"""Django's admin beside the console: for who sees all tenants, and read-only where that is."""
+"""Django's admin beside the console: for users of all tenants, and read-only if the console is."""
 
 from typing import Any
 
@@ -12,24 +12,24 @@ from jobs.services.access.staff import tenants_of
 
 
 class Site(AdminSite):
-    """The site of this server; its pages are themed by `templates/admin/base_site.html`."""
+    """The admin site of this server; `templates/admin/base_site.html` themes its pages."""
 
     site_header = site_title = "Open Job Spec"
     index_title = "Administration"
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Leave out the tables of django-q2: who writes them has the cluster run functions."""
+        """Leave out the tables of django-q2, whose rows name functions for the cluster to run."""
         given: Any = model_or_iterable
         given = [given] if isinstance(given, type) else given
         shown = [model for model in given if model._meta.app_label != "django_q"]
         super().register(shown, admin_class, **options)
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Keep out who is restricted to tenants: the admin knows no such thing."""
+        """Keep out users restricted to tenants, because the admin shows all tenants."""
         return super().has_permission(request) and tenants_of(request.user) is None
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """Refuse what would change something while the console is read-only."""
+        """Refuse changes while the console is read-only."""
         inner = super().admin_view(view, cacheable)
 
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

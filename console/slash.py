@@ -1,4 +1,4 @@
-"""The paths of pages end in a slash; without it they lead there."""
+"""Redirects of paths without the final slash of all pages."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from django.views import View
 
 
 class WithSlash(View):
-    """Redirects to the path with a slash when there is a page; forms keep what they send."""
+    """Redirects to the path with a slash if it is a page; forms keep their data."""
 
     def dispatch(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Answer 404 for other paths."""
+        """Redirect, or answer 404 for other paths."""
         try:
             is_page = "ojs_console" in resolve(f"{request.path_info}/").app_names
         except Resolver404:

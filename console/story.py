@@ -1,4 +1,4 @@
-"""What happened to one job: each change of its state, and each attempt with how it went."""
+"""The history of a job: each change of its state, and each attempt with its outcome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from jobs.domain.states import state_of
 from jobs.services.record.events import EventFilter, StoredEvent, latest
 
 SHOWN = 200  # events
-# heartbeats and progress can be thousands; the page shows their latest
+# left out, because heartbeats and progress may be thousands; the page shows their latest
 LOUD: Final = {Kind.HEARTBEAT, Kind.PROGRESS}
 KINDS: Final = (*(int(kind) for kind in NAMES if kind not in LOUD), int(Kind.MOVED))
-# what ends an attempt that had begun
+# events that end a begun attempt
 OUTCOMES: Final[Mapping[int, str]] = {
     Kind.COMPLETED: "completed", Kind.FAILED: "failed", Kind.CANCELLED: "cancelled",
 }  # fmt: skip
@@ -24,7 +24,7 @@ OUTCOMES: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event; `before` and `after` are names of states where it changed one."""
+    """An event; `before` and `after` are the names of states if it changed the state."""
 
     name: str
     event: StoredEvent
@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt; `outcome` None: it runs, or its end is not in the record."""
+    """An attempt; `outcome` None: it runs, or its end is no longer in the record."""
 
     number: int
     started_at: datetime | None = None
@@ -47,7 +47,7 @@ class Attempt:
 
 
 def steps(job: Job) -> tuple[list[Step], bool]:
-    """Return the latest events of a job, newest first, and whether there are older ones."""
+    """Return the latest events of a job, newest first, and whether older events exist."""
     told, is_longer = latest(EventFilter(kinds=KINDS, job_id=job.id), limit=SHOWN)
     found: list[Step] = []
     for event in reversed(told):
@@ -56,10 +56,11 @@ def steps(job: Job) -> tuple[list[Step], bool]:
 
 
 def attempts(job: Job, told: Sequence[Step]) -> list[Attempt]:
-    """Return the attempts of a job, newest first, with the errors that its history has.
+    """Return the attempts of a job, newest first, with the errors of its history.
 
-    A retry by hand counts attempts anew, so one number may stand for several of them: events and
-    errors are put together from the newest on, each to the newest that has none.
+    A manual retry restarts the number of attempts, so a number may stand for several attempts.
+    Errors are assigned from the newest on, each to the newest attempt of its number without an
+    error.
     """
     found: list[Attempt] = []
     for step in reversed(told):
@@ -94,7 +95,7 @@ def _give(found: list[Attempt], error: dict[str, Any]) -> None:
         if attempt.number == number and attempt.error is None and attempt.outcome != "completed":
             attempt.error = error
             return
-    found.append(Attempt(number, outcome="failed", error=error))  # its events are gone
+    found.append(Attempt(number, outcome="failed", error=error))  # its events were removed
 
 
 def _step(event: StoredEvent, earlier: Sequence[Step]) -> Step:
@@ -102,7 +103,7 @@ def _step(event: StoredEvent, earlier: Sequence[Step]) -> Step:
         None if code is None else state_of(code).value
         for code in (event.from_state, event.to_state)
     )
-    if after is not None and before is None:  # a retry by hand is stored as a new beginning
+    if after is not None and before is None:  # a manual retry is stored as a new beginning
         before = next((step.after for step in reversed(earlier) if step.after), None)
     name = after or "moved" if event.kind == Kind.MOVED else NAMES[Kind(event.kind)]
     return Step(name.removeprefix("job."), event, before, after)

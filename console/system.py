@@ -1,4 +1,4 @@
-"""What the page of the system shows: loops, database, versions, settings."""
+"""The content of the system page: loops, database, versions, settings."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -19,48 +19,48 @@ from jobs.loops import all_loops
 from jobs.services.health.health import STALE_LOOP_MS, uptime_seconds
 
 TABLES: Final = 15
-# parts of names whose values are masked
+# parts of names of settings with masked values
 SECRET: Final = ("secret", "password", "token", "key", "keys")
 MASK: Final = "\N{BULLET}" * 6
-DEAD: Final = 0.2  # part of a table's rows from which on it is marked
-MANY: Final = 10_000  # dead rows, below which a part says nothing
-LONG_MS: Final = 300_000  # an open transaction from which on vacuum falls behind
+DEAD: Final = 0.2  # part of dead rows that marks a table;
+MANY: Final = 10_000  # fewer dead rows are not significant
+LONG_MS: Final = 300_000  # age of an open transaction from which vacuum falls behind
 SKEW_MS: Final = 1_000  # between the clocks of this machine and of the database
 CONFIGURED: Final = ("scheduling", "tenancy", "versioning", "federation", "webhooks", "workflows")
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One look at everything."""
+    """The state of all parts at one time."""
 
     loops: list[queries.LoopState]
     database: queries.Database
     tables: list[queries.TableSize]
     replicas: list[queries.Replica]
-    skew_ms: int  # how far this machine's clock is ahead of the database's
+    skew_ms: int  # this machine's clock minus the database's clock
     versions: list[tuple[str, str]]
     settings: list[tuple[str, list[tuple[str, Any]]]]  # by application
     uptime_ms: int
 
     @property
     def is_skewed(self) -> bool:
-        """Whether the clocks disagree."""
+        """Return whether the clocks disagree."""
         return abs(self.skew_ms) > SKEW_MS
 
     @property
     def is_held(self) -> bool:
-        """Whether an old transaction keeps dead rows from being removed."""
+        """Return whether an old transaction keeps dead rows from being removed."""
         since = self.database.oldest_transaction_at
         return since is not None and (self.database.now - since).total_seconds() * 1000 > LONG_MS
 
     @property
     def bloated(self) -> list[str]:
-        """The tables of which much is dead."""
+        """Return the tables with a large part of dead rows."""
         return [one.name for one in self.tables if one.dead >= MANY and one.dead_part >= DEAD]
 
 
 def system() -> System:
-    """Read it; four statements."""
+    """Read the state of the system; four statements."""
     found = queries.database()
     skew = timezone.now() - found.now
     return System(
@@ -76,7 +76,7 @@ def system() -> System:
 
 
 def loops() -> list[queries.LoopState]:
-    """Read how the loops are; one statement."""
+    """Read the state of the loops; one statement."""
     keys = {loop.name: crc32(loop.name.encode()) & 0x7FFFFFFF for loop in all_loops()}
     return queries.loops(keys, STALE_LOOP_MS)
 
@@ -92,7 +92,7 @@ def _versions(found: queries.Database) -> list[tuple[str, str]]:
 
 
 def settings() -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Return the settings in force by application, those that are secret masked."""
+    """Return the settings in force by application, with masked secrets."""
     found: list[tuple[str, Any]] = [("jobs", conf()), ("console", console_conf())]
     for app in CONFIGURED:
         if apps.is_installed(app) and (read := _conf_of(app)) is not None:
@@ -103,7 +103,7 @@ def settings() -> list[tuple[str, list[tuple[str, Any]]]]:
 def _conf_of(app: str) -> Any:
     try:
         read = import_module(f"{app}.conf").conf()
-    except (ImportError, AttributeError):  # it has none
+    except (ImportError, AttributeError):  # the app has no settings
         return None
     return read if is_dataclass(read) else None
 
@@ -113,7 +113,7 @@ def _shown(chosen: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _masked(name: str, value: Any) -> Any:
-    """Return a value without its secrets, those of the objects inside it too."""
+    """Return a value with masked secrets, also inside nested objects."""
     if _is_secret(name):
         return MASK if value not in (None, "", ()) else value
     if isinstance(value, Mapping):
@@ -128,6 +128,6 @@ def _has_objects(values: Sequence[Any]) -> bool:
 
 
 def _is_secret(name: str) -> bool:
-    # numbers and names of algorithms that are about keys are no secrets
+    # numbers and names of algorithms for keys are no secrets
     is_about = name.endswith(("_ms", "hasher")) or name.startswith(("max_", "keep_", "sse_"))
     return not is_about and any(part in SECRET for part in name.split("_"))

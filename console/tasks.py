@@ -1,4 +1,4 @@
-"""Operator tasks, run by `manage.py qcluster`: whether they will start, and how the latest went.
+"""Operator tasks, run by `manage.py qcluster`: whether a cluster runs, and the latest results.
 
 Operations on many jobs have rows of their own: see console/operations.py.
 """
@@ -14,22 +14,22 @@ GROUP = "console"
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What the pages tell about operator tasks."""
+    """The state of operator tasks on the pages."""
 
     is_served: bool  # a cluster is running
     waiting: int
-    latest: list[Task]  # one of each operation
+    latest: list[Task]  # one task of each operation
 
 
 def is_served() -> bool:
-    """Tell whether a cluster is running."""
+    """Return whether a cluster is running."""
     return bool(Stat.get_all())
 
 
 def operations() -> Operations:
-    """Tell whether operator tasks will start, how many wait and how the latest went."""
+    """Return whether a cluster runs, the number of waiting tasks, and the latest results."""
     latest: dict[str, Task] = {}
-    # an operation has a task for every few thousand jobs: the newest of each counts
+    # an operation has a task for every few thousand jobs; only its newest task counts
     for task in Task.objects.filter(group__startswith=GROUP).order_by("-stopped")[: SHOWN * 20]:
         latest.setdefault(task.group, task)
     return Operations(is_served(), OrmQ.objects.count(), list(latest.values())[:SHOWN])

@@ -1,4 +1,4 @@
-"""What operators can do with a tenant by a button; each says why."""
+"""The actions of operators on a tenant by button; each needs a reason."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Tenants as the pages show them: who is loud, what they get and what they are entitled to."""
+"""Tenants on the pages: noisy tenants, shares and entitlements."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ from tenancy.services.tenant_cache import limits_of, terms_of
 from tenancy.services.watch import SURVEY_MINUTES
 
 SIZE = 50
-LOOKED = 20_000  # tenants that a search walks over for one page
-MINUTES = SURVEY_MINUTES  # that shares and rates are counted over
-MUCH = 0.5  # of all that do
+LOOKED = 20_000  # tenants that a search reads for one page
+MINUTES = SURVEY_MINUTES  # period of the counted shares and rates
+MUCH = 0.5  # part of the sum of all tenants
 QUEUES = 100
-PANEL = 5  # loud tenants that stand above the list
+PANEL = 5  # noisy tenants above the list
 PLACE = re.compile(r"([0-9]{1,15})~(.{1,255})")
-# the limits in the words of a bar: how many of how many
+# names of the limits in the text of a bar
 HELD = {
     "max_concurrency": "active",
     "max_enqueue_rate": "new",
@@ -42,17 +42,17 @@ HELD = {
 
 @dataclass(frozen=True, slots=True)
 class TenantFilter:
-    """What the operator asked for; empty text is any."""
+    """The filter as the operator typed it; empty text is any."""
 
     name: str = ""  # a part of the id or the name
     state: str = ""
-    loud: str = ""  # 1: those alone
-    sort: str = ""  # id, else the loudest first
+    loud: str = ""  # 1: noisy tenants only
+    sort: str = ""  # `id`; otherwise noisy tenants first
     after: str = ""
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> "TenantFilter":
-        """Read a query string; what is not known is left out."""
+        """Read a query string; ignore unknown values."""
         chosen = {name: given.get(name, "").replace("\x00", "").strip() for name in FIELDS}
         known = {"state": [str(one) for one in Standing], "loud": ["1"], "sort": ["id"]}
         chosen |= {name: chosen[name] * (chosen[name] in known[name]) for name in known}
@@ -60,17 +60,17 @@ class TenantFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether these are the first of all tenants, the loudest first."""
+        """Return whether this is the first page of all tenants, noisy tenants first."""
         return self == TenantFilter()
 
     def link(self, **changed: str) -> str:
-        """Return the query string of this filter with something changed, from its beginning."""
+        """Return the query string of the first page of this filter, with changes."""
         wanted = replace(self, **{"after": "", **changed})
         fields = {name: getattr(wanted, name) for name in FIELDS}
         return urlencode({name: value for name, value in fields.items() if value})
 
     def search(self, loud: Sequence[str]) -> TenantSearch:
-        """Return what the statement is asked."""
+        """Return the parameters of the statement."""
         place = PLACE.fullmatch(self.after)
         return TenantSearch(
             containing=self.name,
@@ -88,7 +88,7 @@ FIELDS = tuple(TenantFilter.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A limit of a tenant and how much of it is used."""
+    """A limit of a tenant and its use."""
 
     name: str
     most: int
@@ -97,23 +97,23 @@ class Use:
 
     @property
     def words(self) -> str:
-        """Say what is counted."""
+        """Return the name of the counted items."""
         return HELD.get(self.name, self.name)
 
     @property
     def part(self) -> float:
-        """Return how much of it is used, 1 for all; a limit of none is always reached."""
+        """Return the used part, 1 for all; a limit of 0 is always used up."""
         return self.held / self.most if self.most else 1.0
 
     @property
     def is_reached(self) -> bool:
-        """Whether there is no room."""
+        """Return whether the limit is used up."""
         return self.held >= self.most
 
 
 @dataclass(frozen=True, slots=True)
 class TenantLine:
-    """A tenant as lists and its own page show it."""
+    """A tenant in lists and on its own page."""
 
     row: Tenant
     place: TenantPlace
@@ -122,30 +122,30 @@ class TenantLine:
 
     @property
     def weight(self) -> float:
-        """What it weighs in the shares, less what a throttle takes."""
+        """Return its weight, reduced by a throttle."""
         return terms_of(self.row).effective_weight
 
     @property
     def got(self) -> float | None:
-        """Return its part of all starts; None: there were none."""
-        # all of them are counted every few seconds only
+        """Return its part of all starts; None without starts."""
+        # the sum is renewed only every few seconds
         all_ = self.place.all_started
         return min(1.0, self.place.started / all_) if all_ else None
 
     @property
     def due(self) -> float | None:
-        """Return the part it is entitled to; None: it has no job to hand out."""
+        """Return the part to which it is entitled; None if it has no job to hand out."""
         held = self.place
         return min(1.0, self.weight / held.weights) if held.is_eligible and held.weights else None
 
     @property
     def waiting(self) -> int:
-        """Return how many jobs could start."""
+        """Return the number of available jobs."""
         return self.summary.jobs[State.AVAILABLE]
 
     @property
     def active(self) -> int:
-        """Return how many run."""
+        """Return the number of active jobs."""
         return self.summary.jobs[State.ACTIVE]
 
     @property
@@ -155,38 +155,38 @@ class TenantLine:
 
     @property
     def processed(self) -> float:
-        """Return the jobs that completed per minute."""
+        """Return its completed jobs per minute."""
         return self.place.completed / MINUTES
 
     @property
     def failed(self) -> float:
-        """Return the attempts that failed per minute."""
+        """Return its failed attempts per minute."""
         return self.place.failed / MINUTES
 
     @property
     def throttle(self) -> Throttled | None:
-        """What is taken from it for a while."""
+        """Return its throttle."""
         return self.summary.throttle
 
     @property
     def reached(self) -> list[Use]:
-        """Return the limits without room."""
+        """Return the limits that are used up."""
         return [use for use in self.uses if use.is_reached]
 
     @property
     def settable(self) -> list[tuple[str, str]]:
-        """Return the limits that the short form sets, a rate by the minute, with what they are."""
+        """Return name and label of the limits in the short form; it sets a rate per minute."""
         now = {use.name: f", now {use.most}{use.per and f' in {use.per}'}" for use in self.uses}
         return [(name, f"{label}{now.get(name, '')}") for name, label in LABELS.items()]
 
     @property
     def is_suspended(self) -> bool:
-        """Whether an operator holds all its jobs."""
+        """Return whether an operator has suspended it."""
         return bool(self.row.state == Standing.SUSPENDED)
 
     @property
     def reasons(self) -> list[str]:
-        """Say what stands out."""
+        """Return its unusual facts in words."""
         return list(self._reasons())
 
     def _reasons(self) -> Iterator[str]:
@@ -206,7 +206,7 @@ class TenantLine:
 
 
 def in_words(signal: Signal) -> str:
-    """Say what a tenant does more than others."""
+    """Describe in words how a tenant exceeds the other tenants."""
     value, others = signal.value, signal.compared_with
     if signal.reason is Reason.QUEUE_DEPTH:
         return f"{value:.0f} wait, others: {others:.0f}"
@@ -219,14 +219,14 @@ def in_words(signal: Signal) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TenantPage:
-    """One page of the list; `next` is the query string of the next one, empty for none."""
+    """A page of the list; `next` is the query string of the next page, empty on the last."""
 
     lines: list[TenantLine]
     next: str
 
     @property
     def loud(self) -> list[TenantLine]:
-        """Return the few that stand out."""
+        """Return the first noisy tenants."""
         return [line for line in self.lines if line.place.is_loud][:PANEL]
 
 
@@ -254,7 +254,7 @@ def _lines(
     ids: Sequence[str], loud: Sequence[str], rows: Sequence[Tenant] = ()
 ) -> list[TenantLine]:
     by_id = {row.id: row for row in rows or tenants.named(ids)}
-    listed = [by_id[one] for one in ids if one in by_id]  # others were deleted since
+    listed = [by_id[one] for one in ids if one in by_id]  # deleted tenants are absent
     places = queries.tenant_places([row.id for row in listed], MINUTES)
     counted = stats.summaries(listed)
     used = stats.used(listed, counted)
@@ -275,13 +275,13 @@ def _uses(row: Tenant, used: Mapping[str, tuple[int, int]]) -> list[Use]:
 
 
 def left(tenant_id: str) -> dict[State, int]:
-    """Count the jobs that are left of a tenant that is not there any more, by state."""
+    """Count the remaining jobs of a deleted tenant, by state."""
     return stats.summaries([Tenant(id=tenant_id)])[tenant_id].jobs
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What a tenant's own page shows besides its line."""
+    """The content of a tenant's own page, besides its line."""
 
     hour: Hour
     queues: list[QueueStats]

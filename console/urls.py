@@ -1,6 +1,6 @@
-"""Pages of the console, under any prefix the project chooses.
+"""Pages of the console, under any prefix of the project.
 
-Every path ends in a slash; the same one without it leads there.
+Each path ends in a slash; the path without it redirects.
 """
 
 from django.apps import apps
@@ -82,7 +82,7 @@ if apps.is_installed("scheduling"):
         path("pools/", Pools.as_view(), name="pools"),
         path("pools/<str:name>/", PoolDetail.as_view(), name="pool"),
         path("pools/<str:name>/edit/", PoolEdit.as_view(), name="pool_edit"),
-        path("new-pool/", PoolEdit.as_view(), name="pool_new"),  # any name may be that of a pool
+        path("new-pool/", PoolEdit.as_view(), name="pool_new"),  # a pool may have any name
     ]
 if apps.is_installed("tenancy"):
     from console.views.tenants import TenantDetail, TenantEdit, Tenants
@@ -113,7 +113,7 @@ if apps.is_installed("versioning"):
         path("schemas/", Schemas.as_view(), name="schemas"),
         path("schemas/<str:job_type>/", SchemaPage.as_view(), name="schema"),
     ]
-if apps.is_installed("webhooks"):  # pages of an extension, for projects that have it
+if apps.is_installed("webhooks"):  # pages of an app that a project may lack
     from console.views.webhooks import DeliveryPage, Webhooks
 
     urlpatterns += [

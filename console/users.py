@@ -1,6 +1,6 @@
-"""Users and groups in Django's admin: nobody grants or changes more rights than they have.
+"""Users and groups in Django's admin, where users can only grant rights that they have.
 
-Each change leaves an entry in the audit log.
+Each change is recorded in the audit log.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ from jobs.services.audit.audit import record
 
 
 def rights(user: Any) -> set[int]:
-    """Return the permissions that a user has or would have, if it were active."""
+    """Return the permissions that a user has, or would have if active."""
     held = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return set(held.values_list("pk", flat=True))
 
 
 def covers(actor: Any, subject: Model) -> bool:
-    """Tell whether an actor has all the rights of a user or a group."""
+    """Return whether an actor has all the rights of a user or a group."""
     if actor.is_superuser:
         return True
     if isinstance(subject, Group):
@@ -33,20 +33,20 @@ def covers(actor: Any, subject: Model) -> bool:
 
 
 class Bounded(Permitted):
-    """A form that is bounded by the rights of whoever uses it, and leaves audit entries."""
+    """A form that is limited by the rights of its user, and writes audit entries."""
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse a user or a group with more rights."""
+        """Refuse a user or a group that has more rights than the current user."""
         may = super().has_change_permission(request, obj)
         return may and (obj is None or covers(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse a user or a group with more rights."""
+        """Refuse a user or a group that has more rights than the current user."""
         may = super().has_delete_permission(request, obj)
         return may and (obj is None or covers(request.user, obj))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Offer the permissions and the groups that the user has the rights of."""
+        """Offer only permissions and groups whose rights the user has."""
         if not request.user.is_superuser:
             own = rights(request.user)
             if db_field.remote_field.model is Permission:
@@ -57,24 +57,24 @@ class Bounded(Permitted):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        """Record who added what."""
+        """Record the addition."""
         self._record(request, "created", obj)
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        """Record who changed what."""
+        """Record the change."""
         changes = message if isinstance(message, list) else [str(message)]
         self._record(request, "changed", obj, {"changes": changes})
         return super().log_change(request, obj, message)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Delete and record it, both or neither."""
+        """Delete and record it in one transaction."""
         with transaction.atomic():
             self._record(request, "deleted", obj)
             super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """Delete and record each, all or none."""
+        """Delete and record all in one transaction."""
         with transaction.atomic():
             for obj in queryset:
                 self._record(request, "deleted", obj)
@@ -88,21 +88,21 @@ class Bounded(Permitted):
         record(caller_of(request), action, str(obj), data={**facts, **(data or {})})
 
     def facts(self, obj: Any) -> dict[str, Any]:
-        """Return the rights that an entry of the audit log names."""
+        """Return the rights for the audit entry."""
         return {"permissions": _named(obj.permissions)}
 
 
 class UserAdmin(Bounded, DjangoUserAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """Users; a superuser alone makes superusers."""
+    """Users; only a superuser may make superusers."""
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Keep the mark of superusers from the others."""
+        """Make the superuser flag read-only for all users but superusers."""
         found = super().get_readonly_fields(request, obj)
         is_root = request.user.is_superuser
         return found if is_root else (*found, "is_superuser")
 
     def facts(self, obj: Any) -> dict[str, Any]:
-        """Return what the user may do now."""
+        """Return the user's present rights."""
         return {
             "is_active": obj.is_active,
             "is_staff": obj.is_staff,

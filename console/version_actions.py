@@ -1,4 +1,4 @@
-"""What operators can do with routing rules by a button, for the rules that the page showed."""
+"""The actions of operators on routing rules by button, for the revision on the page."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Versions of types as the pages show them: shares, failures, plans."""
+"""Versions of job types on the pages: shares, failures, plans."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a plan; `mark` is done, now, next or later."""
+    """A step of a plan; `mark` is done, now, next or later."""
 
     percent: float
     mark: str
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """One version of the rules; `share` is null for one that they do not name."""
+    """A version of a job type; `share` is None if the rules do not name it."""
 
     version: Version
     share: float | None
@@ -45,55 +45,55 @@ class RuleLine:
 
 @dataclass(frozen=True, slots=True)
 class RulesCard:
-    """The rules of a type."""
+    """The routing rules of a job type."""
 
     row: Routing
 
     @property
     def guard(self) -> Guard | None:
-        """When the newest version is taken back."""
+        """Return the conditions of an automatic rollback."""
         return guard_of(self.row.guard)
 
     @property
     def threshold(self) -> float | None:
-        """Above which part of failures it is; None: it never is."""
+        """Return the part of failures above which the server rolls back; None: never."""
         return self.guard.threshold if self.guard else None
 
     @property
     def window_ms(self) -> int:
-        """What outcomes are counted over."""
+        """Return the period of the counted outcomes."""
         return self.guard.window_ms if self.guard else WINDOW_MS
 
     @property
     def state(self) -> tuple[str, str] | None:
-        """The colour and the words of the plan."""
+        """Return the colour and the words of the plan."""
         found = state_of(self.row)
         return None if found is None else STATES[found]
 
     @property
     def may_pause(self) -> bool:
-        """Whether the plan goes on by itself."""
+        """Return whether the plan will take further steps."""
         return next_step(self.row) is not None
 
     @property
     def may_promote(self) -> bool:
-        """Whether the newest version does not have all jobs yet."""
+        """Return whether the newest version does not have all jobs yet."""
         shares = shares_of(self.row.rules)
         return newest(shares).weight < sum(one.weight for one in shares)
 
     @property
     def may_roll_back(self) -> bool:
-        """Whether there is a lower version."""
+        """Return whether there is a lower version."""
         return len(self.row.rules) > 1
 
     @property
     def newest(self) -> str:
-        """The version that is tried out, as it was written."""
+        """Return the newest version as it was written."""
         return str(newest(shares_of(self.row.rules)).text)
 
     @property
     def next_at(self) -> datetime | None:
-        """When the next step may follow; None: there is none."""
+        """Return the earliest time of the next step; None without a next step."""
         plan = plan_of(self.row.plan)
         if plan is None or self.row.step_at is None or next_step(self.row) is None:
             return None
@@ -101,7 +101,7 @@ class RulesCard:
 
     @property
     def steps(self) -> list[Step]:
-        """The steps of the plan."""
+        """Return the steps of the plan."""
         plan = plan_of(self.row.plan)
         if plan is None or self.row.step is None:
             return []
@@ -110,7 +110,7 @@ class RulesCard:
 
     @property
     def shares(self) -> str:
-        """Say them in a line, as lists do."""
+        """Return the shares in one line, for lists."""
         shares = shares_of(self.row.rules)
         whole = sum(one.weight for one in shares)
         return ", ".join(f"{one.text} {100 * one.weight / whole:.3g} %" for one in shares)
@@ -118,7 +118,7 @@ class RulesCard:
 
 @dataclass(frozen=True, slots=True)
 class Slower:
-    """How the newest version runs beside the next lower one: by this factor as long."""
+    """Run times of the newest version relative to the next lower version, as factors."""
 
     newest: Version
     stable: Version
@@ -127,7 +127,7 @@ class Slower:
 
 
 def slower(seen: Observed, row: Routing) -> Slower | None:
-    """Compare run times; None: there are not two versions that both acknowledged something."""
+    """Compare run times; None unless both versions have acknowledged jobs."""
     ranked = sorted((one.version for one in shares_of(row.rules)), reverse=True)[:2]
     by_version = {one.version: one.ran for one in seen.versions}
     both = [ran for version in ranked if (ran := by_version.get(version))]
@@ -146,7 +146,7 @@ def _mark(n: int, step: int, following: int | None) -> str:
 
 
 def rule_lines(row: Routing, seen: Observed, loads: TypeVersions) -> Sequence[RuleLine]:
-    """Join what the rules say with how the versions did, newest first."""
+    """Join the rules with the outcomes of the versions, newest first."""
     shares = {one.version: one.weight for one in shares_of(row.rules)}
     whole = sum(shares.values())
     highest = max(shares)

@@ -1,4 +1,4 @@
-"""How an operation walks through the jobs that a filter finds: by slices, state by state."""
+"""The walk of an operation through the jobs of a filter, in slices, state by state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,23 +16,23 @@ from jobs.services.read.find import Found, Place, Wanted, find
 
 EXPORT: Final = "export"
 SLICE = 500  # jobs of one transaction
-LOOKED, LOOKED_FOR_TEXT = 5_000, 1_000  # rows that one slice reads at most
-PREVIEWED = 5_000  # rows that are read to tell what would be done
+LOOKED, LOOKED_FOR_TEXT = 5_000, 1_000  # most rows that a slice reads
+PREVIEWED = 5_000  # rows that a preview reads of each state
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an operation would meet: the first ids that it would take, by state, and how many."""
+    """The preview of an operation: the first ids, the totals by state, and the total."""
 
     total: Total
     by_state: dict[str, Total]
     ids: list[str]
-    is_late: bool = False  # it was not told in time
+    is_late: bool = False  # the search took too long
 
 
 def sources(verb: str, asked: JobFilter) -> list[State | None]:
-    """Return the states that an operation walks, one after another; None is any."""
+    """Return the states of an operation, in order; None is any."""
     state = State.DISCARDED if asked.dead else State(asked.state) if asked.state else None
     if verb == EXPORT:
         return [state]
@@ -42,9 +42,9 @@ def sources(verb: str, asked: JobFilter) -> list[State | None]:
 
 
 def preview(verb: str, asked: JobFilter) -> Preview:
-    """Look at what an operation would do; reads PREVIEWED rows of each state at most.
+    """Preview an operation; reads at most PREVIEWED rows of each state.
 
-    Where every row matches and counts tell how many there are, those of one slice are enough.
+    If each row matches and counts give the total, the rows of one slice are enough.
     """
     wanted = asked.wanted(timezone.now())
     by_state: dict[str, Total] = {}
@@ -67,10 +67,10 @@ def preview(verb: str, asked: JobFilter) -> Preview:
 def pick(
     asked: JobFilter, states: Sequence[State | None], place: bulk.Place
 ) -> tuple[Found, bulk.Place | None]:
-    """Find the next jobs and the place behind them.
+    """Find the next jobs and the position behind them.
 
-    Jobs that were made after the operation began are above the first place, and so are ends: what
-    is retried and dies again is not taken twice.
+    The first position excludes jobs created, and jobs ended, after the operation began. So a
+    retried job that dies again is not taken twice.
     """
     asof = datetime.fromisoformat(place.asof)
     wanted = _of(asked.wanted(asof), states[place.source])
@@ -91,7 +91,7 @@ def pick(
 
 
 def _of(wanted: Wanted, state: State | None) -> Wanted:
-    """Return what is wanted of one state."""
+    """Return the search, limited to one state."""
     return wanted if wanted.is_dead else replace(wanted, state=state)
 
 

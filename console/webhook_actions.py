@@ -1,4 +1,4 @@
-"""What operators can do with webhooks; only imported where that app is installed."""
+"""The actions of operators on webhooks; only imported if the app `webhooks` is installed."""
 
 from collections.abc import Callable, Mapping
 

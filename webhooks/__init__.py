@@ -1,1 +1,1 @@
-"""Webhooks: events sent to the subscribers' own servers, signed, again until they arrive."""
+"""Webhooks: signed events for the subscribers' own servers, sent again until they arrive."""

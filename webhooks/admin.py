@@ -1,4 +1,4 @@
-"""The webhooks in Django admin, to read; actions call the services that the API calls."""
+"""Read-only pages of webhooks in Django admin; actions call the services of the API."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -13,7 +13,7 @@ from webhooks.services import deliveries, subscriptions
 
 @admin.register(models.Subscription)
 class SubscriptionAdmin(ReadOnly):
-    """Secrets are not shown, not even encrypted."""
+    """Subscriptions, without their secrets, not even encrypted."""
 
     list_display = ("id", "url", "active", "tenant", "success_count", "failure_count")
     list_filter = ("active",)
@@ -29,7 +29,7 @@ class SubscriptionAdmin(ReadOnly):
 
     @admin.action(description="Switch the chosen subscriptions off")
     def switch_off(self, request: HttpRequest, queryset: QuerySet[models.Subscription]) -> None:
-        """Deliver none of what happens until they are switched on."""
+        """Deliver no events that happen before the subscriptions are switched on again."""
         self._switch(request, queryset, active=False)
 
     def _switch(
@@ -58,7 +58,7 @@ class DeliveryAdmin(ReadOnly):
 
     @admin.action(description="Send the chosen deliveries again")
     def send_again(self, request: HttpRequest, queryset: QuerySet[models.Delivery]) -> None:
-        """Try them at once."""
+        """Try the deliveries again at once."""
 
         def retry(row: models.Delivery, who: Caller) -> None:
             with audited(who, "webhook.delivery_retried", str(row.id)):
@@ -69,6 +69,6 @@ class DeliveryAdmin(ReadOnly):
 
 @admin.register(models.Position)
 class PositionAdmin(ReadOnly):
-    """How far the deliveries have followed the events."""
+    """The position in the event record up to which deliveries exist."""
 
     list_display = ("id", "place")

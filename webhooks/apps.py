@@ -1,4 +1,4 @@
-"""Application configuration of the webhooks."""
+"""Application configuration of webhooks."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""System checks: a wrong setting stops the start instead of the first delivery."""
+"""System checks, so that a wrong setting stops the start instead of the first delivery."""
 
 from dataclasses import fields
 from typing import Any

@@ -1,4 +1,4 @@
-"""The webhooks' settings: `settings.OJS_WEBHOOKS` read once into a frozen object with defaults."""
+"""Settings of webhooks: `settings.OJS_WEBHOOKS`, read once into a frozen object with defaults."""
 
 from dataclasses import dataclass, fields
 from functools import cache
@@ -11,25 +11,26 @@ from jobs.conf import read_anew
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """Names are the keys of `settings.OJS_WEBHOOKS` in lower case; durations are milliseconds."""
+    """Settings by the lower-case keys of `settings.OJS_WEBHOOKS`; durations in milliseconds."""
 
     allow_http: bool = False
-    allow_private: bool = False  # addresses that are not global: for tests and closed networks
-    secret_key: str = ""  # encrypts the secrets; without it Django's SECRET_KEY does
-    # how long after an attempt the next one comes, the first at once; the last ends it
+    allow_private: bool = False  # non-global addresses, for tests and closed networks
+    secret_key: str = ""  # encrypts the secrets; if empty, Django's SECRET_KEY does
+    # wait before each attempt in seconds, 0 for the first; after the last attempt a delivery is
+    # dead
     retry_schedule_s: tuple[int, ...] = (0, 30, 120, 600, 3_600, 14_400, 43_200, 86_400)
-    timeout_ms: int = 30_000  # of an attempt, unless the subscription says otherwise
-    redirects: int = 3  # that are followed; 0: none
-    concurrency: int = 16  # attempts under way per process
+    timeout_ms: int = 30_000  # of an attempt; a subscription may override it
+    redirects: int = 3  # most redirects of an attempt; 0: none
+    concurrency: int = 16  # simultaneous attempts of a process
     concurrency_per_subscription: int = 4
-    disable_after: int = 50  # dead deliveries in a row
-    rotation_ms: int = 86_400_000  # how long the secret before signs, too
-    retention_ms: int = 2_592_000_000  # of deliveries that are over
+    disable_after: int = 50  # consecutive dead deliveries
+    rotation_ms: int = 86_400_000  # how long the previous secret signs, too
+    retention_ms: int = 2_592_000_000  # of ended deliveries
 
 
 @cache
 def conf() -> Conf:
-    """Read the settings; unknown keys are reported by `checks.py`, not here."""
+    """Read the settings; `checks.py` reports unknown keys."""
     raw = getattr(settings, "OJS_WEBHOOKS", {})
     known = {field.name for field in fields(Conf)}
     chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in known}

@@ -1,4 +1,4 @@
-"""The webhooks' hooks into the core: three loops, a reader's place, a line in the manifest."""
+"""The hooks of webhooks into the core: three loops, the position, alerts and the manifest."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,21 +13,21 @@ sender = Sender()
 
 
 class WebhooksExtension(Extension):
-    """Sends events to subscribers; costs the paths of jobs nothing."""
+    """Sends events to subscribers, at no cost for the statements of jobs."""
 
     def reseal(self) -> Resealed:
         """Encrypt the secrets of subscriptions with the first key."""
         return reseal()
 
     def tables(self) -> Sequence[str]:
-        """Name what a reset empties."""
+        """Name the tables that a reset empties."""
         return (
             "ojs_webhook_subscription", "ojs_webhook_delivery", "ojs_webhook_attempt",
             "ojs_webhook_position",
         )  # fmt: skip
 
     def loops(self) -> Iterable[Loop]:
-        """Read the record, send what is due, forget what is old."""
+        """Relay events, send due deliveries and remove old deliveries."""
         return (
             Loop("webhooks_relay", relay, 250),
             Loop("webhooks_send", sender.turn, 200),
@@ -35,11 +35,11 @@ class WebhooksExtension(Extension):
         )
 
     def alerts(self) -> Alerts:
-        """Name subscriptions that are switched off."""
+        """Return the alerts of switched-off subscriptions."""
         return alerts()
 
     def unread_from(self) -> int | None:
-        """Keep events until they were turned into deliveries."""
+        """Keep events until the relay has read them."""
         return unread_from()
 
     def manifest(self) -> Sequence[Facts]:

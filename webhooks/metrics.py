@@ -1,4 +1,4 @@
-"""What the processes that send count. Names are those of contract 26.2."""
+"""Metrics of the processes that send deliveries, with the names of contract 26.2."""
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -20,12 +20,12 @@ _subscriptions = Gauge(
 
 
 def observe_subscriptions(number: int) -> None:
-    """Note how many subscriptions are active."""
+    """Set the number of active subscriptions."""
     _subscriptions.set(number)
 
 
 def observe(event_type: str, is_success: bool, took_ms: int, tries: int) -> None:  # noqa: FBT001
-    """Count one attempt."""
+    """Count an attempt."""
     _count.labels(event_type, "delivered" if is_success else "failed").inc()
     _took.labels(event_type).observe(took_ms / 1000)
     if tries > 1:
@@ -33,5 +33,5 @@ def observe(event_type: str, is_success: bool, took_ms: int, tries: int) -> None
 
 
 def observe_dead(event_type: str) -> None:
-    """Count one delivery that was given up."""
+    """Count a delivery that was given up."""
     _dead.labels(event_type).inc()

@@ -1,4 +1,4 @@
-"""Tables of the webhooks. Verbs live in `services/`, statements that lock in `sql/`."""
+"""Tables of webhooks. Verbs are in `services/`, statements that lock in `sql/`."""
 
 from django.db import models
 from django.db.models import Q
@@ -6,17 +6,17 @@ from django.db.models.functions import Now
 
 
 class Status(models.TextChoices):
-    """What became of a delivery. Spec: contract 26.1."""
+    """The state of a delivery. Spec: contract 26.1."""
 
     PENDING = "pending"
     DELIVERED = "delivered"
-    FAILED = "failed"  # after an attempt, while others will follow
+    FAILED = "failed"  # after an attempt, with more attempts to follow
     DEAD = "dead"
     CANCELLED = "cancelled"
 
 
 class Subscription(models.Model):
-    """Who wants to be sent which events. Spec: contract 26.1, 26.2."""
+    """A selection of events and the address to send them to. Spec: contract 26.1, 26.2."""
 
     id = models.TextField(primary_key=True)
     url = models.TextField()
@@ -27,8 +27,8 @@ class Subscription(models.Model):
     previous_secret = models.BinaryField(null=True)  # null: never rotated
     previous_valid_until = models.DateTimeField(null=True)
     active = models.BooleanField(default=True)
-    active_since = models.DateTimeField(db_default=Now())  # events before are not sent
-    disabled_reason = models.TextField(null=True)  # null: not switched off by the server
+    active_since = models.DateTimeField(db_default=Now())  # earlier events are not sent
+    disabled_reason = models.TextField(null=True)  # null: the server did not switch it off
     metadata = models.JSONField(default=dict)
     tenant = models.TextField(null=True)  # null: events of all tenants
     timeout_ms = models.IntegerField(null=True)  # null: the setting
@@ -38,7 +38,7 @@ class Subscription(models.Model):
     last_delivery_at = models.DateTimeField(null=True)
     last_delivery_status = models.TextField(null=True)
     success_count = models.BigIntegerField(default=0, db_default=0)
-    failure_count = models.BigIntegerField(default=0, db_default=0)  # attempts
+    failure_count = models.BigIntegerField(default=0, db_default=0)  # failed attempts
     dead_in_row = models.IntegerField(default=0, db_default=0)
 
     class Meta:
@@ -50,18 +50,18 @@ class Subscription(models.Model):
 
 
 class Delivery(models.Model):
-    """One event for one subscription, until it arrived or was given up."""
+    """An event for a subscription, until it arrived or was given up."""
 
     id = models.TextField(primary_key=True)
     subscription_id = models.TextField()  # the subscription may be gone
     tenant = models.TextField(null=True)
     event_id = models.TextField()
     event_type = models.TextField()
-    body = models.BinaryField()  # the envelope, byte for byte as it is signed
+    body = models.BinaryField()  # the exact bytes that are signed
     status = models.TextField(choices=Status.choices, default=Status.PENDING)
     attempts = models.IntegerField(default=0, db_default=0)  # of all cycles
     tries = models.IntegerField(default=0, db_default=0)  # of this cycle
-    # pending, failed: when to try next; while an attempt runs: when it counts as lost
+    # pending, failed: next try; during an attempt: end of its lease
     next_attempt_at = models.DateTimeField(null=True)
     last_status_code = models.IntegerField(null=True)
     last_error = models.TextField(null=True)
@@ -73,13 +73,13 @@ class Delivery(models.Model):
         db_table = "ojs_webhook_delivery"
         verbose_name_plural = "deliveries"
         constraints = [
-            # relay: an event that is read again makes no second delivery
+            # relay: a second read of an event creates no second delivery
             models.UniqueConstraint(
                 fields=["subscription_id", "event_id"], name="ojs_webhook_delivery_once"
             ),
         ]
         indexes = [
-            # claim: what is due of one subscription
+            # claim: due deliveries of a subscription
             models.Index(
                 fields=["subscription_id", "next_attempt_at"],
                 name="ojs_webhook_delivery_due",
@@ -90,7 +90,7 @@ class Delivery(models.Model):
             models.Index(
                 fields=["subscription_id", "created_at", "id"], name="ojs_webhook_delivery_of"
             ),
-            # forget: what ended long ago
+            # forget: deliveries that ended long ago
             models.Index(
                 fields=["ended_at"],
                 name="ojs_webhook_delivery_ended",
@@ -103,7 +103,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One request that was made for a delivery."""
+    """A request for a delivery."""
 
     pk = models.CompositePrimaryKey("delivery_id", "number")
     delivery_id = models.TextField()
@@ -122,7 +122,7 @@ class Attempt(models.Model):
 
 
 class Position(models.Model):
-    """How far the event record was turned into deliveries. One row."""
+    """The position in the event record up to which deliveries exist. One row."""
 
     id = models.SmallIntegerField(primary_key=True)
     place = models.BigIntegerField()  # see jobs/domain/place.py

@@ -1,4 +1,4 @@
-"""One typed function per statement in `sql/`: the only place of the webhooks with a cursor."""
+"""One typed function per statement in `sql/`: the only module of webhooks with a cursor."""
 
 from collections.abc import Mapping, Sequence
 from itertools import starmap
@@ -13,7 +13,7 @@ _rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 class Claimed(NamedTuple):
-    """A delivery to try now, with what its subscription says; secrets are sealed."""
+    """A delivery to try now, with the settings of its subscription; secrets are sealed."""
 
     id: str
     subscription_id: str
@@ -29,7 +29,7 @@ class Claimed(NamedTuple):
 
 
 def claim(params: Mapping[str, Any]) -> list[Claimed]:
-    """Take deliveries that are due; parameters as named in `sql/claim.sql`."""
+    """Claim due deliveries; parameters as named in `sql/claim.sql`."""
     return list(starmap(Claimed, _rows("claim", params)))
 
 
@@ -45,20 +45,20 @@ class Recorded(NamedTuple):
     tenant: str | None
     status_code: int | None
     error: str | None
-    is_disabled: bool  # its subscription was switched off by this
+    is_disabled: bool  # this attempt switched its subscription off
 
 
 def record(attempts: Sequence[Mapping[str, Any]], disable_after: int) -> list[Recorded]:
-    """Note what attempts gave; returns the deliveries that this changed."""
+    """Store the outcomes of attempts; return the changed deliveries."""
     given = {"attempts": orjson.dumps(attempts).decode(), "disable_after": disable_after}
     return list(starmap(Recorded, _rows("record", given)))
 
 
 def deliver(rows: Sequence[Mapping[str, Any]], first_s: int) -> None:
-    """Store deliveries that are due in `first_s`."""
+    """Store deliveries that are due in `first_s` seconds."""
     _rows("deliver", {"rows": orjson.dumps(rows).decode(), "first_s": first_s})
 
 
 def forget(retention_ms: int, batch: int) -> int:
-    """Remove deliveries that ended long ago; returns how many."""
+    """Remove deliveries that ended long ago; return their number."""
     return len(_rows("forget", {"retention_ms": retention_ms, "batch": batch}))

@@ -1,1 +1,1 @@
-"""Chains, groups and batches of jobs."""
+"""Chains, groups, batches and step graphs of jobs."""

@@ -1,6 +1,6 @@
-"""Workflows in Django admin: to read; what changes them goes through services.
+"""Read-only pages of workflows in Django admin; services make all changes.
 
-Steps have a key of two columns, which the admin cannot show; the console does.
+The admin cannot show steps, because their key has two columns. The console shows them.
 """
 
 from django.contrib import admin
@@ -11,7 +11,7 @@ from workflows import models
 
 @admin.register(models.Workflow)
 class WorkflowAdmin(ById):
-    """Workflows, newest first; codes are those of domain/kinds.py."""
+    """Workflows, newest first; `kind` and `state` are codes of domain/kinds.py."""
 
     console_page = "workflow"
     list_filter = ("state", "kind")

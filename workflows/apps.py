@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class WorkflowsConfig(AppConfig):
-    """Chains, groups and batches of jobs."""
+    """Chains, groups, batches and step graphs of jobs."""
 
     name = "workflows"
     label = "ojs_workflows"

@@ -1,4 +1,4 @@
-"""The app's hooks into the core."""
+"""The hooks of workflows into the core."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +22,7 @@ class WorkflowsExtension(Extension):
     """Chains, groups, batches and step graphs of jobs."""
 
     def observe(self, transitions: Sequence[Transition]) -> None:
-        """Move workflows on whose jobs ended; count anew those whose jobs were revived."""
+        """Advance the workflows of ended jobs, and recount the workflows of revived jobs."""
         if ended := [change.job_id for change in transitions if change.after in ENDED]:
             advance(ended)
         for change in transitions:
@@ -30,15 +30,15 @@ class WorkflowsExtension(Extension):
                 reopen(change.job_id)
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
-        """Tell which steps came before a member, and whether its workflow still runs."""
+        """Explain which steps came before a member, and whether its workflow still runs."""
         return explain(job) if job.watched else ()
 
     def retains(self, job_ids: Sequence[str]) -> set[str]:
-        """Keep the members of workflows that run."""
+        """Keep the members of running workflows."""
         return retained(job_ids)
 
     def sends(self, job_type: str, *, looked: int) -> Sends:
-        """Tell which steps that wait will make jobs of a type."""
+        """Return the waiting steps that will make jobs of a type."""
         return sends(job_type, looked=looked)
 
     def tables(self) -> Sequence[str]:
@@ -46,7 +46,7 @@ class WorkflowsExtension(Extension):
         return [model._meta.db_table for model in (Workflow, Step, Slot)]
 
     def loops(self) -> Iterable[Loop]:
-        """Begin steps whose jobs were refused, and remove what ended long ago."""
+        """Begin steps whose jobs were refused, and remove workflows that ended long ago."""
         return (
             Loop("workflows", resume, 1000),
             Loop("prune_workflows", prune, 5000),

@@ -1,8 +1,9 @@
-"""Tables of workflows. Verbs live in `services/`, statements in `sql/`.
+"""Tables of workflows. Verbs are in `services/`, statements in `sql/`.
 
-A workflow is one row, whatever its kind: its steps wait for other steps, and it ends with the last
-of its members. A nested workflow is a row of its own that a step of the outer one stands for; all
-rows of a tree name its `root_id`. No foreign keys: rows are written in bulk and removed together.
+A workflow of any kind is one row. Its steps wait for other steps, and it ends with the last of its
+members. A nested workflow is a row of its own, and a step of the outer workflow stands for it. All
+rows of a tree name its `root_id`. The tables have no foreign keys, because rows are written in bulk
+and removed together.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -22,23 +23,23 @@ class Workflow(models.Model):
     parent_id = models.UUIDField(null=True)  # null: not nested
     parent_step = models.IntegerField(null=True)
     depth = models.SmallIntegerField()  # 1: not nested
-    kind = models.SmallIntegerField()  # codes of this and the next in domain/kinds.py
+    kind = models.SmallIntegerField()  # codes of `kind` and `state` in domain/kinds.py
     state = models.SmallIntegerField()
     name = models.TextField()
     tenant = NameField()
-    caller = models.JSONField()  # whose jobs the later steps are: tenant of the key, tenant header
-    callbacks = ArrayField(models.SmallIntegerField())  # those it has
+    caller = models.JSONField()  # caller for later steps' jobs: tenant of the key, tenant header
+    callbacks = ArrayField(models.SmallIntegerField())  # callbacks that the workflow has
     members = models.IntegerField()  # steps that are no callbacks
-    slots = models.SmallIntegerField()  # rows that count its members down; 0: this one does
-    open = models.IntegerField()  # members that have not ended, or slots with such
-    completed = models.IntegerField(default=0, db_default=0)  # of a wide one: in closed slots
+    slots = models.SmallIntegerField()  # rows that count its members down; 0: this row does
+    open = models.IntegerField()  # members that have not ended, or slots with such members
+    completed = models.IntegerField(default=0, db_default=0)  # of a wide workflow: in closed slots
     failed = models.IntegerField(default=0, db_default=0)
     calls = models.SmallIntegerField(null=True)  # fired callbacks that have not ended; null: none
     calls_failed = models.SmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    prune_at = models.DateTimeField(null=True)  # when to look whether it may be removed
+    prune_at = models.DateTimeField(null=True)  # next check whether the workflow may be removed
 
     class Meta:
         db_table = "ojs_workflow"
@@ -74,7 +75,7 @@ class Workflow(models.Model):
 
 
 class Step(models.Model):
-    """A member or callback of a workflow: a job, or a nested workflow."""
+    """A member or a callback of a workflow: a job, or a nested workflow."""
 
     pk = models.CompositePrimaryKey("workflow_id", "index")
     workflow_id = models.UUIDField()
@@ -86,13 +87,13 @@ class Step(models.Model):
     depends_on = ArrayField(models.IntegerField())
     dependents = ArrayField(models.IntegerField())
     waits = models.IntegerField()  # dependencies that have not completed, or slots with such
-    slots = models.SmallIntegerField()  # rows that count its dependencies down; 0: this one does
-    child_id = models.UUIDField(null=True)  # the nested workflow it stands for
+    slots = models.SmallIntegerField()  # rows that count its dependencies down; 0: this row does
+    child_id = models.UUIDField(null=True)  # the nested workflow of the step
     job_id = models.UUIDField(null=True)  # null: no job yet
-    request = models.JSONField(null=True)  # what its job will be made of; null once there is one
-    result = models.JSONField(null=True)  # a copy: jobs may be removed before the workflow
+    request = models.JSONField(null=True)  # PUSH request of the job; null as soon as the job exists
+    result = models.JSONField(null=True)  # a copy, because jobs may be removed before the workflow
     error = models.JSONField(null=True)
-    due_at = models.DateTimeField(null=True)  # due: when to try to begin again
+    due_at = models.DateTimeField(null=True)  # of a due step: next try to begin
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -109,7 +110,7 @@ class Step(models.Model):
             models.Index(
                 fields=["due_at"], name="ojs_workflow_step_due", condition=Q(due_at__isnull=False)
             ),
-            # sends: what will make jobs of a type, without its version; 0 and 1 wait
+            # sends: steps that will make jobs of a type, without its version; states 0 and 1 wait
             models.Index(
                 BaseType(KeyTextTransform("type", "request")),
                 "workflow_id",
@@ -124,16 +125,16 @@ class Step(models.Model):
 
 
 class Slot(models.Model):
-    """Counts part of what a wide step, or the end of a wide workflow, waits for.
+    """Counts a part of the steps that a wide step, or the end of a wide workflow, waits for.
 
-    Every end of a member locks the row it counts down until its commit; with one row per workflow
-    the members of a large group would end one after the other.
+    The end of a member locks the row that it counts down until the commit. With one row per
+    workflow, the members of a large group would end one after the other.
     """
 
     pk = models.CompositePrimaryKey("workflow_id", "target", "slot")
     workflow_id = models.UUIDField()
     target = models.IntegerField()  # a step; -1: the end of the workflow
-    slot = models.SmallIntegerField()  # the position of what ends, modulo the number of slots
+    slot = models.SmallIntegerField()  # the position of the ended step, modulo the number of slots
     open = models.IntegerField()
     completed = models.IntegerField(default=0, db_default=0)
     failed = models.IntegerField(default=0, db_default=0)

@@ -1,6 +1,7 @@
-"""One typed function per statement in `sql/`: the only place of this app with a cursor.
+"""One typed function per statement in `sql/`: the only module of this app with a cursor.
 
-Steps are named by (workflow id, position). Lists go in as one JSON array; JSON comes back as text.
+Steps are named by (workflow id, position). Lists are passed as one JSON array. JSON is returned as
+text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,13 +33,13 @@ def insert(
     steps: Sequence[Mapping[str, Any]],
     slots: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Store workflows, steps and slots; members as the columns in `sql/insert.sql`."""
+    """Store workflows, steps and slots; the members are the columns in `sql/insert.sql`."""
     _rows("insert", {"flows": _json(flows), "steps": _json(steps), "slots": _json(slots)})
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A step that ended; codes as in domain/kinds.py, `dependents` is how many wait for it."""
+    """An ended step; codes as in domain/kinds.py, `dependents` is the number of steps behind it."""
 
     workflow_id: str
     index: int
@@ -49,7 +50,7 @@ class Ended:
 
 
 def record(job_ids: Sequence[str]) -> list[Ended]:
-    """Note the ends of steps' jobs and hold off cancels; jobs of no running step are left out."""
+    """Store the ends of steps' jobs and block cancels; ignore jobs of no running step."""
     return [Ended(*row[:6]) for row in _rows("record", {"ids": list(job_ids)})]
 
 
@@ -60,7 +61,7 @@ def note(steps: Iterable[Mapping[str, Any]], limit: int) -> list[Ended]:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A step that came out of its wait: due, or cancelled."""
+    """A step that no longer waits: it is due or cancelled."""
 
     workflow_id: str
     index: int
@@ -69,12 +70,12 @@ class Moved:
 
 
 def release(ended: Iterable[StepKey]) -> list[Moved]:
-    """Count ended steps down for those behind them; returns which are due or cancelled now."""
+    """Count ended steps down at their dependents; return the steps now due or cancelled."""
     return list(starmap(Moved, _rows("release", {"ended": _keys(ended)})))
 
 
 class Counted(NamedTuple):
-    """The numbers of a workflow after members ended; `callbacks` are codes."""
+    """The counts of a workflow after members ended; `callbacks` are codes."""
 
     id: str
     depth: int
@@ -88,7 +89,7 @@ class Counted(NamedTuple):
 
 
 def tally(ended: Iterable[tuple[str, int, int, int]]) -> list[Counted]:
-    """Count (workflow id, position, state, callback) of ended steps; returns changed workflows."""
+    """Count (workflow id, position, state, callback) of ended steps; return changed workflows."""
     rows = [
         {"workflow_id": flow, "index": index, "state": state, "callback": callback}
         for flow, index, state, callback in ended
@@ -103,7 +104,7 @@ def call(calls: Iterable[tuple[str, int]]) -> list[Moved]:
 
 
 class Finished(NamedTuple):
-    """A workflow that ended, and the step it was, if it is nested."""
+    """An ended workflow and, if it is nested, the step that stands for it."""
 
     id: str
     state: int
@@ -119,13 +120,13 @@ def finish(flows: Iterable[tuple[str, int]], retention_ms: int) -> list[Finished
 
 
 def enter(ids: Sequence[str]) -> list[Moved]:
-    """Begin nested workflows; returns their first steps."""
+    """Begin nested workflows; return their first steps."""
     return list(starmap(Moved, _rows("enter", {"ids": list(ids)})))
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What the job of a due step is made of; JSON as text, `results` None where there are none."""
+    """The source of a due step's job; JSON as text, `results` is None without parents' results."""
 
     workflow_id: str
     index: int
@@ -136,23 +137,23 @@ class Due:
 
 
 def due(steps: Iterable[StepKey], limit: int) -> list[Due]:
-    """Read requests and parents' results; results beyond `limit` bytes are left out."""
+    """Read requests and parents' results; leave out results beyond `limit` bytes."""
     return list(starmap(Due, _rows("due", {"steps": _keys(steps), "limit": limit})))
 
 
 def begun(steps: Iterable[tuple[str, int, str]]) -> int:
-    """Give due steps their jobs: (workflow id, position, job id); returns how many."""
+    """Assign jobs to due steps: (workflow id, position, job id); return the number of steps."""
     rows = [{"workflow_id": flow, "index": n, "job_id": job_id} for flow, n, job_id in steps]
     return len(_rows("begun", {"steps": _json(rows)}))
 
 
 def bury(ids: Sequence[str]) -> int:
-    """Cancel nested workflows that will never begin, with all inside; returns how many steps."""
+    """Cancel nested workflows that will never begin, with contents; return the number of steps."""
     return len(_rows("bury", {"ids": list(ids)}))
 
 
 def hold(root_id: str, *, exclusive: bool) -> None:
-    """Hold a whole tree until the transaction ends: with its own kind, or alone."""
+    """Lock a whole tree until the transaction ends: shared among ends of members, or exclusive."""
     _rows("hold", {"root_id": root_id, "exclusive": exclusive})
 
 
@@ -162,17 +163,17 @@ def overdue(batch: int) -> list[tuple[str, int, str]]:
 
 
 def postpone(step: StepKey, delay_ms: int) -> None:
-    """Let a due step try again later."""
+    """Postpone the next try of a due step."""
     _rows("postpone", {"workflow_id": step[0], "index": step[1], "delay_ms": delay_ms})
 
 
 def started(root_id: str) -> list[str]:
-    """Read the ids of jobs of a tree's steps that have begun and not ended."""
+    """Read the ids of the jobs of a tree's steps that have begun and not ended."""
     return [row[0] for row in _rows("started", {"root_id": root_id})]
 
 
 class Cancelled(NamedTuple):
-    """What a cancel did to a tree: `missed` waits to run though it began before."""
+    """The outcome of a cancel; `missed`: a step began after the read, and its job still waits."""
 
     steps_cancelled: int
     steps_completed: int
@@ -183,7 +184,7 @@ class Cancelled(NamedTuple):
 def cancel(
     root_id: str, known: Sequence[str], cancelled: Sequence[str], retention_ms: int
 ) -> Cancelled | None:
-    """End a held tree; None when it is not running. `cancelled` are the jobs among `known`."""
+    """End a locked tree; None if it does not run. `cancelled` are the ended jobs among `known`."""
     rows = _rows(
         "cancel",
         {
@@ -197,7 +198,7 @@ def cancel(
 
 
 def tree(flow_id: str) -> list[FlowRow]:
-    """Read the whole tree that a workflow belongs to, outer before inner; empty when unknown."""
+    """Read the whole tree of a workflow, outer before inner; empty for an unknown id."""
     return list(starmap(FlowRow, _rows("tree", {"id": flow_id})))
 
 
@@ -210,9 +211,9 @@ def page(
     limit: int,
     most: int,
 ) -> tuple[list[FlowRow], int]:
-    """List workflows that are not nested, newest first; returns a page and the total up to `most`.
+    """List workflows that are not nested, newest first; return a page and the total up to `most`.
 
-    `before` goes on behind an id. The total is that of the whole list.
+    `before` continues behind an id. The total counts the whole list.
     """
     rows = _rows(
         "page",
@@ -235,42 +236,42 @@ def steps(flow_ids: Sequence[str], result_bytes: int) -> list[StepRow]:
 
 
 def retained(job_ids: Sequence[str]) -> set[str]:
-    """Return those jobs that are members of trees that run."""
+    """Return the jobs among `job_ids` that are members of running trees."""
     return {row[0] for row in _rows("retained", {"ids": list(job_ids)})}
 
 
 def prune(batch: int, again_ms: int) -> int:
-    """Remove trees whose time is over and whose jobs are gone; returns how many were looked at.
+    """Remove trees whose time is over and whose jobs are gone; return the number of checked trees.
 
-    Those whose jobs are still there are looked at again after `again_ms`.
+    Trees whose jobs still exist are checked again after `again_ms`.
     """
     return int(_rows("prune", {"batch": batch, "again_ms": again_ms})[0][0])
 
 
 def root_of(job_id: str) -> str | None:
-    """Return the tree that a job is a member of."""
+    """Return the tree of a member."""
     rows = _rows("root_of", {"job_id": job_id})
     return rows[0][0] if rows else None
 
 
 def reopen(job_id: str) -> str | None:
-    """Let the failed step of a job count as begun; returns its workflow, None when that is over."""
+    """Mark the failed step of a job as begun; return its workflow, None if that has ended."""
     rows = _rows("reopen", {"job_id": job_id})
     return rows[0][0] if rows else None
 
 
 def undoom(flow_id: str) -> int:
-    """Let cancelled steps of a running workflow wait again that no failed one is before."""
+    """Let cancelled steps of a running workflow wait again if no failed step is before them."""
     return len(_rows("undoom", {"id": flow_id}))
 
 
 def recount(flow_id: str) -> None:
-    """Count the members of a held workflow anew."""
+    """Count the members of a locked workflow again."""
     _rows("recount", {"id": flow_id})
 
 
 class Membership(NamedTuple):
-    """A job's step and workflow; `before` names some of the `number` steps it came after."""
+    """A job's step and workflow; `before` names some of the `number` steps before that step."""
 
     workflow_id: str
     workflow: str
@@ -282,13 +283,13 @@ class Membership(NamedTuple):
 
 
 def membership(job_id: str, most: int) -> Membership | None:
-    """Read what a job is a member of; None: of nothing that is known."""
+    """Read the membership of a job; None for a job of no known workflow."""
     rows = _rows("membership", {"job_id": job_id, "most": most})
     return Membership(*rows[0]) if rows else None
 
 
 class Sending(NamedTuple):
-    """Waiting steps of a type whose requests say the same of the version: see `version_said`."""
+    """Waiting steps of a type whose requests name the version alike: see `version_said`."""
 
     type: str
     version: str | None
@@ -298,5 +299,5 @@ class Sending(NamedTuple):
 
 
 def sends(job_type: str, *, looked: int) -> list[Sending]:
-    """Count the steps that will make jobs of a type; of workflows that have ended, none will."""
+    """Count the steps that will make jobs of a type; steps of ended workflows make none."""
     return [Sending(*row) for row in _rows("sends", {"type": job_type, "looked": looked})]

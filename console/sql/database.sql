@@ -1,5 +1,5 @@
--- database: one look at the server and this database. Sessions of others tell nothing of themselves to a
--- role that may not see them: their ages are null then.
+-- database: the state of the server and of this database. A role that may not see the sessions of
+-- other roles gets null for their ages.
 SELECT pg_database_size(current_database()), current_setting('server_version'),
        pg_postmaster_start_time(), clock_timestamp(), pg_is_in_recovery(),
        (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()

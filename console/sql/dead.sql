@@ -1,6 +1,6 @@
--- dead: the latest jobs of the dead letter, `looked` at most, with what groups them; null wants any
--- queue, tenant and type (a LIKE pattern), and any fingerprint. The end is in seconds since 1970: there
--- are thousands of rows, and numbers are sooner read than times.
+-- dead: the latest dead jobs, at most `looked`, with the fields that group them. A null parameter
+-- matches any queue, tenant, type (a LIKE pattern) or fingerprint. The end is in seconds since 1970,
+-- because numbers are faster to read than times, and there are thousands of rows.
 WITH looked AS MATERIALIZED (
     SELECT e.id, e.queue, e.finished_at
       FROM ojs_ends(%(queue)s::text, ARRAY[9]::smallint[], NULL, NULL, NULL, NULL, false,

@@ -1,5 +1,5 @@
--- failures: the latest failed attempts, by the index of failed attempts; those of a tenant are looked
--- for among the latest `looked` of all.
+-- failures: the latest failed attempts, by their index; with a tenant only its attempts among the latest
+-- `looked` of all.
 SELECT e.job_id, e.at, e.queue, e.type, e.attempt, e.data #>> '{error,type}' AS error_type,
        e.data #>> '{error,message}' AS message
   FROM (SELECT f.job_id, f.at, f.queue, f.type, f.attempt, f.data, f.tenant, f.stamp, f.seq

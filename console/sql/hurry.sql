@@ -1,2 +1,2 @@
--- hurry: let no statement of this transaction take longer than `most_ms`.
+-- hurry: limit each statement of this transaction to `most_ms`.
 SELECT set_config('statement_timeout', %(most_ms)s::text, true)

@@ -1,3 +1,3 @@
--- lock_operation: whether this transaction is the one that goes a slice of an operation: the advisory
--- lock is tried, and held to the commit.
+-- lock_operation: try the advisory lock of an operation, and hold it to the commit. Its holder runs the
+-- slice.
 SELECT pg_try_advisory_xact_lock(%(lock)s::int, %(key)s::int)

@@ -1,5 +1,5 @@
--- loops: when each loop last said that it turns, and who leads it: the session that holds its lock.
--- `names` and `keys` are the loops there are with the second keys of their locks.
+-- loops: the last tick of each loop, and its leader: the session that holds its lock.
+-- `names` and `keys` are the existing loops with the second keys of their locks.
 SELECT n.name, t.ticked_at,
        coalesce(t.ticked_at < now() - %(stale_ms)s::bigint * interval '1 millisecond', true),
        a.pid, host(a.client_addr), a.application_name, a.backend_start

@@ -1,6 +1,6 @@
--- shares: tenants that share over a scope of several queues, by what they got in the last `minutes` as
--- of the last fold: what they weigh, whether they have jobs to hand out, and the sums of all.
--- Read are the lanes, the head of each of the scope's that has jobs, and the counts of these minutes.
+-- shares: tenants that share over a scope of several queues, by their starts in the last `minutes` up to
+-- the last aggregation: their weight, whether they have jobs to hand out, and the sums of all tenants.
+-- Reads the lanes of the scope, the head of each lane with jobs, and the counts of these minutes.
 WITH lane AS MATERIALIZED (
     SELECT l.tenant, ojs_queue_of(l.queue) AS queue, l.weight,
            ojs_offered(l.active, l.blocked_by, l.paused) AND coalesce(

@@ -1,4 +1,4 @@
--- spread: how some jobs are spread over queues, tenants and types.
+-- spread: the numbers of some jobs by queue, tenant and type.
 WITH given AS MATERIALIZED (
     SELECT j.queue, j.tenant, j.type FROM ojs_job AS j WHERE j.id = ANY (%(ids)s::uuid[])
 )

@@ -1,4 +1,4 @@
--- starts: how many jobs of some queues were handed out in the last `minutes`, as of the last fold.
+-- starts: the number of started jobs of some queues in the last `minutes`, up to the last aggregation.
 SELECT queue, sum(started)::bigint
   FROM ojs_period
  WHERE span_s = 60 AND at > now() - %(minutes)s::int * interval '1 minute'

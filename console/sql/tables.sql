@@ -1,4 +1,4 @@
--- tables: the largest tables of this schema, and how much of them is dead as the statistics say.
+-- tables: the largest tables of this schema, with their dead rows by the statistics.
 SELECT s.relname, pg_total_relation_size(s.relid), pg_indexes_size(s.relid), s.n_live_tup, s.n_dead_tup,
        greatest(s.last_vacuum, s.last_autovacuum), greatest(s.last_analyze, s.last_autoanalyze)
   FROM pg_stat_user_tables AS s

@@ -1,6 +1,6 @@
--- tenant_places: what a few tenants did in the last `minutes`, as of the last fold, what waits of
--- theirs, and what all did and weigh together as of the last survey.
--- The head of each lane that has jobs is looked at, of 200 lanes of each tenant.
+-- tenant_places: the activity of some tenants in the last `minutes` up to the last aggregation.
+-- With their oldest waiting job, and the sums of all tenants at the last survey.
+-- Reads the head of each lane that has jobs, of 200 lanes of each tenant.
 SELECT x.id, coalesce(x.id = ANY (s.loud), false), coalesce(a.enqueued, 0)::bigint,
        coalesce(a.started, 0)::bigint, coalesce(a.completed, 0)::bigint,
        coalesce(a.failed, 0)::bigint, w.since, coalesce(w.is_eligible, false),
@@ -22,7 +22,7 @@ SELECT x.id, coalesce(x.id = ANY (s.loud), false), coalesce(a.enqueued, 0)::bigi
                 CROSS JOIN LATERAL (
                       SELECT m.* FROM ojs_lane AS m WHERE m.id = k.id AND m.active OFFSET 0) AS o
                 WHERE k.tenant = x.id LIMIT 200) AS l
-        CROSS JOIN LATERAL (  -- one look each, where a join might read all that waits
+        CROSS JOIN LATERAL (  -- one index read per lane; a join might read all waiting jobs
               SELECT r.enqueued_at FROM ojs_ready AS r
                WHERE r.lane_id = l.id AND r.seq >= l.low ORDER BY r.lane_id, r.seq
                LIMIT CASE WHEN l.returned IS NULL THEN 1 ELSE 100 END) AS head

@@ -1,9 +1,10 @@
--- tenants: a page of tenants. First those that the last survey found busiest and those in `loud`, the
--- loud ones before the others, then the rest by id; or all by id. The default one is always there.
--- No more than `looked` of the rest are looked at: `further` is then the last of them, in a row of its
--- own, after which the next page begins.
--- `after_rank` and `after_id` are those of the last tenant of the page before; null: the first page.
--- The rest have rank 0, the others more.
+-- tenants: a page of tenants. The busiest tenants of the last survey and the tenants in `loud` come
+-- first, noisy tenants before busy tenants, then the rest by id; or all by id. The default tenant is
+-- always included.
+-- At most `looked` tenants of the rest are read. If there are more, `further` is the last of them, in a
+-- row of its own; the next page begins after it.
+-- `after_rank` and `after_id` are the values of the last tenant of the previous page; null: first page.
+-- The rest has rank 0, busy and noisy tenants have higher ranks.
 WITH noted AS MATERIALIZED (
     SELECT n.id, bool_or(n.is_loud) AS is_loud, max(n.jobs) AS jobs
       FROM (SELECT b.id, b.id = ANY (s.loud) AS is_loud, b.jobs
@@ -41,7 +42,7 @@ WITH noted AS MATERIALIZED (
         AND (%(state)s::text IS NULL OR k.state = %(state)s::text)
         AND (%(containing)s::text = '' OR strpos(lower(k.id), lower(%(containing)s::text)) > 0
              OR strpos(lower(k.name), lower(%(containing)s::text)) > 0)
-      ORDER BY k.id LIMIT %(size)s::int)  -- ends the walk: no sort comes between
+      ORDER BY k.id LIMIT %(size)s::int)  -- ends the read early: no sort in between
     UNION ALL
     SELECT %(default)s::text
      WHERE NOT EXISTS (SELECT FROM ojs_tenant AS t WHERE t.id = %(default)s::text)

@@ -1,4 +1,4 @@
-"""How facts look: states, times, durations, JSON."""
+"""Filters and tags for the display of facts: states, times, durations, JSON."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,7 +28,7 @@ from jobs.services.workers.workers import WorkerRow
 
 register = template.Library()
 
-# the states whose colours those of operations share
+# job states with the same colour as the states of operations
 OPERATION_TONES = {
     "running": "active", "done": "completed", "stopped": "cancelled", "failed": "discarded",
 }  # fmt: skip
@@ -46,13 +46,13 @@ def state(code: int) -> str:
 
 @register.simple_tag
 def badge(name: str, text: str = "") -> SafeString:
-    """Show a state; colour comes from the stylesheet, the word is always there."""
+    """Show a state; the stylesheet colours it, the word is always there."""
     return format_html('<span class="badge {}">{}</span>', name, text or name)
 
 
 @register.filter
 def clock(at: datetime | None) -> SafeString | str:
-    """Show a time as its distance from now, exactly on hover."""
+    """Show a time as its distance from now, and exactly on hover."""
     if at is None:
         return NOTHING
     exact = at.astimezone(timezone.get_current_timezone())
@@ -66,7 +66,7 @@ def clock(at: datetime | None) -> SafeString | str:
 
 @register.filter
 def local(at: datetime) -> SafeString:
-    """Show a time in the zone of whoever looks, which the browser knows; without scripts in UTC."""
+    """Show a time in the browser's time zone; without scripts in UTC."""
     return format_html(
         '<time datetime="{}" data-local>{}</time>', at.isoformat(), f"{at:%Y-%m-%d %H:%M} UTC"
     )
@@ -74,7 +74,7 @@ def local(at: datetime) -> SafeString:
 
 @register.filter
 def in_zone(at: datetime, zone: str) -> str:
-    """Show a time in a zone by its IANA name."""
+    """Show a time in a zone, given by its IANA name."""
     return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M:%S %Z}"
 
 
@@ -88,7 +88,7 @@ def _distance(apart: timedelta) -> str:
 
 @register.filter
 def span(ms: float | None) -> str:
-    """Show a length of time with the two units that matter."""
+    """Show a duration in its two largest units."""
     if ms is None:
         return NOTHING
     if ms < MS:
@@ -105,19 +105,19 @@ def span(ms: float | None) -> str:
 
 @register.filter
 def number(value: int) -> str:
-    """Show a count with thin groups of three."""
+    """Show a count with digits in groups of three, separated by narrow spaces."""
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 @register.simple_tag
 def share(part: float) -> str:
-    """Show a part of a whole."""
+    """Show a fraction as percent, with one decimal."""
     return f"{part:.1%}"
 
 
 @register.filter
 def of(found: Mapping[str, Any], key: str) -> Any:
-    """Return what a mapping has for a key; None: nothing."""
+    """Return the value of a key in a mapping, None if absent."""
     return found.get(key)
 
 
@@ -129,7 +129,7 @@ def as_json(value: Any) -> str:
 
 @register.filter
 def by_time(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Turn the columns of a chart into rows, the latest first; those of zeros are left out."""
+    """Turn the columns of a chart into rows, latest first, without rows of zeros."""
     columns = [one["values"] for one in data["series"]]
     rows = zip(data["at"], zip(*columns, strict=True), strict=True)
     return [
@@ -147,7 +147,7 @@ def parsed(text: str | bytes | None) -> Any:
 
 @register.filter
 def pretty(value: Any) -> str:
-    """Show JSON, given as text or as values, indented."""
+    """Show indented JSON, from text or from values."""
     if value is None:
         return ""
     stored = orjson.loads(value) if isinstance(value, str | bytes) else value
@@ -156,25 +156,25 @@ def pretty(value: Any) -> str:
 
 @register.filter
 def short(job_id: str) -> str:
-    """Show the end of an id: the part that differs between neighbours."""
+    """Show the end of an id, in which neighbouring ids differ."""
     return f"…{job_id[-12:]}"
 
 
 @register.filter
 def percent(fraction: float | None) -> int:
-    """Turn 0…1 into whole percent."""
+    """Convert a fraction from 0 to 1 to whole percent."""
     return round((fraction or 0) * 100)
 
 
 @register.filter
 def parts(fraction: float) -> str:
-    """Show a part of a whole exactly enough to compare it with another."""
+    """Show a fraction as percent with three significant digits, for comparisons."""
     return f"{100 * fraction:.3g} %"
 
 
 @register.simple_tag
 def share_bar(got: float | None, due: float | None) -> SafeString | str:
-    """Show what part a queue got, with a mark at what it is entitled to; the words say it, too."""
+    """Show the share of a queue as a bar and in words, with a mark at its entitlement."""
     if got is None:
         return NOTHING
     mark = "" if due is None else format_html('<path d="M{} 0V10"/>', round(100 * due, 1))
@@ -183,7 +183,7 @@ def share_bar(got: float | None, due: float | None) -> SafeString | str:
 
 @register.simple_tag
 def use_bar(used: float) -> SafeString:
-    """Show how much of a bound is used; the numbers stand beside it."""
+    """Show the used part of a bound as a bar, beside its numbers."""
     return _bar(min(1, used), "share full" if used >= 1 else "share")
 
 
@@ -199,7 +199,7 @@ def _bar(part: float, name: str, mark: str = "") -> SafeString:
 
 @register.simple_tag
 def band(low: float, high: float, rate: float, bound: float | None) -> SafeString:
-    """Show where a rate lies, and a mark at what it may be. Words stand beside."""
+    """Show a rate within its interval and a mark at its bound, beside the words."""
     most = min(1.0, max(high, 2 * (bound or 0), 0.01))
     drawn = [round(100 * one / most, 1) for one in (low, high - low, rate)]
     is_over = bound is not None and rate > bound
@@ -215,7 +215,7 @@ def band(low: float, high: float, rate: float, bound: float | None) -> SafeStrin
 
 @register.simple_tag
 def pool_link(name: str | None) -> SafeString | str:
-    """Show the pool a worker or job is in, leading to its page."""
+    """Show the pool of a worker or job as a link to its page."""
     if not name:
         return NOTHING
     if not apps.is_installed("scheduling"):
@@ -225,7 +225,7 @@ def pool_link(name: str | None) -> SafeString | str:
 
 @register.filter
 def tenant(name: str | None) -> SafeString | str:
-    """Show a tenant, leading to its page; jobs that named none belong to the default one."""
+    """Show a tenant as a link to its page; a dash for the default tenant."""
     if not name or name == DEFAULT_TENANT:
         return NOTHING
     if not apps.is_installed("tenancy"):
@@ -235,13 +235,13 @@ def tenant(name: str | None) -> SafeString | str:
 
 @register.filter
 def rate(per_minute: float) -> str:
-    """Show how often something happens a minute."""
+    """Show a rate per minute."""
     return number(round(per_minute)) if per_minute >= 10 or not per_minute else f"{per_minute:.1f}"  # noqa: PLR2004 - two digits
 
 
 @register.simple_tag
 def tenant_tile(tenant_id: str, state: State, count: int) -> SafeString:
-    """Show a tenant's jobs in a state as a tile that leads to them."""
+    """Show the number of a tenant's jobs in a state as a tile that links to them."""
     return format_html(
         '<a class="tile {}" href="{}?{}"><strong>{}</strong>{}</a>',
         state.value,
@@ -260,13 +260,13 @@ def joined(names: Any) -> str:
 
 @register.filter
 def lines(text: Any) -> str:
-    """Show a backtrace, kept as text or as lines."""
+    """Show a backtrace, stored as text or as lines."""
     return "\n".join(map(str, text)) if isinstance(text, list) else str(text)
 
 
 @register.filter
 def newest_first(values: list[Any] | None) -> list[Any]:
-    """Turn a history round."""
+    """Reverse a history."""
     return list(reversed(values or []))
 
 
@@ -278,7 +278,7 @@ def words(text: str) -> list[str]:
 
 @register.filter
 def member(holder: object, name: str) -> Any:
-    """Read a named member."""
+    """Read a named attribute."""
     return getattr(holder, name)
 
 
@@ -290,7 +290,7 @@ def waiting(jobs: dict[State, int]) -> str:
 
 @register.simple_tag
 def count_link(queue: QueueStats, state: str, tenant: str = "") -> SafeString:
-    """Show a queue's jobs in a state, of a tenant if given, as a table cell that leads to them."""
+    """Show the number of a queue's jobs in a state as a table cell that links to them."""
     count = queue.jobs[State(state)]
     if not count:
         return format_html('<td class="n quiet">{}</td>', 0)
@@ -307,7 +307,7 @@ def count_link(queue: QueueStats, state: str, tenant: str = "") -> SafeString:
 
 @register.simple_tag
 def worker_badge(worker: WorkerRow) -> SafeString:
-    """Show how a worker is, the gravest fact first."""
+    """Show the state of a worker, the most serious fact first."""
     if worker.stopped_at:
         return badge("cancelled", "stopped")
     if worker.dead_at:
@@ -321,13 +321,13 @@ def worker_badge(worker: WorkerRow) -> SafeString:
 
 @register.filter
 def minus(value: int, other: int) -> int:
-    """Subtract."""
+    """Subtract `other` from `value`."""
     return value - other
 
 
 @register.filter
 def whole(value: float) -> int:
-    """Round."""
+    """Round to a whole number."""
     return round(value)
 
 
@@ -370,14 +370,14 @@ SHOWN_AS: dict[str, Callable[[Job, Any], SafeString | str]] = {
 
 @register.simple_tag
 def operation_badge(operation: Operation) -> SafeString:
-    """Show how far an operation is."""
+    """Show the state of an operation."""
     is_stopping = operation.is_stopping and operation.state == "running"
     return badge(OPERATION_TONES[operation.state], "stopping" if is_stopping else operation.state)
 
 
 @register.filter
 def scope(operation: Operation) -> str:
-    """Name the jobs that an operation takes."""
+    """Describe the jobs of an operation by its filter."""
     named = [
         "dead letter" if name == "dead" else f"{name} {value}"
         for name, value in operation.wanted.items()
@@ -387,5 +387,5 @@ def scope(operation: Operation) -> str:
 
 @register.simple_tag
 def group_query(wanted: JobFilter, group: Group) -> str:
-    """Return the query string of one group within what is filtered."""
+    """Return the query string of one group within the filter."""
     return replace(wanted, fingerprint=group.fingerprint, after="").link()

@@ -1,1 +1,1 @@
-"""One module per page."""
+"""Views of the console: one module per page."""

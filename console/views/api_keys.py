@@ -1,4 +1,4 @@
-"""API keys: make, rotate and revoke them; a secret is shown once, in the answer that made it."""
+"""API keys: create, rotate and revoke them; only the answer that creates a secret shows it."""
 
 import re
 from datetime import timedelta
@@ -17,7 +17,7 @@ PAGE = re.compile(r"[1-9][0-9]{0,3}")
 
 
 class ApiKeys(Page):
-    """Keys by name, a page at a time, and a form for a new one."""
+    """Keys by name, a page at a time, and a form for a new key."""
 
     template_name = "ojs/console/api_keys.html"
     section, title = "api_keys", "API keys"
@@ -48,7 +48,7 @@ class ApiKeys(Page):
         )
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Make a key and show its text, or show what is wrong."""
+        """Create a key and show its text, or show the errors."""
         form = KeyForm(request.POST)
         if not form.is_valid():
             return self.render_to_response(self.get_context_data(form=form), status=400)
@@ -62,7 +62,7 @@ class ApiKeys(Page):
 
 
 class ApiKeyRotate(ApiKeys):
-    """A new secret for a key; the one before opens for a while yet."""
+    """A new secret for a key; the previous secret stays valid for a while."""
 
     http_method_names = ["post"]
 

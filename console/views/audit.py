@@ -1,4 +1,4 @@
-"""The audit log: who did what, when and why."""
+"""The audit log: actor, action, target, time and reason of each entry."""
 
 import re
 from datetime import datetime
@@ -22,7 +22,7 @@ class Audit(Page):
     section, title = "audit", "Audit"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page."""
+        """Read a page."""
         given = {name: self._text(name) for name in (*NAMES, "outcome", "since", "until")}
         place = self._text("before")
         before = int(place) if PLACE.fullmatch(place) else None
@@ -54,7 +54,7 @@ class Audit(Page):
 
 
 def _time(text: str) -> datetime | None:
-    """Read a time of a form, which has no zone and means UTC; others are any."""
+    """Read a time of a form, which means UTC; None for other text."""
     try:
         return read_form_time(text)
     except ValueError:

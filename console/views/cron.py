@@ -1,4 +1,4 @@
-"""Schedules: when they run next, how they ran, run now, pause, change."""
+"""Schedules: next runs, past runs, run now, pause, change."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class Crons(Page):
     section, title = "crons", "Schedules"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page; a fixed number of statements."""
+        """Read a page; a fixed number of statements."""
         containing = self.request.GET.get("name", "").replace("\x00", "").strip()
         after = self.request.GET.get("after", "").replace("\x00", "")
         listed = entries(caller_of(self.request)).filter(name__contains=containing, name__gte=after)
@@ -50,7 +50,7 @@ def _entry(pk: int, request: HttpRequest) -> CronEntry:
 
 
 class CronDetail(Page):
-    """One schedule: its next runs, its latest ones, its job."""
+    """A schedule: its next runs, its latest runs, its job."""
 
     template_name = "ojs/console/cron.html"
     section = "crons"
@@ -72,14 +72,14 @@ class CronDetail(Page):
 
 
 class CronEdit(Page):
-    """Make or change a schedule."""
+    """Create or change a schedule."""
 
     template_name = "ojs/console/cron_edit.html"
     section = "crons"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Show the form, as it was sent or as the schedule is."""
+        """Show the form as sent, or with the data of the schedule."""
         entry = _entry(kwargs["pk"], self.request) if "pk" in kwargs else None
         fields = kwargs.pop("fields", None) or (cron.fields_of(entry) if entry else cron.EMPTY)
         return super().get_context_data(
@@ -92,7 +92,7 @@ class CronEdit(Page):
         )
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        """Store it and show it, or show what is wrong."""
+        """Store the schedule and show it, or show the errors."""
         entry = _entry(kwargs["pk"], request) if "pk" in kwargs else None
         fields = {name: request.POST.get(name, "").strip() for name in cron.EMPTY}
         try:

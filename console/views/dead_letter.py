@@ -1,4 +1,4 @@
-"""The dead letter: jobs that used up their attempts, by what failed, to retry or delete."""
+"""The dead letter: jobs that used up their attempts, by error, to retry or delete."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ class DeadLetter(Page):
     section, title = "dead_letter", "Dead letter"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page and tell the latest dead jobs apart."""
+        """Read a page and group the latest dead jobs."""
         asked = JobFilter.read(self.request.GET, self.tenant)
         wanted = replace(asked, dead="1", state="")
         page = search.page(wanted)

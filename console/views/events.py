@@ -1,4 +1,4 @@
-"""The event record: the latest by filter, and what follows, live."""
+"""The event record: the latest events by filter, with live updates."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +13,12 @@ from jobs.domain.ids import is_id
 from jobs.services.record.events import EventFilter, event_name, is_excluded, latest
 
 SIZE = 50
-MOST_PAGES = 200  # further back leads the API
+MOST_PAGES = 200  # the API reaches further back
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the operator asked for; empty text is any. `type` may end in `*`."""
+    """The filter as the operator typed it; empty text is any. `type` may end in `*`."""
 
     type: str = ""
     queue: str = ""
@@ -33,11 +33,11 @@ class Asked:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is filtered."""
+        """Return whether nothing is filtered."""
         return self == Asked()
 
     def filter(self) -> EventFilter:
-        """Return what to read; a job that is no id matches nothing."""
+        """Return the filter of the record."""
         return EventFilter(
             types=(self.type,) if self.type else (),
             queues=(self.queue,) if self.queue else (),
@@ -52,13 +52,13 @@ class Asked:
 
 
 class Events(Page):
-    """Events by filter, a page at a time; the first page grows by itself."""
+    """Events by filter, a page at a time; the first page updates itself."""
 
     template_name = "ojs/console/events.html"
     section, title = "events", "Events"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page."""
+        """Read a page."""
         asked = Asked.read(self.request.GET)
         if self.tenant:
             asked = replace(asked, tenant=self.tenant)

@@ -1,4 +1,4 @@
-"""One job: what it is, what happened to it, what can be done."""
+"""A job: its data, its history and its actions."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain
 from jobs.services.outcome.progress import progress_of
 
-ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this one
+ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this step
 
 
 class JobDetail(OfOneJob):
-    """Everything known of one job."""
+    """All data of a job."""
 
     template_name = "ojs/console/job.html"
 
@@ -50,7 +50,7 @@ class JobDetail(OfOneJob):
 
 
 def _place_of(job: Job) -> Any:
-    """Return where in a workflow a job stands; None: nowhere."""
+    """Return the step of a job in its workflow, None without a workflow."""
     if not job.watched or not apps.is_installed("workflows"):
         return None
     from workflows.services.explain import place_of  # noqa: PLC0415 - the app may be absent

@@ -1,4 +1,4 @@
-"""What a classified job carries, for who may see it: each look is in the audit log."""
+"""The hidden data of a classified job; each view is in the audit log."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class JobArguments(OfOneJob):
     title = "Arguments"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show and record it; a job that hides nothing shows all on its own page."""
+        """Show and record the data; redirect to the page of a job that hides nothing."""
         job = self.found()
         word = classification(job)
         if word is None:

@@ -1,4 +1,4 @@
-"""Forms about one job: retry it with other contents, or enqueue another one like it."""
+"""Forms of a job: retry it with other contents, or enqueue a copy of it."""
 
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.operate import operate
 
 EDITED: Final = ("args", "meta", "queue", "priority")
-# of an envelope, what belongs to this very job: another one gets its own
+# members of an envelope that belong to this job alone; a copy gets its own
 OWN: Final = {
     "id",
     "scheduled_at",
@@ -38,12 +38,12 @@ OWN: Final = {
 
 
 class JobForm(OfOneJob):
-    """A form about a job that is there; `fields` is what it was sent with."""
+    """A form of an existing job; `fields` has the data as sent."""
 
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the form, and record it where that shows what a classified job carries."""
+        """Show the form; record it if it shows the data of a classified job."""
         job = self.found()
         if why := classified.refusal(request, job):
             return denied(request, why)
@@ -51,7 +51,7 @@ class JobForm(OfOneJob):
         return super().get(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Show the form as it was sent, or as the job is."""
+        """Show the form as sent, or with the data of the job."""
         job = self.found()
         fields = kwargs.pop("fields", None) or self.filled(job)
         return super().get_context_data(
@@ -59,7 +59,7 @@ class JobForm(OfOneJob):
         )
 
     def post(self, request: HttpRequest, job_id: str) -> HttpResponse:
-        """Do it and show the job, or show what is wrong."""
+        """Execute the form and show the job, or show the errors."""
         job = self.found()
         if why := classified.refusal(request, job):
             return denied(request, why)
@@ -73,11 +73,11 @@ class JobForm(OfOneJob):
         return HttpResponseRedirect(reverse("ojs_console:job", args=[following]))
 
     def filled(self, job: Job) -> dict[str, str]:
-        """Return the fields as the job has them."""
+        """Return the fields with the data of the job."""
         raise NotImplementedError
 
     def act(self, job: Job, who: Any) -> tuple[str, str]:
-        """Do it; returns the id of the job to show, and what happened. Raises OJSError."""
+        """Execute the form; return the id of the job to show, and a message. Raises OJSError."""
         raise NotImplementedError
 
 
@@ -88,19 +88,19 @@ class JobRetry(JobForm):
     title = "Edit and retry"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Tell whether the job can be retried."""
+        """Add whether the job can be retried."""
         shown = super().get_context_data(**kwargs)
         return shown | {"can_retry": state_of(shown["job"].state) in REVIVED}
 
     def filled(self, job: Job) -> dict[str, str]:
-        """Return what a retry can change."""
+        """Return the fields that a retry can change."""
         return {
             "args": _pretty(job.args), "meta": _pretty(job.meta),
             "queue": job.queue, "priority": str(job.priority),
         }  # fmt: skip
 
     def act(self, job: Job, who: Any) -> tuple[str, str]:
-        """Retry it with what differs from the job."""
+        """Retry the job with the changed fields."""
         given: dict[str, Any] = {"queue": self.request.POST.get("queue", "").strip()}
         given |= {name: _json(name, self.request.POST.get(name, "")) for name in EDITED[:2]}
         given["priority"] = _priority(self.request.POST.get("priority", ""))
@@ -115,19 +115,19 @@ class JobRetry(JobForm):
 
 
 class JobClone(JobForm):
-    """Enqueue another job like this one, by the rules of PUSH."""
+    """Enqueue a copy of a job, by the rules of PUSH."""
 
     template_name = "ojs/console/job_clone.html"
     title = "Clone"
 
     def filled(self, job: Job) -> dict[str, str]:
-        """Return the request that would make such a job now."""
+        """Return a request that would make such a job now."""
         whole = orjson.loads(orjson.dumps(encode_job(job)))
         kept = {n: v for n, v in whole.items() if n in JOB_REQUEST_MEMBERS and n not in OWN}
         return {"envelope": _pretty(orjson.dumps(kept))}
 
     def act(self, job: Job, who: Any) -> tuple[str, str]:
-        """Enqueue it; the entry of the audit log names the job that it is a copy of."""
+        """Enqueue the copy; the audit entry names the original job."""
         body = _json("envelope", self.request.POST.get("envelope", ""))
         if not isinstance(body, dict):
             raise InvalidRequest.field("envelope", "must be an object")

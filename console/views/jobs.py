@@ -23,14 +23,14 @@ class Jobs(Page):
     section, title = "jobs", "Jobs"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Go straight to a job whose id was typed."""
+        """Redirect to a job if its id was typed."""
         typed = request.GET.get("id", "").strip().lower()
         if is_id(typed):
             return HttpResponseRedirect(reverse("ojs_console:job", args=[typed]))
         return super().get(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page."""
+        """Read a page."""
         wanted = JobFilter.read(self.request.GET, self.tenant)
         shown = columns.chosen(self.request.GET.getlist("columns"))
         page = search.page(wanted)

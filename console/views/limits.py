@@ -1,4 +1,4 @@
-"""Rate limits: what they allow, how much of it is used, and overrides."""
+"""Rate limits: their policies, their use, and overrides."""
 
 import re
 from typing import Any
@@ -12,13 +12,13 @@ PAGE = re.compile(r"[1-9][0-9]{0,2}")
 
 
 class Limits(Page):
-    """Limits by key, a page at a time, and a form to override one."""
+    """Limits by key, a page at a time, and a form to override a limit."""
 
     template_name = "ojs/console/limits.html"
     section, title = "limits", "Rate limits"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page; a fixed number of statements."""
+        """Read a page; a fixed number of statements."""
         containing = self._text("name")
         raw = self.request.GET.get("page", "")
         number = int(raw) if PAGE.fullmatch(raw) else 1

@@ -1,4 +1,4 @@
-"""Operations on many jobs: what one would do, how far each is, and what was exported."""
+"""Operations on many jobs: their preview, their progress, and exported files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs
           walk.EXPORT: "Export jobs", operations.ADOPT: "Adopt waiting jobs",
           operations.FORGET: "Remove copies"}  # fmt: skip
 LONGEST = 500  # characters of a reason
-UNKNOWN = "cancel"  # whoever may do this is told that a verb or an operation is unknown
+UNKNOWN = "cancel"  # for unknown verbs and operations: a user with the permit of this verb gets 404
 
 
 class Operations(Page):
@@ -40,7 +40,7 @@ class Operations(Page):
     section, title = "operations", "Operations"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read them."""
+        """Read the operations."""
         return super().get_context_data(
             operations=operations.latest(self.tenant, SIZE),
             is_served=tasks.is_served(),
@@ -49,14 +49,14 @@ class Operations(Page):
 
 
 class OperationNew(Page):
-    """What an operation would do, before anything is done."""
+    """The preview of an operation, before it begins."""
 
     template_name = "ojs/console/operation_new.html"
     section = "operations"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Look at what would be taken: how many, of what, and some of them."""
+        """Read the jobs that would match: their number, their distribution, and a sample."""
         verb, asked = self._verb(), self._asked()
         problems = asked.problems
         states = walk.sources(verb, asked)
@@ -83,7 +83,7 @@ class OperationNew(Page):
         )
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Begin it and show how far it is, or show what is wrong."""
+        """Begin the operation and show its progress, or show the errors."""
         verb = self._verb()
         reason = request.POST.get("reason", "").replace("\x00", "").strip()[:LONGEST] or None
         form = request.POST.get("format", "")
@@ -103,7 +103,7 @@ class OperationNew(Page):
 
     @property
     def posted(self) -> str:
-        """What posting does: begin an operation of the verb."""
+        """Return the edge to begin an operation of the verb."""
         verb = self.request.POST.get("verb", "")
         return f"operation:{verb if verb in operations.VERBS else UNKNOWN}"
 
@@ -121,14 +121,14 @@ class OperationNew(Page):
 
 
 class OperationPage(Page):
-    """How far one operation is, and buttons that stop it or let it go on."""
+    """The progress of an operation, with buttons to stop or resume it."""
 
     template_name = "ojs/console/operation.html"
     section = "operations"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read it."""
+        """Read the operation."""
         operation = self._operation()
         now = timezone.now()
         ran = ((operation.ended_at or now) - operation.started_at).total_seconds()
@@ -161,7 +161,7 @@ class OperationPage(Page):
         )
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Stop it, or let it go on."""
+        """Stop or resume the operation."""
         act = {"stop": operations.stop, "resume": operations.resume}.get(request.POST.get("do", ""))
         if act is None:
             raise Http404
@@ -175,7 +175,7 @@ class OperationPage(Page):
 
     @property
     def posted(self) -> str:
-        """What posting does: stop or resume an operation of its verb."""
+        """Return the edge to stop or resume an operation of its verb."""
         known = Operation.objects.filter(pk=self.kwargs["pk"]).first()
         return f"operation:{known.verb if known else UNKNOWN}"
 
@@ -187,7 +187,7 @@ class OperationPage(Page):
 
 
 def _still(operation: Operation) -> walk.Preview | None:
-    """Look at what the operation would take now; None for one that leaves its jobs as they are."""
+    """Preview the operation again; None for an operation that does not change its jobs."""
     if operation.verb not in list(Verb):
         return None
     return walk.preview(operation.verb, JobFilter.read(operation.wanted))
@@ -200,7 +200,7 @@ def _again(operation: Operation) -> str:
 
 
 def _chosen(operation: Operation) -> Mapping[str, str]:
-    """Return what it takes, as the page shows it."""
+    """Return the filter of the operation, as the page shows it."""
     if operation.verb in operations.OF_REGIONS:
         wanted: Mapping[str, str] = operation.wanted
         return wanted
@@ -208,10 +208,10 @@ def _chosen(operation: Operation) -> Mapping[str, str]:
 
 
 class OperationFile(Page):
-    """What an export wrote."""
+    """The file of an export."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Answer with the file; 404 when it is not whole, or removed."""
+        """Return the file; 404 if it is incomplete or removed."""
         try:
             operation = operations.get(kwargs["pk"], self.tenant)
         except NotFound as problem:

@@ -1,4 +1,4 @@
-"""How is the system: counts, throughput, failures, workers."""
+"""The overview: counts, throughput, failures, workers."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class Overview(Page):
     section, title = "overview", "Overview"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read the numbers; a fixed number of statements."""
+        """Read the counts; a fixed number of statements."""
         depths = queues.depths(self.tenant)
         found = queues.all_stats(limit=QUEUES, tenant=self.tenant, known=depths)
         return super().get_context_data(

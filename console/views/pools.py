@@ -1,4 +1,4 @@
-"""Pools of workers: how full they are, whose turn is next, make, change and delete them."""
+"""Pools of workers: their load and next turns; create, change and delete them."""
 
 from typing import Any
 
@@ -25,14 +25,14 @@ def _strategies() -> list[tuple[str, str]]:
 
 
 class Pools(Page):
-    """Pools by name, a page at a time, and what holds where no pool says otherwise."""
+    """Pools by name, a page at a time, and the configuration that holds outside of pools."""
 
     template_name = "ojs/console/pools.html"
     section, title = "pools", "Pools"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page; a fixed number of statements."""
+        """Read a page; a fixed number of statements."""
         raw = self.request.GET.get("page", "")
         number = int(raw) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
         found, total = pools.page(limit=SIZE, offset=max(0, number - 1) * SIZE)
@@ -55,7 +55,7 @@ class Pools(Page):
         )
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        """Store the configuration, or show what is wrong."""
+        """Store the configuration, or show the errors."""
         fields = pool_forms.read(request.POST)
         try:
             pool_forms.configure(fields, caller_of(request))
@@ -68,13 +68,13 @@ class Pools(Page):
 
 
 class PoolDetail(Page):
-    """One pool: its queues, its next turns, its workers."""
+    """A pool: its queues, its next turns, its workers."""
 
     template_name = "ojs/console/pool.html"
     section = "pools"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the pool, or that workers may name it although it is not defined."""
+        """Show the pool, or that it is not defined, though workers may name it."""
         name = kwargs["name"]
         try:
             line = PoolLine(pools.find(name))
@@ -97,14 +97,14 @@ class PoolDetail(Page):
 
 
 class PoolEdit(Page):
-    """Make or change a pool."""
+    """Create or change a pool."""
 
     template_name = "ojs/console/pool_edit.html"
     section = "pools"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the form as the pool is."""
+        """Show the form with the data of the pool."""
         before = self._before()
         named = request.GET.get("name", "").replace("\x00", "")
         fields = (
@@ -113,7 +113,7 @@ class PoolEdit(Page):
         return self._form(fields, None)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Store it and show it, or show what is wrong."""
+        """Store the pool and show it, or show the errors."""
         before = self._before()
         fields = pool_forms.read(request.POST)
         try:

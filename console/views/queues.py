@@ -1,4 +1,4 @@
-"""Queues: how much waits and since when, pause and resume, configure, purge."""
+"""Queues: number and age of waiting jobs, pause and resume, configure, purge."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -26,13 +26,13 @@ ENTRIES = 20
 
 
 class Queues(Page):
-    """Queues by name with their numbers, a page at a time."""
+    """Queues by name with their counts, a page at a time."""
 
     template_name = "ojs/console/queues.html"
     section, title = "queues", "Queues"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page of the queues whose name contains what was typed."""
+        """Read a page of the queues whose name contains the typed text."""
         containing, after = (self._text(name) for name in ("name", "after"))
         read = all_stats(limit=SIZE + 1, containing=containing, after=after, tenant=self.tenant)
         found = read[:SIZE]
@@ -52,7 +52,7 @@ class Queues(Page):
 
 
 class QueueDetail(Page):
-    """One queue: its numbers, its configuration, what was done to it, and how to empty it."""
+    """A queue: its counts, its configuration, its audit log, and the purge."""
 
     template_name = "ojs/console/queue.html"
     section = "queues"
@@ -66,7 +66,7 @@ class QueueDetail(Page):
         except NotFound as problem:
             raise Http404 from problem
         if self.tenant and not any(found.jobs.values()):
-            raise Http404  # no queue of this tenant
+            raise Http404  # this tenant has no job in the queue
         may_audit = may(self.request, "audit.see")
         return super().get_context_data(
             **{
@@ -83,7 +83,7 @@ class QueueDetail(Page):
         )
 
     def post(self, request: HttpRequest, name: str) -> HttpResponse:
-        """Store the configuration, or show what is wrong: what is left out is reset."""
+        """Store the configuration and reset its absent members, or show the errors."""
         written = request.POST.get("config", "")
         try:
             before = queue_config.config_of(name)

@@ -1,4 +1,4 @@
-"""What is done to all that is known of a region, with what it would do before."""
+"""Operations on all copies of a region's jobs, with a preview."""
 
 from typing import Any, ClassVar
 
@@ -17,18 +17,18 @@ from federation.services.replication import adopt, forget_region
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 
-NAMED = 8  # queues that are listed
+NAMED = 8  # queues in the list
 
 
 class RegionOperation(Page):
-    """The page before an operation on a region; posting to it begins the operation."""
+    """The preview of an operation on a region; a POST begins the operation."""
 
     verb: ClassVar[str]
     section = "regions"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Look at what would be done."""
+        """Read the preview."""
         region = self.kwargs["region_id"]
         return super().get_context_data(
             **{
@@ -43,7 +43,7 @@ class RegionOperation(Page):
         )
 
     def post(self, request: HttpRequest, region_id: str) -> HttpResponse:
-        """Begin it and show how far it is, or show what is wrong."""
+        """Begin the operation and show its progress, or show the errors."""
         try:
             made = region_operations.start(
                 self.verb, region_id, self.queue, caller_of(request),
@@ -58,7 +58,7 @@ class RegionOperation(Page):
 
     @property
     def queue(self) -> str | None:
-        """The queue whose jobs alone are meant. Raises InvalidRequest."""
+        """Return the queue to which the operation is limited. Raises InvalidRequest."""
         given = self.request.POST if self.request.method == "POST" else self.request.GET
         name = given.get("queue", "").strip()
         if name and not QUEUE_PATTERN.fullmatch(name):
@@ -66,18 +66,18 @@ class RegionOperation(Page):
         return name or None
 
     def outlook(self, region: str) -> dict[str, Any]:
-        """Return what would be done. Raises Http404 for a region that it cannot be done to."""
+        """Return the preview. Raises Http404 for an unknown region."""
         raise NotImplementedError
 
 
 class RegionAdopt(RegionOperation):
-    """Failover: the jobs that wait in a region are enqueued here."""
+    """Failover: enqueue the waiting jobs of a region here."""
 
     template_name = "ojs/console/region_adopt.html"
     verb, title = ADOPT, "Adopt waiting jobs"
 
     def outlook(self, region: str) -> dict[str, Any]:
-        """Count what waits there, and what of it stays."""
+        """Count the jobs that wait there, and the jobs that would stay."""
         if not (ID_PATTERN.fullmatch(region) and Region.objects.filter(id=region).exists()):
             raise Http404
         queue, found, blocked = None, None, None
@@ -98,7 +98,7 @@ class RegionAdopt(RegionOperation):
 
 
 class RegionForget(RegionOperation):
-    """The copies of jobs of a region that never comes back are removed."""
+    """Remove the copies of a region that never returns."""
 
     template_name = "ojs/console/region_forget.html"
     verb, title = FORGET, "Remove copies"

@@ -1,4 +1,4 @@
-"""Regions: how each is, and the jobs of all of them."""
+"""Regions: the health of each region, and the jobs of all regions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ FIELDS = ("id", "state", "queue", "type")
 
 @dataclass(frozen=True, slots=True)
 class RegionLine:
-    """A region as the list shows it."""
+    """A region in the list."""
 
     row: Region
     health: Health
@@ -44,18 +44,18 @@ class RegionLine:
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Return the least and the most latency of the last hour, None where none is known."""
+        """Return the lowest and highest latency of the last hour, None without measurements."""
         known = self.hour.measured if self.hour else []
         return (min(known), max(known)) if known else None
 
     @property
     def load(self) -> Any:
-        """Return its load, None where nobody told."""
+        """Return its load, None if it was not reported."""
         return getattr(self.row, "load", None)
 
     @property
     def retry_ms(self) -> float:
-        """Return the milliseconds until the breaker lets a call pass."""
+        """Return the milliseconds until the breaker permits a call."""
         return self.health.retry_in_s * 1000
 
 
@@ -94,7 +94,7 @@ class RegionJobs(Page):
     section, title = "regions", "Jobs of all regions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Ask all regions, once something is asked for."""
+        """Ask all regions, as soon as the form was sent."""
         given = self.request.GET
         chosen = {name: given.get(name, "").replace("\x00", "").strip() for name in FIELDS}
         states = [str(one) for one in State]

@@ -1,4 +1,4 @@
-"""Schemas of job types: what arguments look like, and what changed from version to version."""
+"""Schemas of job types: the form of arguments, and the changes between versions."""
 
 import json
 from difflib import unified_diff
@@ -14,7 +14,7 @@ from versioning.models import Schema
 from versioning.services import schemas
 
 SIZE = 50
-LONGEST_DIFF = 3_000  # lines; comparing more takes a while
+LONGEST_DIFF = 3_000  # lines; the comparison of more lines takes too long
 
 
 class Schemas(Page):
@@ -24,7 +24,7 @@ class Schemas(Page):
     section, title = "schemas", "Schemas"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page; a fixed number of statements."""
+        """Read a page; a fixed number of statements."""
         containing = self.request.GET.get("type", "").replace("\x00", "").strip()
         raw = self.request.GET.get("page", "")
         number = max(1, int(raw)) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
@@ -42,7 +42,7 @@ class Schemas(Page):
 
 
 class SchemaPage(Page):
-    """One type: its versions, the document of one, and what differs from another."""
+    """A type: its versions, the document of a version, and the difference to another version."""
 
     template_name = "ojs/console/schema.html"
     section = "schemas"
@@ -85,7 +85,7 @@ def _pretty(row: Schema) -> str:
 
 
 def _lines(before: Schema, after: Schema) -> list[tuple[str, str]]:
-    """Return the lines that differ, with some around them, each with the kind of it."""
+    """Return the changed lines with their context, each with its kind."""
     old, new = _pretty(before).splitlines(), _pretty(after).splitlines()
     if len(old) + len(new) > LONGEST_DIFF:
         return []

@@ -1,4 +1,4 @@
-"""What other pools, weights and limits would do: ask for a simulation, and see what came out."""
+"""Simulation of other pools, weights and limits: the form, and the result."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ class Simulate(Page):
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Show the form as it was sent, as an earlier simulation had it, or empty."""
+        """Show the form as sent, with the data of an earlier simulation, or empty."""
         fields = kwargs.pop("fields", None) or self._earlier()
         return super().get_context_data(
             fields=fields,
@@ -63,7 +63,7 @@ class Simulate(Page):
         return {name: "" if found.wish[name] is None else str(found.wish[name]) for name in FIELDS}
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Queue it and show how far it is, or show what is wrong."""
+        """Queue the simulation and show its progress, or show the errors."""
         fields = {name: request.POST.get(name, "").strip() for name in FIELDS}
         try:
             key = simulations.start(_wish(fields), caller_of(request))
@@ -74,7 +74,7 @@ class Simulate(Page):
 
 
 def _wish(fields: dict[str, str]) -> Wish:
-    """Read the form; a scenario counts before the minutes, which are filled in from the start."""
+    """Read the form; a scenario overrides the minutes, which have a default."""
     minutes = fields["minutes"]
     if not fields["scenario"] and not (minutes.isascii() and minutes.isdigit()):
         raise Unprocessable.field("minutes", "must be a number", minutes[:50])
@@ -87,13 +87,13 @@ def _wish(fields: dict[str, str]) -> Wish:
 
 
 class Simulated(Page):
-    """One simulation: how far it is, then what came out."""
+    """The progress of a simulation, then its result."""
 
     template_name = "ojs/console/simulated.html"
     section, title = "pools", "Simulation"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read it."""
+        """Read the simulation."""
         found = simulations.simulation(kwargs["key"])
         if found is None:
             raise Http404

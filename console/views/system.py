@@ -7,11 +7,11 @@ from console.system import system
 
 
 class System(Page):
-    """One page of facts; it changes nothing."""
+    """A page of facts, without actions."""
 
     template_name = "ojs/console/system.html"
     section, title = "system", "System"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read it; a fixed number of statements."""
+        """Read the state of the system; a fixed number of statements."""
         return super().get_context_data(system=system(), **kwargs)

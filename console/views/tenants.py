@@ -1,4 +1,4 @@
-"""Tenants: who is loud, what each may use and does, make, change and delete them."""
+"""Tenants: noisy tenants, limits and activity; create, change and delete tenants."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ ENTRIES = 20
 
 
 class Tenants(Page):
-    """Tenants by filter, the loudest first; those that stand out above the list."""
+    """Tenants by filter, noisy tenants first; a panel shows the noisiest."""
 
     template_name = "ojs/console/tenants.html"
     section, title = "tenants", "Tenants"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page."""
+        """Read a page."""
         wanted = TenantFilter.read(self.request.GET)
         found = page(wanted)
         return super().get_context_data(
@@ -46,13 +46,13 @@ class Tenants(Page):
 
 
 class TenantDetail(Page):
-    """One tenant: its limits, what it does, its queues, what was done to it."""
+    """A tenant: its limits, its activity, its queues, its audit log."""
 
     template_name = "ojs/console/tenant.html"
     section = "tenants"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the tenant, or what is left of one that was deleted, or that nobody configured."""
+        """Show the tenant, or the remains of a deleted or unconfigured tenant."""
         name = _known(kwargs["tenant_id"])
         if self.tenant not in {None, name}:
             raise Http404
@@ -96,19 +96,19 @@ class TenantDetail(Page):
 
 
 class TenantEdit(Page):
-    """Make or change a tenant."""
+    """Create or change a tenant."""
 
     template_name = "ojs/console/tenant_edit.html"
     section = "tenants"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the form as the tenant is."""
+        """Show the form with the data of the tenant."""
         named = request.GET.get("id", "").replace("\x00", "")
         return self._shown(TenantForm(instance=self._before(), initial={"tenant_id": named}))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Store it and show it, or show what is wrong."""
+        """Store the tenant and show it, or show the errors."""
         form = TenantForm(request.POST, instance=self._before())
         if not form.is_valid():
             return self._shown(form, 400)
@@ -145,7 +145,7 @@ class TenantEdit(Page):
 
 
 def _known(tenant_id: str) -> str:
-    """Return what may be the id of a tenant. Raises Http404."""
+    """Return the id if it is valid. Raises Http404."""
     if not is_tenant_id(tenant_id, conf().default):
         raise Http404
     return tenant_id

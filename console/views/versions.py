@@ -1,4 +1,4 @@
-"""Versions of jobs: what is sent, accepted and held, and who is tried out with how much."""
+"""Versions of jobs: new, accepted and held jobs of each version, and canaries."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -24,15 +24,15 @@ from versioning.services.observed import observed
 from versioning.services.versions import versions
 
 SIZE = 50
-LATEST = 10  # changes that are listed
-LONGEST = 200  # characters of a field that are shown again
-LOOK = Bounds(looked=2_000, events=5_000)  # a page has less time than an answer of the API
+LATEST = 10  # changes in the list
+LONGEST = 200  # characters of a field that is shown again
+LOOK = Bounds(looked=2_000, events=5_000)  # a page has less time than a response of the API
 ENDS = {"failed": True, "acked": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a form was not stored; `now` are the rules that somebody else has set meanwhile."""
+    """The refusal of a form; `now` are the rules that another user stored meanwhile."""
 
     wrong: Wrong
     status: int
@@ -40,7 +40,7 @@ class Refused:
 
 
 def page_of(raw: str) -> int:
-    """Read the number of a page; what is none is the first."""
+    """Read the number of a page; the first page for other text."""
     return max(1, int(raw)) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
 
 
@@ -51,7 +51,7 @@ class Versions(Page):
     section, title = "versions", "Versions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page; a fixed number of statements."""
+        """Read a page; a fixed number of statements."""
         containing = self.request.GET.get("type", "").replace("\x00", "").strip()
         number = page_of(self.request.GET.get("page", ""))
         lines, total = types.page(containing=containing, limit=SIZE, offset=(number - 1) * SIZE)
@@ -65,12 +65,12 @@ class Versions(Page):
 
 
 class OfType(Page):
-    """A page of one type, by its name in the path."""
+    """A page of the type that its path names."""
 
     section = "versions"
 
     def of_type(self) -> str:
-        """Return the type. Raises Http404 for what is none."""
+        """Return the type. Raises Http404 if it is invalid."""
         job_type: str = self.kwargs["job_type"]
         if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
             raise Http404
@@ -78,12 +78,12 @@ class OfType(Page):
 
 
 class VersionsOfType(OfType):
-    """One type: its rules, how its versions do, and what waits of each."""
+    """A type: its rules, the outcomes of its versions, and the waiting jobs of each version."""
 
     template_name = "ojs/console/versions_of_type.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read all about the type."""
+        """Read all data of the type."""
         job_type = self.of_type()
         loads, row = versions(job_type), routing.find(job_type)
         seen = None if row is None else observed(row)
@@ -104,12 +104,12 @@ class VersionsOfType(OfType):
 
 
 class VersionTouched(OfType):
-    """The last jobs that a version which is tried out, or was, had attempts of."""
+    """The latest jobs that had an attempt of a present or former canary."""
 
     template_name = "ojs/console/versions_touched.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page."""
+        """Read a page."""
         job_type = self.of_type()
         version = self._version() or types.taken_back(job_type)
         ended = self.request.GET.get("ended", "")
@@ -136,7 +136,7 @@ class VersionTouched(OfType):
         )
 
     def _version(self) -> Version | None:
-        """Read the version; None: not said, or none, so that it is the one taken back last."""
+        """Read the version; None if absent or invalid, which means the last rolled-back version."""
         try:
             return parse_version(self.request.GET.get("version", ""))
         except ValueError:
@@ -144,12 +144,12 @@ class VersionTouched(OfType):
 
 
 class VersionRemoval(OfType):
-    """Whether handlers of old versions may go, and why."""
+    """Whether handlers of old versions may be removed, and the reasons."""
 
     template_name = "ojs/console/versions_removal.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Look within the bounds of a page."""
+        """Assess the type within the bounds of a page."""
         job_type = self.of_type()
         asked = self.request.GET.get("remove", "").replace("\x00", "").strip()
         wrong = ""
@@ -173,14 +173,14 @@ class VersionRemoval(OfType):
 
 
 class RulesEdit(Page):
-    """Make or change the routing rules of a type."""
+    """Create or change the routing rules of a type."""
 
     template_name = "ojs/console/rules_edit.html"
     section = "versions"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the form as the rules are."""
+        """Show the form with the data of the rules."""
         before = self._before()
         fields = rule_forms.fields_of(before)
         if before is None:
@@ -189,7 +189,7 @@ class RulesEdit(Page):
         return self._form(fields, before)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Store the rules and show them, or show what is wrong with what was typed."""
+        """Store the rules and show them, or show the errors."""
         before = self._before()
         fields = rule_forms.read(request.POST) | (
             {"type": self.kwargs["job_type"]} if "job_type" in self.kwargs else {}

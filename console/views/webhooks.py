@@ -1,4 +1,4 @@
-"""Webhooks: who is sent what, and what became of it."""
+"""Webhooks: subscriptions and their deliveries."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def _url(subscription_id: str, subscribed: list[Any]) -> str:
 
 
 class DeliveryPage(Page):
-    """One delivery with its attempts."""
+    """A delivery with its attempts."""
 
     template_name = "ojs/console/delivery.html"
     section, title = "webhooks", "Delivery"

@@ -1,4 +1,4 @@
-"""Which of the own tenants is looked at: for who is restricted to several."""
+"""The choice of the visible tenant, for users restricted to several tenants."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -9,12 +9,12 @@ from jobs.services.access.staff import CHOSEN, tenants_of
 
 
 class Within(Guarded, View):
-    """Keep the choice in the session; it changes nothing but what its owner sees."""
+    """Stores the choice in the session; it changes only the view of this user."""
 
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Choose, and begin with the overview: other pages may show things of another tenant."""
+        """Store the choice and redirect to the overview, as other pages may show another tenant."""
         wanted = request.POST.get("tenant", "")
         if wanted in (tenants_of(request.user) or ()):
             request.session[CHOSEN] = wanted

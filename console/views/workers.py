@@ -1,4 +1,4 @@
-"""Workers: who lives, what each runs now, directives."""
+"""Workers: their state, their running jobs, directives."""
 
 import re
 from typing import Any
@@ -17,17 +17,17 @@ from jobs.services.workers.workers import WorkerFilter, WorkerPlace, worker, wor
 SIZE = 100
 PLACE = re.compile(r"([0-3])~(.+)", re.DOTALL)
 HELD = 200
-MEMORY = ("memory_bytes", "rss_bytes")  # labels in which a worker may report it
+MEMORY = ("memory_bytes", "rss_bytes")  # labels in which a worker may report its memory
 
 
 class Workers(Page):
-    """Workers by name, a page at a time, those that ended on request."""
+    """Workers by name, a page at a time; ended workers on request."""
 
     template_name = "ojs/console/workers.html"
     section, title = "workers", "Workers"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page; a fixed number of statements."""
+        """Read a page; a fixed number of statements."""
         with_ended = self.request.GET.get("ended") == "1"
         containing = self._text("name")
         after = PLACE.fullmatch(self._text("after"))
@@ -58,7 +58,7 @@ def _link(chosen: dict[str, str]) -> str:
 
 
 class WorkerDetail(Page):
-    """One worker: what it runs now, what it accepts, what it said of itself."""
+    """A worker: its running jobs, the versions it accepts, and its own labels."""
 
     template_name = "ojs/console/worker.html"
     section = "workers"
@@ -86,7 +86,7 @@ class WorkerDetail(Page):
 
 
 def _memory(labels: object) -> int | None:
-    """Return the memory a worker reports, in bytes."""
+    """Return the memory that a worker reports, in bytes."""
     if not isinstance(labels, dict):
         return None
     found = (labels.get(name) for name in MEMORY)

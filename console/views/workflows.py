@@ -1,4 +1,4 @@
-"""Workflows: the list, and one with its graph."""
+"""Workflows: the list, and a workflow with its graph."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +17,13 @@ from workflows.services.display import step_state
 from workflows.services.show import EVERY, STATES, Whole, Window, listed, show
 
 SIZE = 50
-LISTED = 200  # steps in the table of one workflow
+LISTED = 200  # steps in the table of a workflow
 SHOWN = ("running", "completed", "failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A workflow as the pages show it."""
+    """A workflow on the pages."""
 
     row: FlowRow
     state: str
@@ -31,12 +31,12 @@ class Line:
 
     @property
     def title(self) -> str:
-        """Its name, or what it is."""
+        """Return its name, or a description without a name."""
         return self.row.name or f"unnamed {self.kind}"
 
 
 def line(row: FlowRow) -> Line:
-    """Name the codes of a workflow."""
+    """Translate the codes of a workflow into names."""
     return Line(row, FLOW_NAMES[FlowState(row.state)], kind_of(row.kind).value)
 
 
@@ -47,7 +47,7 @@ class Workflows(Page):
     section, title = "workflows", "Workflows"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read one page."""
+        """Read a page."""
         given = self.request.GET
         state = given.get("state", "") if given.get("state") in SHOWN else ""
         tenant = self.tenant or given.get("tenant", "").replace("\x00", "").strip()
@@ -72,7 +72,7 @@ class Workflows(Page):
 
 
 class WorkflowDetail(Page):
-    """One workflow: how far it is, its graph, its steps, what failed."""
+    """A workflow: its progress, its graph, its steps, its errors."""
 
     template_name = "ojs/console/workflow.html"
     section = "workflows"

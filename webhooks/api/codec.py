@@ -1,4 +1,4 @@
-"""Subscriptions and deliveries on the wire. Spec: contract 26.1."""
+"""Decode and encode subscriptions and deliveries. Spec: contract 26.1."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,9 +28,9 @@ MIN_TIMEOUT_MS, MAX_TIMEOUT_MS = 5_000, 60_000
 
 
 def decode_subscription(body: Mapping[str, Any], tenant: str | None) -> Draft:
-    """Read a new subscription of a caller bound to `tenant` or to none.
+    """Read a new subscription of a caller that is bound to `tenant`, or to no tenant.
 
-    Raises InvalidRequest, Unprocessable for events and refused addresses, PermissionDenied for
+    Raises InvalidRequest; Unprocessable for events and refused addresses; PermissionDenied for
     another tenant.
     """
     for name in ("url", "events"):
@@ -47,7 +47,7 @@ def decode_subscription(body: Mapping[str, Any], tenant: str | None) -> Draft:
 
 
 def decode_change(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the members of a change; what is absent or null stays as it is."""
+    """Read the members of a change; absent and null members do not change."""
     readers: dict[str, Callable[[Any], Any]] = {
         "url": _url,
         "events": _events,
@@ -141,7 +141,7 @@ def _secret(raw: object) -> str | None:
         return None
     if not isinstance(raw, str) or not MIN_SECRET <= len(raw) <= MAX_SECRET:
         rule = f"must be a string of {MIN_SECRET} to {MAX_SECRET} characters"
-        raise InvalidRequest.field("secret", rule)  # what came is not repeated
+        raise InvalidRequest.field("secret", rule)  # never repeats the given secret
     return raw
 
 
@@ -154,7 +154,7 @@ def _tenant(raw: object) -> str | None:
 
 
 def encode_subscription(subscription: Subscription, **more: object) -> dict[str, Any]:
-    """Encode a subscription, wrapped and flat; `more` is shown in both."""
+    """Encode a subscription, wrapped and flat; `more` is included in both."""
     shown: dict[str, Any] = {
         "id": subscription.id,
         "url": subscription.url,
@@ -201,7 +201,7 @@ def encode_delivery(delivery: Delivery) -> dict[str, Any]:
 
 
 def encode_attempt(attempt: Attempt) -> dict[str, Any]:
-    """Encode one attempt of a delivery."""
+    """Encode an attempt of a delivery."""
     return {
         "number": attempt.number,
         "at": format_time(attempt.at),
@@ -213,7 +213,7 @@ def encode_attempt(attempt: Attempt) -> dict[str, Any]:
 
 
 def encode_test(answer: Answer) -> dict[str, Any]:
-    """Encode what a test gave; status 0: no answer."""
+    """Encode the outcome of a test; status 0: no answer."""
     return {
         "success": answer.is_success,
         "status_code": answer.status or 0,

@@ -63,9 +63,10 @@ class DeliveryCollection(OJSView):
         extension=EXTENSION,
     )
     def get(self, request: Request) -> Answer:
-        """List deliveries, the newest first.
+        """List deliveries, newest first.
 
-        `pagination.total` counts no further than what is known to be there.
+        `pagination.total` counts only the deliveries up to the end of this page, and one more if
+        another page follows.
         """
         window = page(request)
         if window.offset > MAX_OFFSET:
@@ -95,7 +96,7 @@ def _text(request: Request, name: str) -> str | None:
 
 
 class DeliveryDetail(OJSView):
-    """One delivery."""
+    """Show a delivery."""
 
     @operation(
         "getDelivery",

@@ -97,11 +97,11 @@ EXTENSION = "webhooks"
 
 
 class SubscriptionCollection(OJSView):
-    """List and make subscriptions."""
+    """List and create subscriptions."""
 
     @operation("listSubscriptions", {200: LIST}, query=QUERY, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
-        """List subscriptions, the oldest first; secrets are never shown again."""
+        """List subscriptions, oldest first, without their secrets."""
         window = page(request)
         visible = subscriptions.visible(self.principal.tenant)
         total = visible.count()
@@ -127,8 +127,8 @@ class SubscriptionCollection(OJSView):
     def post(self, request: Request) -> Answer:
         """Subscribe to events.
 
-        The answer shows the secret that signs deliveries, this once. The URL is judged by its
-        form; its addresses are judged at each delivery.
+        Only this answer shows the secret that signs deliveries. The form of the URL is checked now,
+        its addresses are checked at each delivery.
         """
         draft = codec.decode_subscription(self.body(), self.principal.tenant)
         made, secret = subscriptions.create(draft, self.principal.name)
@@ -140,7 +140,7 @@ class SubscriptionCollection(OJSView):
 
 
 class SubscriptionDetail(OJSView):
-    """One subscription."""
+    """Show, change and remove a subscription."""
 
     @operation("getSubscription", {200: SHOWN}, refusals=(404,), path=ID, extension=EXTENSION)
     def get(self, request: Request, subscription_id: str) -> Answer:
@@ -157,7 +157,7 @@ class SubscriptionDetail(OJSView):
         extension=EXTENSION,
     )
     def patch(self, request: Request, subscription_id: str) -> Answer:
-        """Change the members that are given; `secret` has an operation of its own."""
+        """Change the given members; `secret` has an operation of its own."""
         return self._change(subscription_id, "patchSubscription?definition")
 
     @operation(
@@ -169,12 +169,12 @@ class SubscriptionDetail(OJSView):
         extension=EXTENSION,
     )
     def put(self, request: Request, subscription_id: str) -> Answer:
-        """Change the members that are given, as PATCH does."""
+        """Change the given members, as PATCH does."""
         return self._change(subscription_id, "putSubscription?definition")
 
     def _change(self, subscription_id: str, definition: str) -> Answer:
         body = self.body()
-        if body.keys() - {"active"}:  # switching on and off takes less than a new address
+        if body.keys() - {"active"}:  # switching on and off needs no permit to configure
             self.require(definition)
         members = codec.decode_change(body)
         changed = subscriptions.change(subscription_id, self.principal.tenant, members)
@@ -182,13 +182,13 @@ class SubscriptionDetail(OJSView):
 
     @operation("deleteSubscription", {204: None}, refusals=(404,), path=ID, extension=EXTENSION)
     def delete(self, request: Request, subscription_id: str) -> Answer:
-        """Remove a subscription; what was not delivered is cancelled."""
+        """Remove a subscription and cancel its unfinished deliveries."""
         subscriptions.delete(subscription_id, self.principal.tenant)
         return Answer(None, status=204)
 
 
 class SubscriptionTest(OJSView):
-    """Try a subscription out."""
+    """Test a subscription."""
 
     @operation(
         "testSubscription",
@@ -200,14 +200,14 @@ class SubscriptionTest(OJSView):
         extension=EXTENSION,
     )
     def post(self, request: Request, subscription_id: str) -> Answer:
-        """Send the event `webhook.test` once, now, and tell what came back."""
+        """Send the event `webhook.test` once, now, and return the answer of the subscriber."""
         self.optional_body()
         found = subscriptions.show(subscription_id, self.principal.tenant)
         return Answer(codec.encode_test(send_test(found)))
 
 
 class SubscriptionRotation(OJSView):
-    """Give a subscription a new secret."""
+    """Replace the secret of a subscription."""
 
     @operation(
         "rotateSecret",
@@ -219,7 +219,7 @@ class SubscriptionRotation(OJSView):
         extension=EXTENSION,
     )
     def post(self, request: Request, subscription_id: str) -> Answer:
-        """Make a new secret; for a day deliveries are signed with the one before, too."""
+        """Create a new secret; for a day the previous secret signs deliveries, too."""
         self.optional_body()
         found, secret = subscriptions.rotate(subscription_id, self.principal.tenant)
         shown: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Every route of the webhooks, in the order of contract 26.1."""
+"""All routes of webhooks, in the order of contract 26.1."""
 
 from django.urls import path
 

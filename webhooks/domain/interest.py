@@ -1,4 +1,4 @@
-"""Which events a subscription wants. Spec: contract 26, WH-2, WH-3."""
+"""The selection of events by a subscription. Spec: contract 26, WH-2, WH-3."""
 
 import re
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ from typing import Final
 from jobs.domain.events import matches
 
 PATTERN: Final = re.compile(r"\*|[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*(?:\.\*)?")
-OWN: Final = "webhook."  # events about webhooks are never sent by webhooks
+OWN: Final = "webhook."  # events about webhooks, which no webhook sends
 
 
 def is_pattern(text: object) -> bool:
-    """Tell whether a text may select events: a name, `name.*` or `*`."""
+    """Return whether a text may select events: a name, `name.*` or `*`."""
     return isinstance(text, str) and PATTERN.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """AND of what is set; empty queues and types are all, `tenant` None is any."""
+    """Conditions that must all hold; empty queues and types: all, `tenant` None: any."""
 
     events: Sequence[str]
     queues: Sequence[str] = ()
@@ -28,7 +28,7 @@ class Interest:
     def covers(
         self, name: str, *, queue: str | None, job_type: str | None, tenant: str | None
     ) -> bool:
-        """Tell whether an event is to be sent."""
+        """Return whether the subscription selects an event."""
         return (
             matches(name, self.events)
             and not name.startswith(OWN)

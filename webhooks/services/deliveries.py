@@ -1,4 +1,4 @@
-"""Look at deliveries, send them again, try a subscription out. Spec: contract 26.1."""
+"""Show deliveries, send them again, and test subscriptions. Spec: contract 26.1."""
 
 from dataclasses import dataclass
 
@@ -21,13 +21,13 @@ from webhooks.services.send import headers_of
 from webhooks.services.subscriptions import vault
 
 FORGET = 1_000
-TEST_TIMEOUT_MS = 10_000  # somebody waits for the answer
+TEST_TIMEOUT_MS = 10_000  # a user waits for the answer
 SOURCE = "ojs://ojs-django/webhooks"
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
-    """AND of what is set."""
+    """Conditions that must all hold; None: any."""
 
     tenant: str | None = None
     subscription_id: str | None = None
@@ -36,7 +36,7 @@ class DeliveryFilter:
 
 
 def deliveries(wanted: DeliveryFilter, *, limit: int, offset: int) -> tuple[list[Delivery], bool]:
-    """List deliveries, newest first, and whether there are more."""
+    """List deliveries, newest first, and return whether there are more."""
     found = _visible(wanted.tenant).defer("body").order_by("-created_at", "-id")
     for name in ("subscription_id", "status", "event_type"):
         if (value := getattr(wanted, name)) is not None:
@@ -46,7 +46,7 @@ def deliveries(wanted: DeliveryFilter, *, limit: int, offset: int) -> tuple[list
 
 
 def delivery(delivery_id: str, tenant: str | None = None) -> tuple[Delivery, list[Attempt]]:
-    """Read one delivery and its attempts. Raises NotFound."""
+    """Read a delivery and its attempts. Raises NotFound."""
     found = _visible(tenant).filter(id=delivery_id).first()
     if found is None:
         raise NotFound.of("delivery", delivery_id)
@@ -59,9 +59,9 @@ def _visible(tenant: str | None) -> QuerySet[Delivery]:
 
 
 def retry(delivery_id: str, tenant: str | None = None) -> Delivery:
-    """Send a delivery again, with a schedule from the beginning.
+    """Send a delivery again, with a new schedule.
 
-    Raises NotFound, and Conflict when it is under way or its subscription is gone.
+    Raises NotFound, and Conflict if it is pending or its subscription was deleted.
     """
     with transaction.atomic():
         found = _visible(tenant).select_for_update().filter(id=delivery_id).first()
@@ -78,7 +78,7 @@ def retry(delivery_id: str, tenant: str | None = None) -> Delivery:
 
 
 def send_test(subscription: Subscription) -> Answer:
-    """Send `webhook.test` once, now; nothing is stored."""
+    """Send `webhook.test` once, now, without storing it."""
     now = format_time(timezone.now())
     event = {
         "specversion": "1.0",
@@ -103,5 +103,5 @@ def send_test(subscription: Subscription) -> Answer:
 
 
 def forget() -> int:
-    """Remove one batch of deliveries that ended before the retention; returns how many."""
+    """Remove one batch of deliveries older than the retention; return their number."""
     return queries.forget(conf().retention_ms, FORGET)

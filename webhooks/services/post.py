@@ -1,7 +1,7 @@
-"""Send one request to a subscriber's server, and to nobody else's. Spec: contract 26, WH-7, WH-9.
+"""Post to a subscriber's server, and guard against other addresses. Spec: contract 26, WH-7, WH-9.
 
-The connection goes to an address that `jobs/services/outbound/resolve.py` judged. Redirects are
-followed by the same rules.
+The connection goes to an address that `jobs/services/outbound/resolve.py` has accepted. Redirects
+follow the same rules.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from webhooks.conf import conf
 from webhooks.domain.verdict import Answer
 
 SHOWN_BYTES = 1024
-REDIRECTS = {301, 302, 307, 308}  # sent again with the same body
+REDIRECTS = {301, 302, 307, 308}  # repeat the request with the same body
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Answer:
-    """Post a body; a failure of any kind is an answer, too."""
+    """Post a body; return an Answer for each failure, too."""
     began = monotonic()
     try:
         return _follow(url, body, headers, began, began + timeout_s)
@@ -79,7 +79,7 @@ def _request(
     pinned = httpx.URL(url).copy_with(host=address)
     extensions: dict[str, Any] = {"trace": deadline.watch}
     if target.scheme == "https":
-        extensions["sni_hostname"] = target.host  # the certificate must be the name's
+        extensions["sni_hostname"] = target.host  # the certificate must match the name
     with (
         deadline,
         httpx.Client(verify=_trust(), timeout=left, trust_env=False) as client,
@@ -99,7 +99,7 @@ def _request(
 
 @cache
 def _trust() -> ssl.SSLContext:
-    return ssl.create_default_context()  # dear to make
+    return ssl.create_default_context()  # expensive to create
 
 
 def _host(url: str) -> str:
@@ -107,7 +107,7 @@ def _host(url: str) -> str:
 
 
 def _beginning(response: httpx.Response) -> str:
-    """Read the first KiB; the rest is not waited for."""
+    """Read the first KiB without waiting for the rest."""
     taken = b""
     for chunk in response.iter_raw(SHOWN_BYTES):
         taken += chunk
@@ -127,7 +127,8 @@ def _ms(began: float) -> int:
 class _Deadline:
     """Ends a connection when the time for the whole exchange is over.
 
-    httpx limits each read; a server that sends a byte now and then would hold a sender for ever.
+    httpx limits each read only. A server that sends a byte now and then would hold a thread for
+    ever.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -136,14 +137,14 @@ class _Deadline:
         self._timer.daemon = True
 
     def watch(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Follow which stream carries the connection: httpcore tells by its trace extension."""
+        """Remember the stream of the connection, as the trace extension of httpcore reports it."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._stream = facts["return_value"]
 
     def _end(self) -> None:
         connection = self._stream and self._stream.get_extra_info("socket")
         if connection is not None:
-            with contextlib.suppress(OSError):  # it was over already
+            with contextlib.suppress(OSError):  # the connection was closed before
                 connection.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> None:

@@ -1,9 +1,9 @@
 """Turn events into deliveries. Spec: contract 26, WH-3, WH-10, WH-12.
 
-The record is read behind the oldest running transaction, from a stored position that moves in the
-transaction that stores the deliveries: so a delivery exists exactly if its event does, whatever is
-killed when. A transaction of somebody else that stays open delays deliveries until it ends.
-Retention leaves what lies behind the position, up to a bound: jobs/services/record/unread.py.
+The relay reads the record up to the oldest running transaction, from a stored position. The
+transaction that stores the deliveries also moves the position. So a delivery exists exactly if its
+event does, even after a crash. An open transaction of another session delays deliveries until it
+ends. Retention keeps unread events, up to a bound: jobs/services/record/unread.py.
 """
 
 from collections.abc import Iterable
@@ -22,15 +22,15 @@ from webhooks.domain.interest import Interest
 from webhooks.models import Position, Subscription
 
 BATCH = 500
-STRIDE = 1_000  # transactions after which the position follows though nothing was to be sent
+STRIDE = 1_000  # transactions after which the position advances without deliveries, too
 
 
 def relay() -> int:
-    """Read one batch of events and store what is to be sent; returns how many events were read.
+    """Read one batch of events and store their deliveries; return the number of events.
 
-    Locks: the position row, which also holds back the first subscription; see subscriptions.py.
+    Locks: the position row, which also blocks the first subscription; see subscriptions.py.
     """
-    if not Subscription.objects.filter(active=True).exists():  # most servers: nothing is locked
+    if not Subscription.objects.filter(active=True).exists():  # most servers: lock nothing
         metrics.observe_subscriptions(0)
         return 0
     with transaction.atomic():
@@ -40,7 +40,7 @@ def relay() -> int:
         if position is None or not subscribed:
             return 0
         after = read_place(str(position.place)) or FIRST
-        complete = horizon()  # before the reading, so that nothing lies between them
+        complete = horizon()  # read before the events, so that no event falls in between
         events, has_more = following(EventFilter(), after, limit=BATCH)
         rows = list(_deliveries(events, subscribed))
         if rows:
@@ -52,7 +52,7 @@ def relay() -> int:
 
 
 def unread_from() -> int | None:
-    """Return the stamp from which the record is yet to be read, None while nobody is subscribed."""
+    """Return the stamp of the first unread event, None without an active subscription."""
     position = Position.objects.filter(id=1).first()
     if position is None or not Subscription.objects.filter(active=True).exists():
         return None

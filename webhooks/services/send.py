@@ -1,8 +1,8 @@
-"""Send deliveries: many at a time, none inside a transaction. Spec: contract 26, WH-4 to WH-10.
+"""Send deliveries, many at a time, outside of transactions. Spec: contract 26, WH-4 to WH-10.
 
-One loop per deployment claims, hands to threads that only talk to subscribers, and records what
-they bring back; no thread but the loop's has a database connection. A claim is a lease: what a
-killed process had under way is sent again.
+One loop per deployment claims deliveries, gives them to threads and records the outcomes. The
+threads only send requests; only the loop's thread has a database connection. A claim is a lease: if
+its process is killed, the delivery is sent again.
 """
 
 import threading
@@ -25,7 +25,7 @@ from webhooks.services.post import post
 from webhooks.services.subscriptions import vault
 
 USER_AGENT = f"OJS-Webhook/1.0 (ojs-django/{VERSION})"
-GRACE_MS = 30_000  # beyond the timeout before an attempt counts as lost
+GRACE_MS = 30_000  # beyond the timeout, before an attempt counts as lost
 KINDS = {
     Status.DELIVERED: Kind.WEBHOOK_DELIVERED,
     Status.FAILED: Kind.WEBHOOK_FAILED,
@@ -36,17 +36,17 @@ Tried = tuple[Claimed, Answer]
 
 
 class Sender:
-    """The attempts under way in this process; `turn` is called by one thread."""
+    """The running attempts of this process; a single thread calls `turn`."""
 
     def __init__(self) -> None:
-        """Have nothing under way."""
+        """Start without attempts."""
         self._todo: SimpleQueue[Claimed] = SimpleQueue()
         self._done: SimpleQueue[Tried] = SimpleQueue()
         self._busy: dict[str, str] = {}  # subscription by delivery
         self._threads = 0
 
     def turn(self) -> int:
-        """Record what came back and start what is due; returns how much that was."""
+        """Record finished attempts and start due deliveries; return the number of both."""
         tried = self._returned()
         record(tried)
         claimed = claim(conf().concurrency - len(self._busy), list(self._busy.values()))
@@ -76,7 +76,7 @@ class Sender:
 
 
 def send_due() -> int:
-    """Send what is due, one after the other, until nothing is; returns how many attempts."""
+    """Send due deliveries one after another until none is due; return the number of attempts."""
     number = 0
     while claimed := claim(conf().concurrency):
         record([(one, attempt(one)) for one in claimed])
@@ -85,7 +85,7 @@ def send_due() -> int:
 
 
 def claim(batch: int, busy: Sequence[str] = ()) -> list[Claimed]:
-    """Take deliveries that are due; `busy` names the subscription of each attempt under way."""
+    """Claim due deliveries; `busy` names the subscription of each running attempt."""
     if batch <= 0:
         return []
     chosen = conf()
@@ -117,7 +117,7 @@ def attempt(claimed: Claimed) -> Answer:
 def headers_of(
     secrets: Sequence[str], body: bytes, event_type: str, delivery_id: str, subscription_id: str
 ) -> dict[str, str]:
-    """Return the headers of one attempt, signed now."""
+    """Return the headers of an attempt, signed now."""
     timestamp = str(int(time()))
     return {
         "Content-Type": "application/json",
@@ -131,7 +131,7 @@ def headers_of(
 
 
 def record(tried: Sequence[Tried]) -> None:
-    """Note what attempts gave, and tell it as events, in one transaction."""
+    """Store the outcomes of attempts and emit their events, in one transaction."""
     if not tried:
         return
     schedule = conf().retry_schedule_s

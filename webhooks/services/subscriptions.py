@@ -1,4 +1,4 @@
-"""Make, change and remove subscriptions. Spec: contract 26.1, 26.2."""
+"""Create, change and remove subscriptions. Spec: contract 26.1, 26.2."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ PURPOSE = "ojs webhook secrets"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a new subscription asks for; no secret: one is made."""
+    """A new subscription as requested; without a secret the server makes one."""
 
     url: str
     events: list[str]
@@ -45,14 +45,14 @@ class Draft:
 
 
 def vault() -> Vault:
-    """Return what seals the secrets."""
+    """Return the vault that seals the secrets."""
     return vaults.vault(PURPOSE, conf().secret_key)
 
 
 def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
-    """Store a subscription; returns it and its secret, which is shown this once.
+    """Store a subscription; return it and its secret, which is shown only this once.
 
-    Raises Conflict when there are too many.
+    Raises Conflict if there are too many subscriptions.
     """
     secret = draft.secret or new_secret()
     with transaction.atomic():
@@ -70,9 +70,9 @@ def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
 
 
 def _begin_reading() -> None:
-    """Let deliveries begin with what happens from now on, when nobody was subscribed until now.
+    """Move the position to now if there is no active subscription yet.
 
-    Holds the position row, as the relay does: it cannot pass the change.
+    Locks the position row, as the relay does, so the relay cannot miss the change.
     """
     Position.objects.get_or_create(id=1, defaults={"place": horizon().number})
     position = Position.objects.select_for_update().get(id=1)
@@ -87,14 +87,14 @@ def reseal() -> Resealed:
 
 
 def visible(tenant: str | None) -> QuerySet[Subscription]:
-    """Return the subscriptions that a caller bound to `tenant` may see; None sees all."""
+    """Return the subscriptions that a caller bound to `tenant` may see; None: all."""
     return (
         Subscription.objects.all() if tenant is None else Subscription.objects.filter(tenant=tenant)
     )
 
 
 def alerts() -> Alerts:
-    """Name the subscriptions that were switched off because deliveries failed."""
+    """Return alerts for the subscriptions that the server switched off."""
     off = Subscription.objects.filter(active=False).exclude(disabled_reason=None)
     facts = {"url": "url", "why": "disabled_reason"}
     rows = NotedRows(off, "id", "updated_at", "tenant", facts)
@@ -112,7 +112,7 @@ def _off(url: str, why: str) -> str:
 
 
 def show(subscription_id: str, tenant: str | None = None) -> Subscription:
-    """Read one subscription. Raises NotFound, also for another tenant's."""
+    """Read a subscription. Raises NotFound, also for another tenant's."""
     found = visible(tenant).filter(id=subscription_id).first()
     if found is None:
         raise NotFound.of("subscription", subscription_id)
@@ -122,7 +122,7 @@ def show(subscription_id: str, tenant: str | None = None) -> Subscription:
 def change(subscription_id: str, tenant: str | None, members: dict[str, Any]) -> Subscription:
     """Set some columns of a subscription. Raises NotFound.
 
-    Switched on again it gets what happens from then on, and its failures are forgotten.
+    Switching on again resets the failures; only later events are sent.
     """
     with transaction.atomic():
         if members.get("active"):
@@ -138,7 +138,7 @@ def change(subscription_id: str, tenant: str | None, members: dict[str, Any]) ->
 
 
 def delete(subscription_id: str, tenant: str | None = None) -> None:
-    """Remove a subscription; what was not delivered is cancelled. Raises NotFound."""
+    """Remove a subscription and cancel its unfinished deliveries. Raises NotFound."""
     with transaction.atomic():
         found = visible(tenant).select_for_update().filter(id=subscription_id).first()
         if found is None:
@@ -150,7 +150,7 @@ def delete(subscription_id: str, tenant: str | None = None) -> None:
 
 
 def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscription, str]:
-    """Give a subscription a new secret; the one before signs, too, for a day. Raises NotFound."""
+    """Replace the secret; the previous secret signs for a day, too. Raises NotFound."""
     secret = new_secret()
     with transaction.atomic():
         found = visible(tenant).select_for_update().filter(id=subscription_id).first()

@@ -1,10 +1,10 @@
--- claim: deliveries to try now, at most `batch` and `share` of one subscription, so that a
--- subscriber that answers slowly holds up its own deliveries only.
--- An attempt has a lease: whoever takes a delivery moves its time ahead, and when nothing is heard
--- of the attempt by then, because its process was killed, another is made.
+-- claim: deliveries to try now, at most `batch`, and at most `share` of one subscription. So a slow
+-- subscriber delays only its own deliveries.
+-- An attempt has a lease: a claim moves the time of the delivery ahead. If no outcome is recorded by
+-- then, because the process was killed, the next claim makes another attempt.
 -- Locks: the deliveries, SKIP LOCKED, so several processes share them.
--- The share is the limit of each look, so that the index is read no further; what is busy already is
--- taken off behind it, and its lock ends with the statement.
+-- The inner LIMIT is `share`, so the index is read no further. Running attempts are subtracted after
+-- that; the locks of deliveries beyond the share end with the statement.
 WITH found AS MATERIALIZED (
     SELECT d.id, d.next_attempt_at, s.id AS subscription_id, s.url, s.secret, s.previous_secret,
            s.previous_valid_until > now() AS is_rotating,

@@ -1,5 +1,5 @@
--- deliver: store deliveries; `rows` is a JSON array. One that exists is left alone: the record may
--- be read twice after a crash.
+-- deliver: store deliveries; `rows` is a JSON array. Existing deliveries stay unchanged, because the
+-- relay may read events twice after a crash.
 INSERT INTO ojs_webhook_delivery (id, subscription_id, tenant, event_id, event_type, body, status,
                                   next_attempt_at)
 SELECT r.id, r.subscription_id, r.tenant, r.event_id, r.event_type,

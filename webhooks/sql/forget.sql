@@ -1,4 +1,4 @@
--- forget: remove at most `batch` deliveries that ended before the retention, with their attempts.
+-- forget: remove at most `batch` deliveries older than the retention, with their attempts.
 -- Locks: the deliveries, SKIP LOCKED.
 WITH old AS MATERIALIZED (
     SELECT id FROM ojs_webhook_delivery

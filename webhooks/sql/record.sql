@@ -1,7 +1,7 @@
--- record: note what attempts gave, and what follows for deliveries and subscriptions. `attempts` is
--- a JSON array; the number of an attempt guards the change: one that was given up as lost, and
--- made again meanwhile, or whose delivery was cancelled, is only logged.
--- `wait_s` null ends a failed delivery: it is dead. After `disable_after` dead ones in a row a
+-- record: store the outcomes of attempts, and update their deliveries and subscriptions. `attempts` is
+-- a JSON array. The number of an attempt guards the update: an attempt is only logged if it was
+-- repeated since as lost, or if its delivery was cancelled.
+-- `wait_s` null ends a failed delivery as dead. After `disable_after` consecutive dead deliveries the
 -- subscription is switched off.
 -- Locks: the deliveries in id order, then the subscriptions in id order.
 WITH given AS MATERIALIZED (

@@ -1,4 +1,7 @@
-"""JSON to plan and back; the wire names live here. Spec: contract 8.1, 8.5, 24.5, 24.6, 29."""
+"""Decode requests into plans and encode workflows; the only module with wire names.
+
+Spec: contract 8.1, 8.5, 24.5, 24.6, 29.
+"""
 
 from typing import Any
 
@@ -24,7 +27,7 @@ OF_JOBS = {Kind.GROUP, Kind.BATCH}
 
 
 def encode_workflow(whole: Whole, cancelled: Cancellation | None = None) -> orjson.Fragment:
-    """Encode one workflow, wrapped and flat, serialized once. Spec: D37, 24.6."""
+    """Encode a workflow, wrapped and flat, serialized once. Spec: D37, contract 24.6."""
     shown = _workflow(whole)
     if cancelled is not None:
         shown |= {
@@ -76,7 +79,7 @@ def _summary(row: FlowRow, completed: int, failed: int) -> dict[str, Any]:
         "type": kind.value,
         "name": row.name,
         "state": FLOW_NAMES[FlowState(row.state)],
-        # the admin interface and the CLI read the first for every kind
+        # the admin interface and the CLI read `steps_*` for every kind
         **{f"steps_{name}": number for name, number in numbers.items()},
         "step_count": row.members,
         "created_at": metadata["created_at"],
@@ -95,12 +98,12 @@ def _summary(row: FlowRow, completed: int, failed: int) -> dict[str, Any]:
 
 
 def encode_item(row: FlowRow) -> dict[str, Any]:
-    """Encode one workflow of a list."""
+    """Encode a workflow of a list."""
     return _summary(row, row.completed, row.failed)
 
 
 def encode_steps(whole: Whole) -> list[dict[str, Any]]:
-    """Encode the members of a workflow, nested ones with theirs."""
+    """Encode the members of a workflow; a nested workflow includes its own members."""
     names = {step.index: step.name for step in whole.steps}
     return [_step(step, whole, names) for step in whole.steps if step.callback == Callback.NONE]
 
@@ -141,7 +144,7 @@ def _error(step: StepRow) -> dict[str, Any]:
 
 
 def encode_progress(whole: Whole) -> dict[str, Any]:
-    """Encode how far a workflow is. Spec: contract 29."""
+    """Encode the progress of a workflow. Spec: contract 29."""
     members = [step for step in whole.steps if step.callback == Callback.NONE]
     fractions = [fraction_of(step, whole) for step in members]
     latest = max((at for step in members for at in (step.started_at, step.finished_at) if at),
@@ -163,7 +166,7 @@ def encode_progress(whole: Whole) -> dict[str, Any]:
 
 
 def fraction_of(step: StepRow, whole: Whole) -> float:
-    """Return how far one step is, from 0 to 1."""
+    """Return the progress of a step, from 0 to 1."""
     if step.state == StepState.COMPLETED:
         return 1.0
     if step.child_id is None:

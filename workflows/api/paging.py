@@ -1,4 +1,4 @@
-"""Cursors that name the last workflow of a page: what is created meanwhile shifts nothing.
+"""Cursors that name the last workflow of a page, so new workflows do not shift later pages.
 
 Spec: contract 3.1, Paging.
 """
@@ -17,7 +17,7 @@ BEHIND = "id"
 
 
 def read_cursor(request: Request) -> str | None:
-    """Return the workflow that the asked page is behind; None for any other cursor, or none."""
+    """Return the id in the cursor, behind which the page starts; None for any other cursor."""
     cursor = request.query_params.get("cursor", "")
     try:
         text = decode_cursor(cursor)
@@ -28,7 +28,7 @@ def read_cursor(request: Request) -> str | None:
 
 
 def encode_pagination(window: Window, rows: Sequence[FlowRow], total: int) -> dict[str, Any]:
-    """Build the `pagination` object; `rows` may hold one more than the window."""
+    """Build the `pagination` object; `rows` may hold one row more than the window."""
     has_more = len(rows) > window.limit
     following = f"{BEHIND}:{rows[window.limit - 1].id}" if has_more else None
     return pagination(total, window.limit, window.offset, following)

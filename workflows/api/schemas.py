@@ -1,4 +1,4 @@
-"""Shapes of workflows for the OpenAPI document. Spec: contract 8."""
+"""OpenAPI schemas of workflows. Spec: contract 8."""
 
 from jobs.api.schemas import (
     ANY,

@@ -21,7 +21,7 @@ PATH = {"workflow_id": ID}
 
 
 class WorkflowCollection(OJSView):
-    """Create and list."""
+    """Create and list workflows."""
 
     @operation(
         "listWorkflows",
@@ -56,7 +56,7 @@ class WorkflowCollection(OJSView):
         refusals=(409, 422, 429),
     )
     def post(self, request: Request) -> Answer:
-        """Create a workflow and enqueue what waits for nothing."""
+        """Create a workflow and enqueue the jobs of its first steps."""
         plan = parse_workflow(self.body(), core.decode_job)
         self.principal.require_enqueue((draft.queue, draft.type) for draft in plan.drafts())
         workflow_id = start(plan, self.caller)
@@ -68,7 +68,7 @@ class WorkflowCollection(OJSView):
 
 
 class WorkflowDetail(OJSView):
-    """Show and cancel."""
+    """Show and cancel a workflow."""
 
     @operation("getWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404,))
     def get(self, request: Request, workflow_id: str) -> Answer:
@@ -77,20 +77,20 @@ class WorkflowDetail(OJSView):
 
     @operation("cancelWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404, 409))
     def delete(self, request: Request, workflow_id: str) -> Answer:
-        """Cancel a workflow; active jobs finish."""
+        """Cancel a workflow. Active jobs finish."""
         return self.cancelled(workflow_id)
 
     def visible(self, workflow_id: str) -> Whole:
-        """Read a workflow the caller may see. Raises NotFound, also for another tenant's."""
+        """Read a workflow that the caller may see. Raises NotFound, also for another tenant's."""
         self.require_own(workflow_id)
         return self.shown(workflow_id)
 
     def shown(self, workflow_id: str) -> Whole:
-        """Read a workflow; results may be of classified jobs, and then are not for all users."""
+        """Read a workflow, with results only for callers that may see classified jobs."""
         return show(workflow_id, with_results=self.principal.sees_classified)
 
     def cancelled(self, workflow_id: str) -> Answer:
-        """Cancel a workflow the caller may see."""
+        """Cancel a workflow that the caller may see."""
         self.require_own(workflow_id)
         if self.principal.is_limited:
             self.principal.require_jobs("change jobs", jobs_of(workflow_id))
@@ -98,13 +98,13 @@ class WorkflowDetail(OJSView):
         return Answer(codec.encode_workflow(self.shown(workflow_id), done))
 
     def require_own(self, workflow_id: str) -> None:
-        """Hide other tenants' workflows from a key bound to one. Raises NotFound."""
+        """Raise NotFound if the key is bound to another tenant than the workflow's."""
         if self.principal.tenant is not None and flow(workflow_id).tenant != self.principal.tenant:
             raise NotFound.of("workflow", workflow_id)
 
 
 class WorkflowCancel(WorkflowDetail):
-    """Cancel, the admin interface's way."""
+    """Cancel a workflow by POST, as the admin interface does."""
 
     http_method_names = ["post", "options"]
 
@@ -117,18 +117,18 @@ class WorkflowCancel(WorkflowDetail):
         refusals=(404, 409),
     )
     def post(self, request: Request, workflow_id: str) -> Answer:
-        """Cancel a workflow; active jobs finish."""
+        """Cancel a workflow. Active jobs finish."""
         self.optional_body()
         return self.cancelled(workflow_id)
 
 
 class WorkflowProgress(WorkflowDetail):
-    """How far a workflow is."""
+    """Show the progress of a workflow."""
 
     http_method_names = ["get", "head", "options"]
 
     @operation("getWorkflowProgress", {200: PROGRESS}, path=PATH, refusals=(404,))
     def get(self, request: Request, workflow_id: str) -> Answer:
-        """Show how far a workflow and each of its steps is."""
+        """Show the progress of a workflow and of each of its steps."""
         self.require_own(workflow_id)
         return Answer(codec.encode_progress(show(workflow_id, with_results=False)))

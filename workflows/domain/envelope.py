@@ -1,4 +1,4 @@
-"""What makes a job a member of a workflow. Spec: contract 8.2, 8.3."""
+"""The members of an envelope that link a job to its workflow. Spec: contract 8.2, 8.3."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Refusals of this app: one class is one code. Spec: contract 4, 8.1, MT-15.2-b."""
+"""Errors of this app: each class stands for a code. Spec: contract 4, 8.1, MT-15.2-b."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,10 @@ class CrossTenantWorkflow(OJSError):
 
 
 def invalid(problems: Sequence[dict[str, Any]]) -> InvalidRequest:
-    """Refuse a workflow; each problem has `path` and `message`, the first makes the message."""
+    """Build the refusal of a workflow from problems with `path` and `message`.
+
+    The first problem makes the message of the error.
+    """
     first = problems[0]
     path = str(first["path"])
     return InvalidRequest(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from workflows.domain.kinds import Kind
 
-Edges = Sequence[Sequence[int]]  # for each step the positions it depends on
+Edges = Sequence[Sequence[int]]  # for each step the positions of its dependencies
 
 
 def kind_of_graph(edges: Edges) -> Kind:
@@ -15,7 +15,7 @@ def kind_of_graph(edges: Edges) -> Kind:
 
 
 def dependents(edges: Edges) -> list[list[int]]:
-    """Turn the edges round: for each step the positions that depend on it, ascending."""
+    """Return for each step the positions of the steps that depend on it, ascending."""
     found: list[list[int]] = [[] for _ in edges]
     for position, after in enumerate(edges):
         for before in after:
@@ -24,11 +24,11 @@ def dependents(edges: Edges) -> list[list[int]]:
 
 
 def cycle(edges: Edges) -> list[int]:
-    """Return the positions on or behind a cycle, ascending; empty when there is none."""
+    """Return the positions on a cycle or behind it, ascending; empty for an acyclic graph."""
     waits = [len(after) for after in edges]
     following = dependents(edges)
     free = [position for position, number in enumerate(waits) if not number]
-    for position in free:  # grows while it is walked
+    for position in free:  # grows during the iteration
         for after in following[position]:
             waits[after] -= 1
             if not waits[after]:
@@ -37,12 +37,12 @@ def cycle(edges: Edges) -> list[int]:
 
 
 def layers(edges: Edges) -> list[int]:
-    """Return for each step of an acyclic graph its longest way from a first step."""
+    """Return for each step of an acyclic graph the length of its longest path from a first step."""
     depth = [0] * len(edges)
     waits = [len(after) for after in edges]
     following = dependents(edges)
     free = [position for position, number in enumerate(waits) if not number]
-    for position in free:  # grows while it is walked
+    for position in free:  # grows during the iteration
         for after in following[position]:
             depth[after] = max(depth[after], depth[position] + 1)
             waits[after] -= 1

@@ -1,4 +1,4 @@
-"""Kinds and states of workflows and steps, with the numbers that stand for them in the database.
+"""Kinds and states of workflows and steps, with their codes in the database.
 
 Spec: contract 8.1, 8.2, 8.4.
 """
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """Wire names."""
+    """Names of the kinds on the wire."""
 
     CHAIN = "chain"
     GROUP = "group"
@@ -21,12 +21,12 @@ _KINDS: Final = dict(zip(KIND_CODES.values(), KIND_CODES, strict=True))
 
 
 def kind_of(code: int) -> Kind:
-    """Return the kind a storage code stands for."""
+    """Return the kind of a storage code."""
     return _KINDS[code]
 
 
 class FlowState(IntEnum):
-    """Storage codes; a nested workflow waits until its step begins."""
+    """Storage codes of a workflow's state; a nested workflow waits until its step begins."""
 
     WAITING = 0
     RUNNING = 1
@@ -35,7 +35,7 @@ class FlowState(IntEnum):
     CANCELLED = 4
 
 
-# what the wire says: a workflow is never shown as waiting. Spec: contract 8.4
+# names on the wire, where no workflow is waiting. Spec: contract 8.4
 FLOW_NAMES: Final = {
     FlowState.WAITING: "running",
     FlowState.RUNNING: "running",
@@ -46,14 +46,14 @@ FLOW_NAMES: Final = {
 
 
 class StepState(IntEnum):
-    """Storage codes; of a step that has begun, its job knows more."""
+    """Storage codes of a step's state; the job of a begun step has the details."""
 
-    WAITING = 0  # for its dependencies, or a callback for its turn
-    DUE = 1  # may begin; its job was refused so far
-    STARTED = 2  # its job, or its nested workflow, has not ended
+    WAITING = 0  # for its dependencies; a callback: for its condition
+    DUE = 1  # may begin; so far its job was refused
+    STARTED = 2  # its job or its nested workflow has not ended
     COMPLETED = 3
-    FAILED = 4  # job discarded, or never accepted, or nested workflow failed
-    STOPPED = 5  # job cancelled on its own account: counts as failed
+    FAILED = 4  # job discarded or refused, or nested workflow failed
+    STOPPED = 5  # its job was cancelled without the workflow: counts as failed
     CANCELLED = 6  # never ran: a dependency failed, or the workflow was cancelled
 
 
@@ -61,7 +61,7 @@ FAILURES: Final = frozenset({StepState.FAILED, StepState.STOPPED})
 
 
 class Callback(IntEnum):
-    """Storage codes; 0 is a member."""
+    """Storage codes of callbacks; 0 stands for a member."""
 
     NONE = 0
     ON_COMPLETE = 1
@@ -70,7 +70,7 @@ class Callback(IntEnum):
 
     @property
     def wire(self) -> str:
-        """The name on the wire."""
+        """Return the name on the wire."""
         return self.name.lower()
 
 

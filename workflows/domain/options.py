@@ -1,9 +1,9 @@
-"""Default options of a workflow, put under those of a step. Spec: contract 8.1, D7."""
+"""Default options of a workflow, merged into the options of its steps. Spec: contract 8.1, D7."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-# names that mean the same: what a step says with one is not overruled by a default with another
+# Synonyms: a default under one name never overrides a step's value under another name.
 SAME: Final = (
     frozenset({"timeout", "timeout_ms"}),
     frozenset({"visibility_timeout", "visibility_timeout_ms"}),
@@ -13,14 +13,14 @@ SAME: Final = (
 
 
 def with_defaults(step: Mapping[str, Any], defaults: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the PUSH request of a step whose own members come before `defaults`."""
+    """Return the PUSH request of a step; its own members win over `defaults`."""
     options = step.get("options")
     if not defaults or not isinstance(options, Mapping | None):
-        return step  # of the wrong type: for the check of the job to say
+        return step  # of a wrong type: the check of the job reports it
     own = {name: value for name, value in (options or {}).items() if value is not None}
     given = {name for source in (step, own) for name, value in source.items() if value is not None}
     merged = {name: value for name, value in defaults.items() if not given & _meaning(name)} | own
-    if isinstance(defaults.get("metadata"), Mapping):  # merges with a step's own, which wins
+    if isinstance(defaults.get("metadata"), Mapping):  # merges with the step's metadata, which wins
         merged["metadata"] = {**defaults["metadata"], **_mapping(own.get("metadata"))}
     if own.get("max_attempts") is not None:  # the alias counts only beside a policy without it
         policy = {n: v for n, v in _mapping(merged.get("retry")).items() if n != "max_attempts"}

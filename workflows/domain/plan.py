@@ -1,4 +1,4 @@
-"""A workflow that is checked, not stored: steps with dependencies. Spec: contract 8.1, D35."""
+"""A checked workflow before it is stored: steps with dependencies. Spec: contract 8.1, D35."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,16 +7,17 @@ from typing import Any, Final
 from jobs.domain.envelope import JobDraft
 from workflows.domain.kinds import Callback, Kind
 
-NARROW: Final = 64  # so many may count down one row; more share several
-PER_SLOT: Final = 32  # members that count down one slot of a wide join
+NARROW: Final = 64  # up to so many steps may count down the same row; more steps share several rows
+PER_SLOT: Final = 32  # steps that count down one slot of a wide join
 MOST_SLOTS: Final = 64
 
 
 @dataclass(slots=True)
 class StepPlan:
-    """One step: a job (`draft` checked, `request` to make it again later) or a nested plan.
+    """A step of a plan: a job or a nested plan.
 
-    `depends_on` holds positions of other steps of its plan.
+    A job has its checked `draft`, and `request` to make the job again later. `depends_on` holds
+    positions of other steps of the same plan.
     """
 
     id: str
@@ -36,15 +37,15 @@ class Plan:
     name: str
     depth: int
     steps: list[StepPlan] = field(default_factory=list)
-    tenant: str | None = None  # that the request names for all of it
+    tenant: str | None = None  # tenant that the request names for the whole workflow
 
     @property
     def members(self) -> list[StepPlan]:
-        """The steps that are no callbacks."""
+        """Return the steps that are no callbacks."""
         return [step for step in self.steps if step.callback is Callback.NONE]
 
     def tenants(self) -> Iterator[str]:
-        """Return the tenants that this plan and those inside it name, not their jobs."""
+        """Yield the tenants that this plan and nested plans name; jobs are not read."""
         if self.tenant is not None:
             yield self.tenant
         for step in self.steps:
@@ -52,7 +53,7 @@ class Plan:
                 yield from step.child.tenants()
 
     def drafts(self) -> Iterator[JobDraft]:
-        """Return every job of this plan and those inside it."""
+        """Yield each job of this plan and of nested plans."""
         for step in self.steps:
             if step.draft is not None:
                 yield step.draft
@@ -61,10 +62,10 @@ class Plan:
 
 
 def slots(number: int) -> int:
-    """Return how many rows count `number` ends down; 0: the waiting row does it itself.
+    """Return the number of slot rows that count `number` ends down; 0: no slots.
 
-    Each end locks the row it counts down until its commit, so those of a wide join would queue up
-    behind one row.
+    Without slots the waiting row counts itself. Each end locks the row that it counts down until
+    its commit, so the ends of a wide join would queue up behind a single row.
     """
     return 0 if number <= NARROW else min(MOST_SLOTS, number // PER_SLOT)
 

@@ -1,12 +1,12 @@
-"""How far a workflow is. Spec: contract 29."""
+"""The progress of a workflow. Spec: contract 29."""
 
 from collections.abc import Sequence
 
 
 def overall(fractions: Sequence[float]) -> float:
-    """Return the share that is done: completed members, and what active ones report of theirs.
+    """Return the done share of a workflow: completed members and progress of active members.
 
-    That is (done + current) / total of a chain and the mean of a group; members of a batch seldom
-    report, and then it is done / total.
+    For a chain this is (done + current) / total, for a group the mean. Members of a batch seldom
+    report progress; without reports it is done / total.
     """
     return round(sum(fractions) / len(fractions), 4) if fractions else 0.0

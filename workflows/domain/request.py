@@ -1,7 +1,7 @@
-"""Read both request forms into a plan, collecting every problem with its path.
+"""Read both request forms into a plan, and collect each problem with its path.
 
-Typed: `type` with `steps`, or `jobs` and `callbacks`. Step graph: steps with `depends_on`.
-Spec: contract 8.1, D35.
+Typed form: `type` with `steps`, or with `jobs` and `callbacks`. Step graph: steps with
+`depends_on`. Spec: contract 8.1, D35.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +18,8 @@ from workflows.domain.plan import Plan, StepPlan
 MAX_DEPTH: Final = 3
 MAX_JOBS: Final = 10_000
 MAX_NAME: Final = 255
-TENANT_ID: Final = "tenant_id"  # of `meta`
-LISTED: Final = 100  # problems told at once
+TENANT_ID: Final = "tenant_id"  # member of `meta`
+LISTED: Final = 100  # problems reported at once
 OWN_MEMBERS: Final = frozenset({"id", "depends_on"})  # of a step, not of its job
 
 ReadJob = Callable[[Mapping[str, Any]], JobDraft]
@@ -29,7 +29,7 @@ Raw = Mapping[str, Any]
 def parse_workflow(raw: Raw, read_job: ReadJob) -> Plan:
     """Check a whole request; `read_job` checks one PUSH request.
 
-    Raises InvalidRequest with `details.validation_errors`, or what else `read_job` raises.
+    Raises InvalidRequest with `details.validation_errors`, and any other error of `read_job`.
     """
     reader = _Reader(read_job)
     plan = reader.plan(raw)
@@ -39,11 +39,11 @@ def parse_workflow(raw: Raw, read_job: ReadJob) -> Plan:
 
 
 class _TooMany(Exception):
-    """Enough problems were found, or more jobs than there may be."""
+    """Ends the check: enough problems were found, or the workflow has too many jobs."""
 
 
 class _Reader:
-    """Collects the problems of one request."""
+    """Collects the problems of a request."""
 
     def __init__(self, read_job: ReadJob) -> None:
         self.problems: list[dict[str, Any]] = []
@@ -91,7 +91,7 @@ class _Reader:
         return name
 
     def _tenant(self, raw: Raw, path: str) -> str | None:
-        """Read whose the workflow is: named in `meta`, as a job names it."""
+        """Read the tenant of the workflow from `meta`, where jobs name it, too."""
         for name in ("tenant", TENANT_ID):
             if raw.get(name) is not None:
                 self.refuse(f"{path}.{name}", f"is not read: name the tenant as meta.{TENANT_ID}")
@@ -137,7 +137,7 @@ class _Reader:
         return items
 
     def _check_order(self, plan: Plan, position: int, item: Any, path: str) -> None:
-        """Refuse dependencies in a typed form that say something else than its type."""
+        """Refuse dependencies in a typed form that contradict its type."""
         given = item.get("depends_on") if isinstance(item, Mapping) else None
         implied = [plan.steps[before].id for before in plan.steps[position].depends_on]
         if given is not None and given not in ([], implied):
@@ -211,7 +211,7 @@ class _Reader:
     def _graph_callbacks(
         self, items: Sequence[Any], edges: list[list[int]], path: str
     ) -> dict[int, Callback]:
-        """Find the callback steps by their mark, or by their id where they wait for all jobs."""
+        """Find the callback steps by their mark, or by their id if they wait for all jobs."""
         marked = {n: self._mark(item, f"{path}[{n}]") for n, item in enumerate(items)}
         found: dict[int, Callback] = {
             n: CALLBACKS[mark] for n, mark in marked.items() if mark in CALLBACKS
@@ -251,7 +251,7 @@ class _Reader:
         edges: list[list[int]],
         callbacks: Mapping[int, Callback],
     ) -> None:
-        """Put the members first, then the callbacks; name the shape."""
+        """Put the members first, then the callbacks, and set the kind of the plan."""
         members = [n for n in range(len(steps)) if n not in callbacks]
         place = {old: new for new, old in enumerate(members)}
         for old in members:
@@ -316,7 +316,7 @@ class _Reader:
 
 
 def _is_nested(item: Raw) -> bool:
-    """Tell a workflow from a job: a job may be of the type `group`, but has no members."""
+    """Return whether the item is a workflow; a job may have the type `group`, but no members."""
     if item.get("jobs") is not None or item.get("steps") is not None:
         return True
     kind = item.get("type")
@@ -324,14 +324,14 @@ def _is_nested(item: Raw) -> bool:
 
 
 def _implied(item: Any) -> str | None:
-    """Return the callback that a step's id stands for, such as `on-failure`."""
+    """Return the callback that the id of a step stands for, such as `on-failure`."""
     given = item.get("id") if isinstance(item, Mapping) else None
     name = given.replace("-", "_") if isinstance(given, str) else None
     return name if name in CALLBACKS else None
 
 
 def _place(item: Raw, field: str) -> str:
-    """Return where a job has an attribute: at top level, or in its options."""
+    """Return the place of a job's attribute: at top level, or in its options."""
     first = field.partition(".")[0]
     options = item.get("options")
     inside = isinstance(options, Mapping) and options.get(first) is not None

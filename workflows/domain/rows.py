@@ -1,4 +1,4 @@
-"""Workflows and steps as they are read to be shown."""
+"""Workflows and steps as read for display."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class FlowRow(NamedTuple):
-    """One workflow; of a nested one the state of its step decides until it began."""
+    """A workflow; until a nested workflow begins, the state of its step counts."""
 
     id: str
     root_id: str
@@ -26,9 +26,10 @@ class FlowRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One step with what its live job adds; JSON as text.
+    """A step with the details of its live job; JSON as text.
 
-    `has_result` tells of one that was left out because all together were too large.
+    `has_result` without `result` means: the server left the result out because all results together
+    were too large.
     """
 
     workflow_id: str

@@ -1,4 +1,4 @@
-"""All jobs of a workflow belong to one tenant. Spec: MT-15.2."""
+"""The rule that all jobs of a workflow belong to one tenant. Spec: MT-15.2."""
 
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
@@ -8,9 +8,9 @@ from workflows.domain.request import TENANT_ID
 
 
 def inherit(plan: Plan, caller: Caller) -> None:
-    """Let every step carry the tenant that the workflow has, if one is named.
+    """Give each step the tenant of the workflow, if the request names a tenant.
 
-    Raises CrossTenantWorkflow when the key, the header and the steps name different ones.
+    Raises CrossTenantWorkflow if the key, the header and the steps name different tenants.
     """
     named = {tenant for draft in plan.drafts() if (tenant := _named(draft)) is not None}
     named.update(plan.tenants())

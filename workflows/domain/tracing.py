@@ -1,17 +1,17 @@
-"""Every step of a workflow tells of the trace that began it. Spec: contract 32.2."""
+"""The trace origin of workflows: each step names the trace of the request. Spec: contract 32.2."""
 
 from dataclasses import replace
 from typing import Final
 
 from jobs.domain.caller import Caller
 
-ORIGIN: Final = "ojs.workflow.trace_origin"  # of `meta`
+ORIGIN: Final = "ojs.workflow.trace_origin"  # member of `meta`
 
 
 def originated(caller: Caller) -> Caller:
-    """Return the caller whose jobs, now and when later steps begin, name the trace of its request.
+    """Return the caller with its request's trace as origin, for jobs now and of later steps.
 
-    A step may have a trace of its own; the origin is that of the workflow all the same.
+    A step may have a trace of its own; its origin is still the trace of the workflow.
     """
     parent = (caller.stamps or {}).get("traceparent")
     if parent is None:

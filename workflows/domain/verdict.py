@@ -1,4 +1,4 @@
-"""What becomes of a workflow when members end. Spec: contract 8.4."""
+"""The state of a workflow after members ended. Spec: contract 8.4."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -8,21 +8,22 @@ from workflows.domain.kinds import Callback, FlowState, Kind
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Numbers of one running workflow after a change; a wide one counts its open slots.
+    """The counts of a running workflow after a change; a wide workflow counts its open slots.
 
-    `callbacks` are those it has; `calls` those fired and not ended, None before they fire.
+    `callbacks` are the callbacks of the workflow. `calls` counts fired callbacks that have not
+    ended; it is None before they fire.
     """
 
     kind: Kind
-    open: int  # members, or slots of them, that have not ended
-    failed: int  # members that failed; of a wide workflow complete when nothing is open
+    open: int  # members, or slots of members, that have not ended
+    failed: int  # failed members; of a wide workflow exact only at `open` 0
     callbacks: Set[Callback] = frozenset()
     calls: int | None = None
     calls_failed: int = 0
 
 
 def fired(tally: Tally) -> frozenset[Callback]:
-    """Return the callbacks whose turn it is: once, when the last member has ended."""
+    """Return the callbacks to fire now; only after the end of the last member, and only once."""
     if tally.open or tally.calls is not None:
         return frozenset()
     due = {Callback.ON_COMPLETE, Callback.ON_FAILURE if tally.failed else Callback.ON_SUCCESS}
@@ -30,10 +31,10 @@ def fired(tally: Tally) -> frozenset[Callback]:
 
 
 def verdict(tally: Tally) -> FlowState:
-    """Return the state a running workflow is in by its numbers; callbacks to fire keep it running.
+    """Return the state of a running workflow by its counts; callbacks to fire keep it running.
 
-    A chain needs no rule of its own: the steps behind a failed one are cancelled with it, so that
-    nothing is open. A batch fails as soon as a callback did.
+    A chain needs no rule of its own: the steps behind a failed step are cancelled with it, so none
+    is open. A batch fails as soon as a callback has failed.
     """
     if tally.calls_failed:
         return FlowState.FAILED
@@ -43,5 +44,5 @@ def verdict(tally: Tally) -> FlowState:
 
 
 def _is_answered(tally: Tally) -> bool:
-    """Tell whether a callback took care of the failures of a batch. Spec: D38."""
+    """Return whether the batch has a callback that handles failures. Spec: D38."""
     return bool({Callback.ON_COMPLETE, Callback.ON_FAILURE} & tally.callbacks)

@@ -1,10 +1,10 @@
-"""Move workflows on when jobs of theirs end, in the transaction that ended them.
+"""Advance workflows after the end of their jobs, in the transaction that ended the jobs.
 
-Spec: contract 8.2, 8.4. Locks, after the jobs: the stripes of the trees, shared, so that nobody
-cancels them meanwhile; then from the innermost workflows outwards for each depth the slots of wide
-steps, the steps behind, the slots of wide workflows, the workflows: each kind in order. An ended
-nested workflow goes on in the outer one only after all that was inside, so two transactions never
-wait for each other.
+Spec: contract 8.2, 8.4. Locks, after the jobs: the stripes of the trees, shared, which keep out
+cancels. Then for each depth, from the innermost workflows outwards: the slots of wide steps, the
+steps behind, the slots of wide workflows, the workflows. Each kind is locked in order. An ended
+nested workflow continues in the outer workflow only after its own contents, so two transactions
+never wait for each other.
 """
 
 from collections import defaultdict
@@ -21,12 +21,12 @@ NESTED = {FlowState.COMPLETED: StepState.COMPLETED, FlowState.FAILED: StepState.
 
 
 def advance(job_ids: Sequence[str]) -> None:
-    """Follow up on ended jobs of steps; those of no running step are left out."""
+    """Advance the workflows of ended jobs; ignore jobs of no running step."""
     settle(queries.record(job_ids))
 
 
 def settle(ended: Iterable[Ended]) -> None:
-    """Let what follows from ended steps happen, the innermost workflows first.
+    """Carry out the consequences of ended steps, the innermost workflows first.
 
     The caller holds the stripes of their trees.
     """
@@ -44,7 +44,7 @@ def settle(ended: Iterable[Ended]) -> None:
 
 
 def _level(ended: list[Ended]) -> tuple[list[Moved], list[Ended]]:
-    """Settle steps of one depth; returns what is due, and the steps outside that ended with it."""
+    """Advance steps of one depth; return the due steps, and the outer steps that ended with it."""
     behind = [step for step in ended if step.dependents]
     moved = queries.release((s.workflow_id, s.index) for s in behind) if behind else []
     cancelled = [step for step in moved if step.state == StepState.CANCELLED]
@@ -65,7 +65,7 @@ def _call(running: list[Counted]) -> list[Moved]:
 
 
 def _finish(running: list[Counted]) -> list[Ended]:
-    """End workflows that are over; returns the steps that nested ones stood for."""
+    """End finished workflows; return the outer steps of nested workflows."""
     verdicts = [(row.id, verdict(_tally(row))) for row in running]
     over = [(flow, state) for flow, state in verdicts if state is not FlowState.RUNNING]
     if not over:

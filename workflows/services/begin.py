@@ -1,8 +1,8 @@
-"""Give due steps their jobs. Spec: contract 8.2, 8.3, 12.1.
+"""Store the jobs of due steps. Spec: contract 8.2, 8.3, 12.1.
 
-With the end of what a step waited for its job is stored by the same transaction. A job that is
-refused must not undo that end: the step stays due, and a loop tries again until the job is taken or
-refused for good, which fails the step.
+The transaction that ends a dependency also stores the job of the waiting step. A refused job must
+not undo that end: the step stays due. A loop tries again until the job is accepted, or is refused
+for good, which fails the step.
 """
 
 import logging
@@ -26,17 +26,17 @@ logger = logging.getLogger("ojs.workflows")
 
 
 class ResultsTooLarge(Exception):
-    """What a job would be given exceeds what one may be."""
+    """The parents' results exceed the limit for one job."""
 
 
 class NotTaken(Exception):
-    """The job was dropped by middleware, or uniqueness answered with another job."""
+    """Middleware dropped the job, or uniqueness returned another job."""
 
 
 def begin(steps: Sequence[Moved]) -> None:
-    """Begin due steps: store their jobs, and those of the first steps of nested workflows.
+    """Store the jobs of due steps, and of the first steps of nested workflows.
 
-    Where one job is refused all of them stay due.
+    If one job is refused, all steps stay due.
     """
     found = list(steps)
     children = [step.child_id for step in found if step.child_id is not None]
@@ -51,10 +51,10 @@ def begin(steps: Sequence[Moved]) -> None:
         with transaction.atomic():
             take(queries.due(jobs, MAX_RESULTS_BYTES))
     except Error:
-        raise  # the transaction is spoilt, or the connection gone: nothing has happened
+        raise  # the transaction is aborted or the connection lost: no step has begun
     except (OJSError, ResultsTooLarge, NotTaken) as problem:
         logger.info("workflow.refused", extra={"steps": len(jobs), "reason": str(problem)})
-    except Exception:  # middleware of the project: it must not keep workers from ending their jobs
+    except Exception:  # middleware of the project must not keep workers from ending their jobs
         logger.exception("workflow.middleware_failed", extra={"steps": len(jobs)})
 
 

@@ -1,4 +1,4 @@
-"""End a workflow on request. Spec: contract 8.6, D39."""
+"""Cancel a workflow on request. Spec: contract 8.6, D39."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from workflows.domain.kinds import FLOW_NAMES, FlowState
 from workflows.domain.limits import RETENTION_MS
 from workflows.services.show import flow
 
-TRIES = 20  # a chain may move on between the look at its jobs and the lock; each try is short
+TRIES = 20  # a chain may advance between the read of its jobs and the lock; each try is short
 
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """What a cancel did; numbers of jobs, callbacks excluded."""
+    """The outcome of a cancel; numbers of jobs without callbacks."""
 
     steps_cancelled: int
     steps_already_completed: int
@@ -26,13 +26,13 @@ class Cancellation:
 
 
 class _Missed(Exception):
-    """Something moved between the look and the lock: nothing was done, look again."""
+    """The workflow changed between the read and the lock: nothing was done, try again."""
 
 
 def cancel(workflow_id: str, actor: str = "api") -> Cancellation:
-    """Cancel a workflow: jobs that wait and steps that did not begin; active jobs finish.
+    """Cancel the waiting jobs and steps of a workflow; active jobs finish.
 
-    One transaction. Raises NotFound, or Conflict when it has ended or is part of another one.
+    One transaction. Raises NotFound, or Conflict if it has ended or is part of another workflow.
     """
     for _ in range(TRIES):
         found = flow(workflow_id)
@@ -49,9 +49,9 @@ def cancel(workflow_id: str, actor: str = "api") -> Cancellation:
 
 
 def _cancel(workflow_id: str, actor: str) -> Cancellation:
-    """Cancel the jobs, then lock the workflow and look whether it moved on meanwhile.
+    """Cancel the jobs, then lock the workflow and check whether it has advanced since.
 
-    In this order, because whoever ends a job holds it when it waits for the workflow.
+    The order matters: a transaction that ends a job holds the job while it waits for the workflow.
     """
     with transaction.atomic():
         known = queries.started(workflow_id)

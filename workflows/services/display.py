@@ -1,4 +1,4 @@
-"""How the state of a step is shown. Spec: contract 8.2."""
+"""The displayed state of a step. Spec: contract 8.2."""
 
 from workflows.domain.kinds import StepState
 from workflows.domain.rows import StepRow
@@ -15,7 +15,7 @@ NAMES = {
 
 
 def step_state(step: StepRow) -> str:
-    """Return the state on the wire; of a step that has begun its job decides."""
+    """Return the state on the wire; the job of a begun step decides it."""
     if step.state == StepState.STARTED and step.child_id is None and not step.is_active:
         return "pending"
     return NAMES[StepState(step.state)]

@@ -1,17 +1,17 @@
-"""What the workflow of a waiting job has to do with its wait."""
+"""The part of the workflow in the explanation of a waiting job."""
 
 from jobs.domain.gates import Gate, GateState
 from jobs.domain.job import Job
 from workflows import queries
 from workflows.domain.kinds import FLOW_NAMES, FlowState
 
-NAMED = 5  # steps before it that are named
+NAMED = 5  # steps before it that the message names
 
 
 def explain(job: Job) -> list[Gate]:
-    """Return the gate of a member: a step gets its job when those before it have completed.
+    """Return the gate of a member: a step gets its job after the steps before it completed.
 
-    None for jobs of no workflow; one statement.
+    Returns no gate for jobs of no workflow. One statement.
     """
     found = queries.membership(job.id, NAMED)
     if found is None:
@@ -32,5 +32,5 @@ def explain(job: Job) -> list[Gate]:
 
 
 def place_of(job_id: str, most: int) -> queries.Membership | None:
-    """Return the step that a job is of, with at most `most` names of those before it."""
+    """Return the step of a job, with at most `most` names of the steps before it."""
     return queries.membership(job_id, most)

@@ -7,10 +7,10 @@ from workflows.domain.limits import AGAIN_MS
 
 
 def prune(batch: int = 100) -> int:
-    """Look at one batch of workflows whose time is over; returns how many."""
+    """Check one batch of workflows whose time is over; return the number of checked workflows."""
     return queries.prune(batch, AGAIN_MS)
 
 
 def retained(job_ids: Sequence[str]) -> set[str]:
-    """Return those jobs that are members of workflows that run: they must not be removed."""
+    """Return the jobs that are members of running workflows and must not be removed."""
     return queries.retained(job_ids)

@@ -17,9 +17,9 @@ logger = logging.getLogger("ojs.workflows")
 
 
 def resume(batch: int = 100) -> int:
-    """Begin, postpone or fail one batch of due steps, one by one; returns how many.
+    """Begin, postpone or fail each due step of one batch; return the number of steps.
 
-    A refusal that may pass is postponed, any other fails the step.
+    A retryable refusal postpones the step, any other refusal fails it.
     """
     found = queries.overdue(batch)
     for workflow_id, index, root_id in found:
@@ -44,7 +44,7 @@ def _resume(step: StepKey) -> None:
         _fail(step, "parent_results_too_large", str(problem))
     except NotTaken as problem:
         _fail(step, "not_enqueued", str(problem))
-    except Exception:  # middleware of the project: it may be mended while the step waits
+    except Exception:  # middleware of the project may be repaired while the step waits
         logger.exception("workflow.middleware_failed", extra={"workflow_id": step[0]})
         queries.postpone(step, RETRY_MS)
 

@@ -1,4 +1,4 @@
-"""What workflows will send of a type, for who asks whether a version of it is still needed."""
+"""Count the future jobs of a type from workflows, to see whether a version is still needed."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ SOURCE = "steps of workflows"
 
 
 def sends(job_type: str, *, looked: int) -> Sends:
-    """Count the steps of running workflows that have no job yet, callbacks included, by version."""
+    """Count the steps of running workflows without a job, callbacks included, by version."""
     found = queries.sends(job_type, looked=looked)
     waiting: Counter[str | int | None] = Counter()
     for one in found:

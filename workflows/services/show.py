@@ -17,18 +17,18 @@ from workflows.models import Step
 STATES = {
     "pending": (),  # never shown
     "running": (FlowState.RUNNING,),
-    "active": (FlowState.RUNNING,),  # the admin interface's word
+    "active": (FlowState.RUNNING,),  # the admin interface's name
     "completed": (FlowState.COMPLETED,),
     "failed": (FlowState.FAILED,),
     "cancelled": (FlowState.CANCELLED,),
 }
 EVERY = (FlowState.RUNNING, FlowState.COMPLETED, FlowState.FAILED, FlowState.CANCELLED)
-MOST = 10_000  # a list is counted so far
+MOST = 10_000  # bound of the total of a list
 
 
 @dataclass(slots=True)
 class Whole:
-    """A workflow with its steps in order; `inside` holds nested ones by the step they are."""
+    """A workflow with its steps in order; `inside` maps step positions to nested workflows."""
 
     row: FlowRow
     steps: list[StepRow] = field(default_factory=list)
@@ -45,12 +45,12 @@ class Window:
 
 
 def flow(workflow_id: str) -> FlowRow:
-    """Return one workflow without its steps. Raises NotFound."""
+    """Return a workflow without its steps. Raises NotFound."""
     return next(row for row in _tree(workflow_id) if row.id == workflow_id)
 
 
 def jobs_of(workflow_id: str) -> list[JobKind]:
-    """Return queue and type of each job of a workflow, also of those to come. Raises NotFound."""
+    """Return queue and type of each existing and future job of a workflow. Raises NotFound."""
     rows = Step.objects.filter(workflow_id__in=[row.id for row in _tree(workflow_id)])
     members = list(rows.values_list("job_id", "request"))
     known = kinds_of([str(job_id) for job_id, _ in members if job_id is not None])
@@ -65,7 +65,7 @@ def _kind(request: Mapping[str, Any]) -> JobKind:
 
 
 def show(workflow_id: str, *, with_results: bool = True) -> Whole:
-    """Return a workflow with everything inside it; two statements. Raises NotFound."""
+    """Return a workflow with its nested workflows; two statements. Raises NotFound."""
     rows = _tree(workflow_id)
     wholes = {row.id: Whole(row) for row in rows}
     for row in rows:
@@ -84,7 +84,7 @@ def listed(
 ) -> tuple[list[FlowRow], int]:
     """Return workflows that are not nested, newest first, and their total up to MOST.
 
-    One more than the window asks for, if there is one: so the caller knows that it goes on.
+    The list may have one row more than the window, which shows the caller that another page exists.
     """
     return queries.page(
         states,

@@ -20,12 +20,12 @@ from workflows.domain.plan import Plan, StepPlan, slot_sizes, slots
 from workflows.domain.tenants import inherit
 from workflows.domain.tracing import originated
 
-END = -1  # Slot.target of the end of the workflow
+END = -1  # Slot.target for the end of the workflow
 
 
 @dataclass(slots=True)
 class _Flow:
-    """A plan with its identity; `runs` when its first steps begin at once."""
+    """A plan with its identity; `runs` is True if its first steps begin at once."""
 
     id: str
     plan: Plan
@@ -34,10 +34,10 @@ class _Flow:
 
 
 def start(plan: Plan, caller: Caller = SYSTEM) -> str:
-    """Store a workflow with all inside it and enqueue what waits for nothing; returns its id.
+    """Store a workflow with its nested workflows, enqueue its first jobs and return its id.
 
-    One transaction, a number of statements that does not depend on the size. Raises OJSError as
-    `enqueue` does, or when steps name another tenant; nothing was stored then.
+    One transaction; the number of statements does not depend on the size. Raises OJSError as
+    `enqueue` does, or if steps name another tenant; then nothing was stored.
     """
     inherit(plan, caller)
     caller = originated(caller)
@@ -57,7 +57,7 @@ def start(plan: Plan, caller: Caller = SYSTEM) -> str:
 def _store(flows: list[_Flow], first: list[tuple[_Flow, int, JobDraft]], caller: Caller) -> None:
     with transaction.atomic():
         jobs = enqueue([_member(flow, n, draft) for flow, n, draft in first], caller)
-        # one that was dropped, or is another job: its step stays due, and the loop says why
+        # A dropped or replaced job leaves its step due, and the loop records the reason.
         taken = {
             (flow.id, n): job.id
             for (flow, n, draft), job in zip(first, jobs, strict=True)

@@ -1,4 +1,4 @@
--- begun: due steps have their jobs; `steps` is one JSON array.
+-- begun: assign the jobs of due steps; `steps` is one JSON array.
 -- Locks: the steps, whose workflows the caller holds.
 UPDATE ojs_workflow_step AS s
    SET state = 2, job_id = g.job_id, request = NULL, due_at = NULL

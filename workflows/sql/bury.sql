@@ -1,5 +1,5 @@
--- bury: nested workflows whose step was cancelled before they began, with all inside them.
--- Locks: their rows, which nothing else touches.
+-- bury: cancel nested workflows, with their contents, whose step was cancelled before they began.
+-- Locks: their rows, which no other statement touches.
 WITH RECURSIVE inside (id) AS (
     SELECT unnest(%(ids)s::uuid[])
      UNION ALL

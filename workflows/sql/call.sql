@@ -1,4 +1,4 @@
--- call: the turn of callbacks has come; `calls` is one JSON array. A workflow calls once.
+-- call: make callbacks due; `calls` is one JSON array. A workflow calls once.
 -- Locks: the workflows and their callbacks, which the caller holds.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(calls)s::json) AS g (workflow_id uuid, callback smallint)

@@ -1,6 +1,6 @@
--- cancel: end a running tree whose jobs that wait were cancelled just now; active jobs go on.
--- `known` are the jobs that had begun when the caller looked, `cancelled` those of them it ended.
--- `missed` tells that another one began since and waits: the caller starts anew.
+-- cancel: end a running tree after the caller has cancelled its waiting jobs; active jobs continue.
+-- `known` are the jobs that had begun when the caller read them; it has ended the jobs in `cancelled`.
+-- `missed` is true if another job has begun since and waits: the caller starts again.
 -- Locks: the rows of the tree, under its exclusive stripe.
 WITH flow AS (
     UPDATE ojs_workflow AS w

@@ -1,6 +1,7 @@
--- due: what the jobs of due steps are made of. `results` is a JSON array as text: of all steps
--- before in a chain, of all members for a callback, else of the dependencies in their order; null
--- for a first step. `bytes` says how long it is; beyond `limit` it is left out.
+-- due: the requests and parents' results for the jobs of due steps. `results` is a JSON array as text,
+-- null for a first step. It has the results of all steps before in a chain, of all members for a
+-- callback, otherwise of the dependencies in their order. `bytes` is its length; beyond `limit` it is
+-- left out.
 WITH given AS MATERIALIZED (
     SELECT s.workflow_id, s.index, s.request, w.caller,
            CASE WHEN s.callback > 0 THEN ARRAY(SELECT generate_series(0, w.members - 1))

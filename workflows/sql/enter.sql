@@ -1,5 +1,5 @@
--- enter: begin nested workflows; answers their first steps, which are due.
--- Locks: the workflows and those steps, which nothing else touches before they begin.
+-- enter: begin nested workflows and return their first steps, which are due.
+-- Locks: the workflows and these steps, which no other statement touches before they begin.
 WITH flow AS (
     UPDATE ojs_workflow AS w SET state = 1, started_at = now()
      WHERE w.id = ANY (%(ids)s::uuid[]) AND w.state = 0

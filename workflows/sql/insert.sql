@@ -1,5 +1,5 @@
--- insert: store a checked workflow with everything inside it; each argument is one JSON array.
--- The jobs of the first steps are stored by the same transaction.
+-- insert: store a checked workflow with its nested workflows; each argument is one JSON array.
+-- The same transaction stores the jobs of the first steps.
 -- Locks: none on shared rows.
 WITH flow AS (
     INSERT INTO ojs_workflow (id, root_id, parent_id, parent_step, depth, kind, state, name, tenant,

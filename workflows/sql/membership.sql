@@ -1,5 +1,5 @@
--- membership: the step that a job is of, its workflow, the steps that it came after (at most `most` by
--- name, and how many in all), and how many steps come after it.
+-- membership: the step and workflow of a job, the steps before it and the number of steps behind it.
+-- `before` has at most `most` names, `number` is the number of all steps before it.
 SELECT w.id, w.name, w.state, s.name,
        (SELECT coalesce(array_agg(b.name ORDER BY b.index), '{}')
           FROM ojs_workflow_step AS b

@@ -1,6 +1,6 @@
--- note: end steps that have no job to say how: nested workflows, and jobs nobody accepted.
+-- note: end steps without a job that decides the outcome: nested workflows and refused jobs.
 -- `steps` is one JSON array. The result of a nested workflow is the array of its members' results;
--- one that would exceed `limit` bytes fails the step.
+-- an array of more than `limit` bytes fails the step.
 -- Locks: the steps, whose workflows the caller holds.
 WITH given AS MATERIALIZED (
     SELECT g.*, c.child_id

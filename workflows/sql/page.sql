@@ -1,6 +1,6 @@
 -- page: workflows that are not nested, newest first, with the total of the list up to `most`.
--- Each state is walked by its index from the newest end: once to count, and once behind `before` for
--- the page, which therefore also exists beyond what is counted.
+-- Each state is read by its index from the newest end, once to count, and once behind `before` for the
+-- page. So pages exist beyond the counted total.
 WITH counted AS MATERIALIZED (
     SELECT f.id
       FROM unnest(%(states)s::smallint[]) AS s (state)

@@ -1,4 +1,4 @@
--- postpone: a due step tries again later.
+-- postpone: let a due step try again later.
 -- Locks: the step.
 UPDATE ojs_workflow_step AS s
    SET due_at = now() + %(delay_ms)s::bigint * interval '1 millisecond'

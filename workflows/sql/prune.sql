@@ -1,5 +1,5 @@
--- prune: remove trees whose time is over and that have no job any more, at most `batch`; those that
--- have one are looked at again later.
+-- prune: remove trees whose time is over and whose jobs are gone, at most `batch`. Trees that still
+-- have a job are checked again later.
 -- Locks: the outermost workflows, SKIP LOCKED.
 WITH late AS MATERIALIZED (
     SELECT w.id FROM ojs_workflow AS w
@@ -12,7 +12,7 @@ WITH late AS MATERIALIZED (
      WHERE w.root_id = ANY (ARRAY(SELECT id FROM late)) AND w.parent_id IS NOT NULL
 ), kept AS MATERIALIZED (
     SELECT l.id FROM late AS l
-     WHERE (SELECT true FROM inside AS i  -- no EXISTS: a plan could join all jobs for it
+     WHERE (SELECT true FROM inside AS i  -- not EXISTS: a plan could join all jobs for it
               JOIN ojs_workflow_step AS s ON s.workflow_id = i.id
               JOIN ojs_job AS j ON j.id = s.job_id
              WHERE i.root_id = l.id LIMIT 1)

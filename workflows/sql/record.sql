@@ -1,6 +1,6 @@
--- record: note how the jobs of steps ended, and keep whoever cancels their workflows waiting until
--- this transaction ends. What the workflows make of it is for the statements that follow.
--- Locks: the steps, which nothing else changes while their jobs run; then the stripes of the
+-- record: store the outcome of steps' jobs, and block cancels of their workflows until this
+-- transaction ends. The statements that follow update the workflows.
+-- Locks: the steps, which no other statement changes while their jobs run; then the stripes of the
 -- workflows, shared, in order. A cancel takes its stripe exclusive.
 WITH ended AS (
     UPDATE ojs_workflow_step AS s

@@ -1,4 +1,4 @@
--- recount: the numbers of a workflow from its members, after one that had ended began again.
+-- recount: count a workflow's members again after an ended member began again.
 -- Locks: the slots and the workflow, under the exclusive stripe.
 WITH member AS MATERIALIZED (
     SELECT s.index %% greatest(w.slots, 1) AS slot, s.state

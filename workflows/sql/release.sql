@@ -1,6 +1,6 @@
--- release: let the steps behind ended ones go on: those that waited for nothing else are due, those
--- behind a failed one, directly or not, are cancelled. `ended` is one JSON array.
--- A step with many dependencies is counted down in slots; one without slots does it itself.
+-- release: advance the steps behind ended steps. A step without further dependencies becomes due; the
+-- steps behind a failed step, directly or not, are cancelled. `ended` is one JSON array.
+-- Slots count a step with many dependencies down; a step without slots counts itself.
 -- Locks: the slots of wide steps, then the steps behind, each in order.
 WITH RECURSIVE over AS MATERIALIZED (
     SELECT s.workflow_id, s.index, s.state, s.dependents

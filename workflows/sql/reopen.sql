@@ -1,4 +1,4 @@
--- reopen: the failed step of a revived job has begun again, if its workflow waits for members.
+-- reopen: mark the failed step of a revived job as begun, if its workflow still waits for members.
 -- Locks: the step, under the exclusive stripe.
 UPDATE ojs_workflow_step AS s
    SET state = 2, error = NULL, started_at = NULL, finished_at = NULL

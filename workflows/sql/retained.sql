@@ -1,4 +1,4 @@
--- retained: those of `ids` that are members of trees that run; a plain read.
+-- retained: the ids among `ids` that are members of running trees; a plain read.
 SELECT s.job_id
   FROM ojs_workflow_step AS s
   JOIN ojs_workflow AS w ON w.id = s.workflow_id

@@ -1,5 +1,5 @@
--- steps: the steps of workflows in order, with what their live jobs add. Results follow each other
--- until together, as stored, they exceed `result_bytes`.
+-- steps: the steps of workflows in order, with details of their live jobs. Results are included until
+-- their stored sizes together exceed `result_bytes`.
 SELECT s.workflow_id, s.index, s.name, s.type, s.callback, s.state, l.id IS NOT NULL AS is_active,
        s.depends_on, s.child_id, s.job_id,
        coalesce(s.started_at, l.started_at, j.started_at) AS started_at, s.finished_at,

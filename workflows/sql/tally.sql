@@ -1,6 +1,6 @@
--- tally: count ended steps for their workflows and tell about those that completed; answers the
+-- tally: count ended steps for their workflows, emit events of completed steps, and return the
 -- workflows whose own row changed. `ended` is one JSON array, with the steps cancelled behind.
--- The members of a wide workflow count down its slots; its row changes with the last of a slot.
+-- Members of a wide workflow count down its slots; its row changes with the last member of a slot.
 -- Locks: the slots, then the workflows, each in order.
 WITH over AS MATERIALIZED (
     SELECT g.*, w.slots, w.tenant, w.name AS workflow_name, w.members, w.state AS flow_state
@@ -46,7 +46,7 @@ WITH over AS MATERIALIZED (
               w.calls_failed
 ), rest AS MATERIALIZED (
     SELECT id AS workflow_id, open + coalesce(calls, 0) AS n FROM flow WHERE slots = 0
-     UNION ALL  -- as this statement found it: ends at the same moment may tell the same number
+     UNION ALL  -- as this statement found it: simultaneous ends may report the same number
     SELECT h.workflow_id, sum(c.open) - (SELECT sum(i.n) FROM hit AS i
                                           WHERE i.workflow_id = h.workflow_id)
       FROM (SELECT DISTINCT workflow_id FROM hit) AS h

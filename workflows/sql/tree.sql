@@ -1,5 +1,5 @@
--- tree: all workflows of the tree that one belongs to, outer before inner.
--- The numbers of a wide one that runs are those of its row and its open slots.
+-- tree: all workflows of the tree of `id`, outer before inner.
+-- The counts of a wide running workflow are the sum of its row and its open slots.
 WITH root AS MATERIALIZED (
     SELECT w.root_id FROM ojs_workflow AS w WHERE w.id = %(id)s::uuid
 )

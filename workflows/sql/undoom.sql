@@ -1,5 +1,5 @@
--- undoom: the cancelled steps of a running workflow that are behind no failed step wait again, with
--- all inside them.
+-- undoom: let cancelled steps of a running workflow wait again, with their contents, unless they are
+-- behind a failed step.
 -- Locks: the steps, under the exclusive stripe.
 WITH RECURSIVE doomed (index) AS (
     SELECT d.index FROM ojs_workflow_step AS s CROSS JOIN LATERAL unnest(s.dependents) AS d (index)
