@@ -1,7 +1,7 @@
-"""Note what happens to federated jobs of this region, for the peers. Spec: contract 23.6.
+"""Record changes of federated jobs of this region for the peers. Spec: contract 23.6.
 
-The transitions write nothing for it: their events are read behind a stored place, and each job that
-changed gets one new revision among the copies, however often it changed. See ADR 16.
+Transitions write nothing for replication. The loop reads their events after a stored position. Each
+changed job gets one new revision among the copies, however often it changed. See ADR 16.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,13 +36,13 @@ from jobs.domain.times import format_time
 from jobs.services.read.clock import now
 from jobs.services.read.show import show_many
 
-BATCH = 2_000  # events of a turn
+BATCH = 2_000  # events of a run
 
 
 def capture(known: Terms) -> int:
-    """Read one batch of events and note what they changed; returns how many were read.
+    """Read one batch of events and record their changes; returns how many were read.
 
-    Locks: the row of the position, so that revisions follow each other; then those of `merge`.
+    Locks: the row of the position, so that revisions follow each other; then the locks of `merge`.
     """
     with transaction.atomic():
         position = _position()
