@@ -61,7 +61,7 @@ class Region(models.Model):
     enabled = models.BooleanField(default=True)
     drain = models.BooleanField(default=False)  # gets no new jobs
     max_queue_depth = models.IntegerField(null=True)  # null: never full
-    sealed_token = models.BinaryField(null=True)  # encrypted, see jobs/domain/vault.py; null: no token
+    sealed_token = models.BinaryField(null=True)  # encrypted: jobs/domain/vault.py; null: no token
     # Processes of release 0.1 read these columns of regions of the settings. This release writes
     # and never reads them: a reference of another region is refused. They go with the release after
     # 0.2.
@@ -369,7 +369,7 @@ class ReplicationPeer(models.Model):
     received_at = models.DateTimeField(null=True)
     conflicts = models.BigIntegerField(default=0, db_default=0)  # found in its revisions
     lag_ms = models.BigIntegerField(null=True)  # at the last measurement; null: not yet
-    late_since = models.DateTimeField(null=True)  # since when the lag exceeds max_lag_seconds; null: no
+    late_since = models.DateTimeField(null=True)  # start of a lag over max_lag_seconds; null: none
 
     class Meta:
         db_table = "ojs_federation_peer"

@@ -155,9 +155,9 @@ def new_federation_id() -> str:
 def stamped(
     meta: Mapping[str, Any] | None, in_doubt: Sequence[str] = (), **keys: str | None
 ) -> dict[str, Any]:
-    """Return a meta with keys (without the prefix) added; what the caller set stays.
+    """Return `meta` with `keys` added, without their prefix; values of the caller stay.
 
-    But for who else may have the job, which is as it is by now. Spec: contract 23.3, step 7.
+    Only the list of regions in doubt is replaced by `in_doubt`. Spec: contract 23.3, step 7.
     """
     added = {PREFIX + key: value for key, value in keys.items() if value is not None}
     given = {key: value for key, value in (meta or {}).items() if value is not None}

@@ -24,7 +24,7 @@ from jobs.domain.errors import OJSError
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A region that was considered; `score` is its rank, 1 for the first, 0 for a skipped region."""
+    """A considered region; `score` is its rank, 1 for the first, 0 for a skipped region."""
 
     id: str
     score: float
