@@ -12,7 +12,7 @@ class Limits:
     """The time bounds of a client, and the bounds of a process for all clients together."""
 
     header_timeout_ms: int = 30_000  # from the first byte of a request to the end of its headers
-    body_timeout_ms: int = 60_000  # from the end of the headers to the end of the body
+    body_timeout_ms: int = 60_000  # from the end of the headers to the end of the body.
     idle_timeout_ms: int = 120_000  # between two requests, and before the first
     write_timeout_ms: int = 60_000  # without progress, while the client reads a response
     queue_timeout_ms: int = 30_000  # while a request waits for a thread
