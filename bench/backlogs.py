@@ -22,7 +22,7 @@ class BacklogError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """A backlog: `made_by` makes it and a copy, `left` counts it, `plain` ends the copy by `batch`."""
+    """`made_by` makes it and a copy, `left` counts it, `plain` ends the copy by `batch`."""
 
     made_by: str
     left: str
@@ -40,7 +40,7 @@ class Backlog:
         return Measured(before, time.perf_counter() - began, cpu_s=meter.seconds)
 
     def by_pgbench(self, database: Database, folder: Path, seconds: float) -> Measured:
-        """Work off the copy from the previous slice with one connection, as one loop leads."""
+        """Work off the copy from the previous slice, with one connection like the loop's leader."""
         file = folder / f"{self.plain}.sql"
         file.write_text(text(self.plain, batch=self.batch))
         batches = math.ceil(self.per_second * seconds / self.batch)

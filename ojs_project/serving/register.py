@@ -73,7 +73,7 @@ class Register:
         connection.close()
 
     def evict(self) -> bool:
-        """Close the connection that has waited longest for its client; False if none waits."""
+        """Close the idle connection that has waited longest for its client; False if none waits."""
         return self._evict(self._armed)
 
     def _evict(self, candidates: dict[int, Connection]) -> bool:

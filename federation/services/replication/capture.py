@@ -128,7 +128,7 @@ def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
 
 
 def _tells_payload(bound: str | None, state: str, rules: Replication) -> bool:
-    """Return whether the payload is sent: not for ended jobs, nor for most bound jobs."""
+    """Return whether the payload is sent: not of ended or followed jobs; of pinned jobs by rule."""
     if rules.mode is not Mode.FULL or state in ENDED or bound == FOLLOWED:
         return False
     return bound is None or rules.replicate_pinned_payload
