@@ -31,9 +31,9 @@ NAMES = (*(path.name for path in PATHS), WAKE, LATE)
 
 
 def main() -> int:
-    """Run the chosen paths; a bar that is missed is no error."""
+    """Run the chosen paths; a missed bar is no error."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends what was started
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
     with ExitStack() as stack:
         folder = stack.enter_context(_folder())
         client = _client(stack, options.drivers)
@@ -45,7 +45,7 @@ def main() -> int:
             print(report.wakes_line(wakes), "", sep="\n")
         print(report.HEAD, flush=True)
         rows = list(_run(targets, options))
-        # last: what it stores stays, and changes what other paths find
+        # last: its rows stay, and would change the results of other paths
         found = _late(targets[0], options) if options.late else None
         _conclude(rows, wakes, found, peaks)
     return 0
@@ -134,7 +134,7 @@ def _run(targets: Sequence[Target], options: argparse.Namespace) -> Iterator[Row
 
 
 def _warm(path: BenchPath, targets: Sequence[Target], clients: int) -> None:
-    """Let the server's threads connect and prepare before anything counts."""
+    """Let the server's threads connect and prepare statements before the measurement."""
     if path.is_http:
         for target in targets:
             for run in {path.serve, path.limit} if path.against == "plain" else {path.serve}:

@@ -13,16 +13,16 @@ from bench.load import Measured
 from bench.statements import script, text
 
 PATIENCE_S = 300.0
-LOOK_S = 0.25  # counting takes time of its own
+LOOK_S = 0.25  # counting takes time itself
 
 
 class BacklogError(Exception):
-    """The loops did not get on."""
+    """The loops made no progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """`made_by` stores it and a copy, `left` counts it, `plain` works the copy off by `batch`."""
+    """`made_by` makes it and a copy, `left` counts it, `plain` ends the copy by `batch`."""
 
     made_by: str
     left: str
@@ -31,7 +31,7 @@ class Backlog:
     per_second: int  # jobs for each second of a slice
 
     def by_loops(self, database: Database, seconds: float) -> Measured:
-        """Let the server's loops do it; counts from when they are seen at work."""
+        """Let the server's loops work it off; the measurement starts at their first progress."""
         number = self._make(database, seconds)
         _wait(lambda: database.number(self.left) < number)
         began, before = time.perf_counter(), database.number(self.left)
@@ -40,7 +40,7 @@ class Backlog:
         return Measured(before, time.perf_counter() - began, cpu_s=meter.seconds)
 
     def by_pgbench(self, database: Database, folder: Path, seconds: float) -> Measured:
-        """Do it to the copy of the slice before, with one connection: one loop leads, too."""
+        """Work off the copy from the previous slice, with one connection like the loop's leader."""
         file = folder / f"{self.plain}.sql"
         file.write_text(text(self.plain, batch=self.batch))
         batches = math.ceil(self.per_second * seconds / self.batch)

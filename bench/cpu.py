@@ -1,6 +1,6 @@
-"""CPU time of everything that the benchmark runs, its ended processes included.
+"""CPU time of all processes of the benchmark, ended processes included.
 
-On a machine that others use, too, rates tell who got the cores; the time per job does not.
+On a shared machine, rates depend on the other load; the CPU time per job does not.
 """
 
 import os
@@ -15,7 +15,7 @@ OWN, REAPED = slice(11, 13), slice(13, 15)  # user and system ticks in /proc/<pi
 
 @dataclass(slots=True)
 class Meter:
-    """CPU seconds between the ends of a `with` block; 0 where there is no /proc."""
+    """CPU seconds between the ends of a `with` block; 0 without /proc."""
 
     seconds: float = 0.0
 

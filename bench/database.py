@@ -1,4 +1,4 @@
-"""One database of the benchmark's cluster: its address for every client, and plain SQL."""
+"""One database of the benchmark's cluster: its URL for every client, and plain SQL."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,11 @@ class Database:
 
     @property
     def url(self) -> str:
-        """The address as DATABASE_URL takes it."""
+        """The URL for DATABASE_URL."""
         return f"postgresql://postgres@/{self.name}?host={quote(str(self.sockets))}"
 
     def connect(self) -> "psycopg.Connection[Row]":
-        """Open a connection that commits by itself."""
+        """Open a connection in autocommit mode."""
         return psycopg.connect(self.url, autocommit=True)
 
     def run(self, *statements: str) -> None:
@@ -34,13 +34,13 @@ class Database:
                 _execute(connection, text)
 
     def number(self, text: str) -> int:
-        """Return the one number that a statement selects."""
+        """Return the single number that a statement selects."""
         with self.connect() as connection:
             row = connection.execute(text.encode()).fetchone()
         return int(row[0]) if row and row[0] is not None else 0
 
     def text(self, text: str) -> str | None:
-        """Return the one value that a statement selects, as text; None where there is none."""
+        """Return the single value that a statement selects, as text; None for no row or null."""
         with self.connect() as connection:
             row = connection.execute(text.encode()).fetchone()
         return None if row is None or row[0] is None else str(row[0])
@@ -50,7 +50,7 @@ def _execute(connection: "psycopg.Connection[Row]", text: str) -> None:
     for _ in range(TRIES - 1):
         try:
             connection.execute(text.encode())
-        except psycopg.errors.DeadlockDetected:  # with the loops, which run meanwhile
+        except psycopg.errors.DeadlockDetected:  # with the running loops
             continue
         return
     connection.execute(text.encode())

@@ -1,4 +1,4 @@
-"""What the tables hold while a path runs: little, or a long history, with the same backlog."""
+"""The rows during a path: few, or a long history, with the same backlog."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from bench.statements import script
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A database kept at `available` waiting jobs; `finished` 0 means emptied at each refill."""
+    """A database with `available` waiting jobs; `finished` 0: emptied at each refill."""
 
     database: Database
     finished: int
@@ -17,11 +17,11 @@ class Dataset:
 
     @property
     def title(self) -> str:
-        """Name the dataset in the report."""
+        """The name of the dataset in the report."""
         return f"{self.finished:,} finished" if self.finished else "empty"
 
     def build(self) -> None:
-        """Make lanes, history and backlog, and read the statistics."""
+        """Make lanes, history and backlog, and update the statistics."""
         self.database.run(script("lanes", lanes=self.lanes))
         if self.finished:
             filling = script("finished", finished=self.finished, lanes=self.lanes)
@@ -29,7 +29,7 @@ class Dataset:
         self.refill(self.available)
 
     def refill(self, size: int) -> None:
-        """Bring the backlog to `size`; without a history all else is forgotten first."""
+        """Bring the backlog to `size`; without a history, first remove all other jobs."""
         if not self.finished:
             self.database.run(script("clear"))
         missing = max(0, size - self.waiting())
@@ -37,7 +37,7 @@ class Dataset:
         self.vacuum()
 
     def vacuum(self) -> None:
-        """Remove dead rows and read the statistics."""
+        """Remove dead rows and update the statistics."""
         self.database.run("VACUUM (ANALYZE)")
 
     def ensure(self, needed: int) -> None:
@@ -53,16 +53,16 @@ class Dataset:
         )
 
     def unfinished(self) -> int:
-        """Count the jobs of the backlog that were not ended yet."""
+        """Count the jobs of the backlog that have not ended yet."""
         return self.waiting() + self.database.number("SELECT count(*) FROM ojs_lease")
 
     def marker(self) -> str:
-        """Return an id that all later ones exceed."""
+        """Return an id that is lower than all later ids."""
         with self.database.connect() as connection:
             row = connection.execute("SELECT uuidv7()::text").fetchone()
         return str(row[0]) if row else ""
 
     def tidy(self, marker: str) -> None:
-        """Take back what the enqueue paths stored since `marker`."""
+        """Remove the jobs that the enqueue paths stored since `marker`."""
         self.database.run(*script("tidy", marker=marker).split(";"))
         self.database.run("VACUUM ojs_job, ojs_ready, ojs_event")

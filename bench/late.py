@@ -1,7 +1,7 @@
-"""How late jobs become available that are due one after the other, among many that are not yet.
+"""Lateness of jobs that become due one after the other, among many that are not yet due.
 
-Late is what lies between the time a job was due and the commit that let it be claimed, both by the
-database's clock: the cluster notes the time of every commit.
+Lateness is the time from a job's due time to the commit that makes it available, both by the
+database's clock: the cluster stores the time of every commit.
 """
 
 import time
@@ -12,15 +12,15 @@ from bench.statements import script
 
 WAITING = 1_000_000
 PER_SECOND = 500
-NTH = 10  # of the jobs has a schedule beside it
-LEAD_S = 5  # from storing the first to its time
-EXTRA_S = 30.0  # beyond it nothing is waited for
+NTH = 10  # every tenth due time has a schedule, too
+LEAD_S = 5  # from the first insert to the first due time
+EXTRA_S = 30.0  # after the last due time, before the measurement ends
 CLUSTER = {"track_commit_timestamp": "on"}
 
 
 @dataclass(slots=True)
 class Late:
-    """Milliseconds, one per job that was due: scheduled ones and those made by schedules."""
+    """Milliseconds for each due job: scheduled jobs and jobs of schedules."""
 
     waiting: int
     due: int
@@ -30,7 +30,7 @@ class Late:
 
 
 def measure(database: Database, waiting: int, seconds: int) -> Late:
-    """Let the loops, which run already, promote and fire while time passes."""
+    """Let the running loops promote jobs and fire schedules in real time."""
     while not database.number(_RUNNING):
         time.sleep(0.5)
     due = PER_SECOND * seconds
@@ -40,7 +40,7 @@ def measure(database: Database, waiting: int, seconds: int) -> Late:
     ends = time.monotonic() + LEAD_S + seconds + EXTRA_S
     while database.number(_LEFT) and time.monotonic() < ends:
         time.sleep(1)
-    time.sleep(1)  # the schedules' loop has a time of its own
+    time.sleep(1)  # the loop of the schedules has its own interval
     return Late(
         waiting, due, due // NTH, _all(database, "lateness"), _all(database, "cron_lateness")
     )

@@ -1,4 +1,4 @@
-"""What the load client reaches against a server that does nothing."""
+"""The rate of the load client against a server that does no work."""
 
 from dataclasses import dataclass
 

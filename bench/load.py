@@ -1,7 +1,7 @@
-"""A light HTTP client: a process drives many connections, so that little is taken from the server.
+"""A light HTTP client: a process drives many connections, to leave the CPU to the server.
 
-Requests are ready bytes sent over raw keep-alive sockets; of an answer only the status, the length
-and the job ids are looked at. What the client costs all the same is measured and reported.
+Requests are prepared bytes over raw keep-alive sockets. The client reads only status, length and
+job ids of an answer. Its remaining cost is measured and reported.
 """
 
 import re
@@ -17,18 +17,18 @@ Cycle = Generator[bytes, bytes, int]  # sends requests, receives bodies, returns
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 CHUNKED = 1 << 40  # no length given: the answer comes in chunks
-BUFFER = bytearray(1 << 18)  # one for all: making one for each answer took longer than reading it
+BUFFER = bytearray(1 << 18)  # shared: a new buffer for each answer took longer than the read
 SHOWN_BYTES = 500
 FINISH_S = 10.0
 
 
 class LoadError(Exception):
-    """The server refused what a path sent."""
+    """The server refused a request of a path."""
 
 
 @dataclass(slots=True)
 class Measured:
-    """What one slice gave."""
+    """The result of one slice."""
 
     jobs: int = 0
     seconds: float = 0.0
@@ -43,7 +43,7 @@ class Measured:
 
     @property
     def cpu_us(self) -> float:
-        """CPU time of everything per job."""
+        """CPU time of all processes per job."""
         return self.cpu_s / self.jobs * 1e6 if self.jobs else 0.0
 
 
@@ -95,7 +95,7 @@ def drive(port: int, cycle: Callable[[], Cycle], clients: int, seconds: float) -
 
 
 class _Connection:
-    """One keep-alive connection and the cycle it is in."""
+    """One keep-alive connection and its current cycle."""
 
     def __init__(self, port: int, cycle: Callable[[], Cycle], measured: Measured) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -103,7 +103,7 @@ class _Connection:
         self._make = cycle
         self._measured = measured
         self._received = b""
-        self._missing = -1  # bytes of the answer still to come; below zero: its head is not here
+        self._missing = -1  # missing bytes of the answer; below zero: its head is incomplete
 
     def begin(self) -> None:
         """Send the first request of a cycle."""
@@ -112,7 +112,7 @@ class _Connection:
         self.socket.sendall(next(self._cycle))
 
     def receive(self) -> None:
-        """Take what has arrived, and go on when the answer is whole."""
+        """Read arrived bytes, and continue the cycle when the answer is complete."""
         if not self._take():
             raise LoadError("the server closed the connection")
         body = self._answer()
@@ -151,7 +151,7 @@ class _Connection:
             self.socket.sendall(request)
 
     def finish(self) -> None:
-        """Wait for the answer under way, so that its transaction does not disturb the next."""
+        """Wait for the pending answer, so that its transaction does not disturb the next slice."""
         self.socket.settimeout(FINISH_S)
         while self._answer() is None:
             if not self._take():

@@ -1,4 +1,4 @@
-"""Memory of processes from /proc; empty where there is none."""
+"""Memory of processes from /proc; empty without /proc."""
 
 import os
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ojs_project.postgres import bin_dir
 PROC = Path("/proc")
 KIB_PER_MIB = 1024
 HTTP = "HTTP process"
-ROLES = (  # the first whose words are all in the command line
+ROLES = (  # the first role whose words are all in the command line
     (("runworker", "--child"), "worker process"),
     (("runworker", "--no-handlers"), "loops"),
     (("runworker",), "worker parent"),
@@ -20,7 +20,7 @@ ROLES = (  # the first whose words are all in the command line
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One process; PSS shares what several processes map, None where it may not be read."""
+    """One process; PSS divides shared memory among its processes, None if it is unreadable."""
 
     pid: int
     role: str
@@ -67,24 +67,24 @@ def _field(path: Path, name: str) -> float | None:
 
 
 class Peaks:
-    """The most that each process was seen to take."""
+    """The peak memory of each process."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
+        """Begin without processes."""
         self._by_pid: dict[int, Usage] = {}
 
     def look(self) -> None:
-        """Note what everything that this process started takes now."""
+        """Record the present memory of all processes that this process started."""
         for item in filter(None, map(_usage, below(os.getpid()))):
             known = self._by_pid.get(item.pid)
             if known is None or known.rss_mib < item.rss_mib:
                 self._by_pid[item.pid] = item
 
     def of(self, role: str) -> list[Usage]:
-        """Return what processes of a role took, the largest first."""
+        """Return the peaks of the processes of a role, the largest first."""
         found = (item for item in self._by_pid.values() if item.role == role)
         return sorted(found, key=lambda item: -item.rss_mib)
 
     def roles(self) -> list[str]:
-        """Return the roles that were seen."""
+        """Return the recorded roles."""
         return sorted({item.role for item in self._by_pid.values()})

@@ -1,4 +1,4 @@
-"""A server that does nothing: what the load client reaches against it is the client's own limit."""
+"""A server that does no work: the rate against it is the load client's own limit."""
 
 import selectors
 import socket
@@ -12,7 +12,7 @@ RECEIVED_BYTES = 1 << 16
 
 @contextmanager
 def mirror(body: bytes) -> Iterator[int]:
-    """Answer every request with `body` in a process of its own; yields the port."""
+    """Answer every request with `body` in a separate process; yields the port."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=128)
     answer = ANSWER % (len(body), body)
     process = get_context("fork").Process(target=_serve, args=(listening, answer), daemon=True)

@@ -1,4 +1,4 @@
-"""Handlers that do nothing: what is left is the cost of the worker itself."""
+"""Handlers without work: the remaining cost is the worker's own."""
 
 import time
 
@@ -14,11 +14,11 @@ def noop(_number: int, _text: str) -> None:
 
 @job(TIMED, queue=TIMED)
 def timed() -> float:
-    """Tell when the handler started, in seconds since 1970."""
+    """Return the start time of the handler, in seconds since 1970."""
     return time.time()
 
 
 @job(SLOW, timeout=3600)
 def slow(wanted: dict[str, float]) -> None:
-    """Run for the seconds that are asked for."""
+    """Run for the given seconds."""
     time.sleep(wanted["seconds"])

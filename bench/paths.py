@@ -1,4 +1,4 @@
-"""The paths that are measured: what the server does, and what it is compared with."""
+"""The measured paths: the action of the server, and its comparison."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from bench.stack import Process, Stack, StackError
 from bench.statements import claim, complete, text
 
 WORKER_PROCESSES = 2
-WORKER_CONNECTIONS = 4  # each process has one that claims and one that acknowledges
+WORKER_CONNECTIONS = 4  # each process has one to claim and one to acknowledge
 GROUP = 1000  # members of a workflow
 WARM_JOBS = 2000  # ended before a worker counts as started
 
@@ -44,13 +44,13 @@ class BenchPath:
     serve: Slice
     limit: Slice
     against: str = "SQL"
-    least: float = 0.0  # jobs per second that the bar asks for besides
+    least: float = 0.0  # additional bar in jobs per second
     needed: int = 0
-    stores: bool = False  # what it stores is taken back after each slice
+    stores: bool = False  # its stored rows are removed after each slice
     is_http: bool = True
     at_all_clients: bool = True
     on_all_datasets: bool = True
-    holds_snapshot: bool = False  # `serve` runs while one is held, `limit` before and after
+    holds_snapshot: bool = False  # `serve` runs during a held snapshot, `limit` before and after
 
 
 def _http(

@@ -1,4 +1,4 @@
-"""The limit of a path: pgbench running the equivalent SQL against the same database."""
+"""The limit of a path: pgbench with the equivalent SQL against the same database."""
 
 import re
 import subprocess
@@ -17,12 +17,12 @@ class PgbenchError(Exception):
 
 
 def run(database: Database, script: Path, clients: int, seconds: float) -> tuple[int, float]:
-    """Run `script` with as many connections; returns transactions and the seconds they took."""
+    """Run `script` with `clients` connections; returns transactions and their seconds."""
     return _run(database, script, clients, "--time", max(1, round(seconds)))
 
 
 def run_number(database: Database, script: Path, transactions: int) -> tuple[int, float]:
-    """Run `script` so often with one connection; returns the same."""
+    """Run `script` for a number of transactions with one connection; returns the same."""
     return _run(database, script, 1, "--transactions", transactions)
 
 

@@ -12,7 +12,7 @@ HISTORY_BAR = 0.90  # of the rate without a history
 HTTP_BAR_MIB = 150
 WAKE_BAR_MS = 25
 LATE_BAR_MS = 1000
-BUSY = 0.7  # of a core: beyond it the client may be what limits
+BUSY = 0.7  # of a core: above it, the client may be the bottleneck
 
 COLUMNS = (
     f"{'path':33} {'clients':>7} {'dataset':>18} {'jobs/s':>8} {'limit/s':>8} {'against':>7}"
@@ -25,7 +25,7 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One bar and what was measured against it."""
+    """One bar and the measured value."""
 
     title: str
     found: str
@@ -33,17 +33,17 @@ class Verdict:
     is_met: bool
 
     def __str__(self) -> str:
-        """Write a line of the last table."""
+        """Return a line of the last table."""
         return f"{self.title:68} {self.found:>16} {self.bar:>12}  {word(is_met=self.is_met)}"
 
 
 def word(*, is_met: bool) -> str:
-    """Say whether a bar is met."""
+    """Return the word for a met or a missed bar."""
     return "ok" if is_met else "BELOW"
 
 
 def line(row: Row) -> str:
-    """Write one measured row; `client` is the share of a core that the HTTP client took."""
+    """Return the line of a row; `client` is the share of a core that the HTTP client took."""
     verdict = "" if row.bar is None else word(is_met=not row.is_below)
     bar = "" if row.bar is None else f"{row.bar:.0%}"
     spread = f"{row.ratios[0]:.0%}-{row.ratios[-1]:.0%}" if row.ratios else ""
@@ -102,7 +102,7 @@ def of_wake(wakes: Wakes) -> Verdict:
 
 
 def of_late(late: Late) -> Iterator[Verdict]:
-    """Compare the worst lateness with its bar; what never came is as late as can be."""
+    """Compare the worst lateness with its bar; a missing job counts as infinitely late."""
     for name, found, wanted in (
         (f"{late.due:,} scheduled jobs", late.jobs, late.due),
         (f"{late.ticking:,} schedules", late.ticks, late.ticking),
@@ -113,7 +113,7 @@ def of_late(late: Late) -> Iterator[Verdict]:
 
 
 def late_line(late: Late) -> str:
-    """Write how late they were."""
+    """Return the line of the lateness."""
     return "\n".join(
         f"ms late, {name}: {_of(values)}, max {max(values, default=0):.1f} of {len(values):,}"
         for name, values in (("scheduled jobs", late.jobs), ("ticks of schedules", late.ticks))
@@ -121,7 +121,7 @@ def late_line(late: Late) -> str:
 
 
 def wakes_line(wakes: Wakes) -> str:
-    """Set the latency beside what NOTIFY alone takes."""
+    """Return the line of the latency next to the latency of NOTIFY alone."""
     found = [f"{name}: {_of(values)}" for name, values in
              (("enqueue to handler start", wakes.jobs), ("NOTIFY alone", wakes.alone))]  # fmt: skip
     return f"idle server, ms: {'; '.join(found)}"
@@ -142,7 +142,7 @@ def of_memory(peaks: Peaks) -> Iterator[Verdict]:
 
 
 def memory(peaks: Peaks) -> list[str]:
-    """Write one line per role; what processes share counts in each RSS, in a PSS its share."""
+    """Return a line per role; RSS counts shared memory in full, PSS by share."""
     lines = [f"{'RSS MiB':>8} {'PSS MiB':>8}  of the largest process"]
     for role in peaks.roles():
         found = peaks.of(role)

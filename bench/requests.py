@@ -1,4 +1,4 @@
-"""What the HTTP paths send: requests as bytes, and the cycles made of them."""
+"""The requests of the HTTP paths as bytes, and the cycles of these requests."""
 
 import re
 import secrets
@@ -25,7 +25,7 @@ def enqueue(batch: int, key: str) -> Callable[[], Cycle]:
 
 
 def enqueue_unique(key: str) -> Callable[[], Cycle]:
-    """Store one job with a fingerprint of its own per request."""
+    """Store one job with a new fingerprint per request."""
     return partial(_once_unique, key)
 
 
@@ -36,7 +36,7 @@ def _once_unique(key: str) -> Cycle:
 
 
 def push(key: str, job: dict[str, Any]) -> bytes:
-    """Build the request that stores one job."""
+    """Return the request that stores one job."""
     return _request(key, "/jobs", orjson.dumps(job))
 
 
@@ -60,9 +60,9 @@ def _claimed(fetch: bytes, ack: Callable[[str, list[bytes]], bytes], key: str) -
 
 
 def group(size: int, key: str, *, plain: bool = False) -> Callable[[], Cycle]:
-    """Claim 100 members and acknowledge them; where none is left store a group of `size`.
+    """Claim 100 members and acknowledge them; if none is left, store a group of `size`.
 
-    `plain`: as many jobs without a workflow.
+    `plain`: the same number of jobs without a workflow.
     """
     one = {"type": NOOP, "args": ARGS, "meta": META, "options": {"queue": GROUPED}}
     path, form = ("/jobs/batch", {}) if plain else ("/workflows", {"type": "group"})

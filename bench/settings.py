@@ -1,4 +1,4 @@
-"""The project's settings and one more app: the handlers that the worker paths run."""
+"""The project's settings and the app of the handlers for the worker paths."""
 
 from bench.names import ENGINE
 from ojs_project import env

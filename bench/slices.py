@@ -1,4 +1,4 @@
-"""Runs a path and its limit in turns, so that noise of the machine hits both alike."""
+"""Runs a path and its limit alternately, so that noise of the machine affects both."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,13 +7,13 @@ from statistics import median
 from bench.load import Measured
 from bench.paths import BenchPath, Slice, Target
 
-BAR_CLIENTS = 8  # the bars are set for as many
+BAR_CLIENTS = 8  # the bars apply to this number of clients
 HELD_S = 20.0  # of load under a snapshot before the rate counts
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long and how often."""
+    """The length and the number of the slices."""
 
     seconds: float
     slices: int
@@ -37,12 +37,12 @@ class Row:
 
     @property
     def limit(self) -> float:
-        """Jobs per second of what it is compared with."""
+        """Jobs per second of the limit."""
         return _median([part.rate for part in self.limits])
 
     @property
     def ratios(self) -> list[float]:
-        """The share of the limit that each slice reached, the limit measured next to it."""
+        """The ratio of each slice to the limit that was measured next to it."""
         if self.path.holds_snapshot:
             return [self.rate / self.limit] if self.limit else []
         pairs = zip(self.served, self.limits, strict=True)
@@ -50,7 +50,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The median share."""
+        """The median ratio."""
         return _median(self.ratios)
 
     @property
@@ -60,12 +60,12 @@ class Row:
 
     @property
     def limit_cpu_us(self) -> float:
-        """The same of the limit."""
+        """CPU time of all processes per job of the limit."""
         return _median([part.cpu_us for part in self.limits])
 
     @property
     def cpu_ratio(self) -> float:
-        """The ratio by CPU time: what is left of it when others use the cores, too."""
+        """The ratio by CPU time, which other load on the cores does not change."""
         return self.limit_cpu_us / self.cpu_us if self.cpu_us else 0.0
 
     @property
@@ -75,16 +75,16 @@ class Row:
 
     @property
     def bar(self) -> float | None:
-        """What the ratio must reach; None where no bar is set."""
+        """The bar of the ratio; None: no bar is set."""
         return self.path.bar if self.clients == BAR_CLIENTS else None
 
     @property
     def is_below(self) -> bool:
-        """Tell whether a bar is missed."""
+        """Whether a bar is missed."""
         return self.bar is not None and self.ratio < self.bar
 
     def late_ms(self, share: float) -> float | None:
-        """Return the latency of a cycle that `share` of the cycles kept below."""
+        """Return the latency in milliseconds that `share` of the cycles did not exceed."""
         return percentile([late * 1000 for part in self.served for late in part.latencies], share)
 
 
@@ -100,7 +100,7 @@ def _median(values: Sequence[float]) -> float:
 
 
 def compare(path: BenchPath, targets: Sequence[Target], clients: int, plan: Plan) -> Iterator[Row]:
-    """Measure `path` on all targets in turns: A1 A2 B1 B2 A1 A2 …; yields a row per target."""
+    """Measure `path` on all targets alternately: A1 A2 B1 B2 A1 A2 …; yields a row per target."""
     if path.holds_snapshot:
         yield from (_under_snapshot(path, target, clients, plan) for target in targets)
         return
@@ -124,7 +124,7 @@ def _slice(path: BenchPath, run: Slice, target: Target, clients: int, seconds: f
 
 
 def _under_snapshot(path: BenchPath, target: Target, clients: int, plan: Plan) -> Row:
-    """Measure before, while and after a transaction holds a snapshot: the machine drifts."""
+    """Measure before, during and after a held snapshot, because the machine's speed drifts."""
     row = Row(path, clients, target.dataset.title)
     long_s = plan.seconds * plan.slices
     target.dataset.ensure(round(path.needed * (2 * long_s + plan.held_s)))

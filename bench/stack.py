@@ -19,7 +19,7 @@ from bench.names import ENGINE, ONE_BY_ONE
 from jobs.worker.tether import tied
 from ojs_project.quickstart import MANAGE, ROOT, children
 
-HTTP_PROCESSES, HTTP_THREADS = 2, 4  # as the quickstart has it
+HTTP_PROCESSES, HTTP_THREADS = 2, 4  # as in the quickstart
 START_S = 60.0
 END_S = 45.0
 
@@ -27,7 +27,7 @@ Process = subprocess.Popen[bytes]
 
 
 class StackError(Exception):
-    """A process of the server did not do what it should."""
+    """A process of the server failed or did not become ready."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Stack:
         return self
 
     def stop(self) -> None:
-        """End what was started, the last first."""
+        """End the started processes, the last started first."""
         while self._processes:
             self.end(self._processes[-1])
 
@@ -67,7 +67,7 @@ class Stack:
         return self._begin(command, {ONE_BY_ONE: "true"} if one_by_one else {})
 
     def end(self, process: Process) -> None:
-        """Tell a process to drain, and wait for its end."""
+        """Signal a process to drain, and wait for its end."""
         self._processes.remove(process)
         if process.poll() is None:
             self.peaks.look()

@@ -1,4 +1,4 @@
-"""Event streams under load: what each of many clients gets of what one client would get."""
+"""Event streams under load: the rate of each of many clients against the rate of one client."""
 
 import selectors
 import socket
@@ -14,7 +14,7 @@ from bench.load import SHOWN_BYTES, LoadError, Measured, drive
 if TYPE_CHECKING:
     from bench.paths import Target
 
-SETTINGS = {  # the limits are not what is measured
+SETTINGS = {  # the benchmark must not reach the limits
     "OJS_STREAM_LIMIT": "1000",
     "OJS_STREAM_LIMIT_PER_CLIENT": "1000",
     "OJS_STREAM_BUFFER": "1000000",
@@ -22,13 +22,13 @@ SETTINGS = {  # the limits are not what is measured
 }
 BATCH = 10  # jobs per request of the producers
 PRODUCERS = 2
-DRAIN_S = 1.0  # events on their way when the load ends
+DRAIN_S = 1.0  # for the last events after the end of the load
 BEGIN_S = 30.0
 EVENT = b"\nevent: job.enqueued\n"
 
 
 def fan_out(streams: int, target: "Target", _clients: int, seconds: float) -> Measured:
-    """Follow `streams` times while jobs are enqueued; `jobs` is what one stream got on average."""
+    """Follow `streams` times while jobs are enqueued; `jobs` is the average of a stream."""
     followed = [_open(target.stack.port, target.stack.key) for _ in range(streams)]
     load = partial(requests.enqueue, BATCH)(target.stack.key)
     try:

@@ -1,4 +1,4 @@
-"""How soon a waiting worker starts a job on an idle server: LISTEN/NOTIFY from end to end."""
+"""The latency from enqueue to start with a waiting worker on an idle server: LISTEN/NOTIFY."""
 
 import random
 import time
@@ -15,7 +15,7 @@ from bench.requests import push
 from bench.stack import Stack, StackError
 
 START_S = 30.0
-SETTLED_S = 3.0  # a worker's first looks are quick: wait until it only listens
+SETTLED_S = 3.0  # a new worker polls often: wait until it only listens
 PAUSE_S = (0.05, 0.25)  # between two jobs, so that the lane is empty and the worker asleep
 CHANNEL = "bench_alone"
 
@@ -23,7 +23,7 @@ STARTS = f"""
 SELECT (result::text::float8 - extract(epoch FROM created_at)) * 1000
   FROM ojs_job WHERE type = '{TIMED}' AND state = 6 ORDER BY id
 """  # noqa: S608 - a constant
-# the message makes its commit wait for the disk, as that of a job does
+# the message makes its commit wait for the disk, like the commit of a job
 NOTIFY = (
     f"SELECT pg_notify('{CHANNEL}', extract(epoch FROM clock_timestamp())::text),"  # noqa: S608
     " pg_logical_emit_message(true, 'bench', '')"
@@ -34,9 +34,9 @@ NOTIFY = (
 class Wakes:
     """Milliseconds, one per sample.
 
-    `jobs`: from the start of the enqueueing transaction to the first line of the handler.
-    `alone`: from a NOTIFY that is committed to disk to a Python thread that listens, taken in turns
-    with the jobs.
+    `jobs`: from the start of the enqueueing transaction to the first line of the handler. `alone`:
+    from a NOTIFY that is committed to disk to a Python thread that listens, alternating with the
+    jobs.
     """
 
     jobs: list[float] = field(default_factory=list)
@@ -65,7 +65,7 @@ def measure(stack: Stack, samples: int) -> Wakes:
 
 
 class _Bare:
-    """Notifies a thread; a call returns the milliseconds it took."""
+    """Notifies a thread; a call returns the milliseconds that it took."""
 
     def __init__(self, database: Database) -> None:
         self._arrived: SimpleQueue[float] = SimpleQueue()

@@ -1,4 +1,4 @@
-"""Regions in Django admin; changes go through the services that the API calls."""
+"""Regions in Django admin; changes use the services of the API."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,14 +26,14 @@ SHOWN = (
 
 @admin.register(models.FederationConfig)
 class ConfigurationAdmin(ReadOnly):
-    """What was said of the federation as a whole; the API changes it."""
+    """The configuration of the federation; only the API changes it."""
 
     list_display = ("id", "version", "updated_at")
 
 
 @admin.register(models.RegionHealth)
 class HealthAdmin(ReadOnly):
-    """What this server knows of how regions are."""
+    """The health of the regions, as this server stored it."""
 
     list_display = ("region", "status", "breaker", "failures", "ewma_ms", "last_error")
     ordering = ("region",)
@@ -43,7 +43,7 @@ class HealthAdmin(ReadOnly):
 
 @admin.register(models.RegionLoad)
 class LoadAdmin(ReadOnly):
-    """What regions said last of how much they have to do."""
+    """The last known load of the regions."""
 
     list_display = ("region", "available", "active", "at")
     ordering = ("region",)
@@ -52,7 +52,7 @@ class LoadAdmin(ReadOnly):
 
 @admin.register(models.ReplicationPeer)
 class PeerAdmin(ReadOnly):
-    """How far copies have been told to a region."""
+    """The state of the replication to each region, and of the copies from it."""
 
     list_display = ("region", "cursor", "sent", "refused", "sent_at", "received", "received_at",
                     "conflicts", "failures", "last_error")  # fmt: skip
@@ -62,7 +62,7 @@ class PeerAdmin(ReadOnly):
 
 @admin.register(models.ReplicationPosition)
 class PositionAdmin(ReadOnly):
-    """How far the record has been read for replication."""
+    """The position up to which replication has read the event record."""
 
     list_display = ("id", "stamp", "seq", "revision")
     ordering = ("id",)
@@ -70,7 +70,7 @@ class PositionAdmin(ReadOnly):
 
 @admin.register(models.Region)
 class RegionAdmin(Permitted):
-    """The registry. A token may be set here, and is never shown."""
+    """The registry of regions. A token may be set here, and is never shown."""
 
     form = RegionForm
     paginator = BoundedPaginator
@@ -88,12 +88,12 @@ class RegionAdmin(Permitted):
 
     @admin.display(ordering="health__status")
     def status(self, row: models.Region) -> str:
-        """Show what the last probe said."""
+        """Show the status of the last probe."""
         return str(row.health.status)
 
     @admin.display(description="circuit breaker", ordering="health__breaker")
     def breaker(self, row: models.Region) -> str:
-        """Show the breaker as it is stored."""
+        """Show the stored state of the breaker."""
         return f"{row.health.breaker}{' by hand' if row.health.is_forced else ''}"
 
     @admin.display(ordering="health__ewma_ms")
@@ -103,15 +103,15 @@ class RegionAdmin(Permitted):
         return "-" if ms is None else f"{ms:.0f} ms"
 
     def failures(self, row: models.Region) -> int:
-        """Show how many calls failed in a row."""
+        """Show the number of calls that failed in a row."""
         return row.health.failures
 
     def last_error(self, row: models.Region) -> str:
-        """Show what went wrong last."""
+        """Show the last error."""
         return row.health.last_error or "-"
 
     def get_fieldsets(self, request: HttpRequest, obj: models.Region | None = None) -> Any:
-        """Show the form's fields; the id is asked of a new region alone."""
+        """Show the form's fields; only a new region has the field of the id."""
         ids = ["region_id"] if obj is None else []
         shown = list(SHOWN) if obj is not None else []
         return [(None, {"fields": [*ids, *RegionForm.asked(obj), *shown]})]
@@ -123,28 +123,28 @@ class RegionAdmin(Permitted):
         form: Any,
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
-        """Register by the service."""
+        """Store the region by the service."""
         _unless_refused(lambda: configure.put_region(form.region, caller_of(request)))
         obj.pk = form.region.id
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Name the regions that cannot be deleted, and why."""
+        """Name the regions that cannot be deleted, with the reasons."""
         found, counted, _, kept = super().get_deleted_objects(objs, request)
         obstacles = [str(problem) for row in objs if (problem := configure.obstacle(row))]
         return found, counted, set(), [*kept, *obstacles]  # health and load go with it
 
     def delete_model(self, request: HttpRequest, obj: models.Region) -> None:
-        """Delete by the service; what came between is refused."""
+        """Delete by the service, which refuses if an obstacle has appeared meanwhile."""
         _unless_refused(lambda: configure.delete_region(str(obj.pk), caller_of(request)))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
-        """Delete each by the service."""
+        """Delete each region by the service."""
         for row in queryset:
             self.delete_model(request, row)
 
     @admin.action(description="Probe the chosen regions")
     def probe(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
-        """Ask them how they are, but those whose breaker is open."""
+        """Probe the health of the regions, except regions with an open breaker."""
         config = registry().config
         if config is None:
             messages.error(request, f"{registry().problem.capitalize()}.")
@@ -157,25 +157,25 @@ class RegionAdmin(Permitted):
 
     @admin.action(description="Open the breakers of the chosen regions")
     def open_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
-        """Send nothing there until they are closed."""
+        """Send no requests to the regions until their breakers are closed."""
         for row in queryset:
             breakers.force(str(row.pk), State.OPEN, caller_of(request))
 
     @admin.action(description="Close the breakers of the chosen regions")
     def close_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
-        """Ask them again."""
+        """Send requests to the regions again."""
         for row in queryset:
             breakers.force(str(row.pk), State.CLOSED, caller_of(request))
 
     @admin.action(description="Drain the chosen regions")
     def drain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
-        """Route no new jobs there."""
+        """Route no new jobs to the regions."""
         for row in queryset:
             configure.set_drain(str(row.pk), caller_of(request), drain=True)
 
     @admin.action(description="Undrain the chosen regions")
     def undrain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
-        """Route jobs there again."""
+        """Route jobs to the regions again."""
         for row in queryset:
             configure.set_drain(str(row.pk), caller_of(request), drain=False)
 

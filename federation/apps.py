@@ -13,4 +13,4 @@ class FederationConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks."""
-        from federation import checks  # noqa: F401,PLC0415 - importing it is the registration
+        from federation import checks  # noqa: F401,PLC0415 - importing it registers them

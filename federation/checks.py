@@ -18,10 +18,10 @@ from federation.services.replication.dedupe import MODES
 
 @register("ojs")
 def check_settings(**_options: Any) -> list[CheckMessage]:
-    """Report unknown keys, impossible values, and a federation that no request could make either.
+    """Report unknown keys, impossible values, and an inconsistent federation.
 
-    Where settings name no region these are kept in the database, and their rules are checked when
-    one is changed.
+    The rules are the rules of the API. Without regions in the settings, the database has the
+    regions, and each change of them checks the rules.
     """
     known = {field.name for field in fields(Conf)}
     found = [

@@ -14,18 +14,18 @@ from jobs.conf import read_anew
 class Conf:
     """Names are the keys of `settings.OJS_FEDERATION` in lower case."""
 
-    local_region: str = ""  # which of the regions this server is; empty: as `config` says
-    config: Mapping[str, Any] = field(default_factory=dict)  # members as PUT takes them
-    regions: tuple[Mapping[str, Any], ...] = ()  # as POST takes them
-    allow_private: bool = False  # regions may be at addresses that are not public
-    refresh_ms: int = 1_000  # after this a process reads the registry anew
-    dedupe: str = "header"  # jobs by federation id: those that ask for it, `always` or `off`
-    dedupe_window_ms: int = 604_800_000  # how long a federation id is remembered
-    copies_retention_ms: int = 604_800_000  # of copies of jobs, from the end of these
+    local_region: str = ""  # id of this server's region; empty: from `config`
+    config: Mapping[str, Any] = field(default_factory=dict)  # members of PUT …/config
+    regions: tuple[Mapping[str, Any], ...] = ()  # members of POST
+    allow_private: bool = False  # regions may have addresses that are not public
+    refresh_ms: int = 1_000  # age after which a process reads the registry again
+    dedupe: str = "header"  # by federation id: `header` on request, `always` or `off`
+    dedupe_window_ms: int = 604_800_000  # how long a federation id is stored
+    copies_retention_ms: int = 604_800_000  # of copies of jobs, from the end of the jobs
 
     @property
     def said(self) -> dict[str, Any]:
-        """Return what the settings say of the federation as a whole."""
+        """Return the members of the configuration that the settings set."""
         local = {"local_region": self.local_region} if self.local_region else {}
         return {**self.config, **local}
 

@@ -1,4 +1,4 @@
-"""The app's part in the core: enqueue by federation id, loops, metrics, a line in the manifest."""
+"""The app's hooks: enqueue by federation id, loops, metrics, a fact in the manifest."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -25,24 +25,24 @@ class Federation(Extension):
     """Regions. Spec: federation."""
 
     def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
-        """Return whether a request is to store each federation id once."""
+        """Return whether a request asks to store each federation id once."""
         return dedupe.asked(headers)
 
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
-        """Refuse a job whose repeats are to be told and cannot be."""
+        """Refuse a job for which a repeat is to be detected, but cannot be."""
         dedupe.require_id(draft, caller)
         return draft
 
     def repeats(self, drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
-        """Return who knows jobs by their federation ids."""
+        """Return the detection of repeats by federation id."""
         return dedupe.repeats(drafts, caller)
 
     def unread_from(self) -> int | None:
-        """Keep events until what they say of federated jobs is noted."""
+        """Return the first unread event: events of federated jobs stay until they are processed."""
         return capture.unread_from()
 
     def forget(self) -> None:
-        """Read the regions anew."""
+        """Invalidate the cached regions."""
         regions.forget()
 
     def reseal(self) -> Resealed:
@@ -50,7 +50,7 @@ class Federation(Extension):
         return registry.reseal()
 
     def tables(self) -> Sequence[str]:
-        """Name the tables of the router and of replication."""
+        """Return the tables of the router and of replication."""
         return (
             "ojs_federation_health", "ojs_federation_load", "ojs_federation_region",
             "ojs_federation_config", "ojs_federation_placement", "ojs_federation_key",
@@ -60,29 +60,29 @@ class Federation(Extension):
         )  # fmt: skip
 
     def loops(self) -> Iterable[Loop]:
-        """Probe the regions and collect their loads, unless `runworker --no-federation`.
+        """Return the loops that probe regions and collect loads (not with --no-federation).
 
-        Tell the peers of jobs, and forget what is old.
+        Further loops replicate jobs to the peers, and remove old rows.
         """
         yield Loop("federation_probe", prober.turn, 500)
         yield Loop("federation_load", counter.turn, 1_000)
-        # says itself when its next turn is due: at once while there is more to tell
+        # the replicator sets the time of its next run: at once while more revisions wait
         yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
         yield Loop("federation_doubts", settler.turn, 1_000)
         yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
         yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
 
     def alerts(self) -> Alerts:
-        """Name regions that are down, peers that are late, and clocks that are off."""
+        """Return alerts about unhealthy regions, late peers and wrong clocks."""
         return alerts.alerts()
 
     def metrics(self, label: Label) -> Iterable[Metric]:
-        """Contribute how the regions are, and how replication goes."""
+        """Return metrics of the regions' health and of replication."""
         yield from exposition.families()
         yield from lag_metrics.families()
 
     def manifest(self) -> Sequence[Facts]:
-        """Declare what is there."""
+        """Declare the federation and replication."""
         return (
             Facts(
                 "federation",

@@ -1,4 +1,4 @@
-"""The form of a region in Django's admin; what it sends is judged as what the API is sent."""
+"""The form of a region in Django's admin; input is checked as in the API."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from federation.services.registry.registry import region_of
 
 
 class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers
-    """What operators say of a region; `region` is what a valid one says."""
+    """The fields of a region for operators; `region` is the result of a valid form."""
 
     TERMS: ClassVar[tuple[str, ...]] = (
         "weight", "tags", "is_hub", "enabled", "drain", "max_queue_depth",
@@ -53,7 +53,7 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         fields = ("is_hub", "enabled", "drain")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Fill in what is stored; the id is asked of a new region alone."""
+        """Fill in the stored values; only a new region has the field of the id."""
         super().__init__(*args, **kwargs)
         row = self.instance
         if row.pk:
@@ -68,12 +68,12 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
 
     @classmethod
     def asked(cls, row: Row | None) -> tuple[str, ...]:
-        """Name the fields of a region; where one of the settings is, these alone say."""
+        """Return the editable fields of a region; regions of the settings have fewer."""
         return cls.TERMS if _is_stated(row) else (*cls.WAY, *cls.TERMS)
 
     @property
     def is_stated(self) -> bool:
-        """Tell whether it is a region of the settings."""
+        """Whether it is a region of the settings."""
         return _is_stated(self.instance)
 
     def clean(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         self.add_error(name if name in self.fields else None, problem.message)
 
     def _post_clean(self) -> None:
-        """Leave the row to the service."""
+        """Skip the change of the row: the service changes it."""
 
 
 def _is_stated(row: Row | None) -> bool:

@@ -1,4 +1,4 @@
-"""What routers count. Names are those of contract 23.8."""
+"""Counters of routers. Their names are the names of contract 23.8."""
 
 from prometheus_client import Counter
 
@@ -17,7 +17,7 @@ def observe_routed(target: str, strategy: str) -> None:
 
 
 def observe_failover(from_region: str, to_region: str, reason: str) -> None:
-    """Count one hop. Reasons are told by their kind: an error's text has any number of forms."""
+    """Count one hop, by the kind of its reason: texts of errors would make too many series."""
     kind = reason if reason in REASONS or reason.startswith("HTTP ") else "not_sent"
     _failover.labels(
         from_region, to_region, kind.removesuffix(": redirects are not followed")

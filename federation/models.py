@@ -1,4 +1,4 @@
-"""Tables of federation. Verbs live in `services/`."""
+"""Tables of the federation. The logic is in `services/`."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -9,14 +9,14 @@ from jobs.models import NameField
 
 
 class Source(models.TextChoices):
-    """Who named a region."""
+    """The origin of a region."""
 
-    STATIC = "static"  # the settings: not deleted, and changed again when they change
+    STATIC = "static"  # settings: cannot be deleted; a change of the settings changes it
     DYNAMIC = "dynamic"  # an operator
 
 
 class Status(models.TextChoices):
-    """What the last probe of a region said. Spec: contract 23.4."""
+    """The result of the last probe of a region. Spec: contract 23.4."""
 
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
@@ -24,14 +24,15 @@ class Status(models.TextChoices):
 
 
 class FederationConfig(models.Model):
-    """What operators and settings said about the federation as a whole. One row.
+    """The configuration of the federation from operators and settings. One row.
 
-    Whoever changes the registry locks it, so that rules over all regions hold at each commit.
+    Each change of the registry locks this row, so that the rules over all regions hold at each
+    commit.
     """
 
     id = models.SmallIntegerField(primary_key=True)
-    said = models.JSONField(default=dict)  # members as PUT takes them; absent: the settings', else
-    # what the settings said when they were last applied to the regions
+    said = models.JSONField(default=dict)  # members as in PUT; absent: of the settings, else
+    # the regions of the settings when they were last applied
     settings = models.JSONField(default=list)
     version = models.BigIntegerField(default=0, db_default=0)  # raised by every change
     updated_at = models.DateTimeField(db_default=Now())
@@ -48,21 +49,22 @@ class FederationConfig(models.Model):
 class Region(models.Model):
     """An OJS server that jobs may be sent to. Spec: federation 4.1, contract 23.2.
 
-    What reads this table learns no secret: a token is encrypted. Of a region of the settings these
-    say the URL and the credentials; what is stored of them is for older processes alone.
+    A reader of this table learns no secret: a token is encrypted. For a region of the settings, the
+    settings have the URL and the credentials; the stored columns are for older processes only.
     """
 
     id = models.TextField(primary_key=True)  # pattern checked in domain/region.py
     url = models.TextField()
-    weight = models.IntegerField(default=1)  # 0: chosen by neither overflow nor failover
+    weight = models.IntegerField(default=1)  # 0: neither overflow nor failover chooses it
     tags = ArrayField(models.TextField(), default=list)
     is_hub = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)
-    drain = models.BooleanField(default=False)  # takes no new jobs
+    drain = models.BooleanField(default=False)  # gets no new jobs
     max_queue_depth = models.IntegerField(null=True)  # null: never full
-    sealed_token = models.BinaryField(null=True)  # encrypted: see jobs/domain/vault.py; null: none
-    # Written for regions of the settings, which processes of release 0.1 read from here, and never
-    # read: a reference of another region is refused. They go with the release after 0.2.
+    sealed_token = models.BinaryField(null=True)  # encrypted: jobs/domain/vault.py; null: no token
+    # Processes of release 0.1 read these columns of regions of the settings. This release writes
+    # and never reads them: a reference of another region is refused. They go with the release after
+    # 0.2.
     auth_kind = models.TextField(default="none")
     token_ref = models.TextField(null=True)
     cert_ref = models.TextField(null=True)
@@ -92,28 +94,28 @@ class Region(models.Model):
 
 
 class RegionHealth(models.Model):
-    """What this server's router knows of a region: status of the last probe, and the breaker.
+    """The health of a region for this server's router: status of the last probe, and breaker.
 
-    The columns of the breaker are those of `domain/breaker.py`; all routers of this server share
-    them, and no other server's.
+    The columns of the breaker are the members in `domain/breaker.py`. All routers of this server
+    share them, and no other server's router.
     """
 
     region = models.OneToOneField(Region, models.CASCADE, primary_key=True, related_name="health")
     status = models.TextField(choices=Status.choices, default=Status.UNKNOWN)
-    status_at = models.DateTimeField(db_default=Now())  # since when it is that
-    ewma_ms = models.FloatField(null=True)  # null: never answered
+    status_at = models.DateTimeField(db_default=Now())  # time of the last change of the status
+    ewma_ms = models.FloatField(null=True)  # null: it never answered
     checked_at = models.DateTimeField(null=True)  # null: never probed
     breaker = models.TextField(default="closed")
     failures = models.IntegerField(default=0)  # in a row
     opened_at = models.DateTimeField(null=True)
-    # since when the breaker is not closed: it is opened anew after each probe; null: it is closed
+    # end of the last closed state; each failed probe opens the breaker again; null: it is closed
     tripped_at = models.DateTimeField(null=True)
-    probe_until = models.DateTimeField(null=True)  # half-open: one call is in flight till then
+    probe_until = models.DateTimeField(null=True)  # half-open: one call is in flight until then
     is_forced = models.BooleanField(default=False)  # an operator opened it
-    last_error = models.TextField(null=True)  # of the last probe or call that failed
-    # its clock minus ours in whole seconds, as probes were answered; null: it does not say
+    last_error = models.TextField(null=True)  # of the last failed probe or call
+    # its clock minus ours in whole seconds at the last probe; null: its answer has no time
     skew_s = models.IntegerField(null=True)
-    skewed_at = models.DateTimeField(null=True)  # since when that is too much; null: it is not
+    skewed_at = models.DateTimeField(null=True)  # since when the skew is too large; null: it is not
 
     class Meta:
         db_table = "ojs_federation_health"
@@ -137,7 +139,7 @@ class RegionHealth(models.Model):
 
 
 class RegionLoad(models.Model):
-    """How many jobs a region had when it was last asked; regions that never said have no row."""
+    """The number of jobs of a region at the last request; no row: it never answered."""
 
     region = models.OneToOneField(Region, models.CASCADE, primary_key=True, related_name="load")
     available = models.BigIntegerField()
@@ -153,9 +155,9 @@ class RegionLoad(models.Model):
 
 
 class RegionMinute(models.Model):
-    """What probes of a region said in one minute: a ring of an hour for each region.
+    """The probes of a region in one minute: a ring of an hour for each region.
 
-    A row is used again an hour later, so there are never more than sixty of a region.
+    A row is used again an hour later, so a region has at most sixty rows.
     """
 
     pk = models.CompositePrimaryKey("region_id", "slot")
@@ -163,7 +165,7 @@ class RegionMinute(models.Model):
     slot = models.SmallIntegerField()  # the minute of the hour
     at = models.DateTimeField()  # the minute
     answers = models.IntegerField()  # probes that succeeded
-    total_ms = models.FloatField()  # round trips of these together
+    total_ms = models.FloatField()  # sum of their round trips
     failures = models.IntegerField()
 
     class Meta:
@@ -179,22 +181,22 @@ class RegionMinute(models.Model):
 
 
 class Placement(models.Model):
-    """Where the router sent a job last whose client knows the federation id: a retry goes there.
+    """The last region of a federation id that the client chose: a retry goes there.
 
-    Whose it is, is what the caller's key or header says; empty: anybody's.
+    `tenant` is the tenant of the caller's key or header; empty: any tenant.
     """
 
     pk = models.CompositePrimaryKey("tenant", "federation_id")
     tenant = models.TextField()
     federation_id = models.UUIDField()
-    region = models.TextField()  # named, not referred to: rows outlive it; empty: nobody is asked
-    in_doubt = ArrayField(models.TextField(), default=list)  # others that may have the job
+    region = models.TextField()  # no foreign key: rows outlive it; empty: no request
+    in_doubt = ArrayField(models.TextField(), default=list)  # other regions that may have the job
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "ojs_federation_placement"
         indexes = [
-            # forget: those behind the window
+            # forget: rows older than the window
             models.Index(fields=["at"], name="ojs_federation_placement_at"),
         ]
 
@@ -203,23 +205,23 @@ class Placement(models.Model):
 
 
 class Doubt(models.Model):
-    """A region that may have a job, too, which was stored here since its answer was lost.
+    """A region that may have a job that was stored here after its answer was lost.
 
-    Noted with the job, removed when the region has said what became of it there. The region is
-    named, not referred to: it may be registered again.
+    The row is stored with the job, and removed when the region has reported the outcome. The region
+    is no foreign key: it may be registered again.
     """
 
     pk = models.CompositePrimaryKey("tenant", "federation_id", "region")
     tenant = NameField()
     federation_id = models.UUIDField()
     region = NameField()
-    job_id = models.UUIDField()  # the one that is here
+    job_id = models.UUIDField()  # the job in this region
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "ojs_federation_doubt"
         indexes = [
-            # who is to be asked, and for what
+            # the next region to ask, and its jobs
             models.Index(fields=["region", "created_at"], name="ojs_federation_doubt_region"),
         ]
 
@@ -228,9 +230,9 @@ class Doubt(models.Model):
 
 
 class FederationKey(models.Model):
-    """The job that a federation id became here. Spec: contract 23.6.
+    """The job of a federation id in this region. Spec: contract 23.6.
 
-    The unique key is what makes a retry race-free: who stores a job notes it in that transaction.
+    The unique key makes a retry race-free: the transaction that stores a job inserts its row.
     """
 
     pk = models.CompositePrimaryKey("tenant", "federation_id")
@@ -242,7 +244,7 @@ class FederationKey(models.Model):
     class Meta:
         db_table = "ojs_federation_key"
         indexes = [
-            # forget_keys: those that are older than the window
+            # forget_keys: rows older than the window
             models.Index(fields=["created_at"], name="ojs_federation_key_age"),
         ]
 
@@ -251,12 +253,12 @@ class FederationKey(models.Model):
 
 
 class FederatedJob(models.Model):
-    """A job of some region as of its latest revision that is known here: never a job to claim.
+    """The latest known revision of a job of any region: never a job to claim.
 
-    Jobs of this region are here, too, as they are told to the others: `revision` orders them, and a
-    peer's cursor is the last one that it has. Members are those of the wire (domain/replica.py).
-    `winner`, `skewed`, `received_at`, `adopted_as` and `settled_at` are this region's own. Regions
-    are named, not referred to: rows outlive them. Spec: contract 23.6.
+    Jobs of this region have rows as well, as other regions receive them: `revision` orders them,
+    and the cursor of a peer is the last revision that it has. Members have the names of
+    domain/replica.py. `winner`, `skewed`, `received_at`, `adopted_as` and `settled_at` belong to
+    this region. Regions are no foreign keys: rows outlive them. Spec: contract 23.6.
     """
 
     pk = models.CompositePrimaryKey("origin_region", "job_id")
@@ -266,25 +268,25 @@ class FederatedJob(models.Model):
     federation_id = models.UUIDField()
     type = NameField()
     queue = NameField()
-    state = models.TextField()  # as on the wire
+    state = models.TextField()  # as in JSON
     priority = models.SmallIntegerField()
     attempt = models.IntegerField()
     created_at = models.DateTimeField()
-    enqueued_at = models.DateTimeField()  # whole milliseconds: what the last writer wins by
-    completed_at = models.DateTimeField(null=True)  # the end, in whatever state
+    enqueued_at = models.DateTimeField()  # whole milliseconds; the last writer wins by it
+    completed_at = models.DateTimeField(null=True)  # the end, in any final state
     revision = models.BigIntegerField()  # microseconds since 1970, or the next number
     bound_to = models.TextField(null=True)  # why it must not be adopted: replica.BOUNDS
-    adopts_region = NameField(null=True)  # it was enqueued in place of that job; null: of none
+    adopts_region = NameField(null=True)  # it replaces that job; null: none
     adopts_job = models.UUIDField(null=True)
-    payload = models.JSONField(null=True)  # args, meta and envelope; null: not told
+    payload = models.JSONField(null=True)  # args, meta and envelope; null: not received
     replicated_from = NameField(null=True)  # null: a job of this region
     winner = models.BooleanField()
     skewed = models.BooleanField(default=False, db_default=False)
     received_at = models.DateTimeField(db_default=Now())
-    adopted_as = models.UUIDField(null=True)  # the job here that took its place
+    adopted_as = models.UUIDField(null=True)  # the job here that replaced it
     settled_at = models.DateTimeField(
         null=True
-    )  # an adoption elsewhere: what it replaces was ended
+    )  # an adoption elsewhere: the end of the job that it replaces
 
     class Meta:
         db_table = "ojs_federation_job"
@@ -296,11 +298,11 @@ class FederatedJob(models.Model):
             ),
         ]
         indexes = [
-            # merge, copies: all of one federation id
+            # merge, copies: all rows of one federation id
             models.Index(fields=["tenant", "federation_id"], name="ojs_federation_job_copies"),
-            # outgoing: what a peer does not have yet
+            # outgoing: revisions that a peer does not have yet
             models.Index(fields=["origin_region", "revision"], name="ojs_federation_job_sent"),
-            # adoptable: what waits in a region
+            # adoptable: waiting jobs of a region
             models.Index(
                 fields=["origin_region", "job_id"],
                 name="ojs_federation_job_waits",
@@ -309,7 +311,7 @@ class FederatedJob(models.Model):
                     adopted_as__isnull=True,
                 ),
             ),
-            # unsettled: what other regions adopted
+            # unsettled: jobs that other regions adopted
             models.Index(
                 fields=["received_at"],
                 name="ojs_federation_job_adopted",
@@ -323,7 +325,7 @@ class FederatedJob(models.Model):
             models.Index(
                 fields=["enqueued_at", "origin_region", "job_id"], name="ojs_federation_job_list"
             ),
-            # forget_copies: those that ended long ago
+            # forget_copies: jobs that ended long ago
             models.Index(
                 fields=["completed_at"],
                 name="ojs_federation_job_ended",
@@ -336,7 +338,7 @@ class FederatedJob(models.Model):
 
 
 class ReplicationPosition(models.Model):
-    """How far the event record was read for replication, and the last revision. One row."""
+    """The position of replication in the event record, and the last revision. One row."""
 
     id = models.SmallIntegerField(primary_key=True)
     stamp = models.BigIntegerField(default=0)  # of the last event that was read
@@ -354,20 +356,20 @@ class ReplicationPosition(models.Model):
 
 
 class ReplicationPeer(models.Model):
-    """What a peer was told, and what it told us; a row each, made on first use."""
+    """The replication to and from a peer; one row each, inserted on first use."""
 
     region = NameField(primary_key=True)
     cursor = models.BigIntegerField(default=0, db_default=0)  # the last revision that it has
     sent = models.BigIntegerField(default=0, db_default=0)  # revisions that it took
-    refused = models.BigIntegerField(default=0, db_default=0)  # revisions that it never will
+    refused = models.BigIntegerField(default=0, db_default=0)  # revisions that it refused for good
     sent_at = models.DateTimeField(null=True)  # null: never
     last_error = models.TextField(null=True)  # null: the last attempt succeeded
     failures = models.IntegerField(default=0, db_default=0)  # in a row
     received = models.BigIntegerField(default=0, db_default=0)  # newer revisions from it
     received_at = models.DateTimeField(null=True)
-    conflicts = models.BigIntegerField(default=0, db_default=0)  # found with what it told
-    lag_ms = models.BigIntegerField(null=True)  # when it was last looked at; null: not yet
-    late_since = models.DateTimeField(null=True)  # that is beyond max_lag_seconds; null: it is not
+    conflicts = models.BigIntegerField(default=0, db_default=0)  # found in its revisions
+    lag_ms = models.BigIntegerField(null=True)  # at the last measurement; null: not yet
+    late_since = models.DateTimeField(null=True)  # start of a lag over max_lag_seconds; null: none
 
     class Meta:
         db_table = "ojs_federation_peer"

@@ -1,4 +1,4 @@
-"""One typed function per statement in `sql/`: the only place of the app with a cursor."""
+"""One typed function per statement in `sql/`: the only module of the app with a cursor."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ def _json(rows: object) -> str:
 
 
 class Key(NamedTuple):
-    """A federation id and the job it became; `job_id` None: none."""
+    """A federation id and its job; `job_id` None: no job."""
 
     tenant: str
     federation_id: str
@@ -28,16 +28,16 @@ class Key(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """The job that a federation id is noted for."""
+    """The job that is stored for a federation id."""
 
     job_id: str
-    is_new: bool  # since this transaction
+    is_new: bool  # stored by this transaction
 
 
 def reserve(keys: Sequence[Key], window_ms: int) -> dict[tuple[str, str], Noted]:
-    """Note which jobs these become, in the caller's transaction; returns which they are.
+    """Store jobs for federation ids in the caller's transaction; return the stored jobs.
 
-    By tenant and federation id; of several keys that are equal the first counts.
+    The result is by tenant and federation id. Of several equal keys the first counts.
     """
     given = [{"n": n, **key._asdict()} for n, key in enumerate(keys)]
     found = _rows("reserve", {"keys": _json(given), "window_ms": window_ms})
@@ -45,7 +45,7 @@ def reserve(keys: Sequence[Key], window_ms: int) -> dict[tuple[str, str], Noted]
 
 
 def settle(keys: Sequence[Key]) -> None:
-    """Correct what `reserve` noted in this transaction."""
+    """Correct rows that `reserve` stored in this transaction."""
     _rows("settle", {"keys": _json([key._asdict() for key in keys])})
 
 
@@ -58,7 +58,7 @@ def forget_keys(window_ms: int, batch: int) -> int:
 
 
 class Merged(NamedTuple):
-    """A revision that was newer than what was known."""
+    """A revision that was newer than the stored revision."""
 
     origin_region: str
     job_id: str
@@ -72,12 +72,12 @@ class Merged(NamedTuple):
 
 
 def alone() -> None:
-    """Let nobody else merge copies until the caller's transaction ends."""
+    """Prevent merges of copies by other transactions until the caller's transaction ends."""
     _rows("alone", {})
 
 
 def merge(rows: Sequence[Mapping[str, Any]]) -> list[Merged]:
-    """Take in newer revisions; members as `sql/merge.sql` reads them."""
+    """Store newer revisions; members as `sql/merge.sql` reads them."""
     return list(starmap(Merged, _rows("merge", {"rows": _json(list(rows))})))
 
 
@@ -86,20 +86,20 @@ def forget_copies(retention_ms: int, batch: int) -> int:
     return len(_rows("forget_copies", {"retention_ms": retention_ms, "batch": batch}))
 
 
-# --- what goes out --------------------------------------------------------------------------------
+# --- outgoing revisions ---------------------------------------------------------------------------
 
 
 class Changed(NamedTuple):
-    """A federated job of this region that changed, and what its last event said."""
+    """A federated job of this region that changed, with the facts of its last event."""
 
     job_id: str
     at: datetime
-    to_state: int | None  # null: it was no change of state
+    to_state: int | None  # null: the state did not change
     attempt: int | None
 
 
 class Read(NamedTuple):
-    """What was read of the event record; without events the place is the one before."""
+    """A batch of the event record; without events the position is unchanged."""
 
     stamp: int
     seq: int
@@ -108,7 +108,7 @@ class Read(NamedTuple):
 
 
 def transitions(stamp: int, seq: int, region: str, batch: int) -> Read:
-    """Read the event record behind a place."""
+    """Read the event record after a position."""
     params = {"stamp": str(stamp), "seq": seq, "region": region, "batch": batch}
     rows = _rows("transitions", params)
     last_stamp, last_seq, events = rows[0][:3]
@@ -140,13 +140,13 @@ class Outgoing(NamedTuple):
 
 
 def outgoing(region: str, cursor: int, *, batch: int, bytes_: int) -> list[Outgoing]:
-    """Return the next revisions of a region behind a cursor, oldest first."""
+    """Return the next revisions of a region after a cursor, oldest first."""
     params = {"region": region, "cursor": cursor, "batch": batch, "bytes": bytes_}
     return list(starmap(Outgoing, _rows("outgoing", params)))
 
 
 class Lag(NamedTuple):
-    """How far a peer is behind."""
+    """The lag of a peer."""
 
     region: str
     cursor: int
@@ -155,7 +155,7 @@ class Lag(NamedTuple):
 
 
 def lags(peers: Sequence[str], local: str, *, place: tuple[int, int], most: int) -> list[Lag]:
-    """Return how far peers are behind; `pending` is counted up to `most`."""
+    """Return the lags of peers; `pending` is counted up to `most`."""
     params = {
         "peers": list(peers), "local": local, "stamp": str(place[0]), "seq": place[1], "most": most,
     }  # fmt: skip
@@ -163,7 +163,7 @@ def lags(peers: Sequence[str], local: str, *, place: tuple[int, int], most: int)
 
 
 def note_lags(lags_ms: Mapping[str, int], late_ms: float) -> int:
-    """Note how late all peers are; returns how many are later than `late_ms`."""
+    """Store the lags of all peers; returns how many exceed `late_ms`."""
     params = {
         "regions": list(lags_ms), "lags_ms": list(lags_ms.values()), "late_ms": int(late_ms),
     }  # fmt: skip
@@ -179,7 +179,7 @@ def note_minute(region: str, rtt_ms: float | None) -> None:
 
 
 def forget_region(region: str, batch: int) -> int:
-    """Remove copies of jobs of a region, behind `alone`; returns how many."""
+    """Remove copies of jobs of a region, after a call of `alone`; returns how many."""
     found: int = _rows("forget_region", {"region": region, "batch": batch})[0][0]
     return found
 
@@ -188,7 +188,7 @@ def forget_region(region: str, batch: int) -> int:
 
 
 class Waiting(NamedTuple):
-    """A job of a region that waits, as far as is known here."""
+    """A waiting job of a region, from its copy."""
 
     job_id: str
     tenant: str
@@ -204,13 +204,13 @@ class Waiting(NamedTuple):
 
 
 def waiting(region: str, *, after: str, queue: str | None, batch: int) -> list[Waiting]:
-    """Lock and return jobs of a region that wait, by id; in a transaction."""
+    """Lock and return waiting jobs of a region, by id; needs a transaction."""
     params = {"region": region, "after": after, "queue": queue, "batch": batch}
     return list(starmap(Waiting, _rows("waiting", params)))
 
 
 class Adoptable(NamedTuple):
-    """Jobs of a queue of a region that wait, and what keeps them there; None: nothing."""
+    """Waiting jobs of a queue of a region, and why they stay there; None: they may be adopted."""
 
     queue: str
     why: str | None
@@ -218,19 +218,19 @@ class Adoptable(NamedTuple):
 
 
 def adoptable(region: str, *, queue: str | None, most: int) -> list[Adoptable]:
-    """Count jobs of a region that wait, up to `most`."""
+    """Count waiting jobs of a region, up to `most`."""
     params = {"region": region, "queue": queue, "most": most}
     return list(starmap(Adoptable, _rows("adoptable", params)))
 
 
 def adopted(region: str, took_place: Mapping[str, str]) -> None:
-    """Note which jobs here took the place of a region's, by the ids of those."""
+    """Store the ids of the jobs here that replaced a region's jobs; keys are the old ids."""
     rows = [{"job_id": one, "adopted_as": here} for one, here in took_place.items()]
     _rows("adopted", {"region": region, "rows": _json(rows)})
 
 
 class Unsettled(NamedTuple):
-    """An adoption by another region that was not seen to."""
+    """An adoption by another region whose effect here is not handled yet."""
 
     origin_region: str
     job_id: str
@@ -239,15 +239,15 @@ class Unsettled(NamedTuple):
     enqueued_at: datetime
     adopts_region: str
     adopts_job: str
-    ours: str | None  # the job of this region that it may put out of place
+    ours: str | None  # the job of this region that it may replace
 
 
 def unsettled(region: str, batch: int) -> list[Unsettled]:
-    """Lock and return adoptions that were not seen to, oldest first; in a transaction."""
+    """Lock and return unhandled adoptions, oldest first; needs a transaction."""
     return list(starmap(Unsettled, _rows("unsettled", {"region": region, "batch": batch})))
 
 
 def settled(adoptions: Sequence[Unsettled]) -> None:
-    """Note that adoptions were seen to."""
+    """Mark adoptions as handled."""
     rows = [{"origin_region": one.origin_region, "job_id": one.job_id} for one in adoptions]
     _rows("settled", {"rows": _json(rows)})

@@ -1,8 +1,8 @@
 """HTTP to the regions: authenticated, encrypted, never redirected. Spec: contract 23.7.
 
-No Django here: the library, the hosted router and replication all send through it. Secrets are
-read where they are referred to, each time they are needed, so that one can be changed in place.
-A failure is one of `Reason`: the text of an exception may hold what the other side sent.
+No Django here: the library, the hosted router and replication all send through it. Secrets are read
+from their references at each use, so that they can be changed in place. A failure is a value of
+`Reason`: the text of an exception may contain bytes of the other side.
 """
 
 import asyncio
@@ -55,8 +55,8 @@ class Transport:
     ) -> None:
         """Prepare a connection pool for each region. Raises FederationConfigError.
 
-        `resolve` finds the address of a host and may refuse it by FederationConfigError; the
-        connection goes there, so that no second look-up leads elsewhere.
+        `resolve` finds the address of a host and may refuse it by FederationConfigError. The
+        connection uses this address, so that a second look-up cannot lead elsewhere.
         """
         self._resolve = resolve
         self._clients = {
@@ -67,7 +67,7 @@ class Transport:
     def send(self, call: Call) -> Reply | Failure:
         """Make a call; a failure of any kind is returned, not raised.
 
-        It ends within its timeout as a whole, but for the name service.
+        The whole call ends within its timeout, except the name resolution.
         """
         client = self._clients[call.region]
         began, progress = monotonic(), Progress()
@@ -99,7 +99,7 @@ class Transport:
 
 
 class AsyncTransport:
-    """The same for asyncio."""
+    """Sends calls to regions, from asyncio tasks."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class AsyncTransport:
         self._timeout_s = timeout_s
 
     async def send(self, call: Call) -> Reply | Failure:
-        """Make a call; a failure of any kind is returned, not raised; as the twin does."""
+        """Make a call as `Transport.send`; a failure of any kind is returned, not raised."""
         client = self._clients[call.region]
         began, progress = monotonic(), Progress()
         request = _request(call, progress) | {"extensions": {"trace": progress.later}}
@@ -148,12 +148,12 @@ def _settings(region: Region, timeout_s: float, *, debug: bool) -> dict[str, Any
         raise FederationConfigError.field("url", "must use https")
     try:
         base_url = httpx.URL(region.url)
-    except httpx.InvalidURL:  # it knows more rules than the registry
+    except httpx.InvalidURL:  # httpx has more rules than the registry
         raise FederationConfigError.field("url", "must be a URL") from None
     if region.auth.missing is not None:
         raise MissingSecret.field("auth.token", region.auth.missing)
     if region.auth.has_token:
-        token_of(region.auth)  # to fail now rather than with the first job
+        token_of(region.auth)  # so that a missing secret fails now, not with the first job
     return {
         "base_url": base_url,
         "headers": HEADERS,
@@ -182,7 +182,7 @@ def _request(call: Call, progress: Progress) -> dict[str, Any]:
 
 
 def _pinned(base: httpx.URL, call: Call, resolve: Resolve) -> dict[str, Any]:
-    """Return the parts of a request to an address that speaks to the host of the region."""
+    """Return the parts of a request to a resolved address with the region's host name."""
     try:
         address = resolve(base.host, base.port or PORTS[base.scheme])
     except (OSError, UnicodeError) as problem:
@@ -194,12 +194,12 @@ def _pinned(base: httpx.URL, call: Call, resolve: Resolve) -> dict[str, Any]:
         "extensions": {},
     }
     if base.scheme == "https":
-        pinned["extensions"] = {"sni_hostname": base.host}  # the certificate must be the name's
+        pinned["extensions"] = {"sni_hostname": base.host}  # the certificate must be for the name
     return pinned
 
 
 class _TooLong(httpx.HTTPError):
-    """The region sends more than any answer has."""
+    """The region sends more than the bound of an answer."""
 
 
 def _check_size(body: bytearray) -> None:
@@ -217,7 +217,7 @@ def _reply(response: httpx.Response, body: bytearray, began: float) -> Reply:
 
 
 def _failure(problem: Exception, progress: Progress) -> Failure:
-    """Say what is known of a call without an answer: it may be stored once a byte was sent."""
+    """Return the failure of a call: after the first sent byte, the job may be stored."""
     if isinstance(problem, FederationConfigError):  # no address or no secret to send
         return Failure(Fate.NOT_SENT, problem.reason)
     is_late = isinstance(problem, TimeoutError) and not progress.has_connection
@@ -241,7 +241,7 @@ def _reason(problem: Exception, progress: Progress) -> Reason:
     return Reason.BROKEN if progress.is_sent else Reason.NO_CONNECTION
 
 
-CAUSES: Final[dict[type[BaseException], Reason]] = {  # the first that is met
+CAUSES: Final[dict[type[BaseException], Reason]] = {  # the first match counts
     socket.gaierror: Reason.NO_ADDRESS,
     UnicodeError: Reason.NO_ADDRESS,
     ssl.SSLCertVerificationError: Reason.NO_TRUST,
@@ -259,11 +259,11 @@ class Bearer(httpx.Auth):
     """Sends the token of a region. Its representation has no secret."""
 
     def __init__(self, auth: Auth) -> None:
-        """Keep where the token is."""
+        """Store the credentials, which have or refer to the token."""
         self._auth = auth
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Add the header. Raises FederationConfigError when the secret is gone."""
+        """Add the header. Raises FederationConfigError if the secret is missing."""
         request.headers["Authorization"] = f"Bearer {token_of(self._auth)}"
         yield request
 
@@ -276,7 +276,7 @@ def token_of(auth: Auth) -> str:
 def read_secret(reference: str, name: str = "auth.token_ref") -> str:
     """Return the secret at `env:NAME` or `file:/path`.
 
-    Raises UnreadableSecret, which tells the reference and never what was found.
+    Raises UnreadableSecret, which names the reference and never the found content.
     """
     kind, _, place = reference.partition(":")
     try:
@@ -293,9 +293,9 @@ def read_secret(reference: str, name: str = "auth.token_ref") -> str:
 def read_file(path: str) -> bytes:
     """Return the content of a regular file. Raises OSError.
 
-    A FIFO or a device could hold a call for ever, or never come to its end.
+    A FIFO or a device could block a call for good, or never end.
     """
-    if not stat.S_ISREG(Path(path).stat().st_mode):  # before it is opened: that does things, too
+    if not stat.S_ISREG(Path(path).stat().st_mode):  # before the open, which may have side effects
         raise OSError(errno.EINVAL, "it is no regular file")
     opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -312,9 +312,9 @@ def read_file(path: str) -> bytes:
 
 
 def tls_context(region: Region) -> ssl.SSLContext:
-    """Return how the region's certificate is verified, and our own if it asks for one.
+    """Return the TLS context: trusted authorities, and our certificate with mTLS.
 
-    Raises FederationConfigError naming the file that is of no use.
+    Raises FederationConfigError naming the unusable file.
     """
     auth = region.auth
     try:
@@ -336,7 +336,7 @@ def _pem(reference: str | None) -> str | None:
     if path is None:
         return None
     found = read_file(path).decode("ascii")
-    if not found.strip():  # without any, the authorities of the system would be trusted
+    if not found.strip():  # an empty file would trust the authorities of the system
         raise OSError(errno.ENODATA, "it is empty")
     return found
 
@@ -345,7 +345,7 @@ def _path(reference: str | None) -> str | None:
     return reference.removeprefix("file:") if reference is not None else None
 
 
-def _no_passphrase() -> str:  # else OpenSSL would ask at the terminal
+def _no_passphrase() -> str:  # without it OpenSSL would ask at the terminal
     return ""
 
 

@@ -1,8 +1,8 @@
-"""Connections whose calls end by one deadline, however slowly a region sends. Spec: contract 23.7.
+"""Connections whose calls have one deadline, at any speed of a region. Spec: contract 23.7.
 
-The timeouts of httpx bound each wait for a packet; a region that sends byte by byte would hold a
-call for as long as it likes. Calls of threads read and write here by what is left of their time;
-those of asyncio are simply cancelled.
+The timeouts of httpx bound each wait for a packet, so a region that sends byte by byte could hold a
+call for any time. Calls of threads bound each read and write by their remaining time; calls of
+asyncio are cancelled.
 """
 
 import socket
@@ -15,35 +15,35 @@ from typing import Any
 import httpcore
 import httpx
 
-# of the call that this thread makes: when it ends, by the monotonic clock
+# the deadline of this thread's call, by the monotonic clock
 _end: ContextVar[float | None] = ContextVar("ojs_federation_call_end", default=None)
 
 
 class Progress:
-    """How far a call came: nothing of it can be stored before a byte was sent.
+    """The progress of a call: before the first sent byte, the region cannot have stored a job.
 
     httpcore calls it at each step (its extension `trace`).
     """
 
     def __init__(self) -> None:
-        """Wait for a connection."""
+        """Begin without a connection."""
         self.has_connection = False
-        self.is_sent = False  # or may be, in part
+        self.is_sent = False  # completely or in part
 
     def __call__(self, event: str, _facts: Any) -> None:
-        """Note a step."""
+        """Record a step."""
         self.has_connection = True
         if event.endswith(".send_request_headers.started"):
             self.is_sent = True
 
     async def later(self, event: str, facts: Any) -> None:
-        """Note a step of asyncio."""
+        """Record a step of asyncio."""
         self(event, facts)
 
 
 @contextmanager
 def ends_in(seconds: float) -> Iterator[None]:
-    """Let the calls that this thread makes within the block end by then."""
+    """Bound the calls of this thread within the block to `seconds` from now."""
     token = _end.set(monotonic() + seconds)
     try:
         yield
@@ -52,7 +52,7 @@ def ends_in(seconds: float) -> Iterator[None]:
 
 
 def _left(timeout: float | None, problem: type[Exception]) -> float | None:
-    """Return how long to wait at most; raises `problem` when there is no time left."""
+    """Return the longest permitted wait; raises `problem` when no time is left."""
     end = _end.get()
     if end is None:
         return timeout
@@ -69,7 +69,7 @@ class BoundedTransport(httpx.HTTPTransport):
         """Prepare a pool; nothing is connected."""
         super().__init__(verify=verify, limits=limits, trust_env=False)
         ready = self._pool
-        # httpx has no parameter for it; tests/federation/test_transport.py sees that it is used
+        # httpx has no parameter for it; tests/federation/test_transport.py checks that it is used
         self._pool = httpcore.ConnectionPool(
             ssl_context=ready._ssl_context,
             max_connections=limits.max_connections,
@@ -101,7 +101,7 @@ class _Stream(httpcore.NetworkStream):
         return self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write all of it; a peer that takes it byte by byte gains no time either."""
+        """Write the whole buffer within the deadline, also to a peer that reads byte by byte."""
         connection: socket.socket = self._inner.get_extra_info("socket")
         rest = memoryview(buffer)
         while rest:

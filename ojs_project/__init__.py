@@ -1,1 +1,1 @@
-"""The standalone server: the composition root, the only place that knows every app."""
+"""The standalone server: the composition root, the only app that imports all other apps."""

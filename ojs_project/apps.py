@@ -1,4 +1,4 @@
-"""Makes the project's own management commands known, and its site of Django's admin."""
+"""Registers the server's own management commands and its site of Django's admin."""
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig

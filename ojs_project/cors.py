@@ -1,13 +1,13 @@
-"""What browsers may ask from pages of other origins: values for django-cors-headers.
+"""Values for django-cors-headers: the requests that browsers may send from other origins.
 
-Spec: contract 31.4. The settings take them while OJS_CORS_ORIGINS is set.
+Spec: contract 31.4. The settings use them while OJS_CORS_ORIGINS is set.
 """
 
 from typing import Final
 
 from corsheaders.defaults import default_headers
 
-# the API, not the pages: these are for who is logged in here
+# only the API: pages are for logged-in users of this origin
 URLS: Final = r"/(ojs|v1)/|/(health|healthz|livez|ready|readyz|metrics)$"
 TAKEN: Final = (
     *default_headers, "idempotency-key", "last-event-id", "ojs-block-timeout", "ojs-version",

@@ -1,7 +1,7 @@
 """Metrics of several processes, without a system call per count.
 
-prometheus_client asks for the process id whenever it counts, to notice a fork. Seven counts per
-request made that 4 % of the API's time. Here the id is kept, and a fork says so itself.
+prometheus_client reads the process id at every count to notice a fork. Seven counts per request
+made this 4 % of the API's time. This module stores the id and refreshes it after a fork.
 """
 
 import os
@@ -18,7 +18,7 @@ def _refresh() -> None:
 
 
 def install() -> None:
-    """Take effect for metrics that are made from now on."""
+    """Use the stored process id for all metrics that are created from now on."""
     if MULTI_PROCESS in os.environ:
         os.register_at_fork(after_in_child=_refresh)
         chosen: Any = values.MultiProcessValue

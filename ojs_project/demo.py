@@ -1,4 +1,4 @@
-"""A small stream of varied real jobs, so that every page has life."""
+"""The jobs of the demo: a small stream of varied real jobs, so that every page has data."""
 
 import random
 from collections.abc import Iterable
@@ -20,16 +20,16 @@ from workflows.services.start import start
 TENANTS = ("north", "south", "east", "acme:eu")
 EVERY_MS, SCHEDULES_MS = 400, 60_000
 SMTP_FAILS, CARD_FAILS = 0.2, 0.125
-WORKFLOWS = 0.02  # of the turns begin one: every 20 seconds
+WORKFLOWS = 0.02  # share of the runs that begin a workflow: every 20 seconds
 CHANCE = random.Random()  # noqa: S311 - variety, no secret
 
 
 class SmtpTimeout(Exception):
-    """The relay did not answer."""
+    """The mail relay did not answer."""
 
 
 class CardDeclined(Exception):
-    """The issuer said no."""
+    """The issuer declined the card."""
 
 
 def _work(seconds: float) -> None:
@@ -38,13 +38,13 @@ def _work(seconds: float) -> None:
 
 @job("demo.hello", idempotent=True)
 def hello(name: str) -> dict[str, str]:
-    """Greet."""
+    """Return a greeting."""
     return {"greeting": f"Hello, {name}"}
 
 
 @job("mail.send", queue="mail", retry={"max_attempts": 4, "initial_interval": "PT2S"})
 def send_mail(address: str, subject: str) -> dict[str, str]:
-    """Fail one time in five, as relays do."""
+    """Send a mail; fails one time in five, like a mail relay."""
     _work(0.05)
     if CHANCE.random() < SMTP_FAILS:
         raise SmtpTimeout(f"relay did not answer for {address}")
@@ -62,7 +62,7 @@ def send_mail(address: str, subject: str) -> dict[str, str]:
     },
 )
 def charge(invoice: int, cents: int) -> dict[str, int]:
-    """Be declined one time in eight; a declined card goes to the dead letter."""
+    """Charge a card; it is declined one time in eight, and the job goes to the dead letter."""
     _work(0.1)
     if CHANCE.random() < CARD_FAILS:
         raise CardDeclined(f"issuer declined {cents} cents for invoice {invoice}")
@@ -71,7 +71,7 @@ def charge(invoice: int, cents: int) -> dict[str, int]:
 
 @job("report.render", queue="reports", timeout=60)
 def render(month: str) -> dict[str, str]:
-    """Take a while and tell how far it is."""
+    """Render a report slowly, and report progress."""
     context = current_job()
     for page in range(1, 11):
         if context.is_cancelled():
@@ -83,7 +83,7 @@ def render(month: str) -> dict[str, str]:
 
 @job("cache.warm", queue="maintenance", priority=-10, idempotent=True)
 def warm(keys: int) -> int:
-    """Do something short and unimportant."""
+    """Warm a cache: a short job of low priority."""
     _work(0.01)
     return keys
 
@@ -131,7 +131,7 @@ def _workflow() -> dict[str, Any]:
 
 
 def produce() -> int:
-    """Enqueue one or two jobs; returns 0, so that the loop waits for its interval."""
+    """Enqueue one or two jobs. Returns 0, so that the loop waits for its interval."""
     if CHANCE.random() < WORKFLOWS:
         start(parse_workflow(_workflow(), parse_job))
     drafts = [parse_job(_next()) for _ in range(CHANCE.randint(1, 2))]
@@ -156,7 +156,7 @@ SCHEDULES: list[dict[str, Any]] = [
 
 
 def schedule() -> int:
-    """Register the schedules that are missing; one that was changed stays as it is."""
+    """Register the missing schedules; existing schedules keep their changes."""
     known = set(CronEntry.objects.values_list("name", flat=True))
     for wanted in SCHEDULES:
         if wanted["name"] not in known:
@@ -168,7 +168,7 @@ class DemoExtension(Extension):
     """Adds the producer to the loops."""
 
     def loops(self) -> Iterable[Loop]:
-        """One producer among all workers."""
+        """Return the loops; one process of all workers leads each of them."""
         return (
             Loop("demo", produce, EVERY_MS),
             Loop("demo_schedules", schedule, SCHEDULES_MS),

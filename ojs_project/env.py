@@ -1,4 +1,4 @@
-"""Typed readers of the environment: the only place that looks at it."""
+"""Typed readers of the environment: the only module that reads it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from jobs.domain.durations import parse_short_duration
 
-PLACES = {  # Django's names of what libpq calls otherwise
+PLACES = {  # Django's names of libpq's parameters
     "NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port",
 }  # fmt: skip
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
@@ -51,7 +51,7 @@ def integer(name: str, default: int = 0) -> int:
 
 
 def choice(name: str, known: tuple[str, ...]) -> str:
-    """Return one of `known`, the first one by default. Raises ImproperlyConfigured."""
+    """Return one of `known`, the first of them by default. Raises ImproperlyConfigured."""
     raw = text(name) or known[0]
     for one in known:
         if raw.lower() == one.lower():
@@ -121,12 +121,12 @@ def object_of(name: str) -> dict[str, Any]:
 
 
 def is_set(name: str) -> bool:
-    """Tell whether a variable is given."""
+    """Return whether a variable is given."""
     return name in os.environ or f"{name}_FILE" in os.environ
 
 
 def database(url: str) -> dict[str, Any]:
-    """Return Django's settings for what libpq takes as a URL: several hosts, sockets, a service.
+    """Return Django's settings for a URL of libpq, with several hosts, sockets or a service.
 
     `?host=` names a socket directory. Raises ImproperlyConfigured for any other kind of database.
     """
@@ -140,5 +140,5 @@ def database(url: str) -> dict[str, Any]:
     named = {name: str(given.pop(key, "") or "") for name, key in PLACES.items()}
     if not named["NAME"] and "service" not in given:
         named["NAME"] = "postgres"
-    # counts and bounds statements
+    # the engine counts statements and bounds their time
     return {"ENGINE": "ojs_project.database", **named, "OPTIONS": given}

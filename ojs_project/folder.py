@@ -1,7 +1,7 @@
-"""The data directory of a server: marked as ours, and locked while anything of it runs.
+"""The data directory of a server, with a marker file and a lock.
 
-The lock is a file lock whose file the embedded PostgreSQL inherits. So it is free only when the
-last process that may write to the data is gone, also after `kill -9` of its supervisor.
+The lock is a file lock whose file the embedded PostgreSQL inherits. So it is free only after the
+last process that may write to the data has ended, also after `kill -9` of its supervisor.
 """
 
 import fcntl
@@ -10,16 +10,16 @@ import time
 from pathlib import Path
 from typing import IO
 
-MARKER = "ojs-cluster"  # names the directories that are ours
-LEAVING_S = 30  # how long the server of a dead supervisor may take to end
+MARKER = "ojs-cluster"  # the file that marks our directories
+LEAVING_S = 30  # time for the server of a dead supervisor to end
 
 
 class FolderError(Exception):
-    """Why a directory cannot be used, in one line for the operator."""
+    """The reason why a directory cannot be used, in one line for the operator."""
 
 
 def take(folder: Path) -> IO[str]:
-    """Return the lock of `folder`, made if it is new; `leave` gives it free. Raises FolderError."""
+    """Lock `folder`, make it if it is new, and return the lock for `leave`. Raises FolderError."""
     try:
         is_used = folder.exists() and any(folder.iterdir())
         if is_used and not (folder / MARKER).exists():
@@ -41,7 +41,7 @@ def take(folder: Path) -> IO[str]:
 
 
 def leave(lock: IO[str]) -> None:
-    """Give a folder free."""
+    """Release the lock of a folder."""
     lock.truncate(0)
     lock.close()
 
@@ -55,7 +55,7 @@ def _is_ours(lock: IO[str]) -> bool:
 
 
 def _is_owned(lock: IO[str]) -> bool:
-    """Tell whether the supervisor that wrote its process id lives."""
+    """Return whether the supervisor that wrote its process id lives."""
     lock.seek(0)
     try:
         os.kill(int(lock.read()), 0)

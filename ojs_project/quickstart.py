@@ -1,4 +1,4 @@
-"""What `quickstart` runs and says: environment, first login, processes, greeting."""
+"""The parts of `quickstart`: environment, first login, processes, greeting."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from ojs_project.supervisor import TICK_S, Child
 ROOT = Path(__file__).resolve().parent.parent
 MANAGE = [sys.executable, str(ROOT / "manage.py")]
 FAILED = 2  # exit code
-WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where to reach what serves all
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaced in client URLs
 
 
 @dataclass
@@ -40,30 +40,30 @@ class Database:
             raise RuntimeError(str(problem)) from None
 
     def is_alive(self) -> bool:
-        """Tell whether it runs."""
+        """Return whether it runs."""
         return self.cluster.is_running()
 
     def stop(self, _is_hurried: Callable[[], bool]) -> None:
-        """Leave it to the owner of the cluster, who ends it last."""
+        """Do nothing: the owner of the cluster ends it last."""
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """What was made at this start and is shown once; None: it existed, or the operator chose it."""
+    """The secrets made at this start, shown once; None: it existed, or the operator chose it."""
 
     password: str | None
     key: str | None
 
     @property
     def is_new(self) -> bool:
-        """There is something to show."""
+        """There is a secret to show."""
         return bool(self.password or self.key)
 
 
 def environment(url: str | None, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the variables of the children: ours, and what must differ."""
+    """Return the variables of the child processes: this process's, with the needed changes."""
     chosen = dict(os.environ)
-    chosen.pop("OJS_BUILD", None)  # meant for this process only: see manage.py
+    chosen.pop("OJS_BUILD", None)  # only for this process: see manage.py
     if url:
         chosen["DATABASE_URL"] = url
     if not {"OJS_SECRET_KEY", "OJS_SECRET_KEY_FILE"} & chosen.keys():
@@ -142,18 +142,18 @@ def children(variables: dict[str, str], options: Mapping[str, Any]) -> list[Chil
 
 
 def base_url(options: Mapping[str, Any]) -> str:
-    """Return where this machine reaches the server."""
+    """Return the URL by which this machine reaches the server."""
     host = WILDCARDS.get(options["host"], options["host"])
     return f"http://{_bracketed(host)}:{options['port']}"
 
 
 def _bracketed(host: str) -> str:
-    """Spell an address as it stands in URLs."""
+    """Return an address as URLs spell it, with brackets for IPv6."""
     return f"[{host}]" if ":" in host else host
 
 
 def greeting(first: First, variables: Mapping[str, str], options: Mapping[str, Any]) -> str:
-    """Return what the operator needs to know, with what is shown once."""
+    """Return the text for the operator after the start, with the secrets that are shown once."""
     base = base_url(options)
     login = first.password or "the password of the first start"
     if {"OJS_ADMIN_PASSWORD", "OJS_ADMIN_PASSWORD_FILE"} & variables.keys():
@@ -167,7 +167,7 @@ def greeting(first: First, variables: Mapping[str, str], options: Mapping[str, A
     if options["auth"] == "on":
         key = first.key or "$OJS_API_KEY"
         facts["API key"] = first.key or "that of the first start, or: manage.py createapikey NAME"
-        # double quotes: the shell puts the variable in
+        # double quotes: the shell inserts the variable
         header = f'  -H "Authorization: Bearer {key}" \\\n'
     facts["data"] = str(options["folder"])
     shown = [name for name in ("DATABASE_URL", "OJS_SECRET_KEY_FILE") if not env.is_set(name)]

@@ -1,10 +1,10 @@
-"""Several regions on one machine: for the demonstration, and for who measures or tests them."""
+"""Several regions on one machine: for the demonstration, for benchmarks and for tests."""
 
 import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-# quicker than the defaults of the contract, so that a person sees what happens
+# shorter intervals than the contract's defaults, so that a person sees the effects
 CONFIG: Final[Mapping[str, Any]] = {
     "federation_id": "demo",
     "topology": "active-active",
@@ -18,7 +18,7 @@ CONFIG: Final[Mapping[str, Any]] = {
 def region_environment(
     local: str, urls: Mapping[str, str], config: Mapping[str, Any] = CONFIG
 ) -> dict[str, str]:
-    """Return the variables of the server that is region `local`; `urls` are as it sees them."""
+    """Return the variables of the server of region `local`; `urls` are as this server sees them."""
     regions = [
         {"id": region, "url": url, "allow_insecure": url.startswith("http:")}
         for region, url in urls.items()

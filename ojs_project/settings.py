@@ -15,7 +15,7 @@ from tenancy.conf import Conf as TenancyConf
 from versioning.conf import Conf as VersioningConf
 from webhooks.conf import Conf as WebhooksConf
 
-counters.install()  # before any app makes a metric
+counters.install()  # before any app creates a metric
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 DEBUG = env.flag("OJS_DEBUG")
@@ -51,7 +51,7 @@ INSTALLED_APPS = [
     "ojs_project.apps.ProjectConfig",
 ]
 
-# API paths pay for none of these: see ojs_project/middleware.py
+# API paths skip these: see ojs_project/middleware.py
 PAGE_MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "ojs_project.middleware.CheckedPaths",
@@ -70,19 +70,19 @@ if CORS_ORIGINS:
     INSTALLED_APPS.append("corsheaders")
     MIDDLEWARE.insert(
         0, "ojs_project.preflight.Cors"
-    )  # refusals of the others must be readable, too
+    )  # browsers must be able to read the refusals of later middleware, too
     # keys only: a page of another origin must not act with the console's login
     CORS_ALLOW_CREDENTIALS = False
     CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
     CORS_ALLOWED_ORIGINS = [one for one in CORS_ORIGINS if one != "*"]
     CORS_URLS_REGEX, CORS_ALLOW_HEADERS, CORS_EXPOSE_HEADERS = cors.URLS, cors.TAKEN, cors.SHOWN
-# the admin and `check --deploy` ask for middleware by name; ours runs it for the paths of pages
+# the admin and `check --deploy` look for middleware by name; PagesOnly runs it for pages
 SILENCED_SYSTEM_CHECKS = [
     "admin.E408", "admin.E409", "admin.E410", "security.W001", "security.W002", "security.W003",
 ]  # fmt: skip
 REQUIRE_TLS = env.flag("OJS_REQUIRE_TLS")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = REQUIRE_TLS
-if REQUIRE_TLS:  # browsers take such names from this host alone, by TLS and for all paths
+if REQUIRE_TLS:  # browsers accept such names from this host alone, by TLS and for all paths
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SESSION_COOKIE_AGE = env.integer("OJS_SESSION_S", 43_200)
 SECURE_HSTS_SECONDS = env.integer("OJS_HSTS_S", 86_400 if REQUIRE_TLS else 0)
@@ -112,13 +112,13 @@ _OPTIONS: dict[str, Any] = {
     "server_side_binding": True,
     "application_name": "ojs",
     "connect_timeout": 3,
-    "tcp_user_timeout": 10_000,  # ms: a server that vanished is noticed before clients give up
+    "tcp_user_timeout": 10_000,  # ms: a vanished server is noticed before clients give up
     "keepalives_idle": 30,
 }
 
 
 def _database(url: str | None, *, pooled: bool) -> dict[str, Any]:
-    if url is None:  # a build looks at models and migrations only
+    if url is None:  # a build reads models and migrations only
         return {"ENGINE": "django.db.backends.dummy"}
     found = env.database(url)
     # a transaction-mode pooler breaks prepared statements
@@ -126,7 +126,7 @@ def _database(url: str | None, *, pooled: bool) -> dict[str, Any]:
     return {
         **found,
         "OPTIONS": {**_OPTIONS, **prepared, **found["OPTIONS"]},
-        "CONN_MAX_AGE": None,  # a connection per request costs six sevenths of the rate
+        "CONN_MAX_AGE": None,  # a new connection per request costs six sevenths of the rate
         "CONN_HEALTH_CHECKS": False,
         "DISABLE_SERVER_SIDE_CURSORS": pooled,  # they would outlive the pooler's transaction
     }
@@ -142,7 +142,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
-# messages name jobs and tenants: they stay on the server rather than in a cookie
+# messages name jobs and tenants: they stay on the server instead of in a cookie
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 WHITENOISE_USE_FINDERS = True  # files are served from the packages: nothing to collect
 AUTHENTICATION_BACKENDS = ["jobs.api.logins.ThrottledBackend"]
@@ -165,7 +165,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {"DEFAULT_GENERATOR_CLASS": "jobs.api.openapi.Generator"}
 
-# Shared by all processes: the operator tasks' cluster tells here that it runs
+# Shared by all processes: the cluster of the operator tasks stores its signs of life here
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
@@ -175,7 +175,7 @@ CACHES = {
 Q_CLUSTER = {
     "name": "ojs",
     "orm": "default",
-    "broker_class": "console.cluster.Tasks",  # runs the functions of the table of permits alone
+    "broker_class": "console.cluster.Tasks",  # runs only functions from the table of permits
     "scheduler": False,  # a schedule could run any function
     "workers": 2,
     "timeout": 60,
@@ -184,8 +184,8 @@ Q_CLUSTER = {
     "ack_failures": True,
     "catch_up": False,
     "bulk": 1,
-    "poll": 1,  # seconds between looks for a task
-    "guard_cycle": 1,  # seconds between signs of life, which fade after 3
+    "poll": 1,  # seconds between checks for a task
+    "guard_cycle": 1,  # seconds between signs of life, which expire after 3
     "save_limit": 1000,
     "label": "Operator tasks",
 }
@@ -221,11 +221,11 @@ def _ojs() -> dict[str, Any]:
 
 OJS = _ojs()
 BUILT_IN = (
-    "federation.extension.Federation",  # refuses before anything is counted
+    "federation.extension.Federation",  # refuses before any hook counts jobs
     "scheduling.extension.Cron",
     "scheduling.extension.FairScheduling",
     "versioning.extension.Versioning",  # after the pools: the older of both versions counts
-    "tenancy.extension.Tenancy",  # after the pools: their weights of a tenant count before its own
+    "tenancy.extension.Tenancy",  # after the pools: a pool's weight of a tenant takes precedence
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",
 )
@@ -340,7 +340,7 @@ OJS_HTTP = {
     "BODY_BYTES": env.integer("OJS_HTTP_BODY_BYTES", _HTTP.body_bytes),
     "RESPONSE_BYTES": env.integer("OJS_HTTP_RESPONSE_BYTES", _HTTP.response_bytes),
 }
-Limits.of(OJS_HTTP)  # stops a start with impossible ones
+Limits.of(OJS_HTTP)  # raises for impossible values at the start
 
 OJS_CONSOLE = {"READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY")}
 
@@ -364,7 +364,7 @@ LOGGING = {
     "root": {"handlers": ["stream"], "level": env.choice("OJS_LOG_LEVEL", LEVELS)},
     "loggers": {
         "httpx": {"level": "WARNING"},  # it would log the URLs of subscribers
-        # the demo's stream of jobs would bury what the quickstart shows once, its password
+        # the log lines of demo jobs would bury the password, which the quickstart shows once
         **({"ojs.lifecycle": {"level": "CRITICAL"}} if _IS_QUIET_DEMO else {}),
     },
 }

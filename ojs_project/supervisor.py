@@ -1,6 +1,6 @@
-"""The processes of `quickstart`: started, watched, restarted, ended together.
+"""The processes of `quickstart`: starts, watches, restarts and ends them.
 
-One thread, and signals only count: a handler that takes no lock cannot wait for one.
+There is one thread, and signal handlers only count: a handler without locks cannot deadlock.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ logger = logging.getLogger("ojs.quickstart")
 
 TICK_S = 0.1
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
-HEALTHY_S = 30.0  # a service that lived this long starts again without a longer pause
-HURRY_S = 2.0  # from the second signal to the end by force
+HEALTHY_S = 30.0  # after this lifetime, a service restarts without a longer pause
+HURRY_S = 2.0  # from the second signal to the kill
 
 
 class Service(Protocol):
-    """Something that runs until it is stopped."""
+    """A program that runs until it is stopped."""
 
     name: str
 
@@ -32,15 +32,15 @@ class Service(Protocol):
         """Start it, also again. Raises RuntimeError when that fails for now."""
 
     def is_alive(self) -> bool:
-        """Tell whether it runs."""
+        """Return whether it runs."""
 
     def stop(self, is_hurried: Callable[[], bool]) -> None:
-        """End it, with less patience as soon as `is_hurried`."""
+        """End it; wait less as soon as `is_hurried` holds."""
 
 
 @dataclass
 class Child:
-    """A service that is one process, with a process group for what it starts."""
+    """A service that is one process; its subprocesses share its process group."""
 
     name: str
     command: Sequence[str]
@@ -49,7 +49,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the process in a session of its own: Ctrl-C is for the supervisor to pass on."""
+        """Start the process in a new session: the supervisor passes Ctrl-C on."""
         self._end_group()
         self.process = subprocess.Popen(  # noqa: S603 - commands are our own
             self.command,
@@ -60,15 +60,15 @@ class Child:
         )
 
     def is_alive(self) -> bool:
-        """Tell whether the process runs."""
+        """Return whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def stop(self, is_hurried: Callable[[], bool]) -> None:
-        """End the process, by force after its grace; nothing of its group remains."""
+        """End the process, by force after its grace period, and kill the rest of its group."""
         if self.process is not None and self.is_alive():
             self.process.terminate()
             if not self._ends_within(self.grace_s, is_hurried):
-                self.process.terminate()  # a worker gives up its jobs at the second one
+                self.process.terminate()  # a worker gives up its jobs at the second signal
                 if not self._ends_within(HURRY_S, lambda: False):
                     logger.warning("%s had to be killed", self.name)
         self._end_group()
@@ -80,7 +80,7 @@ class Child:
         return not self.is_alive()
 
     def _end_group(self) -> None:
-        """Kill what is left of the group: processes whose leader died know nothing of us."""
+        """Kill the rest of the group: after the death of its leader nothing else would end it."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -89,7 +89,7 @@ class Child:
 
 @dataclass
 class _Life:
-    """When a service was started and, once it ended, when it is to start again."""
+    """The start of a service and, once it ended, the time of its next start."""
 
     started_at: float
     pause_s: float = FIRST_PAUSE_S / 2
@@ -97,21 +97,21 @@ class _Life:
 
 
 class Supervisor:
-    """Keeps services running until a signal comes; ends them in reverse order of start."""
+    """Keeps services running until a signal; ends them in reverse order of start."""
 
     def __init__(self) -> None:
-        """Have no services yet."""
+        """Create a supervisor without services."""
         self._services: list[tuple[Service, _Life]] = []
         self._signals = 0
 
     @property
     def is_over(self) -> bool:
-        """Somebody wants us to end."""
+        """A signal asked for the end."""
         return self._signals > 0
 
     @property
     def is_hurried(self) -> bool:
-        """Somebody wants it for the second time."""
+        """A second signal asked for a quick end."""
         return self._signals > 1
 
     def follow_signals(self) -> None:
@@ -151,7 +151,7 @@ class Supervisor:
                 logger.warning("%s: %s", service.name, problem)
 
     def stop(self) -> None:
-        """End every service, the last started first."""
+        """End every service, the last started service first."""
         while self._services:
             service, _ = self._services.pop()
             service.stop(lambda: self.is_hurried)

@@ -31,14 +31,14 @@ urlpatterns = [
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what Django itself refuses."""
+    """Answer requests that Django itself refuses."""
     return problem_answer(
         request, InvalidRequest("the request is not acceptable"), "Not acceptable"
     )
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what a logged-in user may not do."""
+    """Answer a logged-in user who lacks a permission."""
     return problem_answer(request, PermissionDenied("your account may not do this"), "Not allowed")
 
 
@@ -49,7 +49,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer failures outside the API's views."""
-    cause = sys.exception()  # Django handles it while it asks for this answer
+    cause = sys.exception()  # Django handles this exception while it calls this view
     if isinstance(cause, DatabaseError | InterfaceError):
         problem = database_error(cause)
     else:

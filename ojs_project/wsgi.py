@@ -19,11 +19,11 @@ from jobs.api.answer import Answer
 from ojs_project import memory
 from ojs_project.handler import Handler
 
-YOUNG = 10_000  # objects; Python's own 700 made collecting 3 % of the API's time
+YOUNG = 10_000  # objects; with Python's default of 700 the collector took 3 % of the API's time
 
 
 def _look_after_connection(**_: Any) -> None:
-    """Do what Django does for the connections of all aliases: a request here uses one."""
+    """Close an unusable or outdated connection; Django checks all aliases, a request uses one."""
     connections[DEFAULT_DB_ALIAS].close_if_unusable_or_obsolete()
 
 
@@ -32,26 +32,27 @@ bounds.for_process(bounds.Work.REQUESTS)
 django.setup(set_prefix=False)
 _django = Handler()
 if not settings.DEBUG:
-    # What Django does around each request and nobody needs here took 7 % of the API's time:
-    # connections are looked after when a request ends, the cache has none, queries are not logged.
+    # Django's work around each request took 7 % of the API's time. It is not needed here:
+    # connections are checked when a request ends, the cache has no connection, queries are not
+    # logged.
     request_started.disconnect(close_old_connections)
     request_started.disconnect(reset_queries)
     request_finished.disconnect(close_caches)
-    request_finished.disconnect(reset_urlconf)  # no request has another
+    request_finished.disconnect(reset_urlconf)  # no request has its own URLconf
     request_finished.disconnect(close_old_connections)
     request_finished.connect(_look_after_connection)
-get_resolver().url_patterns  # noqa: B018 - loads the views, which stay, too
+get_resolver().url_patterns  # noqa: B018 - loads the views before `gc.freeze`
 memory.share_heap()
-gc.freeze()  # what is loaded by now stays: collections need not walk through it
+gc.freeze()  # loaded objects stay: the collector need not scan them
 memory.use_large_pages()
-gc.set_threshold(YOUNG, 10, 10)  # requests leave few cycles: look for them less often
+gc.set_threshold(YOUNG, 10, 10)  # requests leave few cycles: collect less often
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer a request: a whole body as a list, a stream as anything else."""
+    """Answer a request: a complete body as a list, a stream as another iterable."""
     connections[DEFAULT_DB_ALIAS].close_if_suspect()  # type: ignore[attr-defined]  # our engine's
     response = _django(environ, start_response)
-    if isinstance(response, Answer):  # has nothing else to close, and nobody hears of its end
+    if isinstance(response, Answer):  # it has nothing else to close, and its end has no receiver
         _look_after_connection()
         return [response.content]
     if isinstance(response, FileResponse):  # a small file of the console

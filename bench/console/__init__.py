@@ -1,1 +1,1 @@
-"""How long the console's pages take with many jobs."""
+"""Response times of the console's pages with many jobs."""

@@ -1,4 +1,4 @@
-"""python -m bench.console: how long the console's pages take with many jobs.
+"""python -m bench.console: response times of the console's pages with many jobs.
 
 Prints the server's time and the statements of every page. See docs/performance.md.
 """
@@ -22,15 +22,15 @@ from bench.console.store import Store
 from bench.database import Database
 from ojs_project.postgres import Cluster
 
-# only read afterwards: nothing is lost that could not be loaded again
+# the database is only read after the load, and could be loaded again
 LOADING = {"wal_level": "minimal", "max_wal_senders": "0", "fsync": "off", "autovacuum": "off"}
 NAME = "console"
 
 
 def main() -> int:
-    """Load a store and ask every page; returns 1 where one took more than it may."""
+    """Load a store and request every page; returns 1 if a page exceeded its bound."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends what was started
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
     with _folder(options.folder) as folder, Cluster(folder / "cluster", LOADING) as cluster:
         Database("postgres", cluster.sockets).run(f"CREATE DATABASE {NAME}")
         database = Database(NAME, cluster.sockets)

@@ -1,4 +1,4 @@
-"""Ask every page and print what each took."""
+"""Request every page and print the results."""
 
 from bench.console import report
 from bench.console.measure import measure
@@ -8,7 +8,7 @@ from bench.database import Database
 
 
 def ask(database: Database, times: int) -> int:
-    """Return the exit status: 1 where a page took more than it may."""
+    """Return the exit status: 1 if a page exceeded its bound."""
     finish()
     print(report.HEAD, flush=True)
     found = []

@@ -1,6 +1,7 @@
-"""What a demo lacks for a picture of every page: pools, rules of versions, schemas, a webhook,
-a limit, an operation, a simulation, a classified job, and a federation whose other region is down.
-What is there from before stays, but for jobs: they are enqueued once.
+"""Adds objects to a demo for a picture of every page.
+
+They are pools, routing rules, schemas, a webhook, a limit, an operation, a simulation, a classified
+job, and a federation whose other region is down. Existing objects stay, and jobs are enqueued once.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ SCHEMAS = {"1.0": INVOICE, "1.1": {**INVOICE, "required": ["amount"]}}
 
 
 def furnish(page: Page, root: str) -> None:
-    """Make it all on the server at `root` by the API, and by the console's forms."""
+    """Make all objects on the server at `root` by the API, and by the console's forms."""
     api = page.request
 
     def send(method: str, path: str, body: Any) -> Any:
@@ -40,7 +41,7 @@ def furnish(page: Page, root: str) -> None:
 
 
 def _jobs(send: Any) -> None:
-    """Let jobs of a version wait that no worker accepts, and one that is not for everybody."""
+    """Enqueue jobs of a version that no worker accepts, and a classified job."""
     for number in range(JOBS):
         send("POST", "jobs", {"type": TYPE, "version": "1.0", "args": [{"amount": number}],
                               "options": {"queue": QUEUE}})  # fmt: skip
@@ -50,7 +51,7 @@ def _jobs(send: Any) -> None:
 
 
 def _federation(send: Any, root: str) -> None:
-    """Have a region that nobody answers for."""
+    """Register a region that does not answer."""
     for region, url in (("us", root), ("eu", NOBODY)):
         send("PUT", f"admin/federation/regions/{region}", {"url": url, "allow_insecure": True})
     replication = {"enabled": True, "mode": "full"}
@@ -86,7 +87,7 @@ def _by_hand(page: Page) -> None:
 
 def _sent(api: APIRequestContext, method: str, url: str, body: Any) -> Any:
     answer = api.fetch(url, method=method, data=body)
-    known = {409}  # there from before
+    known = {409}  # it exists already
     if not answer.ok and answer.status not in known:
         raise SystemExit(f"{method} {url}: {answer.status} {answer.text()}")
     return answer.json() if answer.ok and answer.body() else {}

@@ -1,4 +1,4 @@
-"""Ask pages in this process, by Django's handler and as an operator who may see everything."""
+"""Requests pages in this process, by Django's handler and with all permissions."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,41 +17,41 @@ OPERATOR = "bench"
 
 
 class PageError(Exception):
-    """A page did not answer as it should."""
+    """A page did not answer with success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a page took; `ms` is the median of the times after the first."""
+    """The times of a page; `ms` is the median of the times after the first."""
 
     ask: Ask
     statements: int
     first_ms: float
     ms: float
-    least_ms: float  # on a busy machine nearest to what the page needs
-    slowest: str  # its slowest statement, and how long that took
+    least_ms: float  # on a busy machine the nearest to the page's own time
+    slowest: str  # its slowest statement with its time
 
     @property
     def is_within(self) -> bool:
-        """It keeps both bounds."""
+        """The page keeps both bounds."""
         return self.ms <= MOST_MS and self.statements <= MOST_STATEMENTS
 
 
 def measure(asked: Iterable[Ask], times: int) -> Iterator[Found]:
-    """Ask each page once with its statements noted, then `times` times. Raises PageError."""
+    """Request each page once to record its statements, then `times` times. Raises PageError."""
     client = Client()
     client.force_login(User.objects.get_or_create(
         username=OPERATOR, defaults={"is_staff": True, "is_superuser": True},
     )[0])  # fmt: skip
     is_warm = False
     for ask in asked:
-        if not is_warm:  # what every first request of a process does
+        if not is_warm:  # the first request of a process does extra work
             _took_ms(client, ask)
             is_warm = True
         first_ms = _took_ms(client, ask)
         with CaptureQueriesContext(connection) as captured:
             _took_ms(client, ask)
-        ran = captured.captured_queries  # the next request forgets them
+        ran = captured.captured_queries  # the next request clears them
         took = sorted(_took_ms(client, ask) for _ in range(times))
         slowest = max(ran, key=lambda one: float(one["time"]), default=None)
         text = f"{float(slowest['time']) * 1000:.0f} ms: {slowest['sql']}" if slowest else ""

@@ -1,7 +1,7 @@
-"""What is asked: every page of the console's URL table, filled in with what the store has.
+"""The requests: every page of the console's URL table, filled in with values of the store.
 
-Pages are found in the table itself, so that a new one is either filled in here or makes the
-benchmark fail.
+Pages come from the table itself. So the benchmark fails for a new page that this file does not fill
+in.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,8 +17,8 @@ from console.filters import JobFilter
 from console.urls import app_name, urlpatterns
 from jobs.domain.states import State
 
-NOTHING = "nothing-is-called-so"  # a filter that matches nothing has to look furthest
-# what stands in the places of a page's path: statements that each find one
+NOTHING = "nothing-is-called-so"  # a filter without matches searches furthest
+# values for the path of a page: each statement finds one
 PLACES: Mapping[str, Mapping[str, str]] = {
     "job": {
         "available": "SELECT max(id::text) FROM ojs_ready",
@@ -29,7 +29,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
         "old": "SELECT min(id::text) FROM ojs_finished WHERE kind = 6",
     },
     "job_retry": {"dead": "SELECT max(id::text) FROM ojs_finished WHERE kind = 9"},
-    # answered by the job's own page, as nothing is classified there
+    # the job's own page answers, because no job is classified
     "job_arguments": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_clone": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "queue": {"": "SELECT 'queue-1'"},
@@ -59,7 +59,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "region_forget": {"": "SELECT 'region-gone'"},
     "operation_file": {"": "SELECT max(id) FROM ojs_console_operation"},
 }
-# filters of a page: by field, what is typed into it, alone
+# filters of a page: by field, the values, each alone
 FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "queues": {"name": ("queue-1", NOTHING), "after": ("queue-2",)},
     "region_adopt": {"queue": ("queue-1", NOTHING)},
@@ -96,7 +96,7 @@ FINGERPRINT = """
 SELECT ojs_fingerprint(type, error) FROM ojs_job
  WHERE id = (SELECT id FROM ojs_finished WHERE kind = 9 LIMIT 1)
 """
-# the same for what `JobFilter` reads; what `after` goes on from is what a page says comes next
+# the same for `JobFilter`; the value of `after` comes from the next link of a page
 OF_JOBS: Mapping[str, tuple[str, ...]] = {
     "state": tuple(State),
     "queue": ("queue-1", NOTHING),
@@ -119,12 +119,12 @@ LISTS_OF_JOBS = ("jobs", "dead_letter")
 
 
 class UnknownPageError(Exception):
-    """A page or a filter that this file does not know."""
+    """A page or a filter that this file does not cover."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request: the page's name, what is special about it, and its address."""
+    """One request: the page's name, a note on the variant, and its path."""
 
     page: str
     note: str
@@ -132,7 +132,7 @@ class Ask:
 
 
 def pages() -> list[URLPattern]:
-    """Return what can be read of the URL table."""
+    """Return the pages of the URL table that answer GET."""
     named = [one for one in urlpatterns if isinstance(one, URLPattern) and one.name]
     return [one for one in named if _is_read(getattr(one.callback, "view_class", None))]
 
@@ -144,7 +144,7 @@ def _is_read(view: type[View] | None) -> bool:
 
 
 def asks(database: Database) -> Iterator[Ask]:
-    """Ask each page once, and each list once by each of its filters. Raises UnknownPageError."""
+    """Yield a request for each page, and for each filter of a list. Raises UnknownPageError."""
     for page in pages():
         name = str(page.name)
         if not page.pattern.converters:
@@ -180,7 +180,7 @@ def _filters(database: Database, name: str) -> Iterator[str]:
         yield from (urlencode({field: value}) for value in OF_JOBS[field])
     yield urlencode({"fingerprint": database.text(FINGERPRINT)})
     yield from _second_pages(name)
-    for state in State if name == "jobs" else ():  # by an index of the state, then one by one
+    for state in State if name == "jobs" else ():  # by an index of the state, then row by row
         for more in ({"queue": "queue-1"}, {"type": NOTHING}, {"tenant": "tenant-1"}):
             yield urlencode({"state": state, **more})
 

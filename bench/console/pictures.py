@@ -1,8 +1,9 @@
 """python -m bench.console.pictures: pictures of every page of the console, for the manual.
 
-They are taken from a running demo: light, dark, and as wide as a telephone. Start it by `manage.py
-quickstart --demo` with OJS_FEDERATION_LOCAL_REGION=us and OJS_FEDERATION_ALLOW_PRIVATE=true. Names
-of hosts and paths of the machine are replaced before a picture is taken.
+They come from a running demo: light, dark, and with the width of a telephone. Start it by
+`manage.py quickstart --demo` with OJS_FEDERATION_LOCAL_REGION=us and
+OJS_FEDERATION_ALLOW_PRIVATE=true. Names of hosts and paths of the machine are replaced before a
+picture is taken.
 """
 
 import argparse
@@ -20,15 +21,15 @@ from tests.browser import find
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 MOST_BYTES = 3_000_000  # of all pictures
-QUALITY = 42  # of webp, of 100
+QUALITY = 42  # of webp, from 0 to 100
 WAIT_MS = 30_000
-# name: size of the screen, colours, how large a pixel is in the picture
+# name: size of the screen, colours, scale of a pixel in the picture
 FORMS = {
     "light": (1280, 860, "light", 0.625),
     "dark": (1280, 860, "dark", 0.625),
     "narrow": (360, 740, "light", 0.75),
 }
-# by name: a path, or a path and the link that leads on from there
+# by name: a path, or a path and a link to follow on its page
 PAGES: dict[str, str | tuple[str, str]] = {
     "overview": "",
     "jobs": "jobs/",
@@ -81,7 +82,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "workflows": "workflows/",
     "workflow": ("workflows/", "tbody th a"),
 }
-# what a page is reached by from the one its link leads to
+# relative path from the page behind the link
 BEHIND = {"job_retry": "retry/", "job_clone": "clone/", "job_arguments": "arguments/",
           "cron_edit": "edit/", "pool_edit": "edit/", "tenant_edit": "edit/",
           "version_removal": "removal/", "version_touched": "touched/",
@@ -99,7 +100,7 @@ PATHS = r"/(?:home|opt|work|tmp|root|usr|var|Users)/(?:[^\s\"',/]+/)*"
 
 
 def main() -> int:
-    """Take all pictures; returns 1 where a page did not answer or all are too large."""
+    """Take all pictures; returns 1 if a page did not answer or the pictures are too large."""
     options = _options()
     options.folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
@@ -135,7 +136,7 @@ def _furnish(browser: Browser, options: argparse.Namespace) -> None:
 
 
 def _take(browser: Browser, form: str, options: argparse.Namespace) -> Iterator[str]:
-    """Take the pictures of one form; yields the pages that had none."""
+    """Take the pictures of one form; yields the pages that do not exist."""
     width, height, scheme, scale = FORMS[form]
     width = options.width or width
     context = browser.new_context(
@@ -167,7 +168,7 @@ def _logged_in(context: BrowserContext, login: str) -> Page:
 
 
 def _go(page: Page, name: str) -> bool:
-    """Go to a page; tells whether there is one."""
+    """Go to a page; returns whether it exists."""
     place = PAGES[name]
     path, link = place if isinstance(place, tuple) else (place, None)
     answer = page.goto(path)

@@ -9,7 +9,7 @@ SHOWN = 600  # characters of a statement
 
 
 def line(found: Found) -> str:
-    """Write what one page took."""
+    """Return the line of one page."""
     mark = "" if found.is_within else "  ABOVE"
     return (
         f"{found.ask.page:18} {found.ask.note[:44]:44} {found.statements:10} {found.first_ms:9.0f}"
@@ -18,7 +18,7 @@ def line(found: Found) -> str:
 
 
 def conclusion(found: Sequence[Found]) -> Iterator[str]:
-    """Sum up, and name what makes pages slow."""
+    """Sum up, with the slowest statements of slow pages."""
     above = [one for one in found if not one.is_within]
     for one in above:
         text = " ".join(one.slowest.split())

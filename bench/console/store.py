@@ -1,4 +1,4 @@
-"""A store as large as asked, loaded by the database itself: see `bench/sql/console_*.sql`."""
+"""A store of a given size, loaded by the database itself: see `bench/sql/console_*.sql`."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,18 +10,18 @@ from bench.statements import script
 
 SLICE = 100_000  # jobs of one statement
 LANE = 1_000_000  # id of the first lane
-EVENTED = 330_000  # of the newest jobs: with three events each what retention keeps by default
-SMALL = 100_000  # jobs below which all else is small, too
+EVENTED = 330_000  # newest jobs with three events each: the default bound of retention
+SMALL = 100_000  # below this number of jobs, all other tables are small, too
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """So many jobs in all states, and everything else that pages show in proportion."""
+    """The size of a store: jobs in all states, and the other tables in proportion."""
 
     database: Database
     jobs: int
     connections: int = 3
-    queues: int | None = None  # None: 50, fewer where all is small
+    queues: int | None = None  # None: 50, fewer in a small store
 
     def build(self) -> None:
         """Load an empty, migrated database and read its statistics."""
@@ -30,7 +30,7 @@ class Store:
         with ThreadPoolExecutor(self.connections) as threads:
             list(threads.map(lambda part: self._run("jobs", facts | part), self._slices()))
         self._run("rest", facts)
-        self.database.run("VACUUM (ANALYZE) ojs_job")  # counted from its statistics, if many
+        self.database.run("VACUUM (ANALYZE) ojs_job")  # large tables are counted by statistics
         self._run("counts", facts)
         self.database.run("VACUUM (ANALYZE)")
 

@@ -1,4 +1,4 @@
-"""What is made by the services: regions, and a simulation and an export that ended."""
+"""Objects that the services make: regions, and a completed simulation and export."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -17,7 +17,7 @@ REGIONS = 20
 
 
 def finish() -> None:
-    """Name regions, run the example of the page of simulations, and export some jobs."""
+    """Store regions, run the example simulation of the console, and export some jobs."""
     _regions()
     _simulate()
     _export()
@@ -31,7 +31,7 @@ def _regions() -> None:
         RegionHealth(region_id=f"region-{n}", ewma_ms=20 + n) for n in range(REGIONS)
     )
     _minutes()
-    ReplicationPeer.objects.create(region="region-gone")  # registered no more
+    ReplicationPeer.objects.create(region="region-gone")  # no longer registered
 
 
 def _minutes() -> None:

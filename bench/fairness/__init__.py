@@ -1,1 +1,1 @@
-"""python -m bench.fairness: what fair scheduling promises, held against a real server."""
+"""python -m bench.fairness: the promises of fair scheduling, tested on a real server."""

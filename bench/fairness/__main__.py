@@ -1,6 +1,6 @@
-"""python -m bench.fairness: hold the promises of fair scheduling against a real server.
+"""python -m bench.fairness: test the promises of fair scheduling on a real server.
 
-Prints each property with its bound and the worst that was found. See docs/performance.md.
+Prints each property with its bound and the worst value found. See docs/performance.md.
 """
 
 import argparse
@@ -26,9 +26,9 @@ Scenario = Callable[[Stage], Iterator[Finding]]
 
 
 def main() -> int:
-    """Run the chosen scenarios; returns 1 where a bound was missed."""
+    """Run the chosen scenarios; returns 1 if a bound was missed."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends what was started
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
     print(f"seed {options.seed}, {options.fetchers} fetchers\n", HEAD, sep="\n", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="ojs-fairness-"))
     folder.chmod(0o711)  # PostgreSQL may run under another account

@@ -1,4 +1,4 @@
-"""Fetchers over HTTP that ask as fast as they are answered, and note what they were told."""
+"""Fetchers over HTTP that send requests without pauses, and record the answers."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ import orjson
 
 TIMEOUT_S = 120.0
 LOOK_S = 0.005
-MOST_IDLE = 200  # answers without a job, of all fetchers: then something is wrong
+MOST_IDLE = 200  # answers without a job, of all fetchers, before they stop
 MEDIA_TYPE = "application/openjobspec+json"
 
 
@@ -23,7 +23,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Jobs of one FETCH in the order in which they were decided, and when it arrived."""
+    """Jobs of one FETCH in the order of the claim's decision, and the time of arrival."""
 
     asked: int
     ids: tuple[str, ...]
@@ -50,13 +50,13 @@ class Api:
         return found
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
 
 
 @dataclass(slots=True)
 class Fetched:
-    """What all fetchers were told, in the order of arrival."""
+    """The answers of all fetchers, in the order of arrival."""
 
     answers: list[Answer] = field(default_factory=list)
     jobs: int = 0
@@ -64,7 +64,7 @@ class Fetched:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def wait_for(self, jobs: int) -> None:
-        """Return when so many jobs came."""
+        """Return after this number of jobs has arrived."""
         while self.jobs < jobs:
             time.sleep(LOOK_S)
 
@@ -78,7 +78,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Fetchers:
-    """So many at once; each draws its counts with a generator of its own, made from `seed`."""
+    """A number of concurrent fetchers; each draws its counts with its own generator of `seed`."""
 
     port: int
     key: str
@@ -92,7 +92,7 @@ class Fetchers:
         most: int,
         meanwhile: Callable[[Fetched], None] | None = None,
     ) -> Fetched:
-        """Fetch 1 to `most` jobs at a time until `total` came; `meanwhile` runs beside it."""
+        """Fetch 1 to `most` jobs at a time up to `total`; `meanwhile` runs concurrently."""
         fetched = Fetched()
         with ThreadPoolExecutor(self.number + 1) as pool:
             works = [pool.submit(self._work, n, wish, total, most, fetched)

@@ -1,11 +1,11 @@
-"""What was promised, and what was found."""
+"""A promised bound and the measured value."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One bound and the worst that was seen."""
+    """One bound and the worst measured value."""
 
     scenario: str
     title: str
@@ -15,7 +15,7 @@ class Finding:
     note: str = ""
 
     def __str__(self) -> str:
-        """Write a line of the table."""
+        """Return the line of the table."""
         word = "ok" if self.is_met else "MISSED"
         return (
             f"{self.scenario:12} {self.title:86} {self.bound:>14} {self.found:>16}"

@@ -1,4 +1,4 @@
-"""What is promised of queues that take turns: shares, the least share, cycles, no lost capacity."""
+"""Promises about queue rotation: shares, the least share, cycles, no lost capacity."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -13,15 +13,15 @@ from bench.fairness.stage import Order, Stage, Start
 MIXED, WINDOW, POINTS = 50, 1000, 2.0  # jobs of a FETCH at most
 SINGLE_WINDOW, SINGLE_POINTS = 5000, 1.0
 MOST_QUEUES, MOST_WEIGHT = 100, 100
-MARGIN = 100  # jobs more than the share of a queue, so that none runs empty
+MARGIN = 100  # jobs above the share of a queue, so that no queue runs empty
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is tried."""
+    """The size of a test."""
 
     vectors: int  # of random weights
-    single: int  # of them that are also fetched one by one
+    single: int  # vectors that are also fetched one by one
     turns: int
     single_turns: int
 
@@ -31,7 +31,7 @@ WHOLE = Size(vectors=20, single=20, turns=4000, single_turns=5500)
 
 
 def weighted(stage: Stage, size: Size) -> Iterator[Finding]:
-    """Each queue has the share of its weight, whatever the weights and the sizes of fetches are."""
+    """Each queue has the share of its weight, for any weights and any sizes of fetches."""
     draw = Random(f"{stage.seed}.weights")  # noqa: S311 - must be repeatable
     vectors = [[5, 3, 1]]
     for _ in range(size.vectors):
@@ -49,7 +49,7 @@ def _weighted(
 ) -> Iterator[Finding]:
     weights = {f"{name}-{n}": weight for n, weight in enumerate(vector)}
     shares = shares_of(weights)
-    # fetches that are under way when there is enough go on
+    # running fetches continue after the total is reached
     asked = turns + stage.number * most
     stocks = {queue: math.ceil(asked * part) + MARGIN for queue, part in shares.items()}
     stage.fill(stocks)
@@ -64,7 +64,7 @@ def _weighted(
 
 
 def least_ratio(stage: Stage, size: Size) -> Iterator[Finding]:
-    """No queue waits longer than its least share allows, also one that ran empty and came back."""
+    """No queue waits longer than its least share allows, not even after it ran empty."""
     for n, (strategy, queues, ratio) in enumerate(
         (("strict", 2, 0.1), ("strict", 3, 0.05), ("strict", 3, 1 / 3), ("weighted", 10, 0.1),
          ("weighted", 5, 0.02))
@@ -95,7 +95,7 @@ def _least_of(ratio: float) -> Mapping[str, object]:
 
 
 def _allowed(ratio: float) -> int:
-    """Return how many turns in a row may go to others, so that any N have floor(N x r)."""
+    """Return how many turns in a row may go to other queues: any N have floor(N x r)."""
     return math.floor(1 / ratio + 1e-9) - 1
 
 
@@ -114,7 +114,7 @@ def _least_of_one_that_comes_back(stage: Stage, turns: int) -> Finding:
 
     order = stage.order([first, low], stage.fetchers().fetch(wish, turns, 1, refill))
     at = sum(start.seq <= marks[0] for start in order.starts)
-    # one claim may have looked before the refill was committed, one turn may be owed from before
+    # one claim may have read before the refill's commit, and one turn may be owed from before
     longest = max(longest_wait(order.queues(), stocks, [(at + 2, low, turns)]).values())
     title = f"strict, a queue of at least {ratio} that ran empty and came back: longest wait"
     return at_most("least share", title, _allowed(ratio), longest)
@@ -133,11 +133,11 @@ def cycles(stage: Stage, size: Size) -> Iterator[Finding]:
 
 
 def conserved(stage: Stage, size: Size) -> Iterator[Finding]:
-    """No fetch goes without while a job may be had, nor gets less than is there."""
+    """No fetch goes without a job while jobs are available, nor gets fewer than possible."""
     draw = Random(f"{stage.seed}.stocks")  # noqa: S311 - must be repeatable
     for strategy in ("round-robin", "weighted", "strict", "least-loaded"):
         name = f"wc-{strategy}"
-        # most of the queues are empty, the others end one after the other
+        # most of the queues are empty, the rest end one after the other
         stocks = {f"{name}-{n}": draw.randint(1, size.turns // 5) if n % 5 == 0 else 0
                   for n in range(50)}  # fmt: skip
         stage.fill({queue: number for queue, number in stocks.items() if number})
@@ -148,7 +148,7 @@ def conserved(stage: Stage, size: Size) -> Iterator[Finding]:
         fetched = stage.fetchers().fetch(wish, total, MIXED)
         order = stage.order(list(stocks), fetched)
         title = f"{strategy}, 50 queues, 40 of them empty"
-        # the others take no lock: no order says what one of them could have seen
+        # other strategies take no lock: their claims have no order that shows the visible jobs
         is_ordered = strategy in {"round-robin", "weighted"}
         yield from _sound("work", title, order, fetched, total, is_ordered=is_ordered)
 
@@ -157,7 +157,7 @@ def _sound(
     scenario: str, title: str, order: Order, fetched: Fetched, total: int, *,
     is_ordered: bool = True,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Every claim gave what it could, and no job was handed out twice."""
+    """Every claim gave as many jobs as possible, and no job was handed out twice."""
     ids = [job_id for answer in fetched.answers for job_id in answer.ids]
     yield at_most(scenario, f"{title}: jobs handed out twice", 0, len(ids) - len(set(ids)))
     if is_ordered:

@@ -1,22 +1,22 @@
-"""How fair an order of dispatches was. Plain arithmetic over sequences of names."""
+"""Fairness measures of an order of dispatches: plain arithmetic over sequences of names."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
-Refill = tuple[int, str, int]  # before the turn of this number so many jobs were added to a queue
+Refill = tuple[int, str, int]  # before this turn, this queue got this number of jobs
 
 
 def shares_of(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the part of all turns that each name is entitled to."""
+    """Return the share of all turns that each name is entitled to."""
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 
 
 def worst_share(order: Sequence[str], shares: Mapping[str, float], window: int) -> float:
-    """Return by how much a name's part of a window was off at worst; every window is looked at.
+    """Return the greatest error of a name's share in any window.
 
-    Raises ValueError where there is no whole window.
+    Raises ValueError without a whole window.
     """
     if len(order) < window:
         raise ValueError(f"{len(order)} turns have no window of {window}")
@@ -26,7 +26,7 @@ def worst_share(order: Sequence[str], shares: Mapping[str, float], window: int) 
         return abs(counts[name] / window - shares.get(name, 0.0))
 
     worst = max(map(off, {*shares, *counts}))
-    for left, come in zip(order, order[window:], strict=False):  # only these two change
+    for left, come in zip(order, order[window:], strict=False):  # only these two counts change
         counts[left] -= 1
         counts[come] += 1
         worst = max(worst, off(left), off(come))
@@ -36,7 +36,7 @@ def worst_share(order: Sequence[str], shares: Mapping[str, float], window: int) 
 def longest_wait(
     order: Sequence[str], stocks: Mapping[str, int], refills: Iterable[Refill] = ()
 ) -> dict[str, int]:
-    """Return for each name how many turns in a row went to others while it had jobs, at most.
+    """Return for each name the most turns in a row that others got while it had jobs.
 
     `stocks` are the jobs at the beginning. A name whose longest wait is below 1/r had at least the
     whole part of N x r of any N turns in a row.
@@ -57,7 +57,7 @@ def longest_wait(
 
 
 def most_apart(order: Sequence[str], names: Iterable[str]) -> int:
-    """Return by how many turns two names differed over any turns in a row, at most."""
+    """Return the greatest difference in turns between two names over any turns in a row."""
     worst = 0
     for one, other in combinations(names, 2):
         apart = lowest = highest = 0
@@ -75,7 +75,7 @@ def jain(numbers: Sequence[float]) -> float:
 
 
 def worst_jain(order: Sequence[str], names: Sequence[str], window: int) -> float:
-    """Return the lowest index of any window. Raises ValueError where there is none."""
+    """Return the lowest index of any window. Raises ValueError without a whole window."""
     if len(order) < window:
         raise ValueError(f"{len(order)} turns have no window of {window}")
     counts = Counter(order[:window])

@@ -1,4 +1,4 @@
-"""A server, its backlog, and the order in which the database says jobs were handed out."""
+"""A server, its backlog, and the order in which the database handed out jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ SELECT job_id::text, seq, queue, tenant, extract(epoch FROM at)::float8 FROM ojs
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A job that was handed out, as its event has it."""
+    """A job that was handed out, from its event."""
 
     seq: int
     queue: str
@@ -31,29 +31,29 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The jobs of all claims; claims in the order of the record, jobs in that of their decision.
+    """The jobs of all claims: claims in the order of events, jobs in the order of decision.
 
-    Claims that take turns follow one another under a lock that they hold until their commit, and
-    each writes its events under it: the numbers of the events order the claims. Which of a claim's
-    turns came first is what its answer says.
+    Claims with a rotation run one after the other under a lock that each holds until its commit.
+    Each writes its events under the lock, so the numbers of the events order the claims. The answer
+    of a claim has the order of its turns.
     """
 
     claims: tuple[tuple[Answer, tuple[Start, ...]], ...]
     starts: tuple[Start, ...]
-    overlaps: int  # claims whose events lie between those of another: none where turns are taken
+    overlaps: int  # claims whose events lie between another claim's: none with a rotation
 
     def queues(self) -> list[str]:
         """Return the queue of each turn."""
         return [start.queue for start in self.starts]
 
     def by_number(self) -> list[Start]:
-        """Return the jobs by event, for claims that take no turns and so have no other order."""
+        """Return the jobs by event, for claims without a rotation, which have no other order."""
         return sorted(self.starts, key=lambda start: start.seq)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One server with its database; scenarios use queues of their own."""
+    """One server with its database; each scenario uses its own queues."""
 
     stack: Stack
     number: int  # of fetchers
@@ -69,14 +69,14 @@ class Stage:
         return Fetchers(self.stack.port, self.stack.key, number or self.number, self.seed)
 
     def pool(self, name: str, **body: Any) -> dict[str, str]:
-        """Define a pool; returns what a FETCH of its workers says."""
+        """Define a pool; returns the members of a FETCH by its workers."""
         api = Api(self.stack.port, self.stack.key)
         api.send("PUT", f"admin/pools/{name}", body)
         api.close()
         return {"pool": name}
 
     def fill(self, numbers: Mapping[str, int] | Mapping[tuple[str, str], int]) -> None:
-        """Store so many jobs in each queue, or for each queue and tenant."""
+        """Store a number of jobs in each queue, or for each queue and tenant."""
         parts = [
             {"queue": queue, "tenant": tenant, "jobs": number}
             for (queue, tenant), number in map(_of_tenant, numbers.items())
@@ -90,7 +90,7 @@ class Stage:
         return self.database.number("SELECT coalesce(max(seq), 0) FROM ojs_event")
 
     def order(self, queues: Sequence[str], fetched: Fetched) -> Order:
-        """Put what was fetched in the order of the record."""
+        """Sort fetched jobs in the order of the record."""
         with self.database.connect() as connection:
             rows = connection.execute(STARTS.encode(), [list(queues)]).fetchall()
         starts = {row[0]: Start(*row[1:]) for row in rows}

@@ -1,4 +1,4 @@
-"""What is promised of tenants that share a queue: no burst holds others up, shares by weight."""
+"""Promises about tenants that share a queue: a burst delays no other tenant; fair shares."""
 
 from collections.abc import Iterator
 from string import ascii_uppercase
@@ -9,12 +9,12 @@ from bench.fairness.queues import MARGIN, MIXED, POINTS, WINDOW
 from bench.fairness.shares import shares_of, worst_jain, worst_share
 from bench.fairness.stage import Stage
 
-OWN, TIMES = 10, 2  # jobs of each tenant beside the burst, and their bound
+OWN, TIMES = 10, 2  # jobs of each other tenant, and their bound
 JAIN, TOGETHER = 0.99, 0.95
 
 
 def burst(stage: Stage, jobs: int) -> Iterator[Finding]:
-    """One tenant's backlog does not hold up 25 others who come while it is being worked off."""
+    """One tenant's backlog does not delay 25 other tenants whose jobs arrive after it."""
     first, others = ascii_uppercase[0], ascii_uppercase[1:]
     for most in (1, MIXED):
         queue = f"burst-{most}"
@@ -40,14 +40,14 @@ def burst(stage: Stage, jobs: int) -> Iterator[Finding]:
 
 
 def together(stage: Stage, turns: int) -> Iterator[Finding]:
-    """Tenants that share over several queues get their shares of all, wherever their jobs are."""
+    """Tenants that share over several queues get their shares of all queues together."""
     weights = {"A": 5, "B": 3, "C": 1, "D": 1}
     for most in (1, MIXED):
         how = f"fetch(1..{most})"
         asked = turns + stage.number * most + MARGIN
         queues, names = [f"together-{most}-{n}" for n in range(8)], [f"t{n}" for n in range(20)]
         fairness: dict[str, object] = {"scope": "pool"}
-        # half of them are in two queues alone, the others in all
+        # half of them are in two queues only, the rest in all
         stage.fill({
             (queue, name): asked // 10
             for n, name in enumerate(names)
@@ -77,7 +77,7 @@ def together(stage: Stage, turns: int) -> Iterator[Finding]:
 
 
 def shared(stage: Stage, turns: int) -> Iterator[Finding]:
-    """Tenants of a queue get equal shares, or those of their weights."""
+    """Tenants of a queue get equal shares, or shares by their weights."""
     for most in (1, MIXED):
         asked = turns + stage.number * most + MARGIN
         how = f"fetch(1..{most})"

@@ -1,1 +1,1 @@
-"""A server under load that is hurt again and again: what it promised, and what was seen."""
+"""A server under load with repeated faults: its promises, and the observed results."""

@@ -1,6 +1,6 @@
-"""python -m bench.faults: hurt a server under load, in an order that follows from a seed.
+"""python -m bench.faults: inject faults into a server under load, in an order from a seed.
 
-Prints, fault by fault, what was done, what the server promises and what was seen. Returns 1 where a
+Prints for each fault the action, the promise of the server and the observed result. Returns 1 if a
 promise was broken.
 """
 
@@ -32,7 +32,7 @@ LIVE = "SELECT count(*)::int FROM ojs_job WHERE state IS NULL"
 def main() -> int:
     """Run until the time is over, each fault at least once."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends what was started
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
     print(f"seed {options.seed}, {options.minutes:g} minutes\n", HEAD, sep="\n", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="ojs-faults-"))
     folder.chmod(0o711)  # PostgreSQL may run under another account
@@ -60,8 +60,8 @@ def _options() -> argparse.Namespace:
 
 
 def run(folder: Path, faults: list[str], seed: int, seconds: float) -> Iterator[Finding]:
-    """Yield what was found fault by fault, and in the end of all jobs together."""
-    draw = random.Random(seed)  # noqa: S311 - an order that can be repeated
+    """Yield the findings of each fault, and finally of all jobs together."""
+    draw = random.Random(seed)  # noqa: S311 - a repeatable order
     with Arena(folder) as arena:
         load = Load(arena.url, seed)
         over = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""The processes that are hurt: a durable PostgreSQL, an HTTP server and loops, under a keeper."""
+"""The processes under test: a durable PostgreSQL, an HTTP server and loops, with a keeper."""
 
 import contextlib
 import os
@@ -21,17 +21,17 @@ from ojs_project.postgres import Cluster
 from ojs_project.quickstart import MANAGE, ROOT
 
 SILENCE_MS = 3000  # after which a worker is dead
-START_S = 180.0  # on a machine that is busy with other tests
+START_S = 180.0  # on a machine that runs other tests as well
 END_S = 45.0
 
 
 class ArenaError(Exception):
-    """The server does not come back."""
+    """The server does not recover."""
 
 
 @dataclass
 class Arena:
-    """One server; `url` is where it answers. What ends by itself is started again."""
+    """One server with its base `url`. Processes that end by themselves are restarted."""
 
     folder: Path
     cluster: Cluster = field(init=False)
@@ -42,11 +42,11 @@ class Arena:
     _keeper: threading.Thread | None = None
 
     def __post_init__(self) -> None:
-        """Name the cluster; nothing runs yet."""
+        """Define the cluster; nothing runs yet."""
         self.cluster = Cluster(self.folder / "cluster", {"fsync": "on", "shared_buffers": "64MB"})
 
     def __enter__(self) -> Self:
-        """Start everything. Raises ArenaError; then nothing that was started is left."""
+        """Start all processes. Raises ArenaError, after it has ended the started processes."""
         with contextlib.ExitStack() as undo:
             undo.callback(self.stop)
             self._start()
@@ -54,7 +54,7 @@ class Arena:
         return self
 
     def __exit__(self, *_problem: object) -> None:
-        """End everything."""
+        """End all processes."""
         self.stop()
 
     def _start(self) -> None:
@@ -72,7 +72,7 @@ class Arena:
         self.wait_until_ready(START_S)
 
     def stop(self) -> None:
-        """End everything, the database last."""
+        """End all processes, the database last."""
         self._over.set()
         if self._keeper:
             self._keeper.join()
@@ -82,7 +82,7 @@ class Arena:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the processes of the server are told."""
+        """The environment variables of the server's processes."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OJS_")}
         return inherited | {
             "DJANGO_SETTINGS_MODULE": "bench.settings",
@@ -99,7 +99,7 @@ class Arena:
     _secret = secrets.token_urlsafe(50)
 
     def keep(self, name: str, *command: str) -> None:
-        """Start a process that is started again when it ends."""
+        """Start a process that is restarted when it ends."""
         with self._lock:
             self._kept[name] = (command, self.begin(*command))
 
@@ -112,7 +112,7 @@ class Arena:
             )  # fmt: skip
 
     def end(self, process: Process) -> None:
-        """Tell a process to end, and wait for that."""
+        """Signal a process to end, and wait for its end."""
         for number in family(process.pid):
             send(number, signal.SIGCONT)
         if process.poll() is None:
@@ -125,7 +125,7 @@ class Arena:
             process.wait()
 
     def pid(self, name: str) -> int:
-        """Return the process that runs under a name now."""
+        """Return the present process id under a name."""
         with self._lock:
             return self._kept[name][1].pid
 
@@ -137,7 +137,7 @@ class Arena:
                         self._kept[name] = (command, self.begin(*command))
 
     def ready_after(self, deadline_s: float) -> float:
-        """Return after how many seconds the server says that it is ready; inf: not in time."""
+        """Return the seconds until the server reports that it is ready; inf: not in time."""
         begin = time.monotonic()
         while (passed := time.monotonic() - begin) < deadline_s:
             with contextlib.suppress(httpx.TransportError):
@@ -147,7 +147,7 @@ class Arena:
         return float("inf")
 
     def wait_until_ready(self, deadline_s: float) -> None:
-        """Wait. Raises ArenaError."""
+        """Wait until the server is ready. Raises ArenaError."""
         if self.ready_after(deadline_s) == float("inf"):
             raise ArenaError(f"not ready; see {self.folder / 'server.log'}")
 
@@ -156,7 +156,7 @@ class Arena:
         return int((self.cluster.data / "postmaster.pid").read_text().split()[0])
 
     def rows(self, statement: LiteralString, *values: object) -> list[tuple[Any, ...]]:
-        """Ask the database, past the server."""
+        """Query the database directly."""
         with psycopg.connect(self.cluster.url) as connection:
             return connection.execute(statement, values or None).fetchall()
 
@@ -171,11 +171,11 @@ def children(pid: int) -> list[int]:
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all its descendants, the eldest first."""
+    """Return a process and all its descendants, ancestors first."""
     return [pid, *(one for child in children(pid) for one in family(child))]
 
 
 def send(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process that may be gone."""
+    """Send a signal to a process that may have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)

@@ -1,4 +1,4 @@
-"""The faults: what each does to the server or to a worker, and where its jobs are afterwards."""
+"""The faults: the effect of each on the server or a worker, and the fate of its jobs."""
 
 import random
 import signal
@@ -20,17 +20,17 @@ from bench.names import SLOW
 from bench.stack import Process
 from ojs_project.quickstart import MANAGE
 
-ANSWER_S: Final = 10.0  # the slowest answer while something is broken
-READY_S: Final = 15.0  # from the end of a fault until the server says that it is ready
+ANSWER_S: Final = 10.0  # bound of an answer during a fault
+READY_S: Final = 15.0  # from the end of a fault until the server reports that it is ready
 LOST_LEASE_MS: Final = 2000
-BACKLOG: Final = 600  # jobs behind those of a worker that is lost
+BACKLOG: Final = 600  # jobs behind the jobs of a lost worker
 CLAIMERS: Final = 3
 BATCH: Final = 2
-HELD: Final = 3  # jobs of the worker that is lost
+HELD: Final = 3  # jobs of the lost worker
 BACK_S: Final = 120.0
 
-# Starts of other jobs of the queue between a job's return and its next start, at most. Kinds of
-# events: 3 started, 100 returned.
+# Greatest number of starts of other jobs of the queue between a job's return and its next start.
+# Kinds of events: 3 started, 100 returned.
 PASSED_BY = """
 WITH back AS (
     SELECT e.job_id, min(e.at) AS at FROM ojs_event AS e
@@ -50,7 +50,7 @@ SELECT coalesce(max((
 
 
 class Finding(NamedTuple):
-    """One promise of one fault, and what was seen."""
+    """One promise of one fault, and the observed result."""
 
     fault: str
     done: str
@@ -59,7 +59,7 @@ class Finding(NamedTuple):
     is_kept: bool
 
     def __str__(self) -> str:
-        """Write a line of the table."""
+        """Return the line of the table."""
         word = "ok" if self.is_kept else "BROKEN"
         return f"{self.fault:16} {self.done:44} {self.promise:44} {self.seen:>10}  {word}"
 
@@ -69,7 +69,7 @@ HEAD: Final = f"{'fault':16} {'what was done':44} {'promise':44} {'seen':>10}"
 
 @dataclass
 class Scene:
-    """What a fault may use. `passed_by` is set by faults that take a worker away."""
+    """The objects that a fault uses. Faults that remove a worker set `passed_by`."""
 
     arena: Arena
     load: Load
@@ -97,7 +97,7 @@ def kill_loops(scene: Scene) -> None:
 
 
 def kill_backend(scene: Scene) -> None:
-    """End a session of PostgreSQL: orderly, or so that PostgreSQL recovers as from a crash."""
+    """End a session of PostgreSQL: orderly, or with SIGKILL, after which PostgreSQL recovers."""
     rows = scene.arena.rows(
         "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
         " AND pid <> pg_backend_pid()"
@@ -117,7 +117,7 @@ def restart_database(scene: Scene) -> None:
 
 
 def stall_database(scene: Scene) -> None:
-    """Stop PostgreSQL without closing a socket."""
+    """Freeze PostgreSQL without closing a socket."""
     stalled_s = scene.draw.uniform(12, 15)
     scene.done = f"SIGSTOP of PostgreSQL for {stalled_s:.1f} s"
     stopped = family(scene.arena.postmaster())
@@ -131,7 +131,7 @@ def stall_database(scene: Scene) -> None:
 
 
 def lose_lease(scene: Scene) -> None:
-    """A worker claims jobs and is never heard of again."""
+    """A worker claims jobs and sends no further request."""
     scene.done = "a worker that never heartbeats ends"
     with _backlog(scene) as (queue, client):
         held = client.fetch(queue, "lost", HELD, lease_ms=LOST_LEASE_MS)
@@ -139,7 +139,7 @@ def lose_lease(scene: Scene) -> None:
 
 
 def lose_worker(scene: Scene) -> None:
-    """A worker that heartbeats falls silent, long before its leases end."""
+    """A worker with heartbeats falls silent, long before its leases end."""
     scene.done = "a worker that heartbeats falls silent"
     with _backlog(scene) as (queue, client):
         name = f"silent-{queue}"
@@ -149,7 +149,7 @@ def lose_worker(scene: Scene) -> None:
 
 
 def drain_worker(scene: Scene) -> None:
-    """A worker says that it is quiet, gives its jobs back and ends."""
+    """A worker reports that it is quiet, returns its jobs and ends."""
     scene.done = "a remote worker drains and gives back"
     with _backlog(scene) as (queue, client):
         name = f"drains-{queue}"
@@ -165,13 +165,13 @@ def drain_worker(scene: Scene) -> None:
 
 
 def drain_runworker(scene: Scene) -> None:
-    """`runworker` gets SIGTERM while its handlers run for longer than the grace."""
+    """`runworker` gets SIGTERM while its handlers run for longer than the grace period."""
     scene.done = "SIGTERM to runworker in the middle of jobs"
     _with_runworker(scene, 600, scene.arena.end)
 
 
 def stop_runworker(scene: Scene) -> None:
-    """`runworker` is stopped for longer than the silence, then goes on."""
+    """`runworker` is frozen for longer than the silence, then continues."""
     scene.done = f"SIGSTOP of runworker for {3 * SILENCE_MS / 1000:.0f} s"
 
     def stop(process: Process) -> None:
@@ -197,7 +197,7 @@ def kill_runworker(scene: Scene) -> None:
 
 
 def cut_socket(scene: Scene) -> None:
-    """The connection of a worker breaks after its FETCH: nobody reads the answer."""
+    """The connection of a worker breaks after its FETCH: the answer is lost."""
     scene.done = "a worker's socket is cut after its FETCH"
     with _backlog(scene) as (queue, _):
         body = orjson.dumps(
@@ -232,7 +232,7 @@ FAULTS: Final[dict[str, Callable[[Scene], None]]] = {
 
 
 def hurt(name: str, arena: Arena, load: Load, draw: random.Random) -> list[Finding]:
-    """Do one thing to the server under load, and tell what became of its promises."""
+    """Inject one fault into the server under load; return the findings about its promises."""
     scene = Scene(arena, load, draw)
     journal = load.journal
     journal.window()
@@ -273,7 +273,7 @@ def _known(arena: Arena, ids: set[str]) -> set[str]:
 
 @contextmanager
 def _backlog(scene: Scene) -> Iterator[tuple[str, Client]]:
-    """Store a queue of jobs for a worker that will be lost; others drain it at last."""
+    """Store a queue of jobs for a worker that will be lost; finally other workers drain it."""
     client, queue = scene.load.client(), scene.queue()
     client.enqueue(queue, HELD + BACKLOG)
     yield queue, client
@@ -282,7 +282,7 @@ def _backlog(scene: Scene) -> Iterator[tuple[str, Client]]:
 def _watch(
     scene: Scene, queue: str, held: list[str], lose: Callable[[], None] | None = None
 ) -> None:
-    """Let others claim until the held jobs have run again; count who passed them by."""
+    """Let other workers claim until the held jobs have run again; count jobs that passed them."""
     over = threading.Event()
 
     def claim(number: int) -> None:
@@ -326,7 +326,7 @@ def _held(scene: Scene, queue: str) -> list[str]:
 
 
 def _with_runworker(scene: Scene, seconds: int, lose: Callable[[Process], None]) -> None:
-    """Let `runworker` hold slow jobs, lose it, and let others go on with its queue."""
+    """Let `runworker` hold slow jobs, lose it, and let other workers continue its queue."""
     client, queue = scene.load.client(), scene.queue()
     client.enqueue(queue, BACKLOG, SLOW, seconds=seconds)
     process = scene.arena.begin(
@@ -336,7 +336,7 @@ def _with_runworker(scene: Scene, seconds: int, lose: Callable[[Process], None])
     try:
         _until(lambda: len(_held(scene, queue)) >= HELD)
         held: list[str] = []
-        while held != (held := _held(scene, queue)):  # it claims ahead of what runs
+        while held != (held := _held(scene, queue)):  # it claims more jobs than it runs
             time.sleep(0.5)
         _watch(scene, queue, held, lambda: lose(process))
     finally:
@@ -345,7 +345,7 @@ def _with_runworker(scene: Scene, seconds: int, lose: Callable[[Process], None])
 
 
 def _finish(scene: Scene, queue: str) -> None:
-    """Do the jobs that a worker has left when it ended: nobody else asks for its queue."""
+    """Complete the jobs that an ended worker left: no other worker fetches from its queue."""
     live = "SELECT count(*)::int FROM ojs_job WHERE state IS NULL AND queue = %s"
 
     def is_done() -> bool:

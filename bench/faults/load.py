@@ -1,4 +1,4 @@
-"""Producers and workers over HTTP, and a journal of what the server answered them."""
+"""Producers and workers over HTTP, and a journal of the server's answers."""
 
 import random
 import threading
@@ -12,28 +12,28 @@ import httpx
 from bench.faults.arena import SILENCE_MS
 from jobs.domain.ids import new_id
 
-PATIENCE_S = 40.0  # no answer within this time is a hang
+PATIENCE_S = 40.0  # a request without an answer in this time hangs
 PACE_S = 0.02
 LEASE_MS = 6000
 CONFLICT, UNAVAILABLE = 409, 503
-GIVEN_BACK = 0.05  # of the jobs that a worker gets
+GIVEN_BACK = 0.05  # share of a worker's jobs
 QUEUE, TYPE = "load", "bench.load"
 RETRY = {"max_attempts": 1000, "initial_interval": "PT0.1S", "max_interval": "PT0.1S"}
 
 
 @dataclass(slots=True)
 class Grant:
-    """A job in the hands of a worker; the server granted the lease after `asked_at`."""
+    """A job that a worker holds; the server granted the lease after `asked_at`."""
 
     worker: str
     asked_at: float
     lease_s: float
     beats: bool  # the worker heartbeats, so that its silence ends the lease
-    is_answered: bool = False  # an ACK or FAIL was sent, whatever came of it
+    is_answered: bool = False  # an ACK or FAIL was sent, with any result
 
 
 class Journal:
-    """What was acknowledged, and what should never be seen."""
+    """The acknowledged jobs, and the violations of promises."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -48,7 +48,7 @@ class Journal:
         self._lock = threading.Lock()
 
     def grant(self, job_id: str, grant: Grant, answered_at: float) -> None:
-        """Note a job that was handed out; twice while a lease holds is a broken promise."""
+        """Record a handed-out job; a second grant during a lease breaks a promise."""
         with self._lock:
             before = self._grants.get(job_id)
             if before and not before.is_answered and answered_at < self._holds_until(before):
@@ -62,13 +62,13 @@ class Journal:
         return min(lease, self._signs.get(grant.worker, grant.asked_at) + SILENCE_MS / 1000)
 
     def answer(self, job_id: str) -> None:
-        """Note that the holder is about to answer for a job."""
+        """Record that the holder is about to send an ACK or FAIL."""
         with self._lock:
             if grant := self._grants.get(job_id):
                 grant.is_answered = True
 
     def sign(self, worker: str, sent_at: float) -> None:
-        """Note a request of a worker that the server answered."""
+        """Record an answered request of a worker."""
         with self._lock:
             self._signs[worker] = max(sent_at, self._signs.get(worker, 0.0))
 
@@ -80,7 +80,7 @@ class Journal:
         return found
 
     def judge(self, answer: httpx.Response, took_s: float) -> None:
-        """Note how fast an answer was, and whether it is one that the contract allows."""
+        """Record the time of an answer, and whether the contract allows it."""
         with self._lock:
             self.worst_s = max(self.worst_s, took_s)
             if answer.is_success or answer.status_code == CONFLICT:
@@ -91,14 +91,14 @@ class Journal:
                 self.wrong.append(f"{answer.request.url.path} {answer.status_code}")
 
     def hang(self, path: str) -> None:
-        """Note a request without an answer."""
+        """Record a request without an answer."""
         with self._lock:
             self.worst_s = max(self.worst_s, PATIENCE_S)
             self.wrong.append(f"{path} hangs")
 
 
 class Client:
-    """One connection of a producer or worker; it may break, and is then made anew."""
+    """One connection of a producer or worker; after a failure it is made again."""
 
     def __init__(self, url: str, journal: Journal) -> None:
         """Connect with the first request."""
@@ -106,7 +106,7 @@ class Client:
         self._journal = journal
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._http.close()
 
     def ask(self, path: str, **body: Any) -> dict[str, Any] | None:
@@ -143,19 +143,19 @@ class Client:
         return ids
 
     def ack(self, job_id: str, worker: str) -> None:
-        """Complete a job. An ACK without an answer may have been done."""
+        """Complete a job. An ACK without an answer may have succeeded."""
         self._journal.answer(job_id)
         answer = self.ask("workers/ack", job_id=job_id, worker_id=worker)
         if answer:
             self._journal.completed.add(job_id)
 
     def give_back(self, job_id: str, worker: str) -> None:
-        """Return a job unharmed."""
+        """Return a job by a NACK with `requeue`."""
         self._journal.answer(job_id)
         self.ask("workers/nack", job_id=job_id, worker_id=worker, requeue=True)
 
     def enqueue(self, queue: str, number: int = 1, kind: str = TYPE, **args: Any) -> list[str]:
-        """Store jobs in this order, each until it is acknowledged, and return their ids."""
+        """Store jobs in order, repeat each batch until it is acknowledged, and return the ids."""
         ids = [new_id() for _ in range(number)]
         options = {"queue": queue, "retry": RETRY}
         for begin in range(0, number, 100):
@@ -183,20 +183,20 @@ class Load:
         self.start(self._hold)
 
     def client(self) -> Client:
-        """Return a new connection; `stop` ends it."""
+        """Return a new connection; `stop` closes it."""
         made = Client(self.url, self.journal)
         self._clients.append(made)
         return made
 
     def start(self, work: Callable[..., None], *arguments: Any) -> threading.Thread:
-        """Run something in a thread that ends before `stop` does."""
+        """Run a function in a thread that ends before `stop` returns."""
         thread = threading.Thread(target=work, args=arguments, daemon=True)
         self._threads.append(thread)
         thread.start()
         return thread
 
     def stop(self, drained: Callable[[], bool]) -> None:
-        """End the producers, then, when everything is done, the workers."""
+        """End the producers, then, after all jobs have ended, the workers."""
         self._full.set()
         until = time.monotonic() + 120
         while not drained() and time.monotonic() < until:
@@ -216,7 +216,7 @@ class Load:
         self._work(name, seed, beats=True)
 
     def _work(self, name: str, seed: int, *, beats: bool = False) -> None:
-        client, draw = self.client(), random.Random(seed)  # noqa: S311 - can be repeated
+        client, draw = self.client(), random.Random(seed)  # noqa: S311 - repeatable
         while not self._over.wait(PACE_S):
             if beats:
                 client.ask("workers/heartbeat", worker_id=name, active_jobs=[])
@@ -227,7 +227,7 @@ class Load:
                     client.ack(job_id, name)
 
     def _hold(self) -> None:
-        """Be the worker that heartbeats once and holds one job far longer than the silence."""
+        """Act as a worker that heartbeats once and holds one job far longer than the silence."""
         client, name = self.client(), "holder"
         client.enqueue("held", 1)
         while not self._full.is_set():

@@ -1,1 +1,1 @@
-"""What federation costs and keeps, with three real servers on this machine."""
+"""The cost and the guarantees of federation, with three real servers on this machine."""

@@ -1,4 +1,4 @@
-"""Whether all regions know the same of all jobs, row by row."""
+"""Check whether all regions have the same state of all jobs, row by row."""
 
 import time
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ Rows = Mapping[tuple[str, str], tuple[Any, ...]]
 
 
 def mirror(server: Server) -> Rows:
-    """Return what a region knows of the jobs of all, its own too."""
+    """Return the copies that a region has of all regions' jobs, its own included."""
     return {(row[0], row[1]): row[2:] for row in server.rows(MIRROR)}
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A row of a mirror, as the rule of the last writer looks at it."""
+    """The columns of a copy that the rule of the last writer uses."""
 
     origin_region: str
     job_id: str
@@ -35,7 +35,7 @@ class Known:
 
 
 def wrong_winners(server: Server) -> set[str]:
-    """Return the federation ids for which a region takes another copy than the rule does."""
+    """Return the federation ids for which a region's winner differs from the rule's."""
     copies: dict[str, list[Known]] = {}
     for (region, job), row in mirror(server).items():
         known = Known(region, job, row[1], row[8], row[10], row[11])
@@ -48,7 +48,7 @@ def wrong_winners(server: Server) -> set[str]:
 
 
 def differences(rig: Rig) -> list[str]:
-    """Return what the regions do not agree on, in words; empty when they know the same."""
+    """Return the differences between the regions as texts; empty when they agree."""
     known = {region: mirror(server) for region, server in rig.servers.items()}
     first, *others = known
     found = []
@@ -61,7 +61,7 @@ def differences(rig: Rig) -> list[str]:
 
 
 def jobs(server: Server) -> int:
-    """Return the number of jobs of a region that are told to others."""
+    """Return the number of jobs of a region that are replicated to other regions."""
     ((number,),) = server.rows(
         "SELECT count(*) FROM ojs_job WHERE meta ? 'ojs.federation.federation_id'"
     )
@@ -69,7 +69,7 @@ def jobs(server: Server) -> int:
 
 
 def converge(rig: Rig, seconds: float = 240.0) -> float:
-    """Wait until all regions know all jobs and the same of each; returns the seconds it took."""
+    """Wait until all regions have all jobs in the same state; returns the seconds."""
     began = time.monotonic()
     expected = sum(jobs(server) for server in rig.servers.values())
 

@@ -1,4 +1,4 @@
-"""How fast regions tell one another of jobs, and how late they are under a steady load."""
+"""The speed of replication between regions, and its lag under a steady load."""
 
 import statistics
 import threading
@@ -19,25 +19,25 @@ PATIENCE_S = 600.0
 
 @dataclass(slots=True)
 class Lag:
-    """Of the peers of one region while it takes jobs, in milliseconds."""
+    """The lag of the peers of one region while it takes jobs, in milliseconds."""
 
-    rate: float  # jobs/s that were stored, of those that were asked for
+    rate: float  # stored jobs/s; `asked` is the requested rate
     asked: float
     samples: list[float] = field(default_factory=list)
 
     @property
     def median_ms(self) -> float:
-        """Half of the samples are below."""
+        """The median sample."""
         return statistics.median(self.samples) if self.samples else 0.0
 
     @property
     def worst_ms(self) -> float:
-        """The longest of all."""
+        """The longest sample."""
         return max(self.samples, default=0.0)
 
 
 def lag(rig: Rig, per_second: int, seconds: int) -> Lag:
-    """Store jobs in us at a rate and look at how late its peers are, twice a second."""
+    """Store jobs in us at a rate and measure the lag of its peers, twice a second."""
     found = Lag(0.0, per_second)
     with _sampling(rig, found.samples):
         began = monotonic()
@@ -49,7 +49,7 @@ def lag(rig: Rig, per_second: int, seconds: int) -> Lag:
 
 
 def throughput(rig: Rig, number: int) -> float:
-    """Return the jobs/s that a region catches up with after a partition."""
+    """Return the jobs/s at which a peer catches up after a partition."""
     rig.cut_off("us")
     try:
         for _ in range(number // BATCH):
@@ -58,7 +58,7 @@ def throughput(rig: Rig, number: int) -> float:
     finally:
         rig.heal("us")
     began = monotonic()
-    # the breaker heals first; what is counted begins with the first job that arrives
+    # the breaker must close first: the measurement begins with the first job that arrives
     until(lambda: len(mirror(rig.servers["eu"])) > before, "the first copies", PATIENCE_S)
     first, began = len(mirror(rig.servers["eu"])), monotonic()
     expected = sum(jobs(server) for server in rig.servers.values())

@@ -1,7 +1,7 @@
-"""Three regions that can be killed, started again and cut off from one another.
+"""Three regions that can be killed, restarted and cut off from each other.
 
-Each is a whole `quickstart` with its own PostgreSQL on its own loopback address. What a region
-sends to another goes through a proxy of ours, one for each direction, whose end is a partition.
+Each is a whole `quickstart` with its own PostgreSQL on its own loopback address. Requests between
+regions go through proxies of the rig, one for each direction. The end of a proxy is a partition.
 """
 
 import contextlib
@@ -40,14 +40,14 @@ DIRECTLY = build_opener(ProxyHandler({}))
 
 
 class RigError(Exception):
-    """A region did not do what it should."""
+    """A region failed an expectation of the rig."""
 
 
 class Way:
     """A TCP proxy from one region to another; `cut` is a partition, `heal` its end."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Let through."""
+        """Start the proxy."""
         self._target = (host, port)
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class Way:
         self.heal()
 
     def heal(self) -> None:
-        """Take connections, at the same port as before."""
+        """Accept connections, at the same port as before."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", self.port))
@@ -66,7 +66,7 @@ class Way:
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def cut(self) -> None:
-        """Refuse connections and end those that are open."""
+        """Refuse new connections and close the open connections."""
         listener, self._listener = self._listener, None
         if listener is not None:
             with contextlib.suppress(OSError):
@@ -113,10 +113,10 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 
 
 class Server:
-    """One region."""
+    """The server of one region."""
 
     def __init__(self, region: str, port: int, folder: Path) -> None:
-        """Name it; `start` needs to know the others."""
+        """Set its name; `start` needs the environment with the other regions."""
         self.region, self.port, self.folder = region, port, folder
         self.host = HOSTS[region]
         self.environment: dict[str, str] = {}
@@ -125,11 +125,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it serves everybody but the other regions."""
+        """The URL for all clients except the other regions."""
         return f"http://{self.host}:{self.port}"
 
     def start(self) -> None:
-        """Start it; `wait` follows."""
+        """Start it; call `wait` afterwards."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith(OWN)}
         command = [
             *MANAGE, "quickstart", "--host", self.host, "--port", str(self.port),
@@ -142,7 +142,7 @@ class Server:
             )  # fmt: skip
 
     def wait(self) -> None:
-        """Wait until it is healthy and has said where its database is. Raises RigError."""
+        """Wait until it is healthy and has printed its database URL. Raises RigError."""
         until(lambda: self._is_well() or self._is_over(), f"health of {self.region}", START_S)
         if self._is_over():
             raise RigError(f"{self.region} ended:\n{self._log.read_text()}")
@@ -156,7 +156,7 @@ class Server:
         return is_well and "DATABASE_URL" in self._log.read_text()
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """Return what it answers, None when it does not answer with success."""
+        """Return the body of its answer, None without a successful answer."""
         try:
             with DIRECTLY.open(self.url + path, timeout=10) as answer:
                 found: dict[str, Any] = orjson.loads(answer.read())
@@ -165,7 +165,7 @@ class Server:
             return None
 
     def kill(self) -> None:
-        """End every process of it by SIGKILL, the database too."""
+        """Kill all its processes, the database included."""
         if self._process is None:
             return
         for pid in _family(self._process.pid):
@@ -174,7 +174,7 @@ class Server:
         self._process.wait()
 
     def stop(self) -> None:
-        """End it in peace."""
+        """End it by SIGTERM."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.terminate()
@@ -184,7 +184,7 @@ class Server:
             self.kill()
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return what its database has."""
+        """Return rows of its database."""
         found = re.search(r"DATABASE_URL=(\S+)", self._log.read_text())
         if found is None:
             raise RigError(f"{self.region} did not say where its database is")
@@ -202,10 +202,10 @@ def _family(pid: int) -> list[int]:
 
 
 class Rig:
-    """The three regions and the ways between them."""
+    """The three regions and the proxies between them."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any] = QUICK) -> None:
-        """Lay them out."""
+        """Define regions and proxies; nothing runs yet."""
         port = _free_port()
         self.servers = {region: Server(region, port, folder / region) for region in HOSTS}
         self.ways = {
@@ -224,21 +224,21 @@ class Rig:
             }  # fmt: skip
 
     def start(self) -> None:
-        """Start all and wait for them."""
+        """Start all regions and wait for them."""
         for server in self.servers.values():
             server.start()
         for server in self.servers.values():
             server.wait()
 
     def stop(self) -> None:
-        """End all."""
+        """End all regions and proxies."""
         for server in self.servers.values():
             server.stop()
         for way in self.ways.values():
             way.cut()
 
     def cut_off(self, region: str) -> None:
-        """Cut a region off from the others, in both directions."""
+        """Cut a region off from the other regions, in both directions."""
         for pair, way in self.ways.items():
             if region in pair:
                 way.cut()
@@ -252,7 +252,7 @@ class Rig:
 
 @contextlib.contextmanager
 def running(folder: Path, config: Mapping[str, Any] = QUICK) -> Iterator[Rig]:
-    """Have three regions for a while; `folder` must be enterable by PostgreSQL's account."""
+    """Run three regions inside the block; PostgreSQL's account must be able to enter `folder`."""
     rig = Rig(folder, config)
     try:
         rig.start()
@@ -275,7 +275,7 @@ def _free_port() -> int:
 
 
 def until(check: Any, what: str, seconds: float) -> None:
-    """Wait for something. Raises RigError."""
+    """Wait for a condition. Raises RigError."""
     end = time.monotonic() + seconds
     while not check():
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""What routing costs an enqueue, beside a plain one of the same moment."""
+"""The cost of routing an enqueue, compared with a plain enqueue at the same time."""
 
 import statistics
 from collections.abc import Callable
@@ -17,21 +17,21 @@ DECISIONS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Microseconds of an enqueue, medians of slices that took turns."""
+    """Microseconds of an enqueue, medians of alternating slices."""
 
-    plain_us: float  # without a federation id
-    noted_us: float  # by hand what the client sends: the region notes the federation id
-    routed_us: float  # by the client
+    plain_us: float  # without a federation id.
+    noted_us: float  # the client's request, sent by hand: the region stores the id.
+    routed_us: float  # by the client.
     decision_us: float  # of routing alone, without any request
 
     @property
     def ratio(self) -> float:
-        """What routing takes, in plain enqueues."""
+        """The cost of routing, in plain enqueues."""
         return self.decision_us / self.plain_us
 
 
 def measure(rig: Rig) -> Cost:
-    """Enqueue to the local region, by hand and by the client, in turns."""
+    """Enqueue to the local region alternately by hand and by the client."""
     url = f"{rig.servers['us'].url}/ojs/v1/jobs"
     body = {"type": "bench", "args": ["x"], "queue": "bench"}
     with client_of(rig, "us") as client, httpx.Client(trust_env=False) as plain:

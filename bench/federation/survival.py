@@ -1,4 +1,4 @@
-"""Enqueue through the death of a region: what was promised, and what the databases have."""
+"""Enqueue during the death of a region: the promised jobs against the stored jobs."""
 
 import threading
 from collections import Counter
@@ -39,25 +39,25 @@ class Found:
     """The balance."""
 
     asked: int
-    promised: Counter[str] = field(default_factory=Counter)  # jobs by the region that took them
+    promised: Counter[str] = field(default_factory=Counter)  # jobs by the region that took them.
     refused_pins: int = 0
     refused: int = 0
-    lost: set[str] = field(default_factory=set)  # promised, and in no database
-    doubled: set[str] = field(default_factory=set)  # more than once in one region
-    in_two: set[str] = field(default_factory=set)  # in two regions, since an answer was lost
-    unexplained: set[str] = field(default_factory=set)  # in two regions for no such reason
-    misplaced: set[str] = field(default_factory=set)  # pinned, and elsewhere
-    alive_twice: set[str] = field(default_factory=set)  # once the regions had settled it
+    lost: set[str] = field(default_factory=set)  # promised, and in no database.
+    doubled: set[str] = field(default_factory=set)  # more than once in one region.
+    in_two: set[str] = field(default_factory=set)  # in two regions after a lost answer.
+    unexplained: set[str] = field(default_factory=set)  # in two regions without a lost answer.
+    misplaced: set[str] = field(default_factory=set)  # pinned, and elsewhere.
+    alive_twice: set[str] = field(default_factory=set)  # after the regions resolved their doubts.
     ended: set[str] = field(default_factory=set)  # cancelled everywhere
 
 
 def survive(
     rig: Rig, jobs: int, *, victim: str = "us", is_noticed: Callable[[], bool] = lambda: True
 ) -> Found:
-    """Enqueue `jobs` from eight threads; kill a region after a third, start it after two thirds.
+    """Enqueue `jobs` from eight threads; kill a region after a third, restart it after two thirds.
 
-    It is not started before `is_noticed` holds. Each tenth job is pinned to it. A job that is
-    refused is not sent again.
+    The restart waits until `is_noticed` holds. Each tenth job is pinned to the region. A refused
+    job is not sent again.
     """
     run = _Run(rig, victim, jobs, is_noticed)
     with client_of(rig, victim) as client, ThreadPoolExecutor(8) as pool:
@@ -70,7 +70,7 @@ def survive(
 
 
 class _Run:
-    """What eight threads share."""
+    """The shared state of eight threads."""
 
     def __init__(self, rig: Rig, victim: str, jobs: int, is_noticed: Callable[[], bool]) -> None:
         self._rig, self._victim, self._jobs = rig, victim, jobs
@@ -80,7 +80,7 @@ class _Run:
         self._lock, self._numbers, self._is_down = threading.Lock(), count(), threading.Event()
 
     def work(self, client: FederatedClient) -> None:
-        """Enqueue until all have been asked for."""
+        """Enqueue until all jobs were sent."""
         while (n := next(self._numbers)) < self._jobs:
             if n == self._jobs // 3:
                 self._rig.servers[self._victim].kill()
@@ -109,7 +109,7 @@ class _Run:
 
 
 def client_of(rig: Rig, local: str) -> FederatedClient:
-    """Return a client next to a region, which goes the direct way."""
+    """Return a client next to a region, without a proxy to the regions."""
     regions = tuple(
         Region(region, server.url, allow_insecure=True) for region, server in rig.servers.items()
     )
@@ -132,7 +132,7 @@ def stored(rig: Rig) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _doubts(rig: Rig) -> int:
-    """Return how many jobs regions have yet to ask one another for."""
+    """Return the number of doubts that regions have not resolved yet."""
     return sum(int(server.rows(DOUBTS)[0][0]) for server in rig.servers.values())
 
 

@@ -1,4 +1,4 @@
--- available: add waiting jobs, lane by lane in turn, and count them as the fold would.
+-- available: add waiting jobs to the lanes in rotation, and count them as the aggregation would.
 WITH job AS (
     SELECT uuidv7() AS id, l.id AS lane_id, l.tenant
       FROM generate_series(1, {number}) AS g (n)

@@ -1,4 +1,4 @@
--- backlog: waiting jobs of several queues and tenants, counted as the fold would; no events.
+-- backlog: waiting jobs of several queues and tenants, counted as the aggregation would; no events.
 -- `parts`: a JSON array of {queue, tenant, jobs}.
 CREATE TEMPORARY TABLE part AS
 SELECT * FROM json_to_recordset('{parts}') AS p (queue text, tenant text, jobs int);

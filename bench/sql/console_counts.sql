@@ -1,4 +1,4 @@
--- console_counts: what folding the events of all jobs would have counted, and a past of periods.
+-- console_counts: the counts that the aggregation of all jobs' events would give, and past periods.
 CREATE TEMP TABLE live ON COMMIT PRESERVE ROWS AS
 SELECT lane_id, 3 AS state, count(*) AS jobs FROM ojs_ready GROUP BY 1
 UNION ALL SELECT lane_id, kind, count(*) FROM ojs_later GROUP BY 1, 2

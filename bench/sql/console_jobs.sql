@@ -1,5 +1,5 @@
 -- console_jobs: jobs number `first` to `last` of `jobs`, made one after the other in the week before
--- `at`, in all states, with the events of the newest ones.
+-- `at`, in all states, with the events of the newest jobs.
 WITH numbered AS MATERIALIZED (
     SELECT g.n, g.n % 1000 AS part, (g.n * 48271 + g.n / 1000) % ({queues} * {tenants}) AS lane,
            '{at}'::timestamptz - ({jobs} - g.n) * (interval '7 days' / {jobs}) AS at

@@ -1,6 +1,6 @@
--- console_places: what jobs belong to. Lane n is of queue n modulo the queues and of tenant n divided by
--- them; the first ten queues have versions.
--- The large tables are not logged: they are only read afterwards.
+-- console_places: queues, tenants, limits, lanes, workers and pools of the jobs.
+-- Lane n belongs to queue n modulo the queues and to tenant n divided by the queues. The first ten
+-- queues have versions. The large tables are not logged: they are only read afterwards.
 ALTER TABLE ojs_job SET UNLOGGED;
 ALTER TABLE ojs_finished SET UNLOGGED;
 ALTER TABLE ojs_event SET UNLOGGED;

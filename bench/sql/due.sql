@@ -1,4 +1,4 @@
--- due: jobs whose time has come all at once, with a copy of their rows for the limit to move.
+-- due: jobs that become due all at once, with a copy of their rows for the limit to move.
 INSERT INTO ojs_lane_key (queue, priority, tenant) VALUES ('bench-in', 0, 'bench-due')
 ON CONFLICT DO NOTHING;
 INSERT INTO ojs_lane (id, queue, priority, tenant)

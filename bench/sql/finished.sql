@@ -1,4 +1,4 @@
--- finished: jobs that ended, as if they had run over the last day, with the events they left.
+-- finished: ended jobs, as if they had run over the last day, with their events.
 WITH job AS (
     SELECT uuidv7(-(m.n * interval '86 milliseconds')) AS id, m.lane_id, m.tenant,
            now() - m.n * interval '86 milliseconds' AS at
@@ -26,7 +26,7 @@ SELECT at + k.late, k.kind, id, 'bench', '{type}', tenant, k.before, k.after, k.
        (interval '0', 1, NULL, 3, 0, NULL), (interval '10 milliseconds', 3, 3, 4, 1, 10),
        (interval '20 milliseconds', 4, 4, 6, 1, 10)) AS k (late, kind, before, after, attempt, took)
  ORDER BY id, k.kind;
--- what folding these events would have counted; they are marked as folded below
+-- the counts that the aggregation of these events would give; they are marked as aggregated below
 INSERT INTO ojs_depth AS d (queue, state, jobs) VALUES ('bench', 6, {finished})
 ON CONFLICT (queue, state) DO UPDATE SET jobs = d.jobs + excluded.jobs;
 INSERT INTO ojs_total AS t (queue, type, enqueued, started, completed, failed, retried, discarded,

@@ -1,4 +1,4 @@
--- lanes: the queue of the backlog with one lane per tenant, none active yet.
+-- lanes: the queue of the backlog with one lane per tenant, no lane active yet.
 INSERT INTO ojs_queue (name) VALUES ('bench'), ('bench-in') ON CONFLICT DO NOTHING;
 WITH key AS (
     INSERT INTO ojs_lane_key (queue, priority, tenant)

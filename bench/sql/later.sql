@@ -1,5 +1,5 @@
--- later: {waiting} jobs of the far future, and the {due} that are due one after the other, evenly over
--- {seconds} s that begin in {lead} s.
+-- later: {waiting} jobs of the far future, and {due} jobs that become due one after the other, evenly
+-- over {seconds} s that begin in {lead} s.
 INSERT INTO ojs_queue (name) VALUES ('bench-late') ON CONFLICT DO NOTHING;
 INSERT INTO ojs_lane_key (queue, priority, tenant) VALUES ('bench-late', 0, '_default')
 ON CONFLICT DO NOTHING;
@@ -27,7 +27,7 @@ SELECT d.id, '{type}', 'bench-late', '_default', k.id, 0, false, '{args}', '{met
 INSERT INTO ojs_later (id, kind, due_at, lane_id, attempt)
 SELECT d.id, 1, d.due_at, k.id, 0
   FROM bench_due AS d, ojs_lane_key AS k WHERE k.queue = 'bench-late';
--- every {nth}th time is a schedule's, too
+-- every {nth}th due time belongs to a schedule, too
 INSERT INTO ojs_cron_entry (name, expression, timezone, template, overlap_policy, enabled, due_at,
                             next_run_at)
 SELECT 'bench-' || n, '@every 30s', 'UTC',

@@ -1,4 +1,4 @@
--- outlived: jobs that ended longer ago than retention keeps them, with a copy for the limit.
+-- outlived: jobs that ended before the bound of retention, with a copy for the limit.
 DROP TABLE IF EXISTS bench_job, bench_finished;
 CREATE TABLE bench_job (LIKE ojs_job INCLUDING ALL);
 CREATE TABLE bench_finished (LIKE ojs_finished INCLUDING ALL);

@@ -1,4 +1,4 @@
--- tidy: take back what the storing paths stored since `marker`; ids rise with time.
+-- tidy: remove the rows that the storing paths stored since `marker`; ids rise with time.
 DELETE FROM ojs_job WHERE id >= '{marker}' AND queue IN ('bench-in', 'bench-bare', 'bench-grouped');
 DELETE FROM ojs_unique WHERE job_id >= '{marker}';
 DELETE FROM ojs_ready AS r USING ojs_lane AS l WHERE l.id = r.lane_id AND l.queue IN ('bench-in', 'bench-grouped');

@@ -1,4 +1,4 @@
-"""What all endpoints of federation share. Spec: contract 23.7, 31."""
+"""The base class of all endpoints of the federation. Spec: contract 23.7, 31."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class FederationView(OJSView):
-    """Keeps a key that is bound to a region from acting for another one.
+    """Keeps a key that is bound to a region from acting for another region.
 
-    The region of a path is checked here; a handler whose body names one calls `for_region`.
+    The view checks the region of the path. A handler whose body names a region calls `for_region`.
     """
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -20,11 +20,11 @@ class FederationView(OJSView):
         super().initial(request, *args, **kwargs)
         region_id = kwargs.get("region_id")
         method = request.method or ""
-        # a method without a permit is none of the view's: it is answered with 405
+        # a method without a permit is answered with 405
         is_change = method not in READS and self.required(method) is not None
         if region_id is not None and is_change:
             self.for_region(region_id, "region_id")
 
     def for_region(self, region: str, field: str) -> None:
-        """Refuse a key of another region; `field` is what names it. Raises PermissionDenied."""
+        """Refuse a key of another region; `field` names the region. Raises PermissionDenied."""
         self.principal.require_region(region, field)

@@ -1,4 +1,4 @@
-"""Regions and the router on the wire. Spec: contract 23.5."""
+"""The JSON of regions and of the router. Spec: contract 23.5."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ from jobs.api.schemas import (
 )
 from jobs.domain.times import format_time
 
-# members that only answers have: taken back unread
+# members of answers only: ignored in requests
 SHOWN = ("health", "load", "source", "is_local", "created_at", "updated_at")
 
 REGION_ID = text(1, MAX_ID, pattern=f"^{ID_PATTERN.pattern}$")
@@ -194,7 +194,7 @@ PUT_CONFIG = obj(
     additionalProperties=False,
 )
 
-# --- the router: these three add nothing to what upstream describes -------------------------------
+# --- the router: these three schemas equal the upstream description ------------------------------
 
 SEEN: Schema = {
     "id": REGION_ID,
@@ -272,12 +272,12 @@ def encode_regions(known: Registry) -> dict[str, Any]:
 
 
 def latency(health: Health) -> int | None:
-    """Return whole milliseconds, None where a region was not measured or is ill."""
+    """Return whole milliseconds; None if the region was not measured or is unhealthy."""
     return None if health.latency_ms is None else round(health.latency_ms)
 
 
 def encode_decision(decision: Decision) -> dict[str, Any]:
-    """Encode where a job would go, and why. Raises the refusal where it could go nowhere."""
+    """Encode the region for a job, with the reasons. Raises the decision's refusal."""
     return {
         "target_region": decision.target.id,
         "strategy": decision.strategy,
@@ -291,7 +291,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
 
 
 def encode_health(known: Registry, lags_ms: Mapping[str, int | None]) -> dict[str, Any]:
-    """Encode how the federation is as a whole: of the regions that are enabled."""
+    """Encode the health of the whole federation, over its enabled regions."""
     asked = [one.id for one in known.regions.values() if one.enabled]
     well = [one for one in asked if known.health[one].is_routable]
     status = "degraded" if well else "unhealthy"
@@ -314,7 +314,7 @@ def encode_health(known: Registry, lags_ms: Mapping[str, int | None]) -> dict[st
 
 
 def encode_region(row: Row, known: Registry) -> dict[str, Any]:
-    """Encode a region as it is stored, and how it is; of secrets only whether they are set."""
+    """Encode a stored region with its health; of secrets only whether they are set."""
     health, stored = known.health.get(row.id, Health()), row.health
     load, region = getattr(row, "load", None), region_of(row)
     return {
@@ -340,7 +340,7 @@ def encode_region(row: Row, known: Registry) -> dict[str, Any]:
 
 
 def members(region: Region) -> dict[str, Any]:
-    """Return what can be said of a region but its credentials, as it is said."""
+    """Return all members of a region except its credentials, as requests spell them."""
     return {
         "id": region.id,
         "url": region.url,
@@ -366,9 +366,9 @@ def _auth(auth: Auth) -> dict[str, Any]:
 def decode_region(
     body: Mapping[str, Any], region_id: str | None = None, stated: Region | None = None
 ) -> Region:
-    """Read a region; `region_id` is that of the path. Raises FederationConfigError.
+    """Read a region; `region_id` is the id in the path. Raises FederationConfigError.
 
-    `stated` is the region as the settings have it: the defaults for what they alone may say.
+    `stated` is the region of the settings: the defaults for members that only settings may set.
     """
     given = {name: value for name, value in body.items() if name not in SHOWN}
     if region_id is not None and given.setdefault("id", region_id) != region_id:
@@ -380,18 +380,18 @@ def decode_region(
 
 
 def decode_change(body: Mapping[str, Any], before: Region) -> Region:
-    """Read what a region becomes with the members that are given. Raises FederationConfigError."""
+    """Return the region with the given members changed. Raises FederationConfigError."""
     changed = decode_region({**members(before), **body}, before.id)
     return changed if "auth" in body else replace(changed, auth=before.auth.kept)
 
 
 def decode_config(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what is said of the federation as a whole; it is judged when it is stored."""
+    """Read the configuration of the federation; the service checks it when it stores it."""
     return {name: value for name, value in body.items() if name != "problem"}
 
 
 def encode_config(config: FederationConfig | None, problem: str) -> dict[str, Any]:
-    """Encode the configuration in force, defaults included; `problem`: why there is none."""
+    """Encode the configuration in force with defaults; `problem`: the reason if there is none."""
     shown = config or UNSAID
     check, breaker, failover = shown.health_check, shown.circuit_breaker, shown.failover
     replication = shown.replication

@@ -1,4 +1,4 @@
-"""What this router knows of all regions together, as read-only merges. Spec: contract 23.5."""
+"""Read-only summaries over all regions that this router has data of. Spec: contract 23.5."""
 
 from datetime import timedelta
 from typing import Any
@@ -63,7 +63,7 @@ class Backends(FederationView):
 
     @operation("listFederationBackends", {200: BACKENDS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
-        """List the servers of all regions with how they are and what may be sent to them."""
+        """List the servers of all regions with their health and the requests that they take."""
         known = registry()
         seen = codec.encode_regions(known)
         more = [_backend(known, one["id"]) for one in seen["regions"]]
@@ -88,9 +88,9 @@ class Statistics(FederationView):
 
     @operation("getFederationStats", {200: STATISTICS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
-        """Add up the jobs of all regions, as each was counted last; nobody is asked for it.
+        """Add up the last known job counts of all regions, without a request to a region.
 
-        `jobs` are those of the `counted_regions`; a region that was never counted has null.
+        `jobs` are the jobs of the `counted_regions`; a region that was never counted has null.
         """
         known = registry()
         health = codec.encode_health(known, lags_ms())

@@ -29,10 +29,10 @@ EMPTY = obj({}, additionalProperties=False)
 
 
 class RegionView(FederationView):
-    """Regions concern all tenants."""
+    """Base class: regions belong to no tenant."""
 
     def shown(self, row: Row, status: int = 200, **facts: Any) -> Answer:
-        """Answer with a region and how it is."""
+        """Answer with a region and its health."""
         return Answer(codec.encode_region(row, registry()), status=status, **facts)
 
     def stored(self, wanted: Region, *, must_be_new: bool = False) -> Answer:
@@ -42,13 +42,13 @@ class RegionView(FederationView):
         return self.shown(row, 201 if is_new else 200, headers=location)
 
     def require_nothing(self) -> None:
-        """Refuse members that nobody would read. Raises Unprocessable."""
+        """Refuse a body with members, which the request would ignore. Raises Unprocessable."""
         for name, value in self.optional_body().items():
             raise Unprocessable.field(name, "is not a member of this request", value)
 
 
 class RegionCollection(RegionView):
-    """The registry."""
+    """The registry of regions."""
 
     @operation(
         "listRegions",
@@ -95,9 +95,10 @@ class RegionDetail(RegionView):
         extension=EXTENSION,
     )
     def put(self, request: Request, region_id: str) -> Answer:
-        """Register a region in place of what was said before; what is absent gets its default.
+        """Register a region or replace a registration; absent members get their defaults.
 
-        The URL and the credentials of a region of the settings are changed there alone.
+        The URL and the credentials of a region from the settings can be changed only in the
+        settings.
         """
         known = stated().get(region_id)
         return self.stored(codec.decode_region(self.body(), region_id, known))
@@ -111,7 +112,7 @@ class RegionDetail(RegionView):
         extension=EXTENSION,
     )
     def patch(self, request: Request, region_id: str) -> Answer:
-        """Change the members that are given; `auth` is replaced as a whole, null: none.
+        """Change the given members; `auth` is replaced as a whole, null removes it.
 
         A token that is not given stays, unless the URL leads to another server.
         """
@@ -120,13 +121,13 @@ class RegionDetail(RegionView):
 
     @operation("deleteRegion", {204: None}, path=PATH, refusals=(404, 409), extension=EXTENSION)
     def delete(self, request: Request, region_id: str) -> Answer:
-        """Take a region out of the registry; neither the local one nor one of the settings."""
+        """Remove a region from the registry; not the local region, nor one of the settings."""
         configure.delete_region(region_id, self.caller)
         return Answer(None, status=204)
 
 
 class RegionProbe(RegionView):
-    """Ask a region."""
+    """Probes a region."""
 
     @operation(
         "probeRegion",
@@ -138,7 +139,7 @@ class RegionProbe(RegionView):
         extension=EXTENSION,
     )
     def post(self, request: Request, region_id: str) -> Answer:
-        """Ask a region how it is, now. While its breaker is open nothing is sent."""
+        """Probe the health of a region now. While its breaker is open no request is sent."""
         self.require_nothing()
         configure.find(region_id)
         route.probe_all([region_id], registry().configured)
@@ -146,7 +147,7 @@ class RegionProbe(RegionView):
 
 
 class RegionBreaker(RegionView):
-    """Open and close by hand."""
+    """Opens and closes a breaker by hand."""
 
     @operation(
         "setRegionBreaker",
@@ -164,14 +165,14 @@ class RegionBreaker(RegionView):
         for name, value in body.items():
             if name != "state":
                 raise Unprocessable.field(name, "is not a member of this request", value)
-        if body.get("state") not in ("open", "closed"):  # a list: it may be unhashable
+        if body.get("state") not in ("open", "closed"):  # a tuple: the value may be unhashable
             raise FederationConfigError.field("state", "must be open or closed", body.get("state"))
         breakers.force(region_id, State(body["state"]), self.caller)
         return self.shown(configure.find(region_id))
 
 
 class RegionDrain(RegionView):
-    """Let a region take no new jobs."""
+    """Stops the routing of new jobs to a region."""
 
     drain = True
 
@@ -185,17 +186,17 @@ class RegionDrain(RegionView):
         extension=EXTENSION,
     )
     def post(self, request: Request, region_id: str) -> Answer:
-        """Route no new jobs to a region, pinned ones neither; those it has stay."""
+        """Route no new jobs to a region, not even pinned jobs; the jobs that it has stay there."""
         return self.set(region_id)
 
     def set(self, region_id: str) -> Answer:
-        """Set whether it drains."""
+        """Set whether the region drains."""
         self.require_nothing()
         return self.shown(configure.set_drain(region_id, self.caller, drain=self.drain))
 
 
 class RegionUndrain(RegionDrain):
-    """Let it take jobs again."""
+    """Allows the routing of jobs to a region again."""
 
     drain = False
 
@@ -214,11 +215,11 @@ class RegionUndrain(RegionDrain):
 
 
 class Configuration(RegionView):
-    """The federation as a whole."""
+    """The configuration of the federation."""
 
     @operation("getFederationConfig", {200: codec.CONFIG}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
-        """Show the configuration in force; `problem` tells why there is none."""
+        """Show the configuration in force; `problem` has the reason if there is none."""
         known = registry()
         return Answer(codec.encode_config(known.config, known.problem))
 
@@ -226,10 +227,10 @@ class Configuration(RegionView):
         "putFederationConfig", {200: codec.CONFIG}, body=codec.PUT_CONFIG, extension=EXTENSION
     )
     def put(self, request: Request) -> Answer:
-        """Say what the federation is, in place of what was said by PUT before.
+        """Replace the configuration of the federation.
 
-        What is absent is as the settings of the server have it, else the default. Regions have to
-        be registered before.
+        An absent member has the value of the server's settings, else its default. Regions must be
+        registered before.
         """
         configure.put_configuration(codec.decode_config(self.body()), self.caller)
         return self.get(request)

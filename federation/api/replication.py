@@ -22,9 +22,9 @@ EXTENSION = "federation"
 
 
 class Replicate(FederationView):
-    """Revisions of another region's jobs."""
+    """Receives revisions of another region's jobs."""
 
-    deepest = jsonio.MAX_DEPTH  # a copy stands around a job's own body
+    deepest = jsonio.MAX_DEPTH  # a copy surrounds a job's own body
 
     @operation(
         "replicateJobs",
@@ -34,14 +34,14 @@ class Replicate(FederationView):
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
-        """Take in what a peer tells of its jobs: all of the batch, or none of it.
+        """Store a batch of revisions of a peer's jobs: the whole batch, or nothing of it.
 
-        Copies are never handed out to workers. A batch may be sent again, and later than the ones
-        that follow it. All revisions are of one region: that of the key, where it is bound to one.
+        Copies are never handed out to workers. A batch may be repeated, and may arrive after later
+        batches. All revisions are of one region: the region of the key, if the key is bound to one.
         Times before the end are null.
         """
         replicas, sent_at = codec.decode_batch(self.body())
-        # all are of one region, or the batch is refused
+        # all revisions are of one region, or the batch is refused
         self.for_region(replicas[0].origin_region, "jobs[0].origin_region")
         required()
         codec.require_consistent(replicas)
@@ -49,7 +49,7 @@ class Replicate(FederationView):
 
 
 class GiveUp(FederationView):
-    """Jobs that another region has, too."""
+    """Gives up jobs that another region has as well."""
 
     @operation(
         "giveUpJobs",
@@ -59,10 +59,11 @@ class GiveUp(FederationView):
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
-        """Give up jobs that a peer stored, too, after an answer of this region was lost.
+        """Give up jobs that a peer stored as well, after an answer of this region was lost.
 
-        What waits here is cancelled; what was started stays, and the peer gives up its own. Of a
-        federation id that is not known here no job is stored from then on. May be repeated.
+        A waiting job is cancelled here. A started job stays, and the peer gives up its own job. If
+        this server has no job with a federation id, it stores none with it from then on. The
+        request may be repeated.
         """
         region, claims = codec.decode_claims(self.body())
         self.for_region(region, "region")
@@ -70,7 +71,7 @@ class GiveUp(FederationView):
 
 
 class FederatedJobDetail(FederationView):
-    """One job, in whatever regions."""
+    """One federated job over all regions."""
 
     @operation(
         "getFederatedJob",
@@ -80,10 +81,10 @@ class FederatedJobDetail(FederationView):
         extension=EXTENSION,
     )
     def get(self, request: Request, federation_id: str) -> Answer:
-        """Show the copies of a federated job that are known here; the winner is the first.
+        """Show the copies of a federated job that this server has; the first copy is the winner.
 
-        Without replication these are the jobs of this region that were sent through the router, or
-        with the header that tells repeats.
+        Without replication these are jobs of this region that came through the router, or with the
+        header `OJS-Federation-Dedupe`.
         """
         found = copies(federation_id, self.principal.tenant)
         if not self.principal.sees_classified:
@@ -92,16 +93,16 @@ class FederatedJobDetail(FederationView):
 
 
 class ReplicationStatus(FederationView):
-    """How replication goes."""
+    """The state of replication."""
 
     @operation("getReplication", {200: codec.STATUS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
-        """Show each peer's cursor and lag, and what goes wrong; `pending` is counted to 10,000."""
+        """Show each peer's cursor, lag and problems; `pending` is counted to 10,000."""
         return Answer(codec.encode_status(terms(), lag.peers(), lag.conflicts()))
 
 
 class RegionAdoption(FederationView):
-    """Failover by an operator."""
+    """Failover by an operator: adoption."""
 
     @operation(
         "adoptJobs",
@@ -113,18 +114,18 @@ class RegionAdoption(FederationView):
         extension=EXTENSION,
     )
     def post(self, request: Request, region_id: str) -> Answer:
-        """Enqueue here what waits in a region that is gone, as far as it is known here.
+        """Enqueue the waiting jobs of a lost region here, from the copies that this server has.
 
-        Pinned jobs stay, and so does what is known without its arguments (`kept` counts them).
-        Looks at up to `limit` jobs; `next` is where to go on as `after`, null at the end. A region
-        that is not known to be down is refused unless `force` is true: its jobs would run twice.
+        Pinned jobs stay, and so do copies without arguments (`kept` counts both). The request reads
+        up to `limit` jobs; `next` is the value of `after` for the next request, null at the end. A
+        region that may still run is refused unless `force` is true: its jobs would run twice.
         """
         order = codec.decode_order(region_id, self.optional_body())
         return Answer(codec.encode_adopted(order, adopt(order, self.caller)))
 
 
 class RegionForgetting(FederationView):
-    """The end of what is known of a region."""
+    """Removes the copies of a region's jobs."""
 
     @operation(
         "forgetRegionCopies",
@@ -138,8 +139,8 @@ class RegionForgetting(FederationView):
     def post(self, request: Request, region_id: str) -> Answer:
         """Remove the copies of jobs of a region that never comes back.
 
-        Removes up to `limit` of them; `done` tells that none is left, else ask again. A region that
-        is registered is refused. Jobs that were adopted from it are not touched.
+        Removes up to `limit` copies; while `done` is false, repeat the request. A registered region
+        is refused. Jobs that were adopted from the region stay.
         """
         order = codec.decode_forgetting(region_id, self.optional_body())
         return Answer(codec.encode_forgotten(order, forget_copies(order, self.caller)))

@@ -1,4 +1,4 @@
-"""Replication on the wire: batches in, copies and peers out. Spec: contract 23.5, 23.6."""
+"""The JSON of replication: batches in, copies and peers out. Spec: contract 23.5, 23.6."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -186,7 +186,7 @@ FORGOTTEN = obj({"region": REGION_ID, "dry_run": BOOLEAN, "removed": integer(0),
 
 
 def decode_batch(body: Mapping[str, Any]) -> tuple[list[Replica], datetime | None]:
-    """Read a batch of revisions and when it was sent. Raises InvalidRequest, BatchTooLarge."""
+    """Read a batch of revisions and its time of sending. Raises InvalidRequest, BatchTooLarge."""
     for name in body:
         if name not in {"jobs", "sent_at"}:
             raise InvalidRequest.field(name, "is not a member of a batch")
@@ -200,7 +200,7 @@ def _replicas(raw: list[Any]) -> list[Replica]:
 
 
 def require_consistent(replicas: Sequence[Replica]) -> None:
-    """Refuse revisions whose members do not go together. Raises InvalidRequest."""
+    """Refuse revisions with members that contradict each other. Raises InvalidRequest."""
     for index, one in enumerate(replicas):
         _at(index, partial(check, one))
 
@@ -214,7 +214,7 @@ def _at(index: int, read: Callable[[str], T]) -> T:
 
 
 def decode_claims(body: Mapping[str, Any]) -> tuple[str, list[Claim]]:
-    """Read who asks, and for which jobs. Raises InvalidRequest, BatchTooLarge."""
+    """Read the asking region and its claims. Raises InvalidRequest, BatchTooLarge."""
     for name in body:
         if name not in {"region", "jobs"}:
             raise InvalidRequest.field(name, "is not a member of a question")
@@ -227,14 +227,14 @@ def decode_claims(body: Mapping[str, Any]) -> tuple[str, list[Claim]]:
 
 
 def encode_given_up(answers: Sequence[GivenUp]) -> dict[str, Any]:
-    """Show what became of the jobs here."""
+    """Encode the outcome of each claim."""
     return {"results": [{**one._asdict(), "outcome": str(one.outcome)} for one in answers]}
 
 
 def encode_copies(
     federation_id: str, found: Sequence[tuple[Replica, FederatedJob | None]]
 ) -> dict[str, Any]:
-    """Show a federated job; the first copy is the winner."""
+    """Encode a federated job; the first copy is the winner."""
     copies = [_copy(one, row, is_winner=n == 0) for n, (one, row) in enumerate(found)]
     return {"federation_id": federation_id, "winner": copies[0], "copies": copies}
 
@@ -249,7 +249,7 @@ def _copy(one: Replica, row: FederatedJob | None, *, is_winner: bool) -> dict[st
 
 
 def encode_status(known: Terms | None, peers: Sequence[Told], conflicts: int) -> dict[str, Any]:
-    """Show how replication goes."""
+    """Encode the state of replication."""
     rules = known.rules if known else None
     return {
         "enabled": known is not None,
@@ -284,7 +284,7 @@ def _peer(one: Told) -> dict[str, Any]:
 
 
 def decode_order(region: str, body: Mapping[str, Any]) -> Order:
-    """Read what to adopt. Raises InvalidRequest."""
+    """Read the order of an adoption. Raises InvalidRequest."""
     for name in body:
         if name not in {"queue", "limit", "after", "dry_run", "force", "reason"}:
             raise InvalidRequest.field(name, "is not a member of an adoption")
@@ -310,7 +310,7 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
 
 
 def encode_adopted(order: Order, report: Adopted) -> dict[str, Any]:
-    """Show what was adopted."""
+    """Encode the report of an adoption."""
     return {
         "region": order.region,
         "dry_run": order.dry_run,
@@ -324,7 +324,7 @@ def encode_adopted(order: Order, report: Adopted) -> dict[str, Any]:
 
 
 def decode_forgetting(region: str, body: Mapping[str, Any]) -> Forgetting:
-    """Read whose copies are to go. Raises InvalidRequest."""
+    """Read the order to remove copies of a region. Raises InvalidRequest."""
     for name in body:
         if name not in {"limit", "dry_run", "reason"}:
             raise InvalidRequest.field(name, "is not a member of this request")
@@ -337,7 +337,7 @@ def decode_forgetting(region: str, body: Mapping[str, Any]) -> Forgetting:
 
 
 def encode_forgotten(order: Forgetting, found: Forgotten) -> dict[str, Any]:
-    """Show what was removed."""
+    """Encode the report of a removal of copies."""
     return {
         "region": order.region,
         "dry_run": order.dry_run,

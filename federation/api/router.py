@@ -53,7 +53,7 @@ FEDERATION = component(
         additionalProperties=False,
     ),
 )
-# the body of the region that was asked, which may be another server than this
+# the body of the region's answer; the region may be another server
 PLACED = obj({"federation": FEDERATION}, {"job": JOB}, additionalProperties=True)
 RESULT = obj(
     {"index": integer(0), "status": integer(100, 599)},
@@ -72,7 +72,7 @@ class Regions(FederationView):
 
 
 class Route(FederationView):
-    """A dry run."""
+    """A dry run of the routing."""
 
     @operation(
         "routeJob",
@@ -82,9 +82,9 @@ class Route(FederationView):
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
-        """Tell where a job would go now, and why; nothing is enqueued.
+        """Return the region that a job would go to now, with the reasons; nothing is enqueued.
 
-        Other members of an envelope may be there; routing goes by `meta` alone.
+        The body may have further members of an envelope; the routing reads only `meta`.
         """
         body = self.body()
         if "type" in body:
@@ -97,11 +97,11 @@ class Route(FederationView):
 
 
 class FederationHealth(FederationView):
-    """The federation in one word."""
+    """The health of the federation."""
 
     @operation("getFederationHealth", {200: codec.FEDERATION_HEALTH}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
-        """Tell how many regions are well: healthy are all, degraded some, unhealthy none."""
+        """Show the health: healthy with all regions healthy, unhealthy with none, else degraded."""
         return Answer(codec.encode_health(registry(), lags_ms()))
 
 
@@ -110,16 +110,16 @@ class RoutedView(FederationView):
 
     @property
     def sender(self) -> Sender:
-        """Whose jobs these are."""
+        """The sender of the jobs, for the router."""
         return Sender(self.deduping, is_forwarded=HOP in self.http.META)
 
     @property
     def deduping(self) -> Caller:
-        """Who asks, and that what is stored already is answered with."""
+        """The caller, set to answer a repeated federation id with the stored job."""
         return asking(self.caller)
 
     def read(self, body: dict[str, Any]) -> Wish:
-        """Check a job as if it were enqueued here, and what it says of its way. Raises OJSError."""
+        """Check a job as an enqueue here would, and read its routing members. Raises OJSError."""
         wish = wished(body)
         draft = jobs_codec.decode_job(body)
         self.principal.require_enqueue([(draft.queue, draft.type)])
@@ -127,11 +127,11 @@ class RoutedView(FederationView):
         return wish
 
     def store(self, envelope: dict[str, Any]) -> Stored:
-        """Enqueue here."""
+        """Enqueue one job here."""
         return _stored(enqueue([jobs_codec.decode_job(envelope)], self.deduping)[0])
 
     def store_many(self, envelopes: Sequence[dict[str, Any]]) -> list[Stored | OJSError]:
-        """Enqueue those here that can be."""
+        """Enqueue several jobs here, each by itself; refused jobs get their error."""
         found: list[Stored | OJSError | None] = [None] * len(envelopes)
         drafts: dict[int, JobDraft] = {}
         for n, envelope in enumerate(envelopes):
@@ -147,7 +147,7 @@ class RoutedView(FederationView):
 
 
 def _require_own(draft: JobDraft, caller: Caller) -> None:
-    """Refuse a job of another tenant than the caller's, before any region is asked."""
+    """Refuse a job of another tenant than the caller's, before any request to a region."""
     named = draft.meta.get("tenant_id")
     if caller.tenant is not None and named not in {None, caller.tenant}:
         raise TenantMismatch(
@@ -175,10 +175,10 @@ class RoutedJobs(RoutedView):
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
-        """Enqueue a job in the region that its `meta` asks for, or in the best one.
+        """Enqueue a job in the region that its `meta` names, or in the best region.
 
-        The answer is the region's with `federation` added, refusals too. A retry with the same
-        federation id is answered with the job that is there.
+        The answer, or the refusal, is the region's with `federation` added. A retry with the same
+        federation id is answered with the stored job.
         """
         wish = self.read(self.body())
         self.charge(1, enqueues=True)
@@ -187,7 +187,7 @@ class RoutedJobs(RoutedView):
 
 
 def _with_federation(found: Placed) -> bytes:
-    """Add the member to the bytes of a region's answer, an object."""
+    """Add the member `federation` to the bytes of a region's answer, an object."""
     told = b'"federation":' + jsonio.dumps(_federation(found)) + b"}"
     return found.body[:-1] + (b"" if found.body == b"{}" else b",") + told
 
@@ -202,7 +202,7 @@ def _federation(found: Placed) -> dict[str, Any]:
 
 
 class RoutedBatch(RoutedView):
-    """PUSH of many, each to its best region."""
+    """PUSH of several jobs, each to its best region."""
 
     @operation(
         "placeJobs",
@@ -212,9 +212,9 @@ class RoutedBatch(RoutedView):
         extension=EXTENSION,
     )
     def post(self, request: Request) -> Answer:
-        """Enqueue up to 1,000 jobs, each by itself and where it belongs.
+        """Enqueue up to 1,000 jobs, each independently and in its best region.
 
-        201: all are there; 207: some are; 422: none is. `results` are in the order of the request.
+        201: all jobs are stored; 207: some; 422: none. `results` are in the order of the request.
         """
         raw = jobs_codec.list_of(self.body(), "jobs", MOST)
         outcomes: dict[int, Outcome] = {}
@@ -262,6 +262,6 @@ def _first(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def replace_index(problem: OJSError) -> OJSError:
-    """Return the problem without the place that it had in a part of the request."""
+    """Return the problem without its index in a part of the request."""
     problem.details.pop("index", None)
     return problem

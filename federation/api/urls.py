@@ -1,4 +1,4 @@
-"""Routes of the app; /v1/federation is an alias, as of all paths."""
+"""Routes of the app; /v1/federation is an alias, as for all paths."""
 
 from django.urls import path
 

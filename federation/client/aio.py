@@ -1,4 +1,4 @@
-"""The federated client for asyncio. Spec: contract 23.2; `sync` is its twin."""
+"""The federated client for asyncio; `sync` has the client for threads. Spec: contract 23.2."""
 
 import asyncio
 import logging
@@ -25,8 +25,8 @@ NO_HEADERS: Mapping[str, str] = {}
 class AsyncFederatedClient:
     """Sends jobs to the regions of a federation, from the tasks of one event loop.
 
-    It works as it is: health and loads are then asked for when a job needs them. `start` (or
-    `async with`) keeps them fresh in the background, so that no job waits for a probe.
+    Without `start`, the client asks for health and loads when a job needs them. `start` (or `async
+    with`) keeps them fresh in the background, so that no job waits for a probe.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class AsyncFederatedClient:
         on_event: OnEvent | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Prepare. `timeout_s` bounds each wait for a region; `on_event` hears of failovers.
+        """Prepare. `timeout_s` bounds each wait for a region; `on_event` receives failovers.
 
-        `clock` counts seconds; health, breakers and loads go by it.
+        `clock` counts seconds; health, breakers and loads use it.
 
-        Raises FederationConfigError, also for secrets and certificates that are not there.
+        Raises FederationConfigError, also for missing secrets and certificates.
         """
         self.config = config
         self._state = State(config, clock, on_event)
@@ -59,48 +59,48 @@ class AsyncFederatedClient:
         headers: Mapping[str, str] = NO_HEADERS,
         **members: Any,
     ) -> Enqueued:
-        """Enqueue a job; `members` are those of `NewJob`. Raises as the twin does."""
+        """Enqueue a job; `members` are members of `NewJob`. Raises as `FederatedClient.enqueue`."""
         job = NewJob(type, args, **members)
         return await self._run(enqueueing.enqueue(self._state, job, headers))
 
     async def enqueue_batch(
         self, jobs: Sequence[NewJob], *, headers: Mapping[str, str] = NO_HEADERS
     ) -> BatchResult:
-        """Enqueue jobs, one request for each region: all or none there, but not across regions."""
+        """Enqueue jobs, one request per region: all or none in a region, not across regions."""
         return await self._run(enqueueing.enqueue_batch(self._state, jobs, headers))
 
     async def route(self, meta: Mapping[str, Any] | None = None) -> Decision:
-        """Tell where a job with this meta would go; nothing is sent but probes."""
+        """Return the decision for a job with this meta; only probes are sent."""
         return await self._run(enqueueing.route(self._state, meta or {}))
 
     async def get_job(
         self, id: str, region: str | None = None, *, headers: Mapping[str, str] = NO_HEADERS
     ) -> Located:
-        """Return the job that has `id` as its own or as its federation id."""
+        """Return the job whose id or federation id is `id`."""
         return await self._run(lookup.get_job(self._state, id, region, headers))
 
     async def cancel(
         self, id: str, region: str | None = None, *, headers: Mapping[str, str] = NO_HEADERS
     ) -> Located:
-        """Cancel a job where it is."""
+        """Cancel a job in the region that has it."""
         return await self._run(lookup.cancel(self._state, id, region, headers))
 
     # --- regions ----------------------------------------------------------------------------------
 
     def regions(self) -> list[RegionState]:
-        """Return what is known of each region; nobody is asked."""
+        """Return the stored state of each region, without requests."""
         return self._state.regions()
 
     def health(self) -> FederationHealth:
-        """Return what is known of the whole; nobody is asked."""
+        """Return the health of the federation from stored states, without requests."""
         return summary(self._state.regions())
 
     async def probe(self) -> None:
-        """Ask all regions for their health that are due."""
+        """Probe the health of all regions whose probe is due."""
         await self._run(operations.attend(self._state))
 
     async def collect_loads(self) -> None:
-        """Ask all healthy regions for their load that are due."""
+        """Collect the load of all healthy regions whose load is due."""
         await self._run(operations.collect(self._state))
 
     # --- life -------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class AsyncFederatedClient:
                 logger.exception("ojs.federation.loop_failed")
 
     async def close(self) -> None:
-        """End the tasks and all connections; the client is of no use afterwards."""
+        """End the tasks and all connections; the client is unusable afterwards."""
         self._is_over = True
         for task in self._tasks:
             task.cancel()

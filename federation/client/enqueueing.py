@@ -37,7 +37,7 @@ CREATED = (200, 201, 202, 207)
 
 @dataclass(slots=True)
 class _Parcel:
-    """One job on its way."""
+    """One job and the state of its delivery."""
 
     job: NewJob
     meta: Mapping[str, Any]
@@ -65,7 +65,7 @@ def enqueue(state: State, job: NewJob, headers: Mapping[str, str]) -> Steps[Enqu
 def enqueue_batch(
     state: State, jobs: Sequence[NewJob], headers: Mapping[str, str]
 ) -> Steps[BatchResult]:
-    """Enqueue jobs in one request for each region: all or none there, not across regions."""
+    """Enqueue jobs, one request per region: all or none in a region, not across regions."""
     parcels: list[_Parcel | Refused] = []
     for job in jobs:
         try:
@@ -96,11 +96,11 @@ def _identified(way: FederationMeta) -> FederationMeta:
     return way if way.federation_id else replace(way, federation_id=new_federation_id())
 
 
-# --- on the way -----------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def _deliver(state: State, parcels: Sequence[_Parcel], headers: Mapping[str, str]) -> Steps[None]:
-    """Send each job until a region answers for it or none is left."""
+    """Send each job until a region answers for it or no region is left."""
     waiting = list(parcels)
     while waiting:
         for parcel in waiting:
@@ -125,7 +125,7 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
                 is_bound=failover.in_doubt is InDoubt.REFUSE,
             )  # fmt: skip
         elif delivery.may_go_on:
-            # who was not asked before, as there was a better one, is asked now
+            # regions that the first decision left out are candidates now
             delivery.go_on((yield from decided(state, parcel.way, delivery.tried)))
     except OJSError as problem:
         parcel.attempt, parcel.error = None, problem
@@ -142,7 +142,7 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
 
 @dataclass(slots=True)
 class _Group:
-    """Jobs that go in one request."""
+    """Jobs of one request."""
 
     ask: str
     is_via_hub: bool
@@ -169,7 +169,7 @@ def _call(state: State, group: _Group, headers: Mapping[str, str]) -> Call:
         "POST",
         base if is_one else f"{base}/batch",
         jsonio.dumps(jobs[0] if is_one else {"jobs": jobs}),
-        # always, not only when repeating: the region has to note the id for that to be seen
+        # in every request: the region stores the id only with this header, and a repeat needs it
         {**headers, DEDUPE_HEADER: "1"},
     )
 
@@ -188,7 +188,7 @@ def _envelope(state: State, parcel: _Parcel, routed_at: str) -> dict[str, Any]:
     )
 
 
-# --- back -----------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 def _settle(group: _Group, answer: Answer) -> None:
@@ -212,7 +212,7 @@ def _settle(group: _Group, answer: Answer) -> None:
 
 
 def _items(group: _Group, reply: Reply) -> list[Any] | None:
-    """Return what was answered of each job, None where the request was refused as a whole."""
+    """Return the part of the answer for each job, None if the request failed as a whole."""
     body = reply.body if isinstance(reply.body, dict) else {}
     items: Any = [body]
     if len(group.parcels) > 1:
@@ -220,12 +220,12 @@ def _items(group: _Group, reply: Reply) -> list[Any] | None:
     is_whole = isinstance(items, list) and len(items) == len(group.parcels)
     if reply.status in CREATED:
         return items if is_whole else [None] * len(group.parcels)
-    # a hub that could place none tells of each
+    # a hub that could place no job answers for each of them
     return items if is_whole and len(group.parcels) > 1 and group.is_via_hub else None
 
 
 def _of_item(item: Any, report: Report) -> Report:
-    """Judge what a hub says of one job of several: another may take what it had no room for."""
+    """Judge a hub's answer for one job of several: another region may take a refused job."""
     status = item.get("status") if isinstance(item, dict) else None
     if not isinstance(status, int) or isinstance(status, bool):
         return report
@@ -233,7 +233,7 @@ def _of_item(item: Any, report: Report) -> Report:
 
 
 def _read_job(group: _Group, parcel: _Parcel, item: Any, reply: Reply) -> None:
-    """Take a job from an answer: itself, or below `job`; of the hub's, also a refusal."""
+    """Read a job, or a hub's refusal, from an answer: the object itself, or its member `job`."""
     found = item if isinstance(item, dict) else {}
     job = found.get("job") if isinstance(found.get("job"), dict) else found
     told = found.get("federation") if isinstance(found.get("federation"), dict) else {}

@@ -1,4 +1,4 @@
-"""Find a job in whichever region has it, and cancel it there. Spec: contract 23.2."""
+"""Find the region that has a job, and cancel the job there. Spec: contract 23.2."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,10 +17,11 @@ NOT_FOUND = 404
 def get_job(
     state: State, id: str, region: str | None, headers: Mapping[str, str]
 ) -> Steps[Located]:
-    """Return the job that has `id` as its own or as its federation id.
+    """Return the job whose id or federation id is `id`.
 
-    Without `region` all regions are asked, the local one counting first. Raises NotFound only if
-    all have answered, NoHealthyRegion when one that could not be asked may have it.
+    Without `region` the client asks all regions, and the local region's answer takes precedence.
+    Raises NotFound only if all regions answered, NoHealthyRegion if an unreachable region may have
+    the job.
     """
     places = _places(state, region)
     if not is_id(id):
@@ -41,7 +42,7 @@ def get_job(
 
 
 def cancel(state: State, id: str, region: str | None, headers: Mapping[str, str]) -> Steps[Located]:
-    """Cancel a job where it is. Raises as `get_job` does, RegionRefused when it has ended."""
+    """Cancel a job in its region. Raises as `get_job`, and RegionRefused when it has ended."""
     found = yield from get_job(state, id, region, headers)
     path = f"{API}/jobs/{found.job['id']}"
     (answer,) = yield from guarded(state, [Call(found.region, "DELETE", path, headers=headers)])
@@ -78,7 +79,7 @@ def _job(answer: Answer) -> dict[str, Any] | None:
 
 
 def _winner(answer: Answer) -> tuple[str, str] | None:
-    """Return region and job id of what a federated server knows of a federation id."""
+    """Return the region and job id that a federated server reports for a federation id."""
     body = answer.body if isinstance(answer, Reply) and answer.status == OK else None
     winner = body.get("winner") if isinstance(body, dict) else None
     if not isinstance(winner, dict) or not is_id(winner.get("job_id")):

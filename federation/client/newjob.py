@@ -1,4 +1,4 @@
-"""A job before it is anywhere. Spec: federation 6, contract 23.2."""
+"""A job before a region has it. Spec: federation 6, contract 23.2."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from federation.domain.meta import (
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """What to enqueue, and where; the members below `meta` end up in it.
+    """A job to enqueue, with its routing; the members below `meta` are added to `meta`.
 
     `options` are further members of the envelope: `priority`, `scheduled_at`, `retry` and so on.
     """
@@ -28,16 +28,16 @@ class NewJob:
     meta: Mapping[str, Any] = field(default_factory=dict)
     region: str | None = None  # pins the job
     strategy: str | None = None
-    tags: Sequence[str] | None = None  # which the region must have
+    tags: Sequence[str] | None = None  # that the region must have
     weights: Mapping[str, float] | None = None  # of the strategy `weighted`
-    federation_id: str | None = None  # to enqueue again what may be stored already
-    in_doubt: Sequence[str] | None = None  # then: regions that may have it, as the error named them
+    federation_id: str | None = None  # to repeat an enqueue that may have stored the job
+    in_doubt: Sequence[str] | None = None  # then: regions that may have the job, from the error
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def full_meta(self) -> dict[str, Any]:
         """Return the meta with the federation keys.
 
-        Raises InvalidFederationMeta where it says something else already.
+        Raises InvalidFederationMeta if `meta` has another value for such a key.
         """
         found = dict(self.meta)
         for key, value in (
@@ -53,7 +53,7 @@ class NewJob:
         return found
 
     def envelope(self, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the body of a request."""
+        """Return the body of an enqueue."""
         body = {**self.options, "type": self.type, "args": list(self.args), "meta": meta}
         if self.queue is not None:
             body["queue"] = self.queue

@@ -1,4 +1,4 @@
-"""What the client does, as generators without I/O: both of its twins drive the same ones.
+"""The steps of the client, as generators without I/O: `sync` and `aio` both drive them.
 
 A generator yields calls that may be made at once and gets their answers in the same order. Spec:
 contract 23.3.
@@ -20,7 +20,7 @@ T = TypeVar("T")
 Answer = Reply | Failure
 Steps = Generator[Sequence[Call], Sequence[Answer], T]
 MAX_ROUNDS = 6  # of probes before one decision: the local region, the hub, all others
-MAX_QUEUES = 100  # whose jobs are counted where a region has no total
+MAX_QUEUES = 100  # to count where a region has no total
 NOT_FOR_US = frozenset({401, 403, 404, 405})
 OK = 200
 
@@ -28,7 +28,7 @@ OK = 200
 def decided(
     state: State, job: FederationMeta, excluded: frozenset[str] = frozenset()
 ) -> Steps[Decision]:
-    """Decide, and ask those regions for their health and load that nobody asks otherwise."""
+    """Decide; without a background task, first get due health and loads of the regions."""
     decision = yield from _probed(state, job, excluded)
     if not state.is_attended and _goes_by_load(state, decision):
         due = set(state.loads_due()) & {one.id for one in decision.candidates}
@@ -39,7 +39,7 @@ def decided(
 
 
 def _probed(state: State, job: FederationMeta, excluded: frozenset[str]) -> Steps[Decision]:
-    """Decide by health that is known or asked for now."""
+    """Decide by health that is stored or probed now."""
     for _ in range(MAX_ROUNDS):
         decision = decide(state.config, state.snapshot(), job, excluded)
         if not decision.probe:
@@ -56,7 +56,7 @@ def _goes_by_load(state: State, decision: Decision) -> bool:
 
 
 def probe(state: State, regions: Sequence[str]) -> Steps[None]:
-    """Ask regions for their health, as far as their breakers let."""
+    """Probe the health of regions whose breakers admit a call."""
     permits = [(region, permit) for region in regions if (permit := state.begin(region))]
     if not permits:
         return
@@ -68,7 +68,7 @@ def probe(state: State, regions: Sequence[str]) -> Steps[None]:
 
 
 def attend(state: State) -> Steps[None]:
-    """Probe whatever is due."""
+    """Probe all regions that are due."""
     yield from probe(state, state.due())
 
 
@@ -78,9 +78,9 @@ def collect(state: State) -> Steps[None]:
 
 
 def collect_loads(state: State, regions: Sequence[str]) -> Steps[None]:
-    """Ask regions how many jobs they have.
+    """Request the number of jobs of regions.
 
-    The total is the administrators'; where this client may not read it, the queues are asked.
+    Only administrators may read the total. Without that right, the client adds up the queues.
     """
     if not regions:
         return
@@ -106,7 +106,7 @@ def _by_queue(state: State, region: str) -> Steps[None]:
 
 
 def _is_plain(name: object) -> bool:
-    """Tell whether a queue's name can stand in a path as it is. Spec: contract 1.2."""
+    """Return whether a queue's name needs no escaping in a path. Spec: contract 1.2."""
     return (
         isinstance(name, str) and name.replace("-", "").replace(".", "").replace("_", "").isalnum()
     )
@@ -126,7 +126,7 @@ def _counts(answer: Answer, member: str) -> tuple[int, int] | None:
 def _sent(
     state: State, permits: Sequence[tuple[str, Permit]], calls: Sequence[Call]
 ) -> Steps[Sequence[Answer]]:
-    """Make calls that the breakers let pass; who is interrupted gives the leave back."""
+    """Make calls that the breakers admitted; an interruption releases their permits."""
     try:
         return (yield calls)
     except BaseException:
@@ -136,7 +136,7 @@ def _sent(
 
 
 def guarded(state: State, calls: Sequence[Call]) -> Steps[list[Answer]]:
-    """Make calls by leave of the breakers, and tell them; an open one is a failure at once."""
+    """Make calls that the breakers admit, and record the outcomes; an open breaker is a failure."""
     permits = [state.begin(call.region) for call in calls]
     allowed = [(call.region, permit) for call, permit in zip(calls, permits, strict=True) if permit]
     sent = [call for call, permit in zip(calls, permits, strict=True) if permit]
@@ -153,7 +153,7 @@ def guarded(state: State, calls: Sequence[Call]) -> Steps[list[Answer]]:
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """Return what an answer says of the region."""
+    """Return the outcome of an answer for the region's breaker."""
     if isinstance(answer, Failure) and answer.is_own:
         return Outcome.NEUTRAL
     return answer.report.outcome

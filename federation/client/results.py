@@ -1,4 +1,4 @@
-"""What the client returns, and what it raises beside the refusals of the router."""
+"""Results of the client, and its exceptions besides the refusals of the router."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from jobs.domain.errors import OJSError
 
 
 class RegionRefused(Exception):
-    """A region answered with a 4xx: the job is wrong there, as it would be anywhere.
+    """A region answered with a 4xx: the job is invalid there, as in any other region.
 
-    `code`, `message` and `details` are those of the region's answer, `answer` is all of it.
+    `code`, `message` and `details` are from the region's answer; `answer` is the whole answer.
     """
 
     def __init__(self, region: str, reply: Reply) -> None:
-        """Read the answer, whatever shape it has."""
+        """Read an answer of any shape."""
         body = reply.body if isinstance(reply.body, dict) else {}
         error = body.get("error") if isinstance(body.get("error"), dict) else {}
         self.region, self.status, self.answer = region, reply.status, reply.body
@@ -27,7 +27,7 @@ class RegionRefused(Exception):
 
 
 class UnexpectedAnswer(Exception):
-    """A region answered with success and something that is no job."""
+    """A region answered with success, but without a job."""
 
     def __init__(self, region: str, status: int) -> None:
         """Name the region."""
@@ -53,7 +53,7 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A job of a batch that no region has stored, as far as is known."""
+    """A job of a batch that no region is certain to have stored."""
 
     federation_id: str | None
     error: Refusal
@@ -72,7 +72,7 @@ class BatchResult:
 
     @property
     def failed(self) -> list[Refused]:
-        """Jobs that were not."""
+        """Jobs that were not stored."""
         return [one for one in self.results if isinstance(one, Refused)]
 
 

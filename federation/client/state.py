@@ -1,6 +1,6 @@
-"""What one router knows, in memory and shared by its threads. Spec: contract 23.4.
+"""The state of one router, in memory and shared by its threads. Spec: contract 23.4.
 
-`operations` reads and writes it; nothing here waits for anybody.
+`operations` reads and writes it. No method waits for I/O.
 """
 
 import logging
@@ -21,13 +21,13 @@ from federation.domain.routing import Snapshot
 from jobs.domain.times import format_time
 
 logger = logging.getLogger(__name__)
-MIN_WAIT_S = 0.05  # between two looks at what is due
+MIN_WAIT_S = 0.05  # between two checks for due probes and loads
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class RegionState:
-    """One region as the router sees it; what `regions()` returns."""
+    """One region as the router sees it; `regions()` returns it."""
 
     id: str
     url: str
@@ -35,7 +35,7 @@ class RegionState:
     latency_ms: int | None  # None: never measured, or unhealthy
     circuit_breaker: breaker.State
     last_health_check: str | None  # RFC 3339
-    available: int | None  # jobs, when the load was last collected
+    available: int | None  # jobs at the last collection of loads
     active: int | None
     last_error: str | None
 
@@ -61,9 +61,9 @@ class State:
         clock: Callable[[], float] = monotonic,
         on_event: OnEvent | None = None,
     ) -> None:
-        """Know nothing yet. `on_event` hears of failovers and changes, from any thread."""
+        """Begin without data. `on_event` receives failovers and changes, from any thread."""
         self.config = config
-        self.is_attended = False  # somebody probes all the time: what was seen is no older
+        self.is_attended = False  # a background task keeps the statuses fresh
         self._clock = clock
         self._on_event = on_event
         self._lock = Lock()
@@ -74,7 +74,7 @@ class State:
     # --- to decide --------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return what is known now, for one decision."""
+        """Return the present state, for one decision."""
         now = self._clock()
         with self._lock:
             self._turn += 1
@@ -99,7 +99,7 @@ class State:
         )
 
     def _is_old(self, known: _Known, now: float) -> bool:
-        """Tell whether a status says nothing any more; who probes may be late, or stuck."""
+        """Return whether a status is outdated; the background task may be late, or stuck."""
         check = self.config.health_check
         if not self.is_attended:
             return self._is_due(known, now)
@@ -113,7 +113,7 @@ class State:
     # --- calls ------------------------------------------------------------------------------------
 
     def begin(self, region: str) -> Permit | None:
-        """Ask the breaker for leave to send one call; `settled` must follow."""
+        """Ask the breaker for a permit for one call; the caller must call `settled` after it."""
         now = self._clock()
         with self._lock:
             known = self._known[region]
@@ -121,7 +121,7 @@ class State:
             return permit
 
     def settled(self, region: str, permit: Permit, outcome: Outcome, reason: str = "") -> None:
-        """Tell the breaker how a call ended."""
+        """Record the outcome of a call in the breaker."""
         now = self._clock()
         with self._lock:
             known = self._known[region]
@@ -143,7 +143,7 @@ class State:
     # --- probes -----------------------------------------------------------------------------------
 
     def due(self) -> tuple[str, ...]:
-        """Name the regions to probe now: never those with an open breaker. Spec: D-FED-9."""
+        """Return the regions to probe now: never regions with an open breaker. Spec: D-FED-9."""
         now = self._clock()
         with self._lock:
             return tuple(
@@ -159,7 +159,7 @@ class State:
         return is_half_open or self._is_due(known, now)
 
     def probe_in(self) -> float:
-        """Return the seconds until a region is due, for who probes all the time."""
+        """Return the seconds until a region is due, for a background task."""
         now = self._clock()
         interval = self.config.health_check.interval_seconds
         with self._lock:
@@ -180,7 +180,7 @@ class State:
         return max(interval - since, MIN_WAIT_S)
 
     def probed(self, region: str, permit: Permit, answer: Reply | Failure) -> None:
-        """Note a probe's answer. Spec: federation 4.2."""
+        """Record a probe's answer. Spec: federation 4.2."""
         if isinstance(answer, Failure) and answer.is_own:
             self.settled(region, permit, Outcome.NEUTRAL)
             return
@@ -211,7 +211,7 @@ class State:
     # --- loads ------------------------------------------------------------------------------------
 
     def loads_due(self) -> tuple[str, ...]:
-        """Name the healthy regions whose load is older than the interval. Spec: federation 3.2."""
+        """Return the healthy regions whose load is outdated. Spec: federation 3.2."""
         now = self._clock()
         interval = self.config.load_interval_seconds
         with self._lock:
@@ -227,11 +227,11 @@ class State:
         return known.load is None or now - known.load.at >= interval
 
     def load_in(self) -> float:
-        """Return the seconds until loads are looked at again."""
+        """Return the seconds until the next collection of loads."""
         return self.config.load_interval_seconds
 
     def loaded(self, region: str, available: int, active: int) -> None:
-        """Note a region's load."""
+        """Record a region's load."""
         now = self._clock()
         with self._lock:
             self._known[region].load, self._known[region].sent = Load(available, active, now), 0
@@ -239,22 +239,22 @@ class State:
     def aimed(self, region: str) -> None:
         """Count a job that is about to be sent, until the load is collected again.
 
-        Else all jobs of an interval would go to the region that was the least loaded at its start.
+        Otherwise all jobs of an interval would go to the region with the least load at its start.
         """
         with self._lock:
             self._known[region].sent += 1
 
-    # --- to tell ----------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
     def failed_over(self, hop: Hop, federation_id: str) -> None:
-        """Tell that a job goes to another region than the one before. Spec: contract 23.8."""
+        """Report that a job goes to another region than before. Spec: contract 23.8."""
         self.tell(
             "failover", from_region=hop.from_region, to_region=hop.to_region, reason=hop.reason,
             federation_id=federation_id,
         )  # fmt: skip
 
     def tell(self, event: str, **facts: str) -> None:
-        """Log an event and hand it to who asked for them; never call it with the lock held."""
+        """Log an event and pass it to `on_event`; never call it with the lock held."""
         logger.warning("ojs.federation.%s", event, extra=facts)
         if self._on_event is not None:
             self._on_event(f"federation.{event}", facts)

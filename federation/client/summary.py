@@ -8,7 +8,7 @@ from federation.domain.health import Status
 
 
 def summary(regions: Sequence[RegionState]) -> FederationHealth:
-    """Sum up; a region that was never asked counts as not healthy."""
+    """Sum up; a region that was never probed counts as not healthy."""
     healthy = sum(region.status is Status.HEALTHY for region in regions)
     status = "degraded" if healthy else "unhealthy"
     return FederationHealth("healthy" if healthy == len(regions) else status, healthy, len(regions))

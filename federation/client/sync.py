@@ -1,4 +1,4 @@
-"""The federated client for threads. Spec: contract 23.2; `aio` is its twin."""
+"""The federated client for threads; `aio` has the client for asyncio. Spec: contract 23.2."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +27,8 @@ NO_HEADERS: Mapping[str, str] = {}
 class FederatedClient:
     """Sends jobs to the regions of a federation; any thread may use it.
 
-    It works as it is: health and loads are then asked for when a job needs them. `start` (or
-    `with`) keeps them fresh in the background, so that no job waits for a probe.
+    Without `start`, the client asks for health and loads when a job needs them. `start` (or `with`)
+    keeps them fresh in the background, so that no job waits for a probe.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class FederatedClient:
         on_event: OnEvent | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Prepare. `timeout_s` bounds each wait for a region; `on_event` hears of failovers.
+        """Prepare. `timeout_s` bounds each wait for a region; `on_event` receives failovers.
 
-        `clock` counts seconds; health, breakers and loads go by it.
+        `clock` counts seconds; health, breakers and loads use it.
 
-        Raises FederationConfigError, also for secrets and certificates that are not there.
+        Raises FederationConfigError, also for missing secrets and certificates.
         """
         self.config = config
         self._state = State(config, clock, on_event)
@@ -63,7 +63,7 @@ class FederatedClient:
         headers: Mapping[str, str] = NO_HEADERS,
         **members: Any,
     ) -> Enqueued:
-        """Enqueue a job; `members` are those of `NewJob`.
+        """Enqueue a job; `members` are members of `NewJob`.
 
         Raises UnknownRegion, RegionUnavailable and NoHealthyRegion when it is stored nowhere,
         RegionRefused when a region answered with a 4xx, InvalidFederationMeta.
@@ -73,47 +73,48 @@ class FederatedClient:
     def enqueue_batch(
         self, jobs: Sequence[NewJob], *, headers: Mapping[str, str] = NO_HEADERS
     ) -> BatchResult:
-        """Enqueue jobs, one request for each region: all or none there, but not across regions.
+        """Enqueue jobs, one request per region: all or none in a region, not across regions.
 
-        Problems of single jobs are in the result; nothing is raised for them.
+        The result has the problems of single jobs; they raise no exception.
         """
         return self._run(enqueueing.enqueue_batch(self._state, jobs, headers))
 
     def route(self, meta: Mapping[str, Any] | None = None) -> Decision:
-        """Tell where a job with this meta would go; nothing is sent but probes."""
+        """Return the decision for a job with this meta; only probes are sent."""
         return self._run(enqueueing.route(self._state, meta or {}))
 
     def get_job(
         self, id: str, region: str | None = None, *, headers: Mapping[str, str] = NO_HEADERS
     ) -> Located:
-        """Return the job that has `id` as its own or as its federation id.
+        """Return the job whose id or federation id is `id`.
 
-        Raises NotFound if no region has it, NoHealthyRegion if one that is silent may have it.
+        Raises NotFound if no region has it, NoHealthyRegion if a region without an answer may have
+        it.
         """
         return self._run(lookup.get_job(self._state, id, region, headers))
 
     def cancel(
         self, id: str, region: str | None = None, *, headers: Mapping[str, str] = NO_HEADERS
     ) -> Located:
-        """Cancel a job where it is. Raises as `get_job` does, RegionRefused when it has ended."""
+        """Cancel a job in its region. Raises as `get_job`, and RegionRefused when it has ended."""
         return self._run(lookup.cancel(self._state, id, region, headers))
 
     # --- regions ----------------------------------------------------------------------------------
 
     def regions(self) -> list[RegionState]:
-        """Return what is known of each region; nobody is asked."""
+        """Return the stored state of each region, without requests."""
         return self._state.regions()
 
     def health(self) -> FederationHealth:
-        """Return what is known of the whole; nobody is asked."""
+        """Return the health of the federation from stored states, without requests."""
         return summary(self._state.regions())
 
     def probe(self) -> None:
-        """Ask all regions for their health that are due."""
+        """Probe the health of all regions whose probe is due."""
         self._run(operations.attend(self._state))
 
     def collect_loads(self) -> None:
-        """Ask all healthy regions for their load that are due."""
+        """Collect the load of all healthy regions whose load is due."""
         self._run(operations.collect(self._state))
 
     # --- life -------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ class FederatedClient:
                 logger.exception("ojs.federation.loop_failed")
 
     def close(self) -> None:
-        """End the threads and all connections; the client is of no use afterwards."""
+        """End the threads and all connections; the client is unusable afterwards."""
         self._is_over.set()
         for thread in self._threads:
             if thread.is_alive():

@@ -1,7 +1,7 @@
 """The circuit breaker of a region as a pure state machine. Spec: federation 4.3, contract 23.4.
 
-Times are seconds of any clock that the caller keeps to. A call asks `admit` first and tells
-`settle` afterwards; of calls that began before the breaker opened the outcome no longer counts.
+Times are seconds of a clock that the caller chooses. A caller calls `admit` before a request and
+`settle` after it. Outcomes of calls that began before the breaker opened do not count.
 """
 
 from dataclasses import dataclass, replace
@@ -21,25 +21,25 @@ class State(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a call says of the region."""
+    """The result of a call for the region's breaker."""
 
     SUCCESS = "success"
     FAILURE = "failure"
-    NEUTRAL = "neutral"  # such as 429: it lives, but that proves nothing
+    NEUTRAL = "neutral"  # such as 429: the region lives, which does not prove its health
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When a breaker opens and how long it stays so."""
+    """The threshold at which a breaker opens, and the duration of the open state."""
 
     failure_threshold: int = DEFAULT_THRESHOLD
     cooldown_s: float = DEFAULT_COOLDOWN_S
-    probe_lease_s: float = 30.0  # a probe whose outcome nobody told is forgotten after this
+    probe_lease_s: float = 30.0  # a probe without an outcome expires after it
 
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """State; all that has to be stored of a breaker between two calls."""
+    """The complete state of a breaker between two calls."""
 
     state: State = State.CLOSED
     failures: int = 0  # in a row
@@ -48,7 +48,7 @@ class Breaker:
     is_forced: bool = False  # an operator opened it: no cooldown ends that
 
     def at(self, now: float, rules: Rules) -> "Breaker":
-        """Return the breaker as it is now: the cooldown may be over."""
+        """Return the breaker as of `now`, which turns half-open after its cooldown."""
         if self.state is not State.OPEN or self.is_forced:
             return self
         if self.opened_at is not None and now < self.opened_at + rules.cooldown_s:
@@ -56,14 +56,14 @@ class Breaker:
         return replace(self, state=State.HALF_OPEN, probe_until=None)
 
     def would_admit(self, now: float, rules: Rules) -> bool:
-        """Tell whether a call could be sent now."""
+        """Return whether a call could be sent now."""
         current = self.at(now, rules)
         return current.state is State.CLOSED or (
             current.state is State.HALF_OPEN and not current.is_probed(now)
         )
 
     def is_probed(self, now: float) -> bool:
-        """Tell whether the one call of a half-open breaker is in flight."""
+        """Return whether the one call of a half-open breaker is in flight."""
         return self.probe_until is not None and now < self.probe_until
 
     def reopens_in(self, now: float, rules: Rules) -> float:
@@ -75,13 +75,13 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Leave to send one call."""
+    """The right to send one call."""
 
     is_probe: bool = False
 
 
 def admit(breaker: Breaker, now: float, rules: Rules) -> tuple[Breaker, Permit | None]:
-    """Return the breaker afterwards and leave for one call, None when it must not be sent."""
+    """Return the new breaker and a permit for one call, or None instead of the permit."""
     current = breaker.at(now, rules)
     if current.state is State.CLOSED:
         return current, Permit()
@@ -91,7 +91,7 @@ def admit(breaker: Breaker, now: float, rules: Rules) -> tuple[Breaker, Permit |
 
 
 def settle(breaker: Breaker, permit: Permit, outcome: Outcome, now: float, rules: Rules) -> Breaker:
-    """Return the breaker after a call that was admitted has ended."""
+    """Return the breaker after the end of an admitted call."""
     if breaker.state is State.CLOSED:
         return _counted(breaker, outcome, now, rules)
     if breaker.state is State.OPEN or not permit.is_probe:
@@ -119,10 +119,10 @@ def _opened(failures: int, now: float) -> Breaker:
 
 
 def force_open(breaker: Breaker, now: float) -> Breaker:
-    """Open it until an operator closes it."""
+    """Return a breaker that stays open until an operator closes it."""
     return Breaker(State.OPEN, failures=breaker.failures, opened_at=now, is_forced=True)
 
 
 def force_closed() -> Breaker:
-    """Close it and forget the failures."""
+    """Return a closed breaker without failures."""
     return Breaker()

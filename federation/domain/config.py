@@ -1,6 +1,6 @@
-"""How a federation is laid out, and what a router of it may do. Spec: contract 23.2.
+"""The configuration of a federation and of its router. Spec: contract 23.2.
 
-Members are called as on the wire, so that an error names what the operator wrote.
+Members have their JSON names, so that an error names the operator's own text.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Topology(StrEnum):
 
 
 class Extra(StrEnum):
-    """Strategies beyond the seed's three: with `extended_strategies` only. Spec: D-FED-3."""
+    """Strategies beyond upstream's three: with `extended_strategies` only. Spec: D-FED-3."""
 
     ROUND_ROBIN = "round-robin"
     LATENCY_BASED = "latency-based"
@@ -39,14 +39,14 @@ class Extra(StrEnum):
 
 
 class InDoubt(StrEnum):
-    """What becomes of a job after a region's answer was lost twice."""
+    """The treatment of a job after a region's answer was lost twice."""
 
-    FAIL_OVER = "fail-over"  # it goes on; who may have it, too, is asked to give it up later
+    FAIL_OVER = "fail-over"  # another region gets it; the first must give it up later
     REFUSE = "refuse"  # it is in that region or nowhere
 
 
 class Mode(StrEnum):
-    """What is replicated of a job."""
+    """The part of a job that is replicated."""
 
     METADATA_ONLY = "metadata-only"
     FULL = "full"
@@ -54,7 +54,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """How regions are probed."""
+    """Intervals and timeouts of probes."""
 
     interval_seconds: float = 10.0
     timeout_seconds: float = 5.0
@@ -67,7 +67,7 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """When a region is given up for a while."""
+    """The rules by which a router stops requests to a region for a while."""
 
     failure_threshold: int = breaker.DEFAULT_THRESHOLD
     cooldown_seconds: float = breaker.DEFAULT_COOLDOWN_S
@@ -80,11 +80,11 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """Where a job may go when the first choice fails."""
+    """The regions for a job whose first region fails."""
 
-    enabled: bool = True  # False: one attempt only; regions known to be ill are passed over still
+    enabled: bool = True  # False: one attempt only; unhealthy regions are still skipped
     max_redirects: int = 3
-    exclude_regions: tuple[str, ...] = ()  # chosen by no strategy; a job may be pinned to them
+    exclude_regions: tuple[str, ...] = ()  # no strategy chooses them; a pin may
     prefer_regions: tuple[str, ...] = ()
     in_doubt: InDoubt = InDoubt.FAIL_OVER
 
@@ -98,13 +98,13 @@ class Failover:
 
     @property
     def attempts(self) -> int:
-        """Regions that one job may be sent to."""
+        """Bound of the regions that one job may be sent to."""
         return 1 + self.max_redirects if self.enabled else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """What servers of a federation tell one another; of no use to a library alone."""
+    """The exchange between servers of a federation; unused by the client library."""
 
     enabled: bool = False
     mode: Mode = Mode.METADATA_ONLY
@@ -125,7 +125,7 @@ class Replication:
 
 @dataclass(frozen=True, slots=True)
 class FederationConfig:
-    """A registry and the rules of the router that belongs to `local_region`."""
+    """A registry and the rules of the router of `local_region`."""
 
     local_region: str
     regions: tuple[Region, ...]
@@ -138,7 +138,7 @@ class FederationConfig:
     failover: Failover = field(default_factory=Failover)
     replication: Replication = field(default_factory=Replication)
     extended_strategies: bool = False
-    accept_healthy: bool = False  # "healthy" of foreign servers is as good as "ok"
+    accept_healthy: bool = False  # "healthy" of foreign servers counts as "ok"
     debug: bool = False  # `allow_insecure` may lead beyond this machine
 
     def __post_init__(self) -> None:
@@ -201,7 +201,7 @@ class FederationConfig:
 
     @property
     def is_spoke(self) -> bool:
-        """Tell whether other regions are reached through a hub."""
+        """Whether other regions are reached through a hub."""
         return self.hub is not None and self.hub.id != self.local_region
 
     def region(self, id: str) -> Region | None:

@@ -1,7 +1,7 @@
-"""One job on its way: where it is sent next after what became of the last attempt.
+"""The delivery of one job: the next region after the report of the last attempt.
 
-Spec: contract 23.3. Pure: a driver asks `next_attempt`, sends, tells `settle`, until there is an
-answer or nothing is left. The rules for what an answer means are here, too.
+Spec: contract 23.3. Pure: a driver calls `next_attempt`, sends, and calls `settle`, until a region
+answers or no region is left. The module also has the rules for the meaning of answers.
 """
 
 from collections.abc import Sequence
@@ -23,34 +23,34 @@ CLIENT_ERROR, SERVER_ERROR = 400, 500
 
 
 class Fate(StrEnum):
-    """What became of one attempt."""
+    """The result of one attempt."""
 
     ANSWERED = "answered"  # 2xx or 4xx: for the caller
     BUSY = "busy"  # 429 or 503: nothing was stored
     NOT_SENT = "not_sent"  # no connection: nothing was stored
-    AMBIGUOUS = "ambiguous"  # sent, but it is not known whether it was stored
+    AMBIGUOUS = "ambiguous"  # sent; the region may or may not have stored it
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The end of an attempt: a status, or why there is none."""
+    """The end of an attempt: a status, or the reason why there is none."""
 
     fate: Fate
     status: int | None = None
     reason: str = ""
     retry_after_s: float = 0.0
-    in_doubt: tuple[str, ...] = ()  # regions of which a router that was asked does not know
+    in_doubt: tuple[str, ...] = ()  # regions that a router reported as in doubt
 
     @property
     def outcome(self) -> Outcome:
-        """Return what it says to the breaker. Spec: contract 23.3, 23.4."""
+        """The outcome for the breaker. Spec: contract 23.3, 23.4."""
         if self.status == TOO_MANY:
             return Outcome.NEUTRAL
         return Outcome.SUCCESS if self.fate is Fate.ANSWERED else Outcome.FAILURE
 
 
 def answered(status: int, retry_after_s: float = 0.0) -> Report:
-    """Judge a status. A 5xx that is not 503 may come after the job was stored."""
+    """Judge a status. A 5xx except 503 may come after the job was stored."""
     reason = f"HTTP {status}"
     if status in {TOO_MANY, UNAVAILABLE}:
         return Report(Fate.BUSY, status, reason, retry_after_s)
@@ -63,18 +63,18 @@ def answered(status: int, retry_after_s: float = 0.0) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request to make: to `ask` about `region`, which are the same without a hub between."""
+    """A request to `ask` about `region`; the two differ only if a hub is between."""
 
     region: str
     ask: str
-    is_repeat: bool = False  # the region may have the job: OJS-Federation-Dedupe says which one
+    is_repeat: bool = False  # it may have the job: OJS-Federation-Dedupe
     redirects: int = 0
     failover_reason: str | None = None  # set from the second region on
     in_doubt: tuple[str, ...] = ()  # other regions that may have the job
 
     @property
     def is_via_hub(self) -> bool:
-        """Tell whether the hub is asked to place the job."""
+        """Whether the hub is asked to place the job."""
         return self.ask != self.region
 
 
@@ -89,15 +89,15 @@ class Hop:
 
 @dataclass(slots=True)
 class Delivery:
-    """The way of one job. Not shared between threads.
+    """The delivery of one job. Not shared between threads.
 
-    `in_doubt` are regions that may have the job: those whose answer was lost, before this way
-    began or on it. They are asked first, and named to whoever is asked instead. With `is_bound` a
-    job goes nowhere else while there are any.
+    `in_doubt` are regions that may have the job: their answers were lost, before this delivery or
+    during it. They are asked first, and requests to other regions name them. With `is_bound`, a job
+    goes to no other region while a region is in doubt.
     """
 
     decision: Decision
-    attempts: int  # regions at most
+    attempts: int  # bound of regions
     federation_id: str = ""
     in_doubt: tuple[str, ...] = ()
     is_bound: bool = False
@@ -116,7 +116,7 @@ class Delivery:
         self._left = self._allowed(self.decision.candidates)
 
     def _allowed(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return who may be asked, those first that may have the job already."""
+        """Return the permitted candidates; regions that may have the job come first."""
         known = [one for one in candidates if one.id in self.in_doubt]
         known.sort(key=lambda one: self.in_doubt.index(one.id))
         first = [replace(one, reason=ASKED_BEFORE) for one in known]
@@ -125,16 +125,16 @@ class Delivery:
 
     @property
     def _is_held(self) -> bool:
-        """Tell whether nobody may be asked but who may have the job."""
+        """Whether only regions in doubt may be asked."""
         return self.is_bound and bool(self.in_doubt) and not self.is_pinned
 
     @property
     def is_pinned(self) -> bool:
-        """Tell whether there is one region only."""
+        """Whether the job is pinned to one region."""
         return self.decision.strategy == GEO_PIN
 
     def next_attempt(self) -> Attempt | None:
-        """Return what to send now, None when an answer came or nothing is left."""
+        """Return the attempt to make now, None after an answer or without regions."""
         if self._is_over:
             return None
         if self._now is None:
@@ -143,7 +143,7 @@ class Delivery:
 
     @property
     def may_go_on(self) -> bool:
-        """Tell whether other regions than those tried could be asked for, by a new decision."""
+        """Whether a new decision could add regions besides the tried regions."""
         is_at_end = not self._is_over and self._now is None and not self._left
         if not is_at_end or self._is_held:
             return False
@@ -151,16 +151,16 @@ class Delivery:
 
     @property
     def tried(self) -> frozenset[str]:
-        """Regions that the job was sent to in vain, for `decide`'s `excluded`."""
+        """Regions that were tried without success, for `decide`'s `excluded`."""
         return frozenset(region for region, _ in self._tried)
 
     def go_on(self, decision: Decision) -> None:
-        """Continue with the candidates of a decision that was made without those `tried`."""
+        """Continue with the candidates of a decision that excluded the regions in `tried`."""
         self.decision = decision
         self._left = self._allowed([one for one in decision.candidates if one.id not in self.tried])
 
     def _following(self) -> Attempt | None:
-        """Go on to the next candidate, as far as redirects are allowed."""
+        """Return the attempt at the next candidate, as far as redirects are allowed."""
         limit = 1 if self.is_pinned else self.attempts
         if not self._left or len(self._regions_tried()) >= limit:
             return None
@@ -178,17 +178,17 @@ class Delivery:
         )  # fmt: skip
 
     def refused(self) -> None:
-        """Note that the breaker let the attempt not pass: the next candidate is due."""
-        # the repetition of what may be stored stays in doubt
+        """Record that the breaker refused the attempt: the next candidate is due."""
+        # the first attempt may have stored the job, so the refused repetition leaves it in doubt
         fate = Fate.AMBIGUOUS if self._is_repeated else Fate.NOT_SENT
         self._skip(Report(fate, reason=BREAKER_OPEN))
 
     def settle(self, report: Report) -> None:
-        """Note how the attempt ended."""
+        """Record the end of the attempt."""
         if report.fate is Fate.ANSWERED:
             self._is_over = True
         elif report.fate is Fate.AMBIGUOUS and not self._is_repeated:
-            # the same region knows whether it has the job, so it is asked first
+            # only the same region can find out whether it has the job, so it is asked first
             self._is_repeated = True
             now = self._current()
             self._now = replace(now, is_repeat=True)
@@ -199,23 +199,23 @@ class Delivery:
         now = self._current()
         self._tried.append((now.region, report))
         self._doubt(now, report)
-        if now.is_via_hub:  # it decides itself: to ask it again for another is in vain
+        if now.is_via_hub:  # the hub decides by itself: a second request to it is useless
             self._left = [one for one in self._left if one.via is None]
         if self._is_held:
             self._left = [one for one in self._left if one.id in self.in_doubt]
         self._now = None
 
     def _doubt(self, now: Attempt, report: Report) -> None:
-        """Note who may have the job."""
+        """Record the regions that may have the job."""
         found = report.in_doubt
         if report.fate is Fate.AMBIGUOUS:
             found = (*found, *self.takers(now))
         self.in_doubt = tuple(dict.fromkeys((*self.in_doubt, *found)))
 
     def takers(self, attempt: Attempt) -> tuple[str, ...]:
-        """Return who may have the job after an attempt; the one that it is meant for first.
+        """Return the regions that may have the job after an attempt, its own region first.
 
-        A hub may give it to whomever it reaches, or keep it.
+        A hub may place it in any region that it reaches, or store it itself.
         """
         if not attempt.is_via_hub:
             return (attempt.region,)
@@ -235,7 +235,7 @@ class Delivery:
         }
 
     def failure(self, retry_in_s: float) -> RegionUnavailable | NoHealthyRegion:
-        """Return the error to answer with when nothing is left. Spec: contract 23.3.
+        """Return the error of the delivery when no region is left. Spec: contract 23.3.
 
         It names the regions that may have the job nevertheless.
         """

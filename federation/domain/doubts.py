@@ -1,8 +1,8 @@
-"""Two regions may have one job, since the answer of one was lost: which of them gives it up.
+"""Decides which of two regions gives up a job that both may have after a lost answer.
 
-The region that stored it knowing of the doubt asks the other (a claim), which answers. What has
-started stays; of two jobs that wait the later one does, as copies are ranked: a total order,
-so however many ask one another at once, one job is left. Spec: federation 5.2; ADR 19.
+The region that stored it in doubt asks the other region (a claim), which answers. A started job
+stays. Of two waiting jobs the later job stays, by the order of copies. This order is total, so one
+job remains, however many regions ask each other at once. Spec: federation 5.2; ADR 19.
 """
 
 from collections.abc import Mapping
@@ -24,19 +24,19 @@ MEMBERS: Final = frozenset({"federation_id", "tenant_id", "job_id", "enqueued_at
 
 
 class Outcome(StrEnum):
-    """What the region that was asked says of its own job."""
+    """The answer of the asked region about its own job."""
 
-    ABSENT = "absent"  # it has none, and stores none from now on
-    CANCELLED = "cancelled"  # it waited, and was cancelled
-    RAN = "ran"  # it was started, so the one who asks gives up its own
-    WINS = "wins"  # it waits and is the later one: the same
-    KEPT = "kept"  # it waits and cannot be given up: pinned there, or part of a workflow
+    ABSENT = "absent"  # it has none, and stores none from now on.
+    CANCELLED = "cancelled"  # it waited, and was cancelled.
+    RAN = "ran"  # it was started, so the asking region gives up its own job.
+    WINS = "wins"  # it waits and is the later job: the same.
+    KEPT = "kept"  # it waits and must stay: pinned there, or part of a workflow.
     GONE = "gone"  # it ended long ago and was removed
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The job of the region that asks."""
+    """The job of the asking region."""
 
     federation_id: str
     tenant: str
@@ -47,17 +47,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The job of the region that is asked."""
+    """The job of the asked region."""
 
     region: str
     job_id: str
     enqueued_at: datetime
     state: str
-    is_bound: bool = False  # it must not be cancelled for another one's sake
+    is_bound: bool = False  # it must stay, even if another region has the job as well
 
 
 def judge(ours: Standing, claim: Claim, asker: str) -> Outcome:
-    """Say what becomes of our job; CANCELLED: it is to be cancelled, unless it is already."""
+    """Return the outcome for our job; CANCELLED: the caller cancels it unless it is cancelled."""
     if ours.state == State.CANCELLED:
         return Outcome.CANCELLED
     if ours.state not in WAITS:
@@ -70,12 +70,12 @@ def judge(ours: Standing, claim: Claim, asker: str) -> Outcome:
 
 
 def gives_up(outcome: Outcome) -> bool:
-    """Tell whether the region that asked cancels its own job, if that still waits."""
+    """Return whether the asking region cancels its own job, if it still waits."""
     return outcome in {Outcome.RAN, Outcome.WINS}
 
 
 def encode(claim: Claim) -> dict[str, Any]:
-    """Spell a claim."""
+    """Encode a claim."""
     return {
         "federation_id": claim.federation_id, "tenant_id": claim.tenant, "job_id": claim.job_id,
         "enqueued_at": format_time(to_milliseconds(claim.enqueued_at)), "started": claim.started,
@@ -83,7 +83,7 @@ def encode(claim: Claim) -> dict[str, Any]:
 
 
 def decode(raw: object, name: str) -> Claim:
-    """Read a claim; `name` is where it stands. Raises InvalidRequest naming the member."""
+    """Read a claim; `name` is its place in the body. Raises InvalidRequest naming the member."""
     if not isinstance(raw, dict):
         raise InvalidRequest.field(name, "must be an object", raw)
     for member in (*sorted(MEMBERS - raw.keys()), *sorted(raw.keys() - MEMBERS)):

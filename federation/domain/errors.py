@@ -1,4 +1,4 @@
-"""What only this app refuses. Spec: contract 23.2, 23.3."""
+"""The errors that only this app raises. Spec: contract 23.2, 23.3."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -12,23 +12,23 @@ class FederationConfigError(Unprocessable):
     """A member of the configuration breaks a rule; `details.field` names it."""
 
     hint = "correct the configuration; docs/federation.md lists its members"
-    reason: ClassVar[Reason] = Reason.MISCONFIGURED  # of a call that is not made
+    reason: ClassVar[Reason] = Reason.MISCONFIGURED  # for a call that is not made
 
 
 class RefusedAddress(FederationConfigError):
-    """No region may be at this address."""
+    """No region may have this address."""
 
     reason = Reason.NOT_ALLOWED
 
 
 class UnreadableSecret(FederationConfigError):
-    """A reference of the settings leads to no secret. The message names the reference."""
+    """A reference in the settings leads to no secret. The message names the reference."""
 
     reason = Reason.UNREADABLE
 
 
 class MissingSecret(FederationConfigError):
-    """The registry has no secret that could be sent."""
+    """The registry has no secret to send."""
 
     reason = Reason.NOT_SET
 
@@ -60,10 +60,10 @@ class UnknownRegion(Unprocessable):
 
 
 class MayBeStored:
-    """A refusal after which some region may have the job nevertheless: its answer was lost.
+    """A refusal after which a region may have the job nevertheless: its answer was lost.
 
-    Whoever tries again sends the same federation id, and tells who is in doubt: `NewJob.in_doubt`,
-    or `ojs.federation.in_doubt` in `meta`. So it becomes one job.
+    A caller who repeats the enqueue sends the same federation id and the regions in doubt:
+    `NewJob.in_doubt`, or `ojs.federation.in_doubt` in `meta`. So it becomes one job.
     """
 
     message: str
@@ -77,11 +77,11 @@ class MayBeStored:
 
     @property
     def federation_id(self) -> str | None:
-        """What to send again; None when nothing is in doubt."""
+        """The federation id to repeat; None when no region is in doubt."""
         return self.details.get("federation_id")
 
     def doubting(self, regions: Sequence[str], federation_id: str) -> Self:
-        """Say who may have the job."""
+        """Add the regions that may have the job."""
         if regions:
             self.details |= {"in_doubt": list(regions), "federation_id": federation_id}
             self.message += f"; in doubt: {', '.join(regions[:8])} may have stored it"
@@ -95,7 +95,7 @@ class RegionUnavailable(MayBeStored, OJSError):
 
     @classmethod
     def because(cls, region: str, reason: str, retry_after_s: float) -> Self:
-        """Refuse for the time being; Retry-After is in whole seconds, at least one."""
+        """Refuse for the time being; Retry-After is in whole seconds, at least 1."""
         return cls(
             f"region '{region}' is temporarily unavailable: {reason}",
             details={"region": region, "reason": reason},
@@ -109,7 +109,7 @@ class NoHealthyRegion(MayBeStored, OJSError):
 
     @classmethod
     def because(cls, regions: list[dict[str, Any]], retry_after_s: float) -> Self:
-        """Refuse for the time being, telling of each region (`id`, `reason`) why not."""
+        """Refuse for the time being, with `id` and `reason` of each region."""
         told = "; ".join(f"{one['id']}: {one['reason']}" for one in regions[:8])
         return cls(
             f"no region can take the job ({told})",

@@ -1,4 +1,4 @@
-"""One request to a region and what came back, without a word on how it travels."""
+"""One request to a region and its answer, independent of the transport."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from federation.domain.region import is_region_id
 API: Final = "/ojs/v1"
 HEALTH: Final = f"{API}/health"
 MAX_DOUBTS: Final = 256  # regions that an answer may name
-UNKNOWN: Final = "unknown"  # details.outcome of a server that lost its database meanwhile
+UNKNOWN: Final = "unknown"  # details.outcome of a server that has lost its database since
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class Call:
     path: str
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    timeout_s: float | None = None  # None: the transport's own
+    timeout_s: float | None = None  # None: the timeout of the transport
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer of any status; `body` is its JSON, None when it was none."""
+    """An answer of any status; `body` is its JSON, None if it is no JSON."""
 
     status: int
     body: Any
@@ -37,7 +37,7 @@ class Reply:
 
     @property
     def report(self) -> Report:
-        """Return what the answer means for a job that was sent."""
+        """The meaning of the answer for a job that was sent."""
         found = answered(self.status, self.retry_after_s)
         if found.fate is not Fate.BUSY:
             return found
@@ -58,7 +58,7 @@ class Reply:
 
     @property
     def retry_after_s(self) -> float:
-        """Return the seconds of Retry-After; 0 without."""
+        """The seconds of Retry-After; 0 without."""
         text = self.headers.get("retry-after", "")
         return float(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0.0  # noqa: PLR2004
 
@@ -73,5 +73,5 @@ class Failure:
 
     @property
     def report(self) -> Report:
-        """Return what the failure means for a job that was sent."""
+        """The meaning of the failure for a job that was sent."""
         return Report(self.fate, reason=self.reason)

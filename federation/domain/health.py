@@ -1,4 +1,4 @@
-"""What a router knows of the regions at one moment. Spec: contract 23.4."""
+"""The health of the regions as a router has it at one moment. Spec: contract 23.4."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,26 +19,26 @@ class Health:
     """State of one region."""
 
     status: Status = Status.UNKNOWN
-    breaker: State = State.CLOSED  # as of now: an open one whose cooldown is over is half-open
+    breaker: State = State.CLOSED  # as of now: half-open once the cooldown is over
     is_probed: bool = False  # half-open, and its one call is in flight
     latency_ms: float | None = None
-    retry_in_s: float = 0.0  # until the breaker lets a call pass
+    retry_in_s: float = 0.0  # until the breaker admits a call
 
     @property
     def is_admitting(self) -> bool:
-        """Tell whether the breaker would let one more call pass."""
+        """Whether the breaker would admit one more call."""
         return self.breaker is State.CLOSED or (
             self.breaker is State.HALF_OPEN and not self.is_probed
         )
 
     @property
     def is_routable(self) -> bool:
-        """Tell whether jobs may be sent there."""
+        """Whether jobs may be sent there."""
         return self.status is Status.HEALTHY and self.is_admitting
 
     @property
     def wants_probe(self) -> bool:
-        """Tell whether a probe now would say more than what is known."""
+        """Whether a probe now could improve the stored status."""
         return self.is_admitting and (
             self.status is Status.UNKNOWN
             or (self.status is Status.UNHEALTHY and self.breaker is State.HALF_OPEN)
@@ -46,13 +46,13 @@ class Health:
 
     @property
     def latency(self) -> float:
-        """Return milliseconds to sort by: what was never measured comes last."""
+        """Milliseconds for sorting: unmeasured regions come last."""
         return float("inf") if self.latency_ms is None else self.latency_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Jobs of one region, and the time (seconds of the router's clock) they were counted at."""
+    """Jobs of one region, and the time of the count in seconds of the router's clock."""
 
     available: int
     active: int
@@ -66,7 +66,7 @@ HTTP_OK = 200
 
 
 def verdict(status_code: int, body: object, *, accept_healthy: bool = False) -> Status:
-    """Judge the answer of `GET /ojs/v1/health`; `body` is its JSON, None when it was none.
+    """Judge the answer of `GET /ojs/v1/health`; `body` is its JSON, None if it is no JSON.
 
     Spec: federation 4.2, D-FED-8.
     """

@@ -23,9 +23,9 @@ ROUTED_AT: Final = PREFIX + "routed_at"
 FAILOVER_REASON: Final = PREFIX + "failover_reason"
 TAGS: Final = PREFIX + "tags"
 WEIGHTS: Final = PREFIX + "weights"
-# regions that may have the job as well: what was lost was their answer
+# regions that may have the job as well, because their answer was lost
 IN_DOUBT: Final = PREFIX + "in_doubt"
-ADOPTED_FROM: Final = PREFIX + "adopted_from"  # the region whose job it was enqueued in place of
+ADOPTED_FROM: Final = PREFIX + "adopted_from"  # the region of the job that it replaces
 ADOPTED_JOB: Final = PREFIX + "adopted_job"
 
 AFFINITY, OVERFLOW, GEO_PIN = "affinity", "overflow", "geo-pin"
@@ -37,29 +37,29 @@ MAX_IN_DOUBT: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class FederationMeta:
-    """What a job says of its way; None and empty stand for keys that are absent."""
+    """The routing members of a job; absent keys are None or empty."""
 
     federation_id: str | None = None
     region: str | None = None
-    affinity: str | None = None  # as sent; `strategy` is what it comes to
+    affinity: str | None = None  # as sent; `strategy` is the effective one
     tags: tuple[str, ...] = ()
     weights: Mapping[str, float] | None = None
     in_doubt: tuple[str, ...] = ()
 
     @property
     def strategy(self) -> str | None:
-        """Return the strategy that the job demands, None for the default one.
+        """The strategy that the job demands, None for the default strategy.
 
-        A region pins, whatever the affinity says. Spec: federation 6.3.
+        A region pins, regardless of the affinity. Spec: federation 6.3.
         """
         return GEO_PIN if self.region is not None else self.affinity
 
 
 def read_meta(meta: Mapping[str, Any] | None) -> FederationMeta:
-    """Return what a client's job says.
+    """Return the routing members of a client's job.
 
-    Raises InvalidFederationMeta naming the key, RegionRequired for a pin to nowhere. Which
-    strategies and regions there are is not known here.
+    Raises InvalidFederationMeta naming the key, RegionRequired for a pin without a region. The
+    function does not check that strategies and regions exist.
     """
     found = meta or {}
     if REPLICATED_FROM in found:
@@ -148,16 +148,16 @@ def _is_weight(value: object) -> bool:
 
 
 def new_federation_id() -> str:
-    """Make an id whose time is now. Spec: federation 6.3."""
+    """Return a new id of the present time. Spec: federation 6.3."""
     return new_id()
 
 
 def stamped(
     meta: Mapping[str, Any] | None, in_doubt: Sequence[str] = (), **keys: str | None
 ) -> dict[str, Any]:
-    """Return a meta with keys (without the prefix) added; what the caller set stays.
+    """Return `meta` with `keys` added, without their prefix; values of the caller stay.
 
-    But for who else may have the job, which is as it is by now. Spec: contract 23.3, step 7.
+    Only the list of regions in doubt is replaced by `in_doubt`. Spec: contract 23.3, step 7.
     """
     added = {PREFIX + key: value for key, value in keys.items() if value is not None}
     given = {key: value for key, value in (meta or {}).items() if value is not None}

@@ -1,8 +1,8 @@
-"""Which of several copies of a job counts: last writer wins. Spec: federation 5.2, contract 23.6.
+"""The order of copies of a job: last writer wins. Spec: federation 5.2, contract 23.6.
 
-Of one origin and job the higher revision is the newer state; between jobs the later `enqueued_at`
-wins, to the millisecond. Both are total orders, so that regions that saw the same copies agree,
-in whatever order these came.
+For one origin and job, the higher revision is the newer state. Between jobs, the later
+`enqueued_at` wins, to the millisecond. Both orders are total. So regions with the same copies
+agree, in whatever order the copies arrived.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ MAX_SKEW: Final = timedelta(seconds=60)
 
 
 class Copy(Protocol):
-    """What the order looks at."""
+    """The attributes of a copy that the order uses."""
 
     @property
     def federation_id(self) -> str: ...
@@ -37,15 +37,15 @@ def milliseconds(at: datetime) -> int:
 
 
 def is_newer(one: Copy, other: Copy) -> bool:
-    """Tell whether `one` is a later state of the same job than `other`."""
+    """Return whether `one` is a later state of the same job than `other`."""
     return one.revision > other.revision
 
 
 def place(copy: Copy) -> tuple[int, str, str, str]:
-    """Return what copies of different jobs are compared by: the greatest wins.
+    """Return the sort key for copies of different jobs: the greatest wins.
 
-    The federation id breaks a tie as the spec has it; of copies of one id it cannot (D-FED-4), so
-    the origin does, and the job's own id where one region has two.
+    The federation id breaks a tie, as the spec demands. Copies of one federation id differ by their
+    origin (D-FED-4), and by the job's own id if one region has two.
     """
     return milliseconds(copy.enqueued_at), copy.federation_id, copy.origin_region, copy.job_id
 
@@ -61,10 +61,10 @@ def latest(copies: Iterable[C]) -> list[C]:
 
 
 def winner(copies: Iterable[C]) -> C:
-    """Return the copy that stands for a federated job. Raises ValueError when there is none."""
+    """Return the winning copy of a federated job. Raises ValueError without copies."""
     return max(latest(copies), key=place)
 
 
 def is_skewed(enqueued_at: datetime, received_at: datetime) -> bool:
-    """Tell whether a time lies so far ahead that a clock must be wrong. Spec: contract 23.6."""
+    """Return whether a time is so far ahead that a clock must be wrong. Spec: contract 23.6."""
     return enqueued_at - received_at > MAX_SKEW

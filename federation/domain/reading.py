@@ -1,6 +1,6 @@
-"""JSON to configuration, strictly: a member that is not known is refused by name.
+"""Reads configuration from JSON strictly: an unknown member is refused by name.
 
-Spec: contract 23.2; upstream's other spellings of two members are read, too.
+Spec: contract 23.2. The module also reads upstream's other spellings of two members.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,13 +28,13 @@ ALIASES: Final = {
     "open_after_failures": "failure_threshold",
     "half_open_after_seconds": "cooldown_seconds",
 }
-SHOWN: Final = frozenset({"token_set", "certificate_set", "ca_set"})  # of auth, in answers alone
+SHOWN: Final = frozenset({"token_set", "certificate_set", "ca_set"})  # of auth, in answers only
 SETTINGS_ONLY: Final = "is for OJS_FEDERATION_REGIONS alone; operators give auth.token"
-IGNORED: Final = frozenset({"probe_count"})  # one probe, says the seed: D-FED-7
+IGNORED: Final = frozenset({"probe_count"})  # upstream: one probe, D-FED-7
 
 
 def read_config(value: object, regions: tuple[Region, ...] | None = None) -> FederationConfig:
-    """Return a configuration; `regions` stand for the member where they are kept elsewhere.
+    """Return a configuration; `regions` replaces the member if regions are stored elsewhere.
 
     Raises FederationConfigError naming the member, such as `regions[0].url`.
     """
@@ -102,7 +102,7 @@ def read_regions(value: object) -> tuple[Region, ...]:
 
 
 def read_region(value: object, auth: Callable[[object], Auth] | None = None) -> Region:
-    """Return a region; `auth` reads that member, `read_auth` where it is None.
+    """Return a region; `auth` reads the member `auth`, by default with `read_auth`.
 
     Raises FederationConfigError naming the member.
     """
@@ -114,9 +114,9 @@ def read_region(value: object, auth: Callable[[object], Auth] | None = None) -> 
 
 
 def read_auth(value: object) -> Auth:
-    """Return the references to the secrets of a region; null is none.
+    """Return the references to the secrets of a region; null: no secrets.
 
-    For the settings and the library: what operators send is read by `read_given_auth`.
+    For the settings and the client library: `read_given_auth` reads requests of operators.
     """
     if value is None:
         return Auth()
@@ -130,11 +130,11 @@ def read_auth(value: object) -> Auth:
 
 
 def read_given_auth(value: object) -> Auth:
-    """Return the credentials that an operator gives; null is none.
+    """Return the credentials that an operator sends; null: no credentials.
 
-    A reference would have the server read its own environment and files for whoever may change
-    regions. Without a token that of the registry is meant: `missing` is set. Raises
-    FederationConfigError.
+    A reference is refused: it would let any caller with the right to change regions read the
+    server's environment and files. An absent token means the token of the registry: `missing` is
+    set. Raises FederationConfigError.
     """
     if value is None:
         return Auth()
@@ -182,7 +182,7 @@ def _members(value: object, name: str, kind: type[Any]) -> dict[str, Any]:
 
 
 def _whole(value: object) -> Any:
-    """Return 5.0 as 5: JSON knows one kind of number."""
+    """Return 5.0 as 5: JSON has one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

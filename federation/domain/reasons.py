@@ -1,14 +1,14 @@
-"""Why a call to a region brought no answer, in words that tell nothing of what was met there.
+"""Reasons why a call to a region had no answer, in texts without foreign content.
 
-Operators, producers, events, logs and metrics see them. The text of an exception may hold what the
-other side sent, or an address of a network that the caller cannot see.
+Operators, producers, events, logs and metrics show them. The text of an exception could contain
+bytes of the other side, or an address of a network that the caller must not see.
 """
 
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """All that is said of a call without an answer."""
+    """The only texts about a call without an answer."""
 
     MISCONFIGURED = "its entry in the registry is not valid"
     NOT_ALLOWED = "its address is not allowed: see OJS_FEDERATION_ALLOW_PRIVATE"

@@ -1,6 +1,6 @@
 """One region of the registry. Spec: federation 4.1, 7.1; contract 23.2, 23.7.
 
-The settings and the library refer to secrets (`env:NAME` or `file:/path`); operators give a token
+The settings and the library refer to secrets (`env:NAME` or `file:/path`); operators send the token
 itself. No representation of a region shows a secret.
 """
 
@@ -29,7 +29,7 @@ FILE_REF: Final = re.compile(r"file:/[^\0\n\r]{1,1000}")
 
 
 class AuthKind(StrEnum):
-    """How a region is asked. Spec: federation 7.1."""
+    """The kind of authentication of requests to a region. Spec: federation 7.1."""
 
     NONE = "none"
     BEARER = "bearer"
@@ -38,7 +38,7 @@ class AuthKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A token in clear. Its representation hides it."""
+    """A token in clear text. Its representation hides it."""
 
     text: str = field(repr=False)
 
@@ -56,7 +56,7 @@ class Auth:
     """The credentials of a region; a token may go with mTLS, `ca_ref` with any kind.
 
     References are for the settings and the library, `token` is for operators. With `missing` there
-    are no credentials to send, and so no call is made.
+    are no credentials to send, and no call is made.
     """
 
     kind: AuthKind = AuthKind.NONE
@@ -65,7 +65,7 @@ class Auth:
     key_ref: str | None = None
     ca_ref: str | None = None  # trusted instead of the system's authorities
     token: Secret | None = None
-    missing: str | None = None  # what is wrong with the credentials; None: they are there
+    missing: str | None = None  # the problem of the credentials; None: they exist
 
     def __post_init__(self) -> None:
         """Check. Raises FederationConfigError."""
@@ -83,17 +83,17 @@ class Auth:
 
     @property
     def has_token(self) -> bool:
-        """Tell whether a token is sent."""
+        """Whether requests carry a token."""
         return self.token is not None or self.token_ref is not None
 
     @property
     def kept(self) -> "Auth":
-        """Return what stands for these credentials as they are stored."""
+        """The placeholder for these credentials in a change that keeps them."""
         return Auth(self.kind, missing="is kept") if self.token is not None else self
 
     @property
     def references(self) -> tuple[str, ...]:
-        """Return the members that refer to a secret."""
+        """The members that refer to a secret."""
         return tuple(name for name in REFERENCES if getattr(self, name) is not None)
 
     def _check_members(self) -> None:
@@ -112,15 +112,15 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An OJS server that jobs may be sent to; any conforming one, of whatever make."""
+    """An OJS server that jobs may be sent to; any conforming server, of any vendor."""
 
     id: str
     url: str  # base URL; /ojs/v1/… is appended
-    weight: int = 1  # 0: chosen by neither overflow nor failover, but may be pinned
+    weight: int = 1  # 0: neither overflow nor failover chooses it; a pin may
     tags: tuple[str, ...] = ()
     is_hub: bool = False
     enabled: bool = True
-    drain: bool = False  # takes no new jobs
+    drain: bool = False  # gets no new jobs
     max_queue_depth: int | None = None  # available jobs at which it is full; None: never
     auth: Auth = field(default_factory=Auth)
     allow_insecure: bool = False  # plain HTTP, see `is_loopback`
@@ -141,19 +141,19 @@ class Region:
 
     @property
     def is_loopback(self) -> bool:
-        """Tell whether the server is on this machine, where plain HTTP may be allowed."""
+        """Whether the server is on this machine, where plain HTTP may be allowed."""
         return is_loopback(urlsplit(self.url).hostname or "")
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """Return scheme, host and port of its server: whom a token is for."""
+        """Scheme, host and port of its server: the only receiver of its token."""
         parts = urlsplit(self.url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return parts.scheme, parts.hostname or "", port
 
     @property
     def is_insecure(self) -> bool:
-        """Tell whether what is sent to it can be read on the way."""
+        """Whether requests to it are readable on the network."""
         return self.url.startswith("http:")
 
 
@@ -165,7 +165,7 @@ def check_id(name: str, value: object) -> str:
 
 
 def is_region_id(value: object) -> bool:
-    """Tell whether a value can be the id of a region."""
+    """Return whether a value can be the id of a region."""
     return isinstance(value, str) and len(value) <= MAX_ID and bool(ID_PATTERN.fullmatch(value))
 
 
@@ -205,13 +205,13 @@ def _url_problem(value: object, *, allow_http: bool) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host can only be this machine, without asking anybody."""
+    """Return whether a host can only be this machine, without a DNS query."""
     found = address.literal(host)
     return address.is_local_name(host) if found is None else address.is_loopback(found)
 
 
 def is_host(host: str) -> bool:
-    """Tell whether a host is an address or a name; `127.1` and `0x7f000001` are neither."""
+    """Return whether a host is an address or a name; `127.1` and `0x7f000001` are neither."""
     if address.literal(host) is not None:
         return True
     labels = host.removesuffix(".").split(".")
@@ -219,13 +219,13 @@ def is_host(host: str) -> bool:
 
 
 def _is_nowhere(host: str) -> bool:
-    """Tell whether no server of a region can be there."""
+    """Return whether no region can have this address."""
     found = address.literal(host)
     return found is not None and address.is_nowhere(found)
 
 
 def check_tags(name: str, value: object) -> tuple[str, ...]:
-    """Return tags, each once, in their order. Raises FederationConfigError."""
+    """Return tags without duplicates, in their order. Raises FederationConfigError."""
     rule = f"must be at most {MAX_TAGS} texts of 1 to {MAX_TAG} characters"
     if not isinstance(value, list | tuple) or len(value) > MAX_TAGS:
         raise FederationConfigError.field(name, rule)
@@ -236,7 +236,7 @@ def check_tags(name: str, value: object) -> tuple[str, ...]:
 
 
 def is_secret(value: object) -> bool:
-    """Tell whether a value can be sent as a token."""
+    """Return whether a value can be sent as a token."""
     return (
         isinstance(value, str)
         and 1 <= len(value) <= MAX_SECRET
@@ -245,7 +245,7 @@ def is_secret(value: object) -> bool:
 
 
 def is_reference(value: object) -> bool:
-    """Tell whether a value says where a secret is."""
+    """Return whether a value refers to a secret."""
     return isinstance(value, str) and bool(ENV_REF.fullmatch(value) or FILE_REF.fullmatch(value))
 
 

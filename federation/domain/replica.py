@@ -1,7 +1,7 @@
-"""A revision of a job as regions tell it to one another. Spec: contract 23.6.
+"""A revision of a job as regions exchange it. Spec: contract 23.6.
 
-Members are called as on the wire, and every one that is not known is refused: what a receiver would
-leave out silently would make regions differ.
+Members have their JSON names, and an unknown member is refused: if a receiver dropped it silently,
+regions would differ.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from jobs.domain.times import format_time, read_time
 MAX_REVISION: Final = 2**53
 MAX_ATTEMPT: Final = 2**31 - 1
 MAX_TENANT: Final = 255
-# pinned to its region; followed there by a workflow or a schedule
+# pinned to its region; a workflow or a schedule follows it there
 PINNED, FOLLOWED = "region", "extension"
 BOUNDS: Final = (PINNED, FOLLOWED)
 PAYLOAD: Final = ("args", "meta", "envelope")
@@ -39,7 +39,7 @@ WAITS: Final = frozenset(str(one) for one in WAITING)
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The job that another one was enqueued in place of."""
+    """The job that another job replaces."""
 
     region: str
     job_id: str
@@ -59,16 +59,16 @@ class Replica:
     priority: int
     attempt: int
     created_at: datetime
-    enqueued_at: datetime  # compared without what is below a millisecond
-    completed_at: datetime | None  # when it ended, in whatever state
+    enqueued_at: datetime  # compared in whole milliseconds
+    completed_at: datetime | None  # its end, in any final state
     revision: int
-    bound_to: str | None = None  # why no other region may adopt it: one of BOUNDS
+    bound_to: str | None = None  # why no other region may adopt it: a value of BOUNDS
     adopts: Adoption | None = None
     payload: Mapping[str, Any] | None = None  # args, meta, envelope: mode `full` only
 
 
 def encode(one: Replica) -> dict[str, Any]:
-    """Spell a revision."""
+    """Encode a revision."""
     shown: dict[str, Any] = {
         "federation_id": one.federation_id,
         "origin_region": one.origin_region,
@@ -92,7 +92,7 @@ def encode(one: Replica) -> dict[str, Any]:
 
 
 def decode(raw: object, name: str) -> Replica:
-    """Read a revision; `name` is where it stands. Raises InvalidRequest naming the member."""
+    """Read a revision; `name` is its place in the body. Raises InvalidRequest naming the member."""
     if not isinstance(raw, dict):
         raise InvalidRequest.field(name, "must be an object", raw)
     read = _Reader(raw, name)
@@ -118,7 +118,7 @@ def decode(raw: object, name: str) -> Replica:
 
 
 def check(one: Replica, name: str) -> None:
-    """Refuse a revision whose members do not go together. Raises InvalidRequest, as `decode`."""
+    """Refuse a revision with contradictory members. Raises InvalidRequest, as `decode`."""
     problem = partial(_problem, name)
     if (one.state in ENDED) != (one.completed_at is not None):
         raise problem("completed_at", "is the time of the end, null before")
@@ -139,7 +139,7 @@ def _problem(name: str, member: str, said: str, value: object = None) -> Invalid
 
 
 def to_milliseconds(at: datetime) -> datetime:
-    """Cut what is below a millisecond: times are compared without it. Spec: federation 5.2."""
+    """Cut a time to whole milliseconds, in which times are compared. Spec: federation 5.2."""
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 

@@ -1,7 +1,7 @@
-"""Where a job goes: configuration and what is known of the regions in, ranked candidates out.
+"""The choice of regions for a job: from configuration and health to ranked candidates.
 
-Spec: federation 3; contract 23.3. Pure: who asks probes what `Decision.probe` names and asks
-again, then sends the job to the candidates in their order (`delivery`).
+Spec: federation 3; contract 23.3. Pure: a caller probes the regions in `Decision.probe` and decides
+again. Then it sends the job to the candidates in their order (`delivery`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from jobs.domain.errors import OJSError
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A region that was considered; `score` is its place, 1 for the first, 0 for passed over."""
+    """A considered region; `score` is its rank, 1 for the first, 0 for a skipped region."""
 
     id: str
     score: float
@@ -34,10 +34,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided of one job.
+    """The decision about one job.
 
-    Either there are candidates, the best first, or `probe` names regions whose health must be
-    asked before anything can be said, or `refusal` is the error to answer with.
+    It has candidates, the best first; or `probe`, regions whose health is needed for a decision; or
+    `refusal`, the error to answer with.
     """
 
     strategy: str
@@ -48,7 +48,7 @@ class Decision:
 
     @property
     def target(self) -> Candidate:
-        """Return the first candidate. Raises the refusal when there is none."""
+        """The first candidate. Raises the refusal when there is none."""
         if self.refusal is not None:
             raise self.refusal
         return self.candidates[0]
@@ -56,7 +56,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a router knows at `now`, in seconds of its clock; ids that are absent are unknown."""
+    """The state of a router at `now`, in seconds of its clock; absent ids are unknown."""
 
     health: Mapping[str, Health]
     loads: Mapping[str, Load]
@@ -70,10 +70,10 @@ def decide(
     job: FederationMeta,
     excluded: frozenset[str] = frozenset(),
 ) -> Decision:
-    """Decide, without the regions `excluded` that a job was sent to in vain.
+    """Decide, without the regions in `excluded`, where the job was sent without success.
 
     Raises InvalidFederationMeta for an unknown strategy or tags that no region has, UnknownRegion
-    for a region that is not registered: what no recovery would change.
+    for a region that is not registered. The recovery of a region would not change these errors.
     """
     strategy = job.strategy or config.default_strategy
     if strategy not in config.strategies:
@@ -87,7 +87,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """One decision in the making."""
+    """The computation of one decision."""
 
     config: FederationConfig
     health: Mapping[str, Health]
@@ -98,7 +98,7 @@ class _Choice:
     # --- pinned -----------------------------------------------------------------------------------
 
     def pinned(self) -> Decision:
-        """The one region, or nothing. Spec: federation 3.3, 7.2."""
+        """Decide for the pinned region, which is the only candidate. Spec: federation 3.3, 7.2."""
         region = self.config.region(self.job.region or "")
         if region is None:
             raise UnknownRegion.named(self.job.region or "")
@@ -119,10 +119,10 @@ class _Choice:
         is_asked = self.health[region.id].wants_probe and not self._hub_obstacle(region)
         return (region.id,) if is_asked else ()
 
-    # --- free -------------------------------------------------------------------------------------
+    # --- not pinned -----------------------------------------------------------------------------
 
     def free(self, strategy: str) -> Decision:
-        """Rank whoever can take the job. Spec: contract 23.3, steps 4 to 6."""
+        """Rank the regions that can take the job. Spec: contract 23.3, steps 4 to 6."""
         eligible = [region for region in self.config.regions if self._is_eligible(region, strategy)]
         self._check_tags(self.config.regions)
         if probe := self._to_probe(eligible, strategy):
@@ -143,17 +143,17 @@ class _Choice:
         return Decision(strategy, candidates, passed)
 
     def _is_eligible(self, region: Region, strategy: str) -> bool:
-        """Tell whether a strategy may choose a region if all is well with it."""
+        """Return whether a strategy may choose a region, apart from its health."""
         if region.id in self.config.failover.exclude_regions:
             return False
         is_first_choice = strategy == AFFINITY and region.id == self.config.local_region
         return region.weight > 0 or is_first_choice
 
     def _to_probe(self, eligible: Sequence[Region], strategy: str) -> tuple[str, ...]:
-        """Name the regions that must be asked before the ranking can be trusted.
+        """Return the regions to probe before the ranking is reliable.
 
-        With affinity a local region that can take the job is enough. Spec: FED-3.1-a. A job does
-        not wait for the probe of an ill region while a well one can take it.
+        With affinity, a local region that can take the job is enough. Spec: FED-3.1-a. A job does
+        not wait for the probe of an unhealthy region while a healthy region can take it.
         """
         usable = [one for one in eligible if not self._refused(one)]
         local = [one for one in usable if one.id == self.config.local_region]
@@ -200,7 +200,7 @@ class _Choice:
     # --- obstacles --------------------------------------------------------------------------------
 
     def _refused(self, region: Region) -> str:
-        """Say why a region is out whatever its health is; empty when it is not."""
+        """Return why a region is out, independent of its health; empty when it is not."""
         if not region.enabled:
             return "disabled"
         if region.drain:
@@ -210,11 +210,11 @@ class _Choice:
         return "failed for this job" if region.id in self.excluded else ""
 
     def _obstacle(self, region: Region) -> str:
-        """Say why a region cannot take the job now; empty when it can."""
+        """Return why a region cannot take the job now; empty when it can."""
         return self._refused(region) or self._hub_obstacle(region) or _ill(self.health[region.id])
 
     def _hub_obstacle(self, region: Region) -> str:
-        """Say why a region cannot be reached. Spec: federation 2.1."""
+        """Return why a region cannot be reached. Spec: federation 2.1."""
         if not self._is_beyond(region):
             return ""
         hub = self.config.region(self._hub_id())
@@ -223,7 +223,7 @@ class _Choice:
         return "the hub is unavailable" if _ill(self._hub_health()) else ""
 
     def _is_beyond(self, region: Region) -> bool:
-        """Tell whether only the hub leads to a region."""
+        """Return whether a region is reachable only through the hub."""
         here = (self.config.local_region, self._hub_id())
         return self.config.is_spoke and region.id not in here
 
@@ -249,7 +249,7 @@ class _Choice:
             )
 
     def _retry_in(self, regions: Sequence[Region]) -> float:
-        """Return the seconds after which the first of them may be well again."""
+        """Return the seconds until the first of the regions may be healthy again."""
         interval = self.config.health_check.interval_seconds
         return min(
             (self.health[region.id].retry_in_s or interval for region in regions),

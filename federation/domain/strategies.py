@@ -1,6 +1,6 @@
-"""In which order a strategy would have the regions. Spec: federation 3, 4.4; contract 23.3.
+"""The strategies: orders of the eligible regions. Spec: federation 3, 4.4; contract 23.3.
 
-A ranking only sorts: who may be chosen at all is decided in `routing`.
+A strategy only sorts; `routing` decides which regions are eligible.
 """
 
 import hashlib
@@ -13,23 +13,23 @@ from federation.domain.health import Health, Load
 from federation.domain.meta import AFFINITY, OVERFLOW, FederationMeta
 from federation.domain.region import Region
 
-STALE_INTERVALS = 3  # a load older than these says nothing any more
+STALE_INTERVALS = 3  # a load older than these is ignored
 Ranked = list[tuple[Region, str]]  # the best first, each with the reason
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a ranking looks at."""
+    """The data of a ranking."""
 
     config: FederationConfig
     health: Mapping[str, Health]
     loads: Mapping[str, Load]
     now: float
-    turn: int  # counts up with each decision of a router
-    seed: str  # the job's federation id: what is drawn for one job stays drawn
+    turn: int  # counts the decisions of a router
+    seed: str  # the job's federation id: a retry repeats the draw
 
     def latency(self, region: Region) -> float:
-        """Return milliseconds; infinite when never measured."""
+        """Return the latency in milliseconds; infinite when never measured."""
         return self.health[region.id].latency
 
     def load(self, region: Region) -> Load | None:
@@ -39,7 +39,7 @@ class View:
         return None if found is None or self.now - found.at > limit else found
 
     def is_full(self, region: Region) -> bool:
-        """Tell whether a region is at its `max_queue_depth`, as far as is known."""
+        """Return whether a region's last load is at its `max_queue_depth`."""
         load = self.load(region)
         return (
             region.max_queue_depth is not None
@@ -52,7 +52,7 @@ Ranking = Callable[[Sequence[Region], View, FederationMeta], Ranked]
 
 
 def rank(strategy: str, regions: Sequence[Region], view: View, job: FederationMeta) -> Ranked:
-    """Return the regions in the order of a strategy; those that are full come last."""
+    """Return the regions in the order of a strategy; full regions come last."""
     ranked = RANKINGS[strategy](regions, view, job)
     full = [
         (one, f"{reason}, at its max_queue_depth") for one, reason in ranked if view.is_full(one)
@@ -61,7 +61,7 @@ def rank(strategy: str, regions: Sequence[Region], view: View, job: FederationMe
 
 
 def affinity(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ranked:
-    """Put the local region first, then the preferred ones, then the nearest."""
+    """Put the local region first, then the preferred regions, then the nearest."""
     preferred = view.config.failover.prefer_regions
 
     def place(region: Region) -> tuple[bool, int, float, str]:
@@ -77,7 +77,7 @@ def affinity(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ran
 
 
 def overflow(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ranked:
-    """Put the least loaded region first; whose load is not known comes last."""
+    """Put the least loaded region first; regions without a load come last."""
 
     def load(region: Region) -> float:
         found = view.load(region)
@@ -91,23 +91,23 @@ def overflow(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ran
 
 
 def round_robin(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ranked:
-    """Begin with another region each time."""
+    """Begin with the next region at each decision."""
     ordered = sorted(regions, key=lambda region: region.id)
     first = view.turn % len(ordered) if ordered else 0
     return [(region, "in turn") for region in ordered[first:] + ordered[:first]]
 
 
 def latency_based(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ranked:
-    """Put the nearest first."""
+    """Put the nearest region first."""
     ranked = sorted(regions, key=lambda region: (view.latency(region), region.id))
     return [(region, "nearest by latency") for region in ranked]
 
 
 def weighted(regions: Sequence[Region], view: View, job: FederationMeta) -> Ranked:
-    """Draw by weight: the job's `ojs.federation.weights`, else those of the registry.
+    """Draw by weight: the job's `ojs.federation.weights`, else the weights of the registry.
 
-    Regions without weight are left out. The draw comes from the federation id, so that a retry
-    of a job goes the same way.
+    Regions without weight are left out. The seed is the federation id, so that a retry of a job
+    gets the same order.
     """
 
     def weight(region: Region) -> float:
@@ -123,7 +123,7 @@ def weighted(regions: Sequence[Region], view: View, job: FederationMeta) -> Rank
 
 
 def active_passive(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ranked:
-    """Take the first there is: the preferred in their order, then those of the registry."""
+    """Take the first usable region: the preferred in their order, then the registry's order."""
     preferred = view.config.failover.prefer_regions
     order = [*preferred, *(one.id for one in view.config.regions if one.id not in preferred)]
     ranked = sorted(regions, key=lambda region: order.index(region.id))
@@ -134,7 +134,7 @@ def active_passive(regions: Sequence[Region], view: View, _job: FederationMeta) 
 
 
 def geographic(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ranked:
-    """Put the regions of the local one's area first, the nearest of each area before the others."""
+    """Put the regions in the local region's area first; inside each group the nearest first."""
     here = view.config.region(view.config.local_region)
     area = _area(here) if here is not None else ""
 

@@ -1,5 +1,5 @@
--- adoptable: count what waits in a region as far as is known here, by queue and by what keeps it
--- there (`why`, null: nothing does), among the first `most` by id. The same rules as
+-- adoptable: count the waiting copies of a region by queue and by the reason that keeps a job there
+-- (`why`, null: none), among the first `most` by id. The rules are the rules of
 -- services/replication/adopt.py.
 SELECT w.queue, w.why, count(*)::int AS jobs
   FROM (SELECT m.queue,

@@ -1,4 +1,4 @@
--- adopted: note which jobs here took the place of a region's; the copies are locked by `waiting`.
+-- adopted: store the jobs here that replaced a region's jobs; `waiting` has locked the copies.
 UPDATE ojs_federation_job AS m SET adopted_as = g.adopted_as
   FROM json_to_recordset(%(rows)s::json) AS g (job_id uuid, adopted_as uuid)
  WHERE m.origin_region = %(region)s::text AND m.job_id = g.job_id

@@ -1,7 +1,7 @@
--- forget_region: remove the next copies of jobs of a region, at most `batch` in the order of their ids,
--- and let the best of the other copies of each federation id win. Tells how many went.
--- Call it behind `alone`, so that the copies which it ranks stay as they are.
--- Locks: the copies that go, then those that win anew.
+-- forget_region: remove the next copies of jobs of a region, at most `batch` in the order of their ids.
+-- The best remaining copy of each federation id becomes the winner. Returns how many were removed.
+-- Call it after `alone`, so that no other transaction changes the copies that it ranks.
+-- Locks: the removed copies, then the new winners.
 WITH gone AS MATERIALIZED (
     SELECT m.origin_region, m.job_id, m.tenant, m.federation_id, m.winner
       FROM ojs_federation_job AS m

@@ -1,6 +1,7 @@
--- lags: how long peers have been without something of this region's, in ms; 0: they have all. `most`
--- bounds how many revisions that wait are counted. What the record has and no copy yet is owed to
--- everybody: `unread_ms`.
+-- lags: how long ago the oldest unsent revision of each peer was made, in ms; 0: it has all revisions.
+-- `most` bounds the count of pending revisions. Events that replication has not read yet (`unread`)
+-- count
+-- for every peer.
 WITH unread AS MATERIALIZED (
     SELECT coalesce((SELECT greatest(0, extract(epoch FROM now() - e.at) * 1000)
                        FROM ojs_event AS e

@@ -1,8 +1,8 @@
--- merge: take in the revisions of jobs that are newer than what is known, and say which copy of each
--- federation id wins by now. `rows` is a JSON array. Tells of each row that was taken in.
--- A job never changes its tenant or federation id: a row that says so is left out.
--- Call it behind `alone`, so that the copies which it ranks stay as they are.
--- Locks: the rows of copies, in the order of their key, then of those that win no more or anew.
+-- merge: store the revisions of jobs that are newer than the stored revisions, and update the winner of
+-- each federation id. `rows` is a JSON array. Returns a row for each stored revision.
+-- A job never changes its tenant or federation id: a row with such a change is left out.
+-- Call it after `alone`, so that no other transaction changes the copies that it ranks.
+-- Locks: the rows of copies, in the order of their key, then the old and new winners.
 WITH given AS MATERIALIZED (
     SELECT DISTINCT ON (r.origin_region, r.job_id) r.*
       FROM json_to_recordset(%(rows)s::json)

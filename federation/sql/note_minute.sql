@@ -1,5 +1,4 @@
--- note_minute: count what a probe of a region said in the ring of its last hour; `rtt_ms` null: it
--- failed.
+-- note_minute: count a probe of a region in the ring of its last hour; `rtt_ms` null: it failed.
 -- Locks: one row of the ring.
 INSERT INTO ojs_federation_minute AS m (region_id, slot, at, answers, total_ms, failures)
 SELECT %(region)s::text, extract(minute FROM now() AT TIME ZONE 'UTC')::smallint,

@@ -1,5 +1,5 @@
--- outgoing: the next revisions of this region's jobs behind a peer's cursor, oldest first: at most
--- `batch`, and of payloads about `bytes` as they are stored.
+-- outgoing: the next revisions of this region's jobs after a peer's cursor, oldest first: at most
+-- `batch`, with payloads of about `bytes` in their stored size.
 SELECT q.job_id, q.tenant, q.federation_id, q.type, q.queue, q.state, q.priority, q.attempt,
        q.created_at, q.enqueued_at, q.completed_at, q.revision, q.bound_to, q.adopts_region,
        q.adopts_job, q.payload::text AS payload

@@ -1,7 +1,8 @@
--- reserve: note which jobs federation ids become, and return which they are, and whether that was
--- noted just now; `keys` is a JSON array.
--- One that was noted within the window keeps its job, so whoever gets another id back than it gave
--- must not store. Waits for transactions that note the same: these end with a job, or with nothing.
+-- reserve: store jobs for federation ids; `keys` is a JSON array. Returns the stored jobs, and whether
+-- this transaction stored them.
+-- An id that was stored within the window keeps its job. A caller that gets another job id than its own
+-- must not store its job. Waits for transactions that store the same id: they end with a job, or
+-- without.
 -- Locks: the keys, in their order.
 INSERT INTO ojs_federation_key AS k (tenant, federation_id, job_id, created_at)
 SELECT DISTINCT ON (g.tenant, g.federation_id) g.tenant, g.federation_id, g.job_id, now()

@@ -1,5 +1,6 @@
--- settle: correct what was noted in this transaction: `keys` is a JSON array of what federation ids
--- have become instead, null: nothing. The keys are locked by `reserve`.
+-- settle: correct rows that this transaction stored. `keys` is a JSON array of federation ids with
+-- their
+-- final jobs, null: no job. `reserve` has locked the keys.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
         AS g (tenant text, federation_id uuid, job_id uuid)

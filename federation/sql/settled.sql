@@ -1,4 +1,4 @@
--- settled: note that adoptions were seen to; `rows` is a JSON array. They are locked by `unsettled`.
+-- settled: mark adoptions as handled; `rows` is a JSON array. `unsettled` has locked the copies.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS g (origin_region text, job_id uuid)
 )

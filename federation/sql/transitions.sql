@@ -1,7 +1,8 @@
--- transitions: read the event record behind a place: how far, how many events, and which federated
--- jobs of this region changed, with what their last events say. Only events that are complete, so
--- nothing appears behind a place that was read. A job that is gone is told of if a copy is there.
--- 81 is a change of priority; other events without a state change nothing that is replicated.
+-- transitions: read the event record after a position. Returns the reached position, the number of
+-- events, and the changed federated jobs of this region with the facts of their last events.
+-- Only complete events are read, so no event appears before a position that was read.
+-- A removed job is returned if it has a copy. Kind 81 is a change of priority; other events without a
+-- state change nothing that is replicated.
 WITH read AS MATERIALIZED (
     SELECT e.stamp, e.seq, e.at, e.kind, e.job_id, e.to_state, e.attempt
       FROM ojs_event AS e

@@ -1,5 +1,5 @@
--- waiting: jobs of a region that wait as far as is known here, by id behind `after`; at most `batch`.
--- Locks: the copies, SKIP LOCKED, where they are to be adopted: two who adopt share them.
+-- waiting: the waiting jobs of a region by their copies, by id after `after`; at most `batch`.
+-- Locks: the copies, SKIP LOCKED: concurrent adoptions share the copies.
 SELECT m.job_id, m.tenant, m.federation_id, m.type, m.queue, m.state, m.priority, m.enqueued_at,
        m.bound_to, m.winner, m.payload::text AS payload
   FROM ojs_federation_job AS m

@@ -1,7 +1,8 @@
 """django-prometheus's PostgreSQL engine with the metrics of a connection looked up once.
 
-Its own cursor looks them up by label for every statement, which took a seventh of the rate of a
-single enqueue. Names and labels are its own; it still counts connections and their failures.
+The cursor of django-prometheus looks them up by label for every statement, which took a seventh of
+the rate of a single enqueue. Names and labels are unchanged. The package still counts connections
+and their failures.
 """
 
 import os
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
-    """Return a cursor class that counts and times what it executes."""
+    """Return a cursor class that counts and times its statements."""
     exporting: Any = ExportingCursorWrapper(cursor, alias, vendor)
     executed = execute_total.labels(alias, vendor)
     took = query_duration_seconds.labels(alias, vendor)
@@ -39,12 +40,12 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
             return self.counted(lambda: cursor.execute(self, *args, **kwargs))
 
         def direct(self, run: Callable[[], T]) -> T:
-            """Run one statement that takes no cursor, within bounds: see jobs/statements.py."""
+            """Run one statement without a cursor, within its time bound: see jobs/statements.py."""
             line: Connection = self.connection
             return self.counted(lambda: line.within(line.most_s, run))
 
         def counted(self, run: Callable[[], T]) -> T:
-            """Run one statement."""
+            """Run one statement, and count and time it."""
             began = perf_counter()
             try:
                 return run()
@@ -65,7 +66,7 @@ _outages: defaultdict[str, Outage] = defaultdict(Outage)  # by alias
 
 
 def _forget() -> None:
-    """Begin anew in a forked process, where no thread asks for the end of an outage."""
+    """Forget all outages in a forked process, which has no thread that probes for their end."""
     _outages.clear()
 
 
@@ -91,41 +92,43 @@ def _options(given: bounds.Bounds) -> str:
 class DatabaseWrapper(DatabaseWrapperMixin, base.DatabaseWrapper):  # type: ignore[misc]  # untyped
     """Gives each connection a cursor that counts; the mixin counts connections.
 
-    Its releases wrap the cursor of PostgreSQL in different places, so none of those is used.
+    Releases of django-prometheus wrap the cursor of PostgreSQL in different places. This class
+    therefore avoids its wrapping of cursors.
     """
 
     Database = driver
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Name the cursor class, and the bounds that the server keeps."""
+        """Return psycopg's parameters with the cursor class and the server's bounds."""
         params: dict[str, Any] = super().get_connection_params()
         params["cursor_factory"] = counting(params["cursor_factory"], self.alias, self.vendor)
-        # a transaction-mode pooler refuses them: its users' role has to have them
+        # a transaction-mode pooler refuses these options: the role of its users must have the
+        # bounds
         if not self.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
             params["options"] = f"{_options(bounds.current())} {params.get('options', '')}".strip()
         return params
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
-        """Connect, unless the database stands still. Raises NoAnswer."""
+        """Connect. Raises NoAnswer during an outage of the database."""
         outage = _outages[self.alias]
         try:
             with outage.connecting(lambda: _prove(outage, conn_params)):
                 made: Connection = super().get_new_connection(conn_params)
                 made.bind(outage, bounds.current().answer_s)
         except driver.OperationalError as problem:
-            # nothing was asked of the database: whoever retries elsewhere may know that
+            # no statement was sent: the error code lets a caller retry elsewhere
             problem.sqlstate = problem.sqlstate or NOT_CONNECTED
             raise
         return made
 
     def close_if_suspect(self) -> None:
-        """Let go of a connection that was made before the database last stood still.
+        """Close a connection that was made before the last outage of the database.
 
-        For the start of a request: nothing depends on the session then.
+        For the start of a request, when nothing depends on the session.
         """
         if self.connection is not None and self.connection.is_suspect:
             self.close()
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """Make Django's own cursor, which is the counting one by now."""
+        """Return Django's own cursor, whose class counts."""
         return base.DatabaseWrapper.create_cursor(self, name=name)

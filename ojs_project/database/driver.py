@@ -1,4 +1,4 @@
-"""psycopg as the engine sees it: with connections whose statements end."""
+"""psycopg with connections whose statements have time bounds, as the engine imports it."""
 
 from psycopg import *  # noqa: F403 - the errors of a DB-API module are looked up by name
 

@@ -1,8 +1,8 @@
-"""Connections that do not wait for ever.
+"""Connections whose statements have a time bound.
 
-A server that stands still acknowledges bytes by its kernel, so neither its own timeouts nor those
-of TCP end a statement. One thread of a process looks at the statements under way and shuts the
-socket down under one that is late: whoever waits on it gets an error at once.
+The kernel of a frozen database server still acknowledges bytes. So neither the server's timeouts
+nor the timeouts of TCP end a statement. One thread of a process checks the running statements and
+shuts the socket of a late statement down. The waiting thread gets an error at once.
 """
 
 import contextlib
@@ -20,47 +20,48 @@ from psycopg.pq import ExecStatus
 
 from jobs import bounds
 
-TICK_S: Final = 0.25  # how often statements under way are looked at
-PROOF_S: Final = 2.0  # how long the first connection of an outage's end may take to answer
+TICK_S: Final = 0.25  # between two checks of running statements
+PROOF_S: Final = 2.0  # bound for the answer to the probe that ends an outage
 PAUSE_S: Final = 0.25  # between tries to connect while the database does not answer
 
 T = TypeVar("T")
 
 
 class NoAnswer(psycopg.OperationalError):
-    """The database did not answer in time, or has not for a while."""
+    """The database did not answer in time, or an outage is known."""
 
 
 class Outage:
-    """Whether one database answers, as this process has seen it.
+    """Whether one database answers, as far as this process has seen.
 
-    While it does not, every thread that wants to connect is refused at once, and a thread of the
-    outage's own connects again and again until it gets an answer. A request that waited behind
-    others, for as long as these may take, would otherwise wait for a connection as well.
+    During an outage, every thread that wants to connect is refused at once. A thread of the outage
+    reconnects until it gets an answer. Otherwise a request that waited behind other requests would
+    wait for a connection as well.
     """
 
     def __init__(self) -> None:
-        """It answers."""
-        self.number = 0  # connections of an earlier one may hang
+        """Begin with a database that answers."""
+        self.number = 0  # of the last suspicion: older connections may hang
         self._is_on = False
         self._asks: Callable[[], None] | None = None
         self._asking = threading.Lock()
 
     def begin(self) -> None:
-        """Note that the database does not answer."""
+        """Record that the database does not answer, and begin to probe it."""
         self.suspect()
         self._is_on = True
         self._ask()
 
     def suspect(self) -> None:
-        """Let no request begin on a connection that was made before."""
+        """Keep new requests off all connections that exist now."""
         self.number += 1
 
     @contextmanager
     def connecting(self, asks: Callable[[], None]) -> Iterator[None]:
-        """Connect in the block; `asks` connects, gets an answer, and ends its connection.
+        """Connect inside the block.
 
-        Raises NoAnswer while the database does not answer.
+        `asks` is the probe of an outage: it connects, gets an answer and closes its connection.
+        Raises NoAnswer during an outage.
         """
         self._asks = asks
         if self._is_on:
@@ -78,18 +79,18 @@ class Outage:
     def _until_answered(self) -> None:
         pause = threading.Event()
         while self._is_on and self._asks:
-            with contextlib.suppress(Exception):  # whatever it is, it is no answer
+            with contextlib.suppress(Exception):  # any error means: no answer
                 self._asks()
                 self._is_on = False
                 break
             pause.wait(PAUSE_S)
         self._asking.release()
-        if self._is_on and self._asks:  # begun again just now
+        if self._is_on and self._asks:  # a new outage began just now
             self._ask()
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection whose statements end; `bind` says by when."""
+    """A connection whose statements end; `bind` sets their time bound."""
 
     outage = Outage()
     outage_number = 0
@@ -97,22 +98,22 @@ class Connection(psycopg.Connection[Any]):
     is_cut = False
 
     def bind(self, outage: Outage, most_s: float | None) -> None:
-        """Let every statement be answered within `most_s`, None: whenever it is."""
+        """Bound the time for the answer of every statement to `most_s`; None: no bound."""
         self.outage, self.outage_number, self.most_s = outage, outage.number, most_s
         _begin()
 
     @property
     def is_suspect(self) -> bool:
-        """The database has stood still since this connection was made."""
+        """The database had an outage since this connection was made."""
         return self.outage_number != self.outage.number
 
     def wait(self, *args: Any, **kwargs: Any) -> Any:
-        """Do what every statement, commit and rollback of psycopg goes through, within bounds."""
+        """Wait for the server within the bound: statements, commits and rollbacks of psycopg."""
         wait = super().wait
         return self.within(bounds.answer_s(self.most_s), lambda: wait(*args, **kwargs))
 
     def within(self, seconds: float | None, run: Callable[[], T]) -> T:
-        """Run what waits for the server. Raises NoAnswer."""
+        """Call a function that waits for the server, within a time bound. Raises NoAnswer."""
         if seconds is None:
             return run()
         _waiting[self] = monotonic() + seconds
@@ -126,25 +127,25 @@ class Connection(psycopg.Connection[Any]):
             _waiting.pop(self, None)
 
     def prove(self) -> None:
-        """Ask for a first answer: a pooler takes connections though its database stands still."""
+        """Get a first answer: a pooler accepts connections even if its database is frozen."""
         result = self.within(PROOF_S, lambda: self.pgconn.exec_(b"SELECT 1"))
         if result.status != ExecStatus.TUPLES_OK:
             self.close()
             raise NoAnswer(f"the database does not answer: {result.get_error_message()}")
 
     def close(self) -> None:
-        """Close, but not while the socket is shut down: its number may be another's at once."""
+        """Close, but not during `cut`: the system may reuse the socket's number at once."""
         with _cutting:
             super().close()
 
     def cut(self, until: float) -> None:
-        """Shut the socket down if the statement that was due then is still under way."""
+        """Shut the socket down if the statement with this deadline still runs."""
         with _cutting:
             if _waiting.get(self) != until or self.closed:
                 return
             self.is_cut = True
-            self.outage.begin()  # first: whoever waits does not connect any more
-            # psycopg's own where the connection broke by itself just now
+            self.outage.begin()  # first, so that the interrupted thread does not reconnect
+            # psycopg raises its own error if the connection has just broken
             with (
                 contextlib.suppress(OSError, psycopg.Error),
                 socket.socket(fileno=os.dup(self.fileno())) as line,
@@ -152,7 +153,7 @@ class Connection(psycopg.Connection[Any]):
                 line.shutdown(socket.SHUT_RDWR)
 
 
-_waiting: dict[Connection, float] = {}  # until when each may wait
+_waiting: dict[Connection, float] = {}  # deadline of each running statement
 _cutting = threading.Lock()
 _begun: list[threading.Thread] = []
 
@@ -177,7 +178,7 @@ def _watch() -> None:
 
 def _forget() -> None:
     """Begin anew in a forked process, which has neither the thread nor the statements."""
-    global _cutting  # noqa: PLW0603 - the parent's lock may be held for ever
+    global _cutting  # noqa: PLW0603 - the parent's lock may stay locked for good
     _cutting = threading.Lock()
     _begun.clear()
     _waiting.clear()

@@ -1,4 +1,4 @@
-"""A connection of a client: its socket, its requests, and what it has yet to read."""
+"""A connection of a client: its socket, its requests, and its unsent bytes."""
 
 import select
 import socket
@@ -9,30 +9,30 @@ from typing import Final
 from jobs.api.media import SERVED
 from ojs_project.serving.requests import Environ, Held, Reader
 
-READ_BYTES: Final = 65_536  # that are read at once
+READ_BYTES: Final = 65_536  # bytes of one read
 NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Connection:
-    """A client's connection; one thread has it at a time."""
+    """A client's connection; one thread owns it at a time."""
 
     __slots__ = (
         "client", "due", "ends", "held", "is_lingering", "reader", "sock", "unsent",
     )  # fmt: skip
 
     def __init__(self, sock: socket.socket, client: str, reader: Reader, held: Held) -> None:
-        """Take a socket that does not block."""
+        """Take over a socket that does not block."""
         self.sock = sock
         self.client = client  # address
         self.reader = reader
-        self.held = held  # responses of the process
+        self.held = held  # counts the response bytes of the process
         self.unsent: memoryview = memoryview(b"")
-        self.due = 0.0  # when the client has taken too long
-        self.ends = False  # the connection closes behind what is unsent
-        self.is_lingering = False  # nothing more is sent; what the client sends is thrown away
+        self.due = 0.0  # deadline of the client
+        self.ends = False  # the connection closes after the unsent bytes
+        self.is_lingering = False  # no more is sent; bytes of the client are discarded
 
     def read(self) -> bytes | None:
-        """Return what has arrived: nothing at the end of the connection, None for nothing yet."""
+        """Return the bytes that arrived: empty at the end of the connection, None for none yet."""
         try:
             return self.sock.recv(READ_BYTES)
         except NOT_NOW:
@@ -42,7 +42,7 @@ class Connection:
 
     @property
     def is_quiet(self) -> bool:
-        """Nothing has arrived that is not read yet."""
+        """No bytes wait to be read."""
         arrived = select.poll()
         arrived.register(self.sock, select.POLLIN)
         return not arrived.poll(0)
@@ -50,7 +50,7 @@ class Connection:
     def send(self, response: bytes) -> bool:
         """Send a response as far as the client takes it; False if it cannot be sent.
 
-        The rest is in `unsent`. It counts towards the bound of the process.
+        The rest stays in `unsent`. It counts towards the bound of the process.
         """
         try:
             sent = self.sock.send(response)
@@ -76,7 +76,7 @@ class Connection:
         return True
 
     def close(self) -> None:
-        """Close the socket and give back what the process held for the client."""
+        """Close the socket and release the bytes that the process held for the client."""
         self.held.take_back(len(self.unsent))
         self.unsent = memoryview(b"")
         self.reader.discard()
@@ -84,7 +84,7 @@ class Connection:
 
 
 def base_environ(sock: socket.socket, client: str) -> Environ:
-    """Return what the environ of every request of a connection has."""
+    """Return the WSGI variables that all requests of a connection share."""
     server = sock.getsockname()
     return {
         "GATEWAY_INTERFACE": "CGI/1.1",

@@ -1,4 +1,4 @@
-"""Where complete requests wait for a thread."""
+"""The queues in which complete requests wait for a thread."""
 
 import threading
 from collections import deque
@@ -7,18 +7,18 @@ from ojs_project.serving.connections import Connection
 
 
 class Lane:
-    """Requests that at most `threads` threads answer at once; the others wait in order."""
+    """Requests that at most `threads` threads answer at once; more requests wait in order."""
 
     __slots__ = ("_busy", "_lock", "_threads", "waiting")
 
     def __init__(self, threads: int) -> None:
-        """Have nothing to do."""
+        """Create a lane without requests."""
         self._lock = threading.Lock()
         self._threads, self._busy = threads, 0
         self.waiting: deque[Connection] = deque()
 
     def enter(self, connection: Connection) -> bool:
-        """Tell whether the calling thread shall answer; else the connection waits."""
+        """Return whether the calling thread must answer now; otherwise the connection waits."""
         with self._lock:
             if self._busy < self._threads:
                 self._busy += 1
@@ -27,7 +27,7 @@ class Lane:
             return False
 
     def leave(self) -> Connection | None:
-        """Return the connection that the calling thread shall answer next."""
+        """Return the connection that the calling thread must answer next."""
         with self._lock:
             if self.waiting:
                 return self.waiting.popleft()
@@ -35,7 +35,7 @@ class Lane:
             return None
 
     def withdraw(self, due: float) -> list[Connection]:
-        """Return those that have waited for too long; they wait no more."""
+        """Remove and return the connections that have waited for too long."""
         late: list[Connection] = []
         with self._lock:
             while self.waiting and self.waiting[0].due <= due:

@@ -9,13 +9,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a client may take, and how much a process holds for all clients together."""
+    """The time bounds of a client, and the bounds of a process for all clients together."""
 
     header_timeout_ms: int = 30_000  # from the first byte of a request to the end of its headers
-    body_timeout_ms: int = 60_000  # from there to the end of the body
+    body_timeout_ms: int = 60_000  # from the end of the headers to the end of the body.
     idle_timeout_ms: int = 120_000  # between two requests, and before the first
     write_timeout_ms: int = 60_000  # without progress, while the client reads a response
-    queue_timeout_ms: int = 30_000  # how long a request waits for a thread
+    queue_timeout_ms: int = 30_000  # while a request waits for a thread
     queue: int = 1_024  # requests that wait for a thread
     connections: int = 4_096
     client_connections: int = 100  # of one address that is no trusted proxy

@@ -1,4 +1,4 @@
-"""All connections of a process: which wait for their client, and how many there may be."""
+"""All connections of a process: their owners, their bounds, and the waits for clients."""
 
 import contextlib
 import select
@@ -12,29 +12,30 @@ from ojs_project.serving.connections import Connection
 from ojs_project.serving.limits import Limits
 
 BUSY: Final = "the server is busy"
-TRIED: Final = 200  # connections that are looked at to make room for one
+TRIED: Final = 200  # connections that are checked to make room for one
 RETRY: Final = {"Retry-After": "1"}
 READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT
 WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
 
 
 class Register:
-    """Who owns a connection: the thread that took it, or nobody while it waits for its client."""
+    """The owners of connections; the register owns connections that wait for their client."""
 
     def __init__(
         self, limits: Limits, epoll: select.epoll, is_trusted: Callable[[str], bool]
     ) -> None:
-        """Have no connection yet."""
+        """Create a register without connections."""
         self._limits, self._epoll, self._is_trusted = limits, epoll, is_trusted
         self._lock = threading.RLock()  # of `connections` and `_clients`
         self.connections: dict[int, Connection] = {}
         self._clients: dict[str, dict[int, Connection]] = {}
-        self._armed: dict[int, Connection] = {}  # those that wait, the longest first
+        self._armed: dict[int, Connection] = {}  # they wait for their client, longest first
 
     def add(self, connection: Connection) -> OJSError | None:
-        """Count a new connection; returns why it cannot be served.
+        """Count a new connection; returns the reason if it cannot be served.
 
-        Connections that wait for their client make room: idle ones keep nobody out.
+        Connections that wait for their client are closed to make room, so idle connections block no
+        new client.
         """
         number, client = connection.sock.fileno(), connection.client
         limits = self._limits
@@ -47,7 +48,7 @@ class Register:
                 or self._evict(others)
             )
             self.connections[number] = others[number] = connection
-            self._clients[client] = others  # the last of the others may have been evicted
+            self._clients[client] = others  # the eviction may have removed the entry of this client
         if not has_room:
             return BackendUnavailable(BUSY, headers=RETRY)
         if not may_come:
@@ -55,7 +56,7 @@ class Register:
         return None
 
     def release(self, connection: Connection) -> None:
-        """Count a connection no more among those of its client."""
+        """Remove a connection from the count of its client."""
         with self._lock:
             others = self._clients.get(connection.client, {})
             others.pop(connection.sock.fileno(), None)
@@ -72,7 +73,7 @@ class Register:
         connection.close()
 
     def evict(self) -> bool:
-        """Close a connection that waits for its client, the longest first; False if none does."""
+        """Close the idle connection that has waited longest for its client; False if none waits."""
         return self._evict(self._armed)
 
     def _evict(self, candidates: dict[int, Connection]) -> bool:
@@ -83,31 +84,31 @@ class Register:
             if connection.is_quiet:
                 self.close(connection)
                 return True
-            self.arm_again(connection)  # its request is there, and no thread has come to it yet
+            self.arm_again(connection)  # its request has arrived, and no thread has taken it yet
         return False
 
     def arm(self, connection: Connection, events: int) -> None:
-        """Give the connection to whichever thread finds that it can go on."""
+        """Wait for events; the thread that finds the connection ready takes it."""
         number = connection.sock.fileno()
         self._armed[number] = connection
-        with contextlib.suppress(OSError):  # `take_all` may have led to its end already
+        with contextlib.suppress(OSError):  # `take_all` may have ended it already
             self._epoll.modify(number, events)
 
     def arm_again(self, connection: Connection) -> None:
-        """Give back a connection that was taken from those that wait."""
+        """Return a taken connection to the waiting connections."""
         self.arm(connection, WRITABLE if connection.unsent else READABLE)
 
     def take(self, number: int) -> Connection | None:
-        """Own a connection that waits; None if it does not, or another thread was first."""
+        """Own a waiting connection; None if it does not wait, or if another thread was first."""
         return self._armed.pop(number, None)
 
     def take_all(self, due: float) -> Iterator[Connection]:
-        """Own the connections whose deadline is over by then, one after the other."""
+        """Own the connections whose deadline is at or before `due`, one after the other."""
         for number in list(self._armed):
             candidate = self._armed.get(number)
             if candidate is not None and candidate.due <= due:
                 connection = self.take(number)
                 if connection is not None and connection.due <= due:
                     yield connection
-                elif connection is not None:  # another thread had it meanwhile
+                elif connection is not None:  # another thread owned it meanwhile
                     self.arm_again(connection)

@@ -1,4 +1,4 @@
-"""Turns the bytes of one connection into WSGI requests; llhttp does the parsing."""
+"""Turns the bytes of one connection into WSGI requests; llhttp parses them."""
 
 import threading
 from collections import deque
@@ -37,7 +37,7 @@ class Request:
     """A request that has arrived whole."""
 
     environ: Environ
-    keeps_alive: bool  # the client may send another one on the connection
+    keeps_alive: bool  # the client may send another request on the connection
     size: int  # of the body; the process holds these bytes until the request is answered
 
 
@@ -60,8 +60,8 @@ _COMMON: Final = (
 def key_of(name: bytes) -> str:
     """Return the key of a header in a WSGI environ. Raises InvalidRequest for an underscore.
 
-    The key has an underscore for each hyphen. `X_Client_Subject` would count as `X-Client-Subject`,
-    which a proxy sets or removes while it passes the other name on.
+    The key has an underscore for each hyphen. `X_Client_Subject` would get the key of
+    `X-Client-Subject`. A proxy sets or removes the second name, and passes the first name on.
     """
     if b"_" in name:
         shown = name.decode("latin-1")
@@ -83,25 +83,25 @@ class Held:
     __slots__ = ("_bound", "_bytes", "_lock")
 
     def __init__(self, bound: int) -> None:
-        """Hold nothing yet."""
+        """Begin with no bytes held."""
         self._lock = threading.Lock()
         self._bound, self._bytes = bound, 0
 
     def add(self, size: int) -> bool:
-        """Count bytes; False if the bound is exceeded. The caller takes them back all the same."""
+        """Count bytes; False if this exceeds the bound. The caller takes them back either way."""
         with self._lock:
             self._bytes += size
             return self._bytes <= self._bound
 
     def take_back(self, size: int) -> None:
-        """Count bytes no more."""
+        """Remove bytes from the count."""
         if size:
             with self._lock:
                 self._bytes -= size
 
 
 class Reader:
-    """The requests of one connection, in their order; the callbacks are those of httptools."""
+    """The requests of one connection, in order; the callbacks have the names of httptools."""
 
     __slots__ = (
         "_base", "_body", "_environ", "_head_bytes", "_headers", "_held", "_is_body",
@@ -110,7 +110,7 @@ class Reader:
     )  # fmt: skip
 
     def __init__(self, base: Environ, max_body_bytes: int, held: Held) -> None:
-        """Take what every environ of the connection has."""
+        """Take the WSGI variables that all requests of the connection share."""
         self._base = base
         self._max_body_bytes = max_body_bytes
         self._held = held
@@ -123,19 +123,19 @@ class Reader:
         self._is_body = False
         self.is_begun = False  # a request has begun and is not complete
         self.is_closing = False  # no request of the client after the last one is read
-        self.wants_continue = False  # the client waits for a leave to send the body
+        self.wants_continue = False  # the client waits for `100 Continue` before it sends the body
         self.complete: deque[Request] = deque()
 
     @property
     def is_in_body(self) -> bool:
-        """The headers of the request that has begun are complete."""
+        """The headers of the current request are complete."""
         return self._is_body
 
     def feed(self, data: bytes) -> None:
-        """Read what has arrived; requests that it completes are added to `complete`.
+        """Parse bytes that arrived; requests that they complete are added to `complete`.
 
-        Raises OJSError for a request that cannot be answered otherwise. The connection then is of
-        no more use.
+        Raises OJSError for a request that the application cannot answer. The reader is unusable
+        after it.
         """
         if not self.is_begun:
             self._head_bytes = len(data)
@@ -155,7 +155,7 @@ class Reader:
             raise InvalidRequest(f"the headers have more than {MAX_HEAD_BYTES} bytes")
 
     def discard(self) -> None:
-        """Forget requests that nobody will answer."""
+        """Discard requests that no thread will answer."""
         self._held.take_back(self._size + sum(request.size for request in self.complete))
         self.complete.clear()
         self._size = 0
@@ -179,7 +179,7 @@ class Reader:
             self._refuse(InvalidRequest(f"the request target has more than {MAX_URL_BYTES} bytes"))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; the fields behind a chunked body are ignored."""
+        """Take a header; trailers of a chunked body are ignored."""
         if self._is_body:
             return
         self._headers += 1
@@ -200,7 +200,7 @@ class Reader:
             self._refuse(InvalidRequest.field(name.decode("latin-1"), "must come once"))
 
     def on_headers_complete(self) -> None:
-        """Complete the environ but for the body."""
+        """Complete the environ except for the body."""
         environ, parser = self._environ, self._parser
         version = parser.get_http_version()
         environ["SERVER_PROTOCOL"] = f"HTTP/{version}"
@@ -209,7 +209,7 @@ class Reader:
         if "HTTP_HOST" not in environ:
             if version == "1.1":
                 self._refuse(InvalidRequest.field("Host", "is required"))
-            environ["SERVER_NAME"] = ""  # no name was asked for: only probes are answered
+            environ["SERVER_NAME"] = ""  # the request names no host: only probes are answered
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if length > self._max_body_bytes:
             self._refuse(PayloadTooLarge.of("request body", self._max_body_bytes, length))
@@ -232,7 +232,7 @@ class Reader:
         self._body.append(part)
 
     def on_message_complete(self) -> None:
-        """Add the request to those that are complete."""
+        """Add the request to the complete requests."""
         environ, body = self._environ, self._body
         environ["wsgi.input"] = BytesIO(body[0] if len(body) == 1 else b"".join(body))
         if environ.pop("HTTP_TRANSFER_ENCODING", None):
@@ -243,7 +243,7 @@ class Reader:
         self.is_begun = self._is_body = self.wants_continue = False
 
     def _locate(self) -> None:
-        """Take the request target apart; the authority of an absolute one replaces the Host."""
+        """Split the request target; the authority of an absolute target replaces the Host."""
         environ, url = self._environ, self._url
         if url[:1] != b"/" and url != b"*":
             try:
@@ -261,6 +261,6 @@ class Reader:
         return None
 
     def _refuse(self, problem: OJSError) -> None:
-        """End the parsing with a problem; httptools hides what a callback raises."""
+        """End the parsing with a problem; httptools hides exceptions of callbacks."""
         self._problem = problem
         raise problem

@@ -1,4 +1,4 @@
-"""Turns what an application answers into the bytes of an HTTP/1.1 response."""
+"""Turns the answer of an application into the bytes of an HTTP/1.1 response."""
 
 from collections.abc import Sequence
 from email.utils import formatdate
@@ -12,22 +12,22 @@ from jobs.domain.errors import OJSError
 from jobs.domain.ids import request_id
 
 Headers = Sequence[tuple[str, str]]
-WITHOUT_BODY = ("204", "304", "1")  # statuses that begin so
+WITHOUT_BODY = ("204", "304", "1")  # beginnings of statuses
 FRAMING = {"connection", "content-length", "date", "transfer-encoding"}
 
 
 class Started:
-    """The `start_response` of a request: what the application says before the body."""
+    """The `start_response` of a request: records the status and the headers."""
 
     __slots__ = ("headers", "status")
 
     def __init__(self) -> None:
-        """Have no status yet."""
+        """Begin without a status."""
         self.status = ""
         self.headers: Headers = ()
 
     def __call__(self, status: str, headers: Headers, exc_info: Any = None) -> None:
-        """Note status and headers."""
+        """Record status and headers."""
         self.status, self.headers = status, headers
 
 
@@ -37,7 +37,7 @@ def _date(_second: int) -> str:
 
 
 def head(started: Started, framing: str, *, ends: bool) -> bytes:
-    """Return the bytes before the body; the framing is a header of ours about its length."""
+    """Return the bytes before the body; `framing` is the header that declares its length."""
     lines = [f"HTTP/1.1 {started.status}\r\n"]
     lines += [f"{k}: {v}\r\n" for k, v in started.headers if k.lower() not in FRAMING]
     lines.append(f"Date: {_date(int(time()))}\r\n{framing}")
@@ -46,7 +46,7 @@ def head(started: Started, framing: str, *, ends: bool) -> bytes:
 
 
 def whole(started: Started, body: bytes, method: str, *, ends: bool) -> bytes:
-    """Return a response whose body is there."""
+    """Return a response whose body is complete."""
     if started.status.startswith(WITHOUT_BODY):
         return head(started, "", ends=ends)
     start = head(started, f"Content-Length: {len(body)}\r\n", ends=ends)
@@ -54,7 +54,7 @@ def whole(started: Started, body: bytes, method: str, *, ends: bool) -> bytes:
 
 
 def refusal(problem: OJSError) -> bytes:
-    """Return a response in the shape of all errors, behind which the connection closes."""
+    """Return an OJS error response after which the connection closes."""
     identity = request_id()
     answer: Answer = error_response(problem, identity)
     stamp(answer, identity, {})
@@ -64,5 +64,5 @@ def refusal(problem: OJSError) -> bytes:
 
 
 def chunk(part: bytes) -> bytes:
-    """Return a part of a body whose length nobody knows yet; an empty one ends it."""
+    """Return a chunk of a body of unknown length; an empty chunk ends the body."""
     return b"%x\r\n%b\r\n" % (len(part), part)

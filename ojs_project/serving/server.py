@@ -1,13 +1,13 @@
 """Serves the connections of one process with a fixed number of threads.
 
 All threads wait for the same epoll instance. A thread that finds a connection readable reads and
-parses what is there. If the request is complete, the same thread answers it: no request goes from
-one thread to another. If it is not, the connection waits again and no thread waits with it. So a
-slow client costs memory, which is bounded, and time, which has deadlines.
+parses the bytes. If the request is complete, the same thread answers it: no request moves from one
+thread to another. Otherwise the connection waits again and no thread waits with it. A slow client
+thus costs memory, which is bounded, and time, which has deadlines.
 
 `threads` of the threads may answer requests at once, each with a connection to the database. One
-more may answer the probes that ask the database, and one never answers anything but `LIVE`: it
-reads, accepts and refuses while all others wait. Decision: docs/adr/0024-slow-clients.md.
+more may answer the probes that query the database. The last thread answers only `LIVE`: it reads,
+accepts and refuses while all other threads wait. Decision: docs/adr/0024-slow-clients.md.
 """
 
 import contextlib
@@ -42,12 +42,12 @@ logger = logging.getLogger("ojs.http")
 
 Application = Callable[[Environ, Callable[..., Any]], Any]
 
-LIVE: Final = frozenset({"/livez", "/healthz"})  # touch nothing that can make a thread wait
+LIVE: Final = frozenset({"/livez", "/healthz"})  # these use nothing that can make a thread wait
 PROBES: Final = HEALTH - LIVE
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-ACCEPTED: Final = 16  # connections that a thread accepts before it looks at others
+ACCEPTED: Final = 16  # connections that a thread accepts in a row
 LINGER_MS: Final = 5_000
-END_S: Final = 0.5  # that a thread may take to end
+END_S: Final = 0.5  # time for a thread to end
 EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -64,7 +64,7 @@ class Server:
         is_trusted: Callable[[str], bool],
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Take sockets that listen; nothing is accepted before `start`."""
+        """Take listening sockets; nothing is accepted before `start`."""
         self._application = application
         self._listeners = {listener.fileno(): listener for listener in listeners}
         self._limits = limits
@@ -74,7 +74,7 @@ class Server:
         self._epoll = select.epoll()
         self._register = Register(limits, self._epoll, is_trusted)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
-        self._paused: list[int] = []  # listeners, while there are no file descriptors
+        self._paused: list[int] = []  # listeners, while the process has no free file descriptor
         self._is_over = self._is_draining = False
         self._pool = [
             threading.Thread(target=self._work, name=f"ojs-http-{n}", daemon=True)
@@ -82,7 +82,7 @@ class Server:
         ]
 
     def start(self) -> None:
-        """Serve."""
+        """Start the threads."""
         self._epoll.register(self._woken, select.EPOLLIN)
         for number, listener in self._listeners.items():
             listener.settimeout(0)
@@ -91,7 +91,7 @@ class Server:
             thread.start()
 
     def drain(self) -> None:
-        """Accept no connection any more and close those that wait for a request."""
+        """Accept no more connections, and close the connections that wait for a request."""
         self._is_draining = True
         for number in self._listeners:
             with contextlib.suppress(OSError):
@@ -105,11 +105,11 @@ class Server:
 
     @property
     def is_idle(self) -> bool:
-        """No client waits for anything."""
+        """No connection is open."""
         return not self._register.connections
 
     def stop(self) -> None:
-        """End the threads and close what is left; a thread that still answers is left alone."""
+        """End the threads and close all connections; a thread that still answers may go on."""
         self._is_over = True
         os.eventfd_write(self._woken, 1)
         for thread in self._pool:
@@ -121,7 +121,7 @@ class Server:
             os.close(self._woken)
 
     def look(self) -> None:
-        """End what took too long: to be called again and again."""
+        """End late connections and requests; the worker calls it periodically."""
         now = monotonic()
         for connection in self._register.take_all(now):
             self._end_late(connection)
@@ -153,7 +153,7 @@ class Server:
         for _ in range(ACCEPTED):
             try:
                 sock, address = listener.accept()
-            except OSError as problem:  # nobody waits, or whoever did has left
+            except OSError as problem:  # no client waits, or it has left
                 if problem.errno in EXHAUSTED:
                     logger.warning("http.accept_failed", extra={"error": str(problem)})
                     self._register.evict()
@@ -189,7 +189,7 @@ class Server:
     # --- one connection ---------------------------------------------------------------------------
 
     def _go_on(self, connection: Connection) -> None:
-        """Do what the client made possible: it has sent something, or can take more."""
+        """Continue after an event: the client has sent bytes, or can take more."""
         if connection.unsent:
             if not connection.send_rest():
                 self._register.close(connection)
@@ -216,7 +216,7 @@ class Server:
             self._enter(connection)
         elif reader.is_begun:
             self._await_rest(connection, was_begun=was_begun, was_in_body=was_in_body)
-        else:  # empty lines before a request, which move no deadline
+        else:  # empty lines before a request do not change the deadline
             self._register.arm(connection, READABLE)
 
     def _await_rest(self, connection: Connection, *, was_begun: bool, was_in_body: bool) -> None:
@@ -245,9 +245,9 @@ class Server:
                 entering += self._work_off(lane, first) if lane.enter(first) else []
 
     def _work_off(self, lane: Lane, connection: Connection) -> list[Connection]:
-        """Answer a request, then those that wait in the lane.
+        """Answer a request, then the waiting requests of the lane.
 
-        Returns connections whose next request has come and belongs elsewhere.
+        Returns connections whose next request is complete and belongs to another lane.
         """
         others: list[Connection] = []
         following: Connection | None = connection
@@ -262,7 +262,7 @@ class Server:
         return others
 
     def _is_answered(self, connection: Connection) -> bool:
-        """Answer as `_answer` does; a fault of ours costs the connection, not the lane's place."""
+        """Answer with `_answer`; a fault closes the connection and keeps the lane's slot."""
         try:
             return self._answer(connection)
         except Exception:
@@ -271,14 +271,14 @@ class Server:
             return False
 
     def _lane(self, connection: Connection) -> Lane | None:
-        """Return where the next request of a connection waits; None: nowhere."""
+        """Return the lane of a connection's next request; None: it is answered without a lane."""
         path = connection.reader.complete[0].environ["PATH_INFO"]
         if path in LIVE:
             return None
         return self._probes if path in PROBES else self._requests
 
     def _answer(self, connection: Connection) -> bool:
-        """Answer one request; True if the next one of the connection is complete."""
+        """Answer one request; True if the next request of the connection is complete."""
         request = connection.reader.complete.popleft()
         started = Started()
         try:
@@ -304,7 +304,7 @@ class Server:
         return False
 
     def _is_ready(self, connection: Connection) -> bool:
-        """Tell whether the next request can be answered; else wait for the client, or close."""
+        """Return whether the next request can be answered; else wait for the client, or close."""
         if connection.unsent:
             connection.due = monotonic() + self._limits.write_timeout_ms / 1000
             self._register.arm(connection, WRITABLE)
@@ -319,13 +319,13 @@ class Server:
         return False
 
     def _await(self, connection: Connection, timeout_ms: int | None) -> None:
-        """Wait for the client to send; without a timeout the deadline is that of before."""
+        """Wait for the client to send; without a timeout the deadline stays unchanged."""
         if timeout_ms is not None:
             connection.due = monotonic() + timeout_ms / 1000
         self._register.arm(connection, READABLE)
 
     def _end_late(self, connection: Connection) -> None:
-        """End a connection whose client took too long; owned by the caller."""
+        """End a connection whose client took too long; the caller owns it."""
         if connection.reader.is_begun and not (connection.unsent or connection.is_lingering):
             self._refuse(connection, RequestTimeout("the request did not arrive in time"))
         else:
@@ -334,8 +334,8 @@ class Server:
     def _refuse(self, connection: Connection, problem: OJSError) -> None:
         """Answer without the application, then close.
 
-        Bytes that are still to be read when a socket closes would turn the response into a reset,
-        so they are thrown away for a while.
+        If a socket closes with unread bytes, the client gets a reset in place of the response. The
+        server therefore reads and discards them for a while.
         """
         connection.reader.discard()
         if connection.unsent or not connection.send(refusal(problem)):
@@ -349,7 +349,7 @@ class Server:
     def _stream(
         self, connection: Connection, request: Request, started: Started, body: Any
     ) -> None:
-        """Let a thread of its own send a body of unknown length, and then close."""
+        """Send a body of unknown length in a separate thread, and then close."""
         self._epoll.unregister(connection.sock.fileno())
         self._register.release(connection)
         timeout_s = self._limits.write_timeout_ms / 1000

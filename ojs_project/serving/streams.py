@@ -1,4 +1,4 @@
-"""Sends bodies of unknown length, such as event streams, each in a thread of its own."""
+"""Sends bodies of unknown length, such as event streams, each in its own thread."""
 
 import logging
 import socket
@@ -19,7 +19,7 @@ SENT_BYTES: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The response to one request, behind which the connection closes."""
+    """The response to one request, after which the connection closes."""
 
     connection: Connection
     request: Request
@@ -56,6 +56,6 @@ class Stream:
 
 
 def _send_all(sock: socket.socket, part: bytes) -> None:
-    """Send bytes; the timeout of the socket counts for each piece of them."""
+    """Send bytes; the timeout of the socket applies to each piece of them."""
     for start in range(0, len(part), SENT_BYTES):
         sock.sendall(part[start : start + SENT_BYTES])

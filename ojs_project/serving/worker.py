@@ -1,4 +1,4 @@
-"""The worker class of gunicorn: a process that serves until it is told to end."""
+"""The worker class of gunicorn: a process that serves until a signal ends it."""
 
 import os
 import resource
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ojs_project.serving.server import Server
 
 OTHER_FILES: Final = 1_024  # connections of the database, streams, modules
-LOOK_S: Final = 0.25  # between two looks for clients that took too long
-END_LOOK_S: Final = 0.02  # between two looks whether all requests are answered
+LOOK_S: Final = 0.25  # between two checks for late clients
+END_LOOK_S: Final = 0.02  # between two checks whether all requests are answered
 
 
 class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
-    """Serves requests with a fixed number of threads that wait for no client."""
+    """Serves requests with a fixed number of threads, none of which waits for a client."""
 
     def init_process(self) -> None:
         """Load the application and serve."""
@@ -36,16 +36,16 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         signal.set_wakeup_fd(-1)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Serve what was asked for, then end."""
+        """End after the received requests are answered."""
         self.alive = False
         self._told.set()
 
     def handle_quit(self, sig: int, frame: Any) -> None:
-        """Do the same: Ctrl-C goes to all processes of a terminal."""
+        """Do the same: Ctrl-C signals all processes of a terminal."""
         self.handle_exit(sig, frame)
 
     def run(self) -> None:
-        """Serve until a signal comes, then for as long as requests need."""
+        """Serve until a signal, then for as long as the received requests need."""
         server = self._server()
         signal.signal(signal.SIGTERM, self.handle_exit)
         server.start()
@@ -56,7 +56,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._end(server)
 
     def _server(self) -> "Server":
-        # these need settings, which the parent process does not have
+        # these imports need settings, which the parent process does not have
         from django.conf import settings  # noqa: PLC0415
 
         from jobs.conf import conf  # noqa: PLC0415
@@ -76,7 +76,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         )
 
     def _end(self, server: "Server") -> None:
-        """Let requests that wait go, finish the others, tell streams. Spec: contract 33.3."""
+        """Close idle connections, finish requests, and notify streams. Spec: contract 33.3."""
         from jobs.api.streams import feed  # noqa: PLC0415
         from jobs.services.workers.draining import drain  # noqa: PLC0415
 
@@ -92,7 +92,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
 
 def _allow_files(number: int) -> None:
-    """Raise the soft limit of open files, as far as the hard limit goes."""
+    """Raise the soft limit of open files, at most to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < number:
         most = number if hard == resource.RLIM_INFINITY else min(number, hard)

@@ -1,4 +1,4 @@
-"""manage.py adopt_jobs: enqueue here what waits in a region that is gone."""
+"""manage.py adopt_jobs: enqueue the waiting jobs of a lost region here."""
 
 from collections import Counter
 from dataclasses import replace
@@ -13,12 +13,12 @@ from jobs.domain.errors import OJSError
 
 
 class Command(BaseCommand):
-    """Adopt all jobs of a region that may run here, step by step; it may be run again."""
+    """Adopt all jobs of a region that may run here, in slices; it may be run again."""
 
     help = "Enqueue here the waiting jobs of a region that is gone, but for those pinned to it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare whose jobs and how."""
+        """Declare the region, the queue and the mode."""
         parser.add_argument("region", help="the region that is gone")
         parser.add_argument("--queue", help="jobs of this queue only")
         parser.add_argument("--dry-run", action="store_true", help="count, and enqueue nothing")
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--slice", type=int, default=MOST, help="jobs of a step")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
-        """Adopt and print what was done."""
+        """Adopt jobs and print the counts."""
         if not 1 <= options["slice"] <= MOST:
             raise CommandError(f"--slice must be from 1 to {MOST}")
         if options["queue"] is not None and not QUEUE_PATTERN.fullmatch(options["queue"]):

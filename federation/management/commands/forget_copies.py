@@ -10,18 +10,18 @@ from jobs.domain.errors import OJSError
 
 
 class Command(BaseCommand):
-    """Remove all copies of a region, step by step; it may be run again."""
+    """Remove all copies of a region, in slices; it may be run again."""
 
     help = "Remove the copies of jobs of a region that is registered no more."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare whose copies go."""
+        """Declare the region and the mode."""
         parser.add_argument("region", help="the region that never comes back")
         parser.add_argument("--dry-run", action="store_true", help="count, and remove nothing")
         parser.add_argument("--reason", help="for the audit log")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
-        """Remove and print what was done."""
+        """Remove copies and print the count."""
         order = Order(options["region"], MOST, dry_run=options["dry_run"], reason=options["reason"])
         try:
             self._forget(order)

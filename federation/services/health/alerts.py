@@ -1,4 +1,4 @@
-"""What an operator should look at of the federation, from what the loops noted."""
+"""Alerts about the federation, from stored facts of the loops."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -13,7 +13,7 @@ DOWN, OPEN, SKEWED, LATE = "region_down", "region_open", "region_skewed", "repli
 
 
 def alerts() -> Alerts:
-    """Name regions that are ill, whose breaker is open or whose clock is off, and late peers."""
+    """Return alerts: unhealthy regions, open breakers, wrong clocks, and late peers."""
     known = RegionHealth.objects.filter(region__enabled=True)
     ill = known.filter(status=Status.UNHEALTHY, breaker=State.CLOSED)
     enabled = Region.objects.filter(enabled=True).values("id")

@@ -1,8 +1,8 @@
-"""Attend to the regions: probe them and count their jobs, all the time. Spec: federation 3.2, 4.2.
+"""Probe the regions and count their jobs continuously. Spec: federation 3.2, 4.2.
 
-One loop per deployment does it for all routers of this server. A region that is slow holds nobody
-up: threads, which only talk to regions, hand in what they heard, and the loop's thread stores it.
-What was under way when a process died is asked again by the next leader.
+One loop per deployment does it for all routers of this server. A slow region delays no other
+region: threads only send requests, and the loop's thread stores the results. After the death of a
+process, the next leader repeats the unfinished requests.
 """
 
 import threading
@@ -21,21 +21,21 @@ Store = Callable[[], None]
 
 
 class Attendant:
-    """What is under way in this process; each turn is called by one thread."""
+    """The running requests of this process; one thread makes each run."""
 
     def __init__(self) -> None:
-        """Have nothing under way."""
+        """Begin without requests."""
         self._done: SimpleQueue[tuple[str, Store]] = SimpleQueue()
         self._busy: set[str] = set()
 
     def turn(self) -> int:
-        """Store what came back and ask who is due; returns how much that was.
+        """Store results and start due requests; returns the number of both.
 
         1. Store the answers.
-        2. Take leave of the breakers of those who are due, and ask them in threads.
+        2. Get permits of the breakers for due regions, and send requests in threads.
         """
         stored = self._take_in()
-        if regions.registry().config is None:  # as most servers: nothing is read for it
+        if regions.registry().config is None:  # most servers: no region to read
             return stored
         regions.reread()
         known = regions.registry()
@@ -48,18 +48,18 @@ class Attendant:
         return stored + started
 
     def is_due(self, region: Region, known: Registry, config: FederationConfig) -> bool:
-        """Tell whether a region is to be asked now."""
+        """Return whether a request to a region is due."""
         raise NotImplementedError
 
     def ask(self, region: Region, config: FederationConfig) -> Callable[[], Store] | None:
-        """Return what a thread does, which gives what to store; None: not to be asked."""
+        """Return the work of a thread, which returns the storing function; None: no request."""
         raise NotImplementedError
 
     def _begin(self, region: Region, config: FederationConfig) -> bool:
         work = self.ask(region, config)
         if work is None:
             return False
-        if region.id == config.local_region:  # asks the database: this thread's connection
+        if region.id == config.local_region:  # it queries the database: this thread's connection
             work()()
             regions.reread()
             return True
@@ -85,10 +85,10 @@ class Attendant:
 
 
 class Prober(Attendant):
-    """Asks regions how they are; open breakers are left alone until they have cooled down."""
+    """Probes regions; a region with an open breaker is skipped until the cooldown ends."""
 
     def is_due(self, region: Region, known: Registry, config: FederationConfig) -> bool:
-        """Tell whether an interval has passed, or the breaker lets its one probe pass."""
+        """Return whether an interval has passed, or the breaker admits its one probe."""
         health = known.health[region.id]
         if not region.enabled or not health.is_admitting:
             return False
@@ -98,7 +98,7 @@ class Prober(Attendant):
         return at is None or known.now - at >= config.health_check.interval_seconds
 
     def ask(self, region: Region, config: FederationConfig) -> Callable[[], Store] | None:
-        """Take leave of the breaker for a probe."""
+        """Get the breaker's permit for a probe."""
         permit = breakers.admit(region.id, config.breaker_rules)
         return None if permit is None else lambda: self._probed(region, permit, config)
 
@@ -108,15 +108,15 @@ class Prober(Attendant):
 
 
 class Counter(Attendant):
-    """Asks healthy regions for their load, each once an interval."""
+    """Requests the load of healthy regions, once per interval."""
 
     def __init__(self) -> None:
-        """Have asked nobody."""
+        """Begin without requests."""
         super().__init__()
         self._asked_at: dict[str, float] = {}  # by the database's clock
 
     def is_due(self, region: Region, known: Registry, config: FederationConfig) -> bool:
-        """Tell whether the load of a healthy region is as old as the interval."""
+        """Return whether the load of a healthy region is older than the interval."""
         if not (region.enabled and is_well(known.health[region.id])):
             return False
         counted = known.loads.get(region.id)
@@ -127,7 +127,7 @@ class Counter(Attendant):
         return True
 
     def ask(self, region: Region, config: FederationConfig) -> Callable[[], Store]:
-        """Count here, or ask."""
+        """Return the work: count here, or request the counts."""
         return lambda: self._counted(region, config)
 
     def _counted(self, region: Region, config: FederationConfig) -> Store:
@@ -137,5 +137,5 @@ class Counter(Attendant):
 
 
 def is_well(health: Health) -> bool:
-    """Tell whether a region may be asked for more than its health."""
+    """Return whether a region may get requests besides probes."""
     return health.status is Status.HEALTHY and health.breaker is State.CLOSED

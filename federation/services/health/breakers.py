@@ -1,8 +1,8 @@
-"""The breakers of the regions, one for all routers of this server. Spec: federation 4.3.
+"""The breakers of the regions, shared by all routers of this server. Spec: federation 4.3.
 
-What a breaker does is in `domain/breaker.py`; here its state is stored. Half-open lets one call
-pass among all processes: that is one guarded statement. What a call came to is counted with the
-row locked. Locks: one row of `ojs_federation_health`, last of all.
+`domain/breaker.py` has the state machine; this module stores its state. A half-open breaker admits
+one call over all processes, by one guarded statement. Outcomes of calls are counted with the row
+locked. Locks: one row of `ojs_federation_health`, last of all.
 """
 
 from collections.abc import Mapping
@@ -34,20 +34,20 @@ CHANGES = {State.OPEN: Kind.CIRCUIT_OPENED, State.CLOSED: Kind.CIRCUIT_CLOSED}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a call came to; `status` and `rtt_ms` are those of probes."""
+    """The result of a call; `status` and `rtt_ms` are results of probes."""
 
     outcome: Outcome
     error: str | None = None
     status: Status | None = None
     rtt_ms: float | None = None
-    clock: datetime | None = None  # what it said its time is, in whole seconds
+    clock: datetime | None = None  # the region's time in its answer, in whole seconds
 
 
 def admit(region_id: str, rules: Rules) -> Permit | None:
-    """Return leave for one call, None when it must not be sent. Spec: FED-4.3-d.
+    """Return a permit for one call, None when it must not be sent. Spec: FED-4.3-d.
 
-    One statement while the breaker is closed, as it is stored now: what another process has opened
-    counts at once.
+    One statement while the breaker is closed. It reads the stored state, so a breaker that another
+    process opened takes effect at once.
     """
     row = RegionHealth.objects.annotate(now=Now()).filter(region=region_id).first()
     if row is None:
@@ -61,7 +61,7 @@ def admit(region_id: str, rules: Rules) -> Permit | None:
 
 
 def _take_probe(region_id: str, rules: Rules) -> bool:
-    """Take the one call that a half-open breaker lets pass; of many who try, one gets it."""
+    """Take the one call that a half-open breaker admits; of many processes, one gets it."""
     cooled = Now() - timedelta(seconds=rules.cooldown_s)
     is_over = Q(breaker=State.OPEN, is_forced=False, opened_at__lte=cooled)
     is_free = Q(probe_until=None) | Q(probe_until__lte=Now())
@@ -71,9 +71,9 @@ def _take_probe(region_id: str, rules: Rules) -> bool:
 
 
 def settle(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> None:
-    """Count what a call came to, and tell what changed.
+    """Record the outcome of a call, and emit events of changes.
 
-    A success that changes nothing is one statement that locks nothing.
+    A success that changes nothing is one statement without locks.
     """
     if not permit.is_probe and verdict.status is None and verdict.outcome is not Outcome.FAILURE:
         if verdict.outcome is Outcome.SUCCESS:
@@ -104,7 +104,7 @@ def _locked(region_id: str) -> Any:
 
 
 def _noted(row: RegionHealth, verdict: Verdict) -> list[Told]:
-    """Put into the row what a probe said, and return the event of a change."""
+    """Store the result of a probe in the row, and return the event of a change."""
     if verdict.error is not None:
         row.last_error = verdict.error[:MAX_ERROR].replace("\0", "")
     if verdict.status is None:
@@ -125,7 +125,7 @@ def _noted(row: RegionHealth, verdict: Verdict) -> list[Told]:
 
 
 def _note_clock(row: Any, clock: datetime | None) -> None:
-    """Compare a region's clock with the one here; the answer may be a turn of the loop old."""
+    """Compare a region's clock with this server's; the answer may be one run of the loop old."""
     if clock is None:
         return
     row.skew_s = round((clock - row.now).total_seconds())
@@ -162,7 +162,7 @@ def _told(kind: Kind, region_id: str, facts: Mapping[str, Any]) -> Told:
 
 
 def force(region_id: str, state: State, caller: Caller) -> None:
-    """Open a breaker until it is closed by hand, or close it. Raises NotFound."""
+    """Open a breaker until an operator closes it, or close it. Raises NotFound."""
     verb = "opened" if state is State.OPEN else "closed"
     with audited(caller, f"federation.breaker_{verb}", region_id[:64]):
         find(region_id)
@@ -171,7 +171,7 @@ def force(region_id: str, state: State, caller: Caller) -> None:
         is_open = state is State.OPEN
         after = machine.force_open(before, now) if is_open else machine.force_closed()
         _store(row, after)
-        if not is_open:  # what is known is from before: the next router asks anew
+        if not is_open:  # the stored status is outdated: the next router probes again
             RegionHealth.objects.filter(region=region_id, status=Status.UNHEALTHY).update(
                 status=Status.UNKNOWN, status_at=Now()
             )

@@ -13,7 +13,7 @@ NUMBERS = {State.CLOSED: 0, State.HALF_OPEN: 1, State.OPEN: 2}
 
 
 def families() -> Iterable[Metric]:
-    """Read what this server's router knows; there are as many regions as the registry has."""
+    """Read the health that this server's router uses; one series per registered region."""
     known = registry().health
     yield _gauge(
         "region_latency_seconds",

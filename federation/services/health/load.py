@@ -1,4 +1,4 @@
-"""How many jobs the regions have, for the strategies that go by it. Spec: federation 3.2."""
+"""The number of jobs of the regions, for the strategies by load. Spec: federation 3.2."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ Counted = tuple[int, int]  # available and active jobs
 
 
 def counted(region: Region, config: FederationConfig) -> Counted | str:
-    """Ask a region for its load; returns why not where it does not say. Never raises."""
+    """Request the load of a region; returns the reason if it has none. Never raises."""
     timeout_s = config.health_check.timeout_seconds
     answer = outbound.send(region, Call(region.id, "GET", STATS, timeout_s=timeout_s))
     if isinstance(answer, Failure):
@@ -41,13 +41,13 @@ def _count(value: object) -> int | None:
 
 
 def counted_here() -> Counted:
-    """Count the jobs of this server; as exact as its counts are."""
+    """Count the jobs of this server, as exactly as its counts are."""
     found = jobs_by_state()
     return found.get(State.AVAILABLE, 0), found.get(State.ACTIVE, 0)
 
 
 def note(region_id: str, found: Counted | str) -> None:
-    """Store a load, or why there is none; a region that is gone is left."""
+    """Store a load, or the reason why there is none; a deleted region is ignored."""
     health = RegionHealth.objects.filter(region=region_id)
     if isinstance(found, str):
         health.update(last_error=found[:300].replace("\0", ""))

@@ -1,4 +1,4 @@
-"""How long regions took to answer in the last hour, by minutes, as probes found it."""
+"""Response times of regions in the last hour, by minutes, from probes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Hour:
 
     @property
     def measured(self) -> list[float]:
-        """Return the latencies that are known."""
+        """The latencies of minutes with a successful probe."""
         return [one for one in self.latencies_ms if one is not None]
 
 

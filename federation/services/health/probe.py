@@ -1,4 +1,4 @@
-"""Ask regions how they are. Spec: federation 4.2, contract 23.4."""
+"""Probe the health of regions. Spec: federation 4.2, contract 23.4."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -18,9 +18,9 @@ from jobs.services.health.health import health
 
 
 def probe(region_id: str, config: FederationConfig) -> None:
-    """Ask one region now and note what it says, unless its breaker is open. Not in a transaction.
+    """Probe one region now and store the result, unless its breaker is open.
 
-    The local one is looked at without a request to itself.
+    Not in a transaction. The local region is checked without a request.
     """
     region = config.region(region_id)
     if region is None:
@@ -31,7 +31,7 @@ def probe(region_id: str, config: FederationConfig) -> None:
 
 
 def asked(region: Region, config: FederationConfig) -> Verdict:
-    """Ask a region how it is. Needs no database but for the local one; never raises."""
+    """Probe a region. Only the local region needs the database; never raises."""
     if region.id == config.local_region:
         return _local()
     timeout_s = config.health_check.timeout_seconds
@@ -47,7 +47,7 @@ def asked(region: Region, config: FederationConfig) -> Verdict:
 def _local() -> Verdict:
     try:
         found = health()
-    except DatabaseError as problem:  # the look itself was cut off
+    except DatabaseError as problem:  # the check itself was cut off
         return _of(Status.UNHEALTHY, type(problem).__name__)
     if found.is_well:
         return _of(Status.HEALTHY, None, float(found.latency_ms))
@@ -60,7 +60,7 @@ def _of(status: Status, error: str | None, rtt_ms: float | None = None) -> Verdi
 
 
 def _clock(answer: Reply) -> datetime | None:
-    """Return what the region said its time is; None: nothing that can be read."""
+    """Return the time in a region's answer; None: absent or unreadable."""
     try:
         at = parsedate_to_datetime(answer.headers.get("date", ""))
     except ValueError:
@@ -69,10 +69,10 @@ def _clock(answer: Reply) -> datetime | None:
 
 
 def _why(answer: Reply) -> str:
-    """Say what was wrong by the status alone: what else a region says is not repeated."""
+    """Return a reason that consists of the status: other text of a region is not repeated."""
     return f"HTTP {answer.status}" + (" without the status ok" if answer.status == HTTP_OK else "")
 
 
 def note(region_id: str, permit: Permit, found: Verdict, config: FederationConfig) -> None:
-    """Store what a probe said."""
+    """Store the result of a probe."""
     breakers.settle(region_id, permit, found, config.breaker_rules)

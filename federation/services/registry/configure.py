@@ -1,7 +1,7 @@
 """Change the registry: regions and the rules of the federation. Spec: contract 23.2, 23.5.
 
-Every change locks the row of the configuration first, so that what holds for all regions together
-(exactly one hub, a local region that is registered) holds at each commit.
+Every change locks the row of the configuration first. So the rules over all regions (exactly one
+hub, a registered local region) hold at each commit.
 """
 
 import logging
@@ -31,16 +31,16 @@ from jobs.services.audit.audit import audited
 logger = logging.getLogger("ojs.federation")
 
 SETTING = "is set by OJS_FEDERATION_LOCAL_REGION alone"
-# "none" beside a token: processes of release 0.1 would refuse "bearer" without a reference
+# "none" with a token: processes of release 0.1 would refuse "bearer" without a reference
 NO_REFERENCES = {"auth_kind": str(AuthKind.NONE), **dict.fromkeys(REFERENCES)}
 
 
 def put_region(
     wanted: Region, caller: Caller = SYSTEM, *, must_be_new: bool = False
 ) -> tuple[models.Region, bool]:
-    """Register a region in place of what was said before; returns it and whether it is new.
+    """Register or replace a region; returns it and whether it is new.
 
-    Raises FederationConfigError, and Conflict for one that is there already but must be new.
+    Raises FederationConfigError, and Conflict for an existing region that must be new.
     """
     with _changing(caller, "federation.region_configured", wanted.id) as data:
         row = models.Region.objects.filter(id=wanted.id).first()
@@ -56,7 +56,7 @@ def put_region(
 def change_region(
     region_id: str, changed: Callable[[Region], Region], caller: Caller = SYSTEM
 ) -> models.Region:
-    """Put what `changed` makes of a region in its place. Raises NotFound, FederationConfigError."""
+    """Replace a region by the result of `changed`. Raises NotFound, FederationConfigError."""
     with _changing(caller, "federation.region_configured", region_id) as data:
         row = find(region_id)
         data.update(_put(changed(registry.region_of(row)), row))
@@ -64,19 +64,19 @@ def change_region(
 
 
 def _put(wanted: Region, row: models.Region | None) -> dict[str, Any]:
-    """Store what an operator wants of a region; returns what is recorded of it."""
+    """Store a region from an operator; returns the data for the audit log."""
     is_new = _write(wanted.id, _terms(wanted) | _way(wanted, row))
     drain, enabled = wanted.drain, wanted.enabled
     return {"is_new": is_new, "url": wanted.url, "drain": drain, "enabled": enabled}
 
 
 def judge(wanted: Region) -> None:
-    """Refuse what cannot be stored of a region by itself. Raises FederationConfigError."""
+    """Refuse a region that cannot be stored by itself. Raises FederationConfigError."""
     _way(wanted, models.Region.objects.filter(id=wanted.id).first())
 
 
 def _way(wanted: Region, row: models.Region | None) -> dict[str, Any]:
-    """Return the columns of where a region is and how it is asked; none: they stay as they are."""
+    """Return the columns of the address and the credentials; empty: they stay unchanged."""
     if row is not None and row.source == models.Source.STATIC:
         _require_as_stated(wanted, row)
         return {}
@@ -88,9 +88,10 @@ def _way(wanted: Region, row: models.Region | None) -> dict[str, Any]:
 
 
 def _require_as_stated(wanted: Region, row: models.Region) -> None:
-    """Refuse to change where a region of the settings is, and how it is asked.
+    """Refuse to change the address or the credentials of a region of the settings.
 
-    Else whoever may change regions could have its credentials sent to a server of theirs.
+    Otherwise a caller with the right to change regions could have its credentials sent to another
+    server.
     """
     known = registry.region_of(row)
     is_same_auth = wanted.auth == known.auth or _is_kept(wanted.auth, known.auth)
@@ -104,14 +105,14 @@ def _require_as_stated(wanted: Region, row: models.Region) -> None:
 
 
 def _is_kept(wanted: Auth, known: Auth) -> bool:
-    """Tell whether credentials are named by their kind alone: those that are there."""
+    """Return whether only the kind of credentials is given: the stored credentials stay."""
     return wanted.missing is not None and wanted.kind is known.kind
 
 
 def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
-    """Return the columns of the credentials of a region; none: they stay as they are.
+    """Return the columns of the credentials of a region; empty: they stay unchanged.
 
-    Raises FederationConfigError where there are none to keep, or they are for another server.
+    Raises FederationConfigError if there are none to keep, or if they are for another server.
     """
     given = wanted.auth
     if given.missing is None:
@@ -128,7 +129,7 @@ def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
 
 
 def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models.Region:
-    """Let a region take no new jobs, or take them again. Raises NotFound."""
+    """Stop or resume the routing of new jobs to a region. Raises NotFound."""
     verb = "drained" if drain else "undrained"
     with _changing(caller, f"federation.region_{verb}", region_id):
         find(region_id)
@@ -137,7 +138,7 @@ def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models
 
 
 def delete_region(region_id: str, caller: Caller = SYSTEM) -> None:
-    """Take a region out of the registry. Raises NotFound, and Conflict where it must stay."""
+    """Remove a region from the registry. Raises NotFound, and Conflict if it must stay."""
     with _changing(caller, "federation.region_deleted", region_id) as data:
         row = find(region_id)
         if kept := obstacle(row):
@@ -159,7 +160,7 @@ def obstacle(row: models.Region) -> Conflict | None:
 
 
 def find(region_id: str) -> models.Region:
-    """Return a region with how it is. Raises NotFound."""
+    """Return a region with its health. Raises NotFound."""
     found = rows().filter(id=region_id).first() if "\0" not in region_id else None
     if found is None:
         raise NotFound.of("region", region_id)
@@ -167,19 +168,19 @@ def find(region_id: str) -> models.Region:
 
 
 def rows() -> QuerySet[models.Region]:
-    """Return all regions with how they are, by id."""
+    """Return all regions with their health, by id."""
     return models.Region.objects.select_related("health", "load").order_by("id")
 
 
 def configuration() -> dict[str, Any]:
-    """Return the members that somebody said of the federation as a whole."""
+    """Return the members of the configuration that are set, without defaults."""
     return registry.said(_row())
 
 
 def put_configuration(given: Mapping[str, Any], caller: Caller = SYSTEM) -> None:
-    """Say something of the federation as a whole in place of what operators said before.
+    """Replace the configuration that operators set.
 
-    Raises FederationConfigError where it does not fit the regions.
+    Raises FederationConfigError if it does not fit the regions.
     """
     with _changing(caller, "federation.config_changed", "federation") as data:
         local = conf().said.get(LOCAL)
@@ -192,7 +193,7 @@ def put_configuration(given: Mapping[str, Any], caller: Caller = SYSTEM) -> None
 
 
 def _require_sound(given: dict[str, Any], known: dict[str, Region]) -> None:
-    """Judge the members before what they name, where the local region is not registered yet."""
+    """Check the members by themselves, if the local region is not registered yet."""
     local = given.get(LOCAL, "unsaid")
     if local in known:
         registry.build(given, known)
@@ -207,10 +208,10 @@ def _require_sound(given: dict[str, Any], known: dict[str, Region]) -> None:
 
 
 def apply_settings() -> int:
-    """Register the regions of the settings where these say something new; returns how many.
+    """Register the regions of the settings if the settings changed; returns how many.
 
-    What operators changed since stays until the settings change, too. A region that is in the
-    settings no more is an operator's from then on.
+    Changes by operators stay until the settings change, too. A region that is removed from the
+    settings belongs to the operators from then on.
     """
     stated = [dict(one) for one in conf().regions]
     row = _row()
@@ -235,8 +236,9 @@ def apply_settings() -> int:
 def require_reachable(wanted: Region, *, allow_local: bool = True) -> None:
     """Refuse plain HTTP to another machine, and addresses where no region may be.
 
-    `allow_local`: it may be on this machine, as regions of the settings may. A name is judged by
-    its addresses when a connection is made. Raises FederationConfigError. Spec: federation 7.1.
+    `allow_local`: the region may be on this machine, as regions of the settings may. The addresses
+    of a name are checked when a connection is made. Raises FederationConfigError. Spec: federation
+    7.1.
     """
     host = urlsplit(wanted.url).hostname or ""
     if not is_host(host):
@@ -254,7 +256,7 @@ def require_reachable(wanted: Region, *, allow_local: bool = True) -> None:
 
 @contextmanager
 def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, Any]]:
-    """Do what the block does if the whole makes sense afterwards, and record it."""
+    """Run the block, check the whole configuration, and record the change."""
     with audited(caller, action, target[:64]) as data:
         models.FederationConfig.objects.get_or_create(id=1)
         row = models.FederationConfig.objects.select_for_update().get(id=1)
@@ -270,7 +272,7 @@ def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, An
 
 
 def _terms(wanted: Region) -> dict[str, Any]:
-    """Return what operators say of any region."""
+    """Return the columns that operators may set for any region."""
     return {
         "weight": wanted.weight, "tags": list(wanted.tags), "is_hub": wanted.is_hub,
         "enabled": wanted.enabled, "drain": wanted.drain,
@@ -279,7 +281,7 @@ def _terms(wanted: Region) -> dict[str, Any]:
 
 
 def _store_stated(wanted: Region) -> None:
-    """Store a region of the settings. References are written for processes of release 0.1."""
+    """Store a region of the settings. References are for processes of release 0.1."""
     auth = wanted.auth
     members = {
         **_terms(wanted), "url": wanted.url, "allow_insecure": wanted.allow_insecure,

@@ -1,6 +1,6 @@
-"""Ask regions, outside any transaction. Spec: contract 23.7.
+"""Send requests to regions, outside any transaction. Spec: contract 23.7.
 
-Each region has connections of its own, made anew when its entry in the registry changes.
+Each region has its own connections, which are replaced when its entry in the registry changes.
 """
 
 import logging
@@ -29,17 +29,17 @@ ALLOWED_BY = "see OJS_FEDERATION_ALLOW_PRIVATE"
 
 
 def send(region: Region, call: Call) -> Reply | Failure:
-    """Make a call; whatever goes wrong is returned, not raised, and holds no secret."""
+    """Make a call; errors are returned, not raised, and contain no secret."""
     try:
         transport = _Transports.of(region)
     except FederationConfigError as problem:
-        if isinstance(problem, UnreadableSecret):  # of the settings: who runs this can mend it
+        if isinstance(problem, UnreadableSecret):  # of the settings: the operator can fix it
             facts = {"region": region.id, "problem": problem.message}
             logger.error("federation.secret_unreadable", extra=facts)  # noqa: TRY400
         return Failure(Fate.NOT_SENT, problem.reason)
     try:
         return transport.send(call)
-    except RuntimeError:  # closed meanwhile: whoever asks again has the new connections
+    except RuntimeError:  # closed meanwhile: a retry gets the new connections
         return Failure(Fate.AMBIGUOUS, Reason.CHANGED, is_own=True)
     except Exception:  # one region must neither end the loops nor fail the jobs of others
         logger.exception("federation.call_failed", extra={"region": region.id})
@@ -54,7 +54,7 @@ class _Transports:
 
     @classmethod
     def of(cls, region: Region) -> Transport:
-        """Return the connections of a region as it is now. Raises FederationConfigError."""
+        """Return the connections of a region's present entry. Raises FederationConfigError."""
         known = cls.by_id.get(region.id)
         if known is not None and known[0] == region:
             return known[1]
@@ -69,7 +69,7 @@ class _Transports:
 
     @classmethod
     def cache_clear(cls) -> None:
-        """End all connections."""
+        """Close all connections."""
         with cls.lock:
             for _, transport in cls.by_id.values():
                 transport.close()
@@ -77,16 +77,16 @@ class _Transports:
 
 
 def may_be_local(region: Region) -> bool:
-    """Tell whether a region may be on this machine: one that the settings put there may."""
+    """Return whether a region may be on this machine: a region of the settings may."""
     known = stated().get(region.id)
     return conf().allow_private or (known is not None and known.url == region.url)
 
 
 def address_of(host: str, port: int, *, allow_local: bool) -> str:
-    """Resolve the host of a region. Raises OSError, and RefusedAddress for a refused one.
+    """Resolve the host of a region. Raises OSError, and RefusedAddress for a refused address.
 
-    A name must not lead to this machine or a network that is not public unless that is allowed; a
-    URL that says itself that it is this machine may, with `allow_local`.
+    A name must not resolve to this machine or to a private network unless that is allowed. A URL
+    that names this machine itself is allowed with `allow_local`.
     """
     if is_loopback(host):
         if not allow_local:
@@ -101,7 +101,7 @@ def address_of(host: str, port: int, *, allow_local: bool) -> str:
 
 
 def is_refused(one: address.Address) -> bool:
-    """Tell whether no region may be at an address."""
+    """Return whether no region may have an address."""
     if address.is_loopback(one) or address.is_nowhere(one):
         return True
     return address.is_private(one) and not conf().allow_private

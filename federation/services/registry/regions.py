@@ -1,7 +1,7 @@
-"""What this process knows of the federation.
+"""The cached federation of this process.
 
-Read anew after `refresh_ms` at the latest: what an operator or a loop of another process changed
-counts from then on. A breaker is asked for again right before a call: see `breakers.py`.
+It is read again after `refresh_ms` at the latest; changes by operators and by loops of other
+processes take effect then. The breaker is read again right before a call: see `breakers.py`.
 """
 
 import logging
@@ -24,19 +24,19 @@ class _Settings:
 
     @classmethod
     def done(cls) -> None:
-        """Have applied them."""
+        """Record that the settings are applied."""
         cls.are_applied = True
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Apply them anew."""
+        """Apply the settings again."""
         cls.are_applied = False
 
 
 def registry() -> Registry:
-    """Return the regions and how they are; registers those of the settings before.
+    """Return the regions with their health; applies the settings before the first read.
 
-    No statement while what was read is fresh.
+    No statement while the cache is fresh.
     """
     if not _Settings.are_applied:
         try:
@@ -48,12 +48,12 @@ def registry() -> Registry:
 
 
 def reread() -> None:
-    """Read the regions anew when they are asked for next: something was noted of them."""
+    """Invalidate the cached regions after a change of their health or load."""
     stored.forget()
 
 
 def forget() -> None:
-    """Read everything anew when it is asked for next, the settings too."""
+    """Invalidate the cache, and apply the settings again."""
     _Settings.cache_clear()
     stored.forget()
 

@@ -1,4 +1,4 @@
-"""The registry and how the regions are, as stored: read at once, as of one moment."""
+"""The stored registry with the health of the regions, read at one moment."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from jobs.services.outbound import vaults
 
 logger = logging.getLogger("ojs.federation")
 LOCAL = "local_region"
-INTERVALS = 3  # of probes that may be missing before nothing is known of a region
+INTERVALS = 3  # of probes that may be missing before a status is unknown
 NOBODY = "this server belongs to no federation"
 SET_OVER_THE_API = f"{NOBODY}: its local region was set over the API; set it in the settings"
 PURPOSE = "ojs federation secrets"
@@ -41,8 +41,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Registry:
     """The federation at one moment of the database's clock.
 
-    `config` is None where this server belongs to none, or what is stored of it makes no sense:
-    then `problem` says why.
+    `config` is None if this server belongs to no federation, or if the stored configuration is
+    invalid: `problem` has the reason.
     """
 
     version: int = 0
@@ -53,28 +53,28 @@ class Registry:
     loads: Mapping[str, Load] = field(default_factory=dict)
     checked_at: Mapping[str, datetime | None] = field(default_factory=dict)
     probed_at: Mapping[str, float] = field(default_factory=dict)  # in the same seconds
-    now: float = 0.0  # seconds of the database's clock, as those of loads
+    now: float = 0.0  # seconds of the database's clock, as in loads
 
     @property
     def configured(self) -> FederationConfig:
-        """Return the configuration. Raises NotFederated where there is none."""
+        """The configuration. Raises NotFederated if there is none."""
         if self.config is None:
             raise NotFederated(self.problem)
         return self.config
 
     @property
     def local_region(self) -> str | None:
-        """Return the region that this server is, None where it belongs to no federation."""
+        """The id of this server's region, None if it belongs to no federation."""
         return self.config.local_region if self.config else None
 
     @property
     def peers(self) -> Sequence[Region]:
-        """Return the other regions that are enabled: those that replication tells of jobs."""
+        """The other enabled regions: the receivers of replication."""
         return [one for one in self.regions.values() if one.enabled and one.id != self.local_region]
 
 
 class _Memory:
-    """What this process has read; replaced as a whole."""
+    """The cache of this process; replaced as a whole."""
 
     latest: Registry | None = None
     read_at = 0.0
@@ -82,12 +82,12 @@ class _Memory:
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Read everything anew."""
+        """Drop the cached registry."""
         cls.latest = None
 
 
 def latest() -> Registry:
-    """Return what this process has read, at most `refresh_ms` old; two statements to read it."""
+    """Return the cached registry, at most `refresh_ms` old; a read takes two statements."""
     found = _Memory.latest
     if found is not None and (monotonic() - _Memory.read_at) * 1000 < conf().refresh_ms:
         return found
@@ -100,7 +100,7 @@ def latest() -> Registry:
 
 
 def forget() -> None:
-    """Read everything anew when it is asked for next."""
+    """Drop the cached registry."""
     _Memory.cache_clear()
 
 
@@ -130,9 +130,9 @@ def read() -> Registry:
 
 
 def said(row: models.FederationConfig | None) -> dict[str, Any]:
-    """Return the members of the configuration that somebody said, operators before settings.
+    """Return the set members of the configuration, operators before settings.
 
-    Which region this server is, the settings alone say.
+    Only the settings name the region of this server.
     """
     by_operators = {k: v for k, v in (row.said if row else {}).items() if k != LOCAL}
     return {**conf().said, **by_operators}
@@ -163,7 +163,7 @@ def _config(
 
 
 def vault() -> Vault:
-    """Return what seals the tokens of regions."""
+    """Return the vault that encrypts the tokens of regions."""
     return vaults.vault(PURPOSE)
 
 
@@ -181,8 +181,8 @@ def stated() -> Mapping[str, Region]:
 def region_of(row: models.Region) -> Region:
     """Return a stored region with the secrets that calls need.
 
-    Where a region of the settings is, and its credentials, this process's settings say: nobody who
-    may write to the database has a secret of theirs read, or sent elsewhere.
+    The address and the credentials of a region of the settings come from this process's settings.
+    So a writer of the database cannot read its secrets or have them sent elsewhere.
     """
     known = stated().get(row.id) if row.source == models.Source.STATIC else None
     if known is not None:
@@ -204,7 +204,7 @@ def region_of(row: models.Region) -> Region:
 
 
 def _auth_of(row: models.Region) -> Auth:
-    """Return the credentials that operators gave; a reference is never followed from here."""
+    """Return the credentials from operators; a stored reference is never followed."""
     if row.sealed_token is not None:
         try:
             return Auth(AuthKind.BEARER, token=Secret(vault().open(bytes(row.sealed_token))))
@@ -229,9 +229,9 @@ def breaker_of(row: models.RegionHealth) -> Breaker:
 
 
 def health_of(row: models.RegionHealth, now: float, rules: Rules, oldest_s: float) -> Health:
-    """Return how a region is at a time.
+    """Return the health of a region at a time.
 
-    What a probe said is not known any more after `oldest_s`: where no loop probes, routers do.
+    A status older than `oldest_s` counts as unknown: without a loop, routers probe.
     """
     stored = breaker_of(row)
     breaker = stored.at(now, rules)
@@ -247,7 +247,7 @@ def health_of(row: models.RegionHealth, now: float, rules: Rules, oldest_s: floa
 
 
 def seconds(at: datetime) -> float:
-    """Return a time of the database as the seconds that breakers and loads count in."""
+    """Return a time of the database as seconds, the unit of breakers and loads."""
     return (at - EPOCH).total_seconds()
 
 

@@ -1,4 +1,4 @@
 """Exchange revisions of federated jobs between regions, and resolve duplicates.
 
-A job that two regions hold is settled by the rules of ADR 19.
+The rules of ADR 19 decide about a job that two regions have.
 """

@@ -1,8 +1,8 @@
-"""Enqueue here what waits in a region that is gone. Spec: federation 5.1, 7.2; contract 23.6.
+"""Enqueue the waiting jobs of a lost region here. Spec: federation 5.1, 7.2; contract 23.6.
 
-Only as far as it is known here, and only what may run elsewhere: a pinned job never leaves its
-region. Each adopted job is a new job with the same federation id, which is noted as a repeat is, so
-that adopting again, or what is here already, makes no second one.
+Only jobs with a copy here can be adopted, and only jobs that may run elsewhere: a pinned job never
+leaves its region. Each adopted job is a new job with the same federation id. The id is reserved as
+for a repeat. So a second adoption makes no second job, nor does a job that is here already.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from jobs.services.lanes.envelopes import stored_limits
 
 SLICE: Final = 200
 MOST: Final = 10_000  # jobs of one call
-LISTED: Final = 100  # refusals that are told one by one
+LISTED: Final = 100  # refusals in the report
 NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 PINNED, FOLLOWED, BARE, LOST = "pinned", "followed", "without_payload", "superseded"
 WHY_NOT: Final = (PINNED, FOLLOWED, BARE, LOST)
@@ -41,36 +41,36 @@ BY_BOUND: Final = {"region": PINNED, "extension": FOLLOWED}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to adopt."""
+    """The order of an adoption."""
 
     region: str
-    queue: str | None = None  # None: of all
-    limit: int = 1_000  # jobs looked at
-    after: str | None = None  # go on behind this job
+    queue: str | None = None  # None: all queues
+    limit: int = 1_000  # jobs to read
+    after: str | None = None  # continue after this job
     dry_run: bool = False
-    force: bool = False  # though the region answers
+    force: bool = False  # even if the region may be up
     reason: str | None = None
-    is_part: bool = False  # of something that leaves an entry of its own in the audit log
+    is_part: bool = False  # the caller writes its own entry in the audit log
 
 
 @dataclass(slots=True)
 class Adopted:
-    """What was adopted, and what was not and why; a dry run counts what would be."""
+    """The result of an adoption; a dry run counts the jobs that would be adopted."""
 
     adopted: int = 0
     known: int = 0  # its job was here already
     kept: Counter[str] = field(default_factory=Counter)  # by WHY_NOT
     refused: int = 0
-    refusals: list[dict[str, Any]] = field(default_factory=list)  # the first ones
-    next: str | None = None  # where to go on; None: nothing is left
+    refusals: list[dict[str, Any]] = field(default_factory=list)  # the first refusals
+    next: str | None = None  # the value of `after` to continue; None: no job is left
     looked: int = 0
 
 
 def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
-    """Adopt waiting jobs of a region, in slices that are transactions of their own.
+    """Adopt waiting jobs of a region, in slices with one transaction each.
 
-    Raises NotFederated, UnknownRegion, InvalidRequest for this region, Conflict for one that is not
-    known to be down.
+    Raises NotFederated, UnknownRegion, InvalidRequest for this region, Conflict for a region that
+    may still be up.
     """
     require_adoptable(order.region, force=order.force)
     report = Adopted(next=order.after)
@@ -91,7 +91,7 @@ def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
 
 
 def require_adoptable(region: str, *, force: bool) -> None:
-    """Refuse to adopt jobs of this region, and of one that is not down unless `force` is set.
+    """Refuse this region, and without `force` a region that may still be up.
 
     Raises NotFederated, UnknownRegion, InvalidRequest, Conflict.
     """
@@ -109,14 +109,14 @@ def require_adoptable(region: str, *, force: bool) -> None:
 
 
 def is_down(region: str) -> bool:
-    """Tell whether a region is known to be down; one that is not registered is not."""
+    """Return whether a region is stored as down; an unregistered region is not."""
     health = registry().health.get(region, Health())
     return health.status is Status.UNHEALTHY or health.breaker is not BreakerState.CLOSED
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What waits in a region, among the first MOST; `queues` are those of what can be adopted."""
+    """The waiting jobs of a region, among the first MOST; `queues` are of adoptable jobs."""
 
     waiting: int
     adoptable: int
@@ -125,12 +125,12 @@ class Outlook:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all were counted."""
+        """Whether all waiting jobs were counted."""
         return self.waiting < MOST
 
 
 def outlook(region: str, queue: str | None = None) -> Outlook:
-    """Count what adopting would meet, with one statement; says nothing of whether it may be."""
+    """Count the jobs of a possible adoption with one statement; checks no permission."""
     rows = queries.adoptable(region, queue=queue, most=MOST)
     kept = Counter(dict.fromkeys(WHY_NOT, 0))
     for row in rows:
@@ -197,7 +197,7 @@ def _enqueued(
 
 
 def _envelope(one: Waiting, region: str) -> Mapping[str, Any]:
-    """Return the request that makes the job anew. What the client said of it stays as it was."""
+    """Return the enqueue request of the replacing job. Members from the client stay unchanged."""
     payload = _payload(one)
     told = {ADOPTED_FROM: region, ADOPTED_JOB: one.job_id}
     return {

@@ -1,7 +1,7 @@
-"""Note what happens to federated jobs of this region, for the peers. Spec: contract 23.6.
+"""Record changes of federated jobs of this region for the peers. Spec: contract 23.6.
 
-The transitions write nothing for it: their events are read behind a stored place, and each job that
-changed gets one new revision among the copies, however often it changed. See ADR 16.
+Transitions write nothing for replication. The loop reads their events after a stored position. Each
+changed job gets one new revision among the copies, however often it changed. See ADR 16.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,13 +36,13 @@ from jobs.domain.times import format_time
 from jobs.services.read.clock import now
 from jobs.services.read.show import show_many
 
-BATCH = 2_000  # events of a turn
+BATCH = 2_000  # events of a run
 
 
 def capture(known: Terms) -> int:
-    """Read one batch of events and note what they changed; returns how many were read.
+    """Read one batch of events and record their changes; returns how many were read.
 
-    Locks: the row of the position, so that revisions follow each other; then those of `merge`.
+    Locks: the row of the position, so that revisions follow each other; then the locks of `merge`.
     """
     with transaction.atomic():
         position = _position()
@@ -61,7 +61,7 @@ def capture(known: Terms) -> int:
 
 
 def unread_from() -> int | None:
-    """Return the stamp from which the record is yet to be read, None where nothing reads it."""
+    """Return the stamp of the first unread event, None if replication does not read events."""
     if terms() is None:
         return None
     position = ReplicationPosition.objects.filter(id=1).first()
@@ -70,14 +70,14 @@ def unread_from() -> int | None:
 
 def _position() -> ReplicationPosition:
     found = ReplicationPosition.objects.select_for_update().filter(id=1).first()
-    if found is None:  # the first time: the record is read from its beginning
+    if found is None:  # the first run: the record is read from its beginning
         ReplicationPosition.objects.get_or_create(id=1)
         found = ReplicationPosition.objects.select_for_update().get(id=1)
     return found
 
 
 def _numbered(replicas: Sequence[Replica], last: int) -> list[Replica]:
-    """Give each its revision: above the last one, and above those of a database that was lost."""
+    """Give each revision its number, above the last and above numbers of a lost database."""
     if not replicas:
         return []
     first = max(last + 1, int(now().timestamp() * 1_000_000))
@@ -100,10 +100,10 @@ def _replicas(changed: Sequence[Changed], known: Terms) -> list[Replica]:
 
 
 def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
-    """Return what peers are told of a job, without its revision; None: nothing."""
+    """Return the replica of a job for peers, without its revision; None: it is not federated."""
     meta = orjson.loads(job.meta)
     if not is_id(meta.get(FEDERATION_ID)):
-        return None  # a client's own word for something else: stored, and no more
+        return None  # another use of this key by a client: stored, not replicated
     state = str(state_of(job.state))
     bound = PINNED if meta.get(REGION) is not None else FOLLOWED if job.watched else None
     return Replica(
@@ -117,7 +117,7 @@ def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
         priority=job.priority,
         attempt=job.attempt,
         created_at=job.created_at,
-        # stays the same for as long as the job is there: it is what the last writer wins by
+        # it stays constant for the life of the job, because the last writer wins by it
         enqueued_at=to_milliseconds(job.created_at),
         completed_at=job.finished_at if state in ENDED else None,
         revision=0,
@@ -128,7 +128,7 @@ def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
 
 
 def _tells_payload(bound: str | None, state: str, rules: Replication) -> bool:
-    """Only what another region could need: not of jobs that ended, nor of pinned ones."""
+    """Return whether the payload is sent: not of ended or followed jobs; of pinned jobs by rule."""
     if rules.mode is not Mode.FULL or state in ENDED or bound == FOLLOWED:
         return False
     return bound is None or rules.replicate_pinned_payload
@@ -161,7 +161,7 @@ def _adoption(meta: Mapping[str, Any]) -> Adoption | None:
 
 
 def _adopted_times(jobs: Any) -> dict[Adoption, datetime]:
-    """Return when the jobs were enqueued that others were adopted from, as far as is known."""
+    """Return the enqueue times of the jobs that these jobs replaced, from known copies."""
     wanted = {adoption for job in jobs if (adoption := _adoption(orjson.loads(job.meta)))}
     if not wanted:
         return {}
@@ -173,7 +173,7 @@ def _adopted_times(jobs: Any) -> dict[Adoption, datetime]:
 
 
 def _behind(replica: Replica, ahead: Mapping[Adoption, datetime]) -> Replica:
-    """Let what was adopted win over what it stands for, however clocks go."""
+    """Raise the time of an adopting job above the replaced job's, so that it wins."""
     if replica.adopts is None or replica.adopts not in ahead:
         return replica
     least = ahead[replica.adopts] + timedelta(milliseconds=1)
@@ -188,7 +188,7 @@ def _copies(region: str, ids: Sequence[str]) -> dict[str, FederatedJob]:
 
 
 def _ended(copy: FederatedJob, said: Changed) -> Replica:
-    """Return what the last event said of a job that is gone by now."""
+    """Return the last revision of a removed job, from its last event."""
     assert said.to_state is not None  # noqa: S101 - asked before
     state = str(state_of(said.to_state))
     return Replica(

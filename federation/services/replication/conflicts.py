@@ -1,4 +1,4 @@
-"""Tell that a federated job was in two regions, and what became of the one here."""
+"""Events for a federated job that two regions had, with the outcome of the job here."""
 
 from jobs.domain.events import Kind
 from jobs.domain.job import Job
@@ -6,7 +6,7 @@ from jobs.services.record.tell import Told
 
 
 def conflict(job: Job, federation_id: str, region: str, other: str, outcome: str) -> Told:
-    """Return the event of a job here in whose place stands job `other` of a region."""
+    """Return the event of a job here that job `other` of a region replaces."""
     return Told(
         Kind.FEDERATION_CONFLICT,
         job_id=job.id,

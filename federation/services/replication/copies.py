@@ -1,4 +1,4 @@
-"""Read what is known of federated jobs, of all regions. Spec: contract 23.5, 23.6."""
+"""Read federated jobs of all regions from the copies here. Spec: contract 23.5, 23.6."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from jobs.domain.errors import NotFound
 from jobs.domain.ids import is_id
 from jobs.services.read.show import show_many
 
-MOST = 1_000  # copies of one federation id that are read: a region may have several jobs
+MOST = 1_000  # copies of one federation id to read: a region may have several jobs
 
 
 def copies(federation_id: str, tenant: str | None) -> Sequence[tuple[Replica, FederatedJob | None]]:
     """Return the copies of a federated job, the winner first, of one tenant or of any.
 
-    Each with its row; None for a job of this region that is not among the copies, because
-    replication is off or has not come to it. Raises NotFound, Unsupported.
+    Each has its row. The row is None for a job of this region without a copy, because replication
+    is off or has not read its events yet. Raises NotFound, Unsupported.
     """
     local = registry().configured.local_region
     if not is_id(federation_id):
@@ -39,7 +39,7 @@ def copies(federation_id: str, tenant: str | None) -> Sequence[tuple[Replica, Fe
 
 
 def _noted(federation_id: str, tenant: str | None, local: str) -> list[Replica]:
-    """Return the jobs here that were sent with this id and with the wish to be told apart by it."""
+    """Return the jobs here that were stored with this federation id under deduplication."""
     keys = FederationKey.objects.filter(federation_id=federation_id)
     if tenant is not None:
         keys = keys.filter(tenant=tenant)
@@ -49,7 +49,7 @@ def _noted(federation_id: str, tenant: str | None, local: str) -> list[Replica]:
 
 
 def as_replica(row: FederatedJob) -> Replica:
-    """Return what a row says of a job, without its payload."""
+    """Return the replica in a row, without its payload."""
     return Replica(
         federation_id=str(row.federation_id), origin_region=row.origin_region,
         job_id=str(row.job_id), tenant=row.tenant, type=row.type, queue=row.queue,

@@ -1,4 +1,4 @@
-"""Forget federation ids behind their window, and copies of jobs that ended long ago."""
+"""Remove federation ids older than their window, and copies of jobs that ended long ago."""
 
 from typing import Final
 
@@ -10,9 +10,9 @@ BATCH: Final = 1_000
 
 
 def forget() -> int:
-    """Remove one batch of each; returns how many rows.
+    """Remove one batch of each kind; returns how many rows.
 
-    A copy that comes again later is taken in and removed again.
+    A copy that arrives again later is stored and removed again.
     """
     chosen = conf()
     keys = queries.forget_keys(chosen.dedupe_window_ms, BATCH)

@@ -1,7 +1,7 @@
 """One job for one federation id, however often it is sent. Spec: contract 23.3, 23.6.
 
-Whoever stores a job notes its federation id in the same transaction, under a unique key: a retry
-waits for the first request and then finds its job, and a request that was killed left neither.
+The transaction that stores a job stores its federation id under a unique key. So a retry waits for
+the first request and then finds its job. A request that was killed left neither.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ from jobs.domain.errors import InvalidRequest, Unsupported
 from jobs.domain.ids import is_id
 from jobs.extensions import Repeats
 
-ASK: Final = "federation.dedupe"  # of Caller.asks
+ASK: Final = "federation.dedupe"  # in Caller.asks
 HEADER: Final = "HTTP_" + DEDUPE_HEADER.upper().replace("-", "_")
 OFF, ALWAYS = "off", "always"
 MODES: Final = ("header", ALWAYS, OFF)
 
 
 def asked(headers: Mapping[str, Any]) -> Sequence[str]:
-    """Return what a request asks for. Raises InvalidRequest, Unsupported."""
+    """Return the wishes in the headers of a request. Raises InvalidRequest, Unsupported."""
     raw = headers.get(HEADER)
     if raw is None or raw == "0":
         return ()
@@ -48,23 +48,23 @@ def asked(headers: Mapping[str, Any]) -> Sequence[str]:
 
 
 def asking(caller: Caller) -> Caller:
-    """Return the caller as one that asks for one job per federation id.
+    """Return the caller with the wish for one job per federation id.
 
-    For jobs that come through /federation/jobs; changes nothing where the server is told to
-    remember none.
+    For jobs that come through /federation/jobs. The caller stays unchanged if the settings turn
+    deduplication off.
     """
     return caller if conf().dedupe == OFF else insisting(caller)
 
 
 def insisting(caller: Caller) -> Caller:
-    """Do the same whatever the settings say."""
+    """Return the caller with this wish, regardless of the settings."""
     return replace(caller, asks=(*caller.asks, ASK))
 
 
 def require_id(draft: JobDraft, caller: Caller) -> None:
-    """Refuse a job whose repeats could not be told. Raises InvalidFederationMeta.
+    """Refuse a job whose repeats could not be detected. Raises InvalidFederationMeta.
 
-    A job without a federation id is no federated job, and stored as any other.
+    A job without a federation id is no federated job, and is stored as any other job.
     """
     named = draft.meta.get(FEDERATION_ID)
     if ASK in caller.asks and named is not None and not is_id(named):
@@ -78,7 +78,7 @@ def require_id(draft: JobDraft, caller: Caller) -> None:
 
 
 def repeats(drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
-    """Return who knows which of these were stored before; None: nobody asks. No SQL."""
+    """Return the detection of repeats for these jobs; None: not wanted. No SQL."""
     if ASK not in caller.asks and conf().dedupe != ALWAYS:
         return None
     named = {n: one.meta.get(FEDERATION_ID) for n, one in enumerate(drafts)}
@@ -100,7 +100,7 @@ class _Keys:
         for n, key in self._keys.items():
             job_id, is_new = noted[key.tenant, key.federation_id]
             is_first = first.setdefault((key.tenant, key.federation_id), n) == n
-            # a client that names its jobs repeats the id, too
+            # a client that chooses the ids of its jobs repeats the id, too
             if not (is_first and is_new and job_id == self._drafts[n].id):
                 found[n] = job_id
         if found:

@@ -1,7 +1,8 @@
-"""Settle with other regions who keeps a job that both may have. ADR 19.
+"""Decide with other regions which region keeps a job that both may have. ADR 19.
 
-A job that was sent on after a lost answer says in its `meta` who may have it. The region that
-stores it notes that with it, and asks as soon as the other one is well again, until it answers.
+A job that was sent on after a lost answer names in its `meta` the regions that may have it. The
+region that stores it also stores these doubts. It asks each other region as soon as that region is
+healthy, until it answers.
 """
 
 from collections import Counter
@@ -37,16 +38,16 @@ from jobs.services.record.tell import Told, tell
 
 PATH: Final = f"{API}/federation/give-up"
 BATCH: Final = 200
-PAUSE_S: Final = 30.0  # after a region did not understand
-SOON_S: Final = 2.0  # after it could not
+PAUSE_S: Final = 30.0  # after an answer that was a refusal or unreadable
+SOON_S: Final = 2.0  # after a temporary failure
 OK: Final = 200
 
 
 def note(stored: Mapping[str, JobDraft]) -> None:
-    """Note who else may have jobs that were just stored, by their ids; in that transaction.
+    """Store the regions that may have just stored jobs, by job id; in that transaction.
 
-    Nothing is read or written for jobs that are not in doubt. Regions that are not registered here
-    are left out: nobody could ask them.
+    Jobs that are not in doubt cost no statement. Regions that are not registered here are left out:
+    this server could not ask them.
     """
     doubtful = {job_id: draft for job_id, draft in stored.items() if draft.meta.get(IN_DOUBT)}
     if not doubtful or registry().config is None:
@@ -69,19 +70,19 @@ def note(stored: Mapping[str, JobDraft]) -> None:
 
 
 class Settler(Attendant):
-    """Asks regions that are well for what they may have."""
+    """Asks healthy regions about jobs that they may have."""
 
     def __init__(self) -> None:
-        """Have asked nobody."""
+        """Begin without requests."""
         super().__init__()
         self._waiting: Counter[str] = Counter()
         self._not_before: dict[str, float] = {}  # of the monotonic clock
 
     def turn(self) -> int:
-        """Settle what came back and ask who is well; returns how much that was.
+        """Apply answers and ask healthy regions; returns the number of both.
 
-        1. Read who is to be asked; with nobody nothing else is done.
-        2. Settle answers, each in one transaction, and send new questions in threads.
+        1. Read the regions in doubt; without any, return.
+        2. Apply answers, each in one transaction, and send new claims in threads.
         """
         if registry().config is None and not self._busy:
             return 0
@@ -89,18 +90,18 @@ class Settler(Attendant):
         return super().turn() if self._waiting or self._busy else 0
 
     def cache_clear(self) -> None:
-        """Ask at once whoever did not understand."""
+        """Forget the pauses, and ask all regions again at once."""
         self._not_before.clear()
 
     def is_due(self, region: Region, known: Registry, config: FederationConfig) -> bool:
-        """Tell whether a region is in doubt and well."""
+        """Return whether a region is in doubt and healthy."""
         if region.id == config.local_region or not region.enabled:
             return False
         is_asked = self._waiting[region.id] and is_well(known.health[region.id])
         return bool(is_asked) and monotonic() >= self._not_before.get(region.id, 0.0)
 
     def ask(self, region: Region, config: FederationConfig) -> Callable[[], Store] | None:
-        """Read what is in doubt, and take leave of the breaker."""
+        """Read the doubts about a region, and get a permit of the breaker."""
         rows = list(Doubt.objects.filter(region=region.id).order_by("created_at")[:BATCH])
         permit = breakers.admit(region.id, config.breaker_rules) if rows else None
         if permit is None:
@@ -151,7 +152,7 @@ def _claim(row: Doubt, job: Job | None, local: str) -> Claim:
 
 
 def _results(answer: Reply | Failure, number: int) -> list[tuple[Outcome, str]]:
-    """Return outcomes and the jobs that are there; none where the answer is not one."""
+    """Return outcomes and job ids of the other region; empty for an invalid answer."""
     body = answer.body if isinstance(answer, Reply) and answer.status == OK else None
     found = body.get("results") if isinstance(body, dict) else None
     if not isinstance(found, list) or len(found) != number:
@@ -162,10 +163,10 @@ def _results(answer: Reply | Failure, number: int) -> list[tuple[Outcome, str]]:
 
 
 def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, str]]) -> None:
-    """Do what the answers of a region come to: cancel our own jobs, or be done.
+    """Apply the answers of a region: cancel our own jobs, or remove the doubts.
 
-    Locks: the jobs that are cancelled, then the rows. A job that began after the question stays,
-    and so does its doubt: the next question says that it was started.
+    Locks: the jobs that are cancelled, then the rows. A job that began after the claim was sent
+    stays, and so does its doubt: the next claim reports that it was started.
     """
     if not results:
         return
@@ -195,7 +196,7 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
 
 
 def _became(job: Job, outcome: Outcome, is_ended: bool, local: str) -> str | None:  # noqa: FBT001
-    """Say what became of our job, None where there is nothing to tell."""
+    """Return the outcome of our job for the event, None for no event."""
     if is_ended:
         return "cancelled"
     was_cancelled = standing(job, local).state == State.CANCELLED

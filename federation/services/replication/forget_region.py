@@ -1,4 +1,4 @@
-"""Remove what is known of the jobs of a region that never comes back. Spec: contract 23.6."""
+"""Remove the copies of jobs of a region that never comes back. Spec: contract 23.6."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -20,27 +20,27 @@ NAMED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Whose copies are to go."""
+    """The order to remove the copies of a region."""
 
     region: str
     limit: int = 1_000
     dry_run: bool = False
     reason: str | None = None
-    is_part: bool = False  # of something that leaves an entry of its own in the audit log
+    is_part: bool = False  # the caller writes its own entry in the audit log
 
 
 class Forgotten(NamedTuple):
-    """How many went, or would go; `is_done`: none is left."""
+    """The number of removed copies, or of a dry run; `is_done`: no copy is left."""
 
     removed: int
     is_done: bool
 
 
 def forget_copies(order: Order, caller: Caller = SYSTEM) -> Forgotten:
-    """Remove copies of jobs of a region, in slices that are transactions of their own.
+    """Remove copies of jobs of a region, in slices with one transaction each.
 
-    With the last ones goes what was noted of it as a peer. Raises Conflict for a region that is
-    registered, InvalidRequest for this one, NotFound for one that nothing is known of.
+    The last slice also removes the region's row as a peer. Raises Conflict for a registered region,
+    InvalidRequest for this server's region, NotFound for a region without copies and without a row.
     """
     _require_gone(order.region)
     if order.dry_run:
@@ -60,7 +60,7 @@ def forget_copies(order: Order, caller: Caller = SYSTEM) -> Forgotten:
 
 
 def gone() -> list[str]:
-    """Name the regions that were heard or told of jobs and are registered no more, the first."""
+    """Return the unregistered regions that took part in replication, up to a bound."""
     known = ReplicationPeer.objects.exclude(region__in=Region.objects.values("id"))
     return list(known.order_by("region").values_list("region", flat=True)[:NAMED])
 
@@ -84,7 +84,7 @@ def _require_gone(region: str) -> None:
 
 
 def _slice(region: str, batch: int) -> int:
-    """Remove one batch, behind the lock that registering a region takes, and that of merging."""
+    """Remove one batch under two locks: of changes of the registry, and of merges."""
     with transaction.atomic():
         FederationConfig.objects.select_for_update().filter(id=1).first()
         if Region.objects.filter(id=region).exists():  # since this began

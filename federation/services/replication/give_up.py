@@ -1,7 +1,8 @@
-"""Give up a job that another region has, too, since our answer was lost to who sent it. ADR 19.
+"""Give up a job that another region stored after our response was lost. ADR 19.
 
-Whoever asks stored it knowing that we may have it. What waits here is cancelled, and where there is
-none the federation id is noted as the other one's: a request that arrives late stores nothing.
+The asking region stored it, and named this region as in doubt. A waiting job here is cancelled. If
+there is none, the federation id is stored for the other region's job: a late request stores
+nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +25,12 @@ from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many
 from jobs.services.record.tell import tell
 
-# however old the note of a job is: what became of it counts as long as it is known
+# keys of any age count: the outcome of a job matters as long as the job exists
 WINDOW_MS: Final = 100 * 365 * 86_400_000
 
 
 class Answer(NamedTuple):
-    """What became of the job here."""
+    """The outcome of the job here."""
 
     federation_id: str
     outcome: Outcome
@@ -39,7 +40,7 @@ class Answer(NamedTuple):
 def give_up(region: str, claims: Sequence[Claim], caller: Caller) -> list[Answer]:
     """Answer the claims of a region in their order. Harmless when it is repeated.
 
-    Locks: the keys, in their order, so that requests under way end first; then the jobs that are
+    Locks: the keys, in their order, so that concurrent enqueues end first; then the jobs that are
     cancelled. Raises NotFederated, UnknownRegion, InvalidRequest, TenantMismatch.
     """
     local = registry().configured.local_region
@@ -84,7 +85,7 @@ def _judged(claim: Claim, job_id: str, job: Job | None, between: tuple[str, str]
 def _ended(
     region: str, claims: Sequence[Claim], answers: Sequence[Answer], jobs: Mapping[str, Job]
 ) -> list[Answer]:
-    """Cancel what is given up, tell of it, and correct the answers where a job began meanwhile."""
+    """Cancel the jobs that are given up, emit events, and correct answers about started jobs."""
     told = []
     wanted = {
         one.job_id: claim

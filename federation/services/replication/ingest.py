@@ -1,4 +1,4 @@
-"""Take what another region tells of its jobs. Spec: federation 5.2, 6.3; contract 23.5, 23.6."""
+"""Store revisions from another region. Spec: federation 5.2, 6.3; contract 23.5, 23.6."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,17 +18,17 @@ from jobs.services.read.clock import now
 
 
 class Ingested(NamedTuple):
-    """What became of a batch."""
+    """The result of a batch."""
 
-    accepted: int  # newer than what was known
+    accepted: int  # newer than the stored revisions
     ignored: int
-    conflicts: int  # accepted, and new copies of what another region has, too
+    conflicts: int  # accepted, and another region has a copy as well
 
 
 def ingest(replicas: Sequence[Replica], sent_at: datetime | None, caller: Caller) -> Ingested:
-    """Take in a batch of one region's revisions: all of them, or none.
+    """Store a batch of one region's revisions: all of them, or none.
 
-    Harmless when it is repeated, or when batches come in another order. Raises NotFederated,
+    Harmless when it is repeated, or when batches arrive in another order. Raises NotFederated,
     UnknownRegion, InvalidRequest, TenantMismatch, each with the index of the revision.
     """
     known = required()

@@ -1,4 +1,4 @@
-"""How far the regions are behind in what they know of one another. Spec: contract 23.5, 23.8."""
+"""The lag of the replication to other regions. Spec: contract 23.5, 23.8."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from federation.models import ReplicationPeer, ReplicationPosition
 from federation.queries import Lag
 from federation.services.replication.replication import terms
 
-COUNTED = 10_000  # revisions that wait for a peer
+COUNTED = 10_000  # bound of the count of pending revisions
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A peer, how far it is behind, and what it was told and told; `row` None: nothing yet."""
+    """A peer with its lag and its replication row; `row` None: no exchange yet."""
 
     lag: Lag
     row: ReplicationPeer | None
@@ -21,12 +21,12 @@ class Told:
 
 
 def lags_ms() -> Mapping[str, int | None]:
-    """Return the milliseconds that each peer's replication lags; absent: not replicated to."""
+    """Return the replication lag of each peer in milliseconds; absent: no replication to it."""
     return {one.region: one.lag_ms for one in lags()}
 
 
 def lags(most: int = 1) -> list[Lag]:
-    """Return how far each peer is behind; `pending` is counted up to `most`."""
+    """Return the lag of each peer; `pending` is counted up to `most`."""
     known = terms()
     if known is None or not known.peers:
         return []
@@ -37,10 +37,10 @@ def lags(most: int = 1) -> list[Lag]:
 
 
 def watch() -> int:
-    """Note which peers are late, and since when: the body of the loop; returns how many are.
+    """Run the loop: store the lags and their starts; returns how many peers are late.
 
-    One statement notes all of them. Locks: rows of peers, in the order of their regions; whoever
-    else writes them locks one.
+    One statement stores all of them. Locks: rows of peers, in the order of their regions; every
+    other writer of them locks one row.
     """
     known = terms()
     found = [] if known is None else lags()
@@ -49,7 +49,7 @@ def watch() -> int:
 
 
 def peers() -> Sequence[Told]:
-    """Return all peers, by id; none where replication is off."""
+    """Return all peers, by id; empty if replication is off."""
     known = terms()
     if known is None:
         return []
@@ -59,5 +59,5 @@ def peers() -> Sequence[Told]:
 
 
 def conflicts() -> int:
-    """Return how often a federated job was found in several regions, ever."""
+    """Return the total number of conflicts: federated jobs that several regions had."""
     return sum(ReplicationPeer.objects.values_list("conflicts", flat=True))

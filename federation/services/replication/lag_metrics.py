@@ -1,4 +1,4 @@
-"""How replication goes, as metrics. Spec: contract 23.8."""
+"""The state of replication, as metrics. Spec: contract 23.8."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from federation.services.replication.replication import terms
 
 
 def families() -> Iterable[Metric]:
-    """Return the metrics, nothing where replication is off."""
+    """Return the metrics; empty if replication is off."""
     if terms() is None:
         return ()
     late = GaugeMetricFamily(

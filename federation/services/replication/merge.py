@@ -1,4 +1,4 @@
-"""Take revisions into the copies, from this region or from others. Spec: contract 23.6."""
+"""Merge revisions of any region into the copies. Spec: contract 23.6."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,9 +15,10 @@ from jobs.services.record.tell import Told, tell
 
 
 def merge(replicas: Sequence[Replica], local: str, skewed: Sequence[bool] = ()) -> list[Merged]:
-    """Take in what is newer than what is known, and tell of conflicts; in a transaction.
+    """Store newer revisions, and emit events of conflicts; needs a transaction.
 
-    `skewed` says whose clock is off, in order; nobody's where it is empty.
+    `skewed` has a flag for each revision, in order: its region's clock is wrong. Empty: no clock is
+    wrong.
     """
     flags = skewed or [False] * len(replicas)
     queries.alone()
@@ -29,7 +30,7 @@ def merge(replicas: Sequence[Replica], local: str, skewed: Sequence[bool] = ()) 
 
 
 def count(region: str, **changes: Any) -> None:
-    """Add to the numbers of a peer, and note that it was heard of; in a transaction."""
+    """Add to the counters of a peer, and record the time; needs a transaction."""
     added = {name: F(name) + value for name, value in changes.items()}
     found = ReplicationPeer.objects.filter(region=region)
     if not found.update(received_at=Now(), **added):
@@ -48,7 +49,7 @@ def _row(one: Replica, local: str, *, skewed: bool) -> Mapping[str, Any]:
         "revision": one.revision, "bound_to": one.bound_to,
         "adopts_region": one.adopts and one.adopts.region,
         "adopts_job": one.adopts and one.adopts.job_id, "payload": one.payload,
-        # set by whoever receives it. Spec: federation 6.3
+        # the receiver sets it. Spec: federation 6.3
         "replicated_from": None if one.origin_region == local else one.origin_region,
         "skewed": skewed,
     }  # fmt: skip

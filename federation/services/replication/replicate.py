@@ -1,8 +1,8 @@
-"""Tell the peers what happened to federated jobs of this region. Spec: contract 23.6.
+"""Send the changes of federated jobs of this region to the peers. Spec: contract 23.6.
 
-One loop per deployment reads and writes the database; threads only talk to peers. Nothing is sent
-inside a transaction. A peer's cursor moves when it has taken a batch, so what was under way in a
-process that died is sent again, which changes nothing there.
+One loop per deployment reads and writes the database; threads only send requests to peers. No
+request is sent inside a transaction. A peer's cursor moves when the peer has taken a batch. After
+the death of a process, unanswered batches are therefore sent again, which changes nothing there.
 """
 
 import logging
@@ -36,17 +36,17 @@ from jobs.services.read.clock import now
 logger = logging.getLogger("ojs.federation")
 
 PATH: Final = f"{API}/federation/replicate"
-SOON_S: Final = 0.2  # when a peer that was not waited for is looked after
-PATIENCE_S: Final = 1.0  # how long a turn waits for peers; a slower one is heard in a later turn
+SOON_S: Final = 0.2  # between checks of a peer whose answer is pending
+PATIENCE_S: Final = 1.0  # wait for answers in a run; later answers are read in a later run
 TIMEOUT_S: Final = 20.0
 MAX_PAUSE_S: Final = 30.0  # between attempts at a peer that fails
-BYTES: Final = 2_000_000  # of payloads in a batch, as they are stored
+BYTES: Final = 2_000_000  # of payloads in a batch, by their stored size
 OK, TOO_LARGE = 200, 413
 
 
 @dataclass(slots=True)
 class Sending:
-    """A batch under way."""
+    """A batch that was sent and is not answered."""
 
     future: "Future[Reply | Failure]"
     revisions: list[int]
@@ -55,46 +55,46 @@ class Sending:
 
 @dataclass(slots=True)
 class Peer:
-    """What this process remembers of a peer; the cursor is in the database."""
+    """The state of a peer in this process; the cursor is in the database."""
 
     region: Region
     sending: Sending | None = None
     failures: int = 0
     not_before: float = 0.0  # of the monotonic clock
-    most: int = field(default=10_000)  # revisions of a batch: fewer after it was refused
+    most: int = field(default=10_000)  # revisions of a batch: fewer after a refusal
 
     def fail(self) -> None:
-        """Wait longer before each next attempt."""
+        """Lengthen the pause before the next attempt."""
         self.failures += 1
         self.not_before = monotonic() + min(MAX_PAUSE_S, 2.0 ** min(self.failures - 1, 10))
 
 
 class Replicator:
-    """The batches under way in this process; `turn` is called by one thread."""
+    """The unanswered batches of this process; one thread makes each run."""
 
     def __init__(self) -> None:
-        """Know no peers yet."""
+        """Begin without peers."""
         self._peers: dict[str, Peer] = {}
         self._pool = ThreadPoolExecutor(64, thread_name_prefix="ojs-replicate")
         self._next = 0.0
-        self._is_behind = False  # the last turn did not come to the end of something
+        self._is_behind = False  # the last run left work over
 
     def cache_clear(self) -> None:
-        """Ask failing peers again at once."""
+        """Retry failing peers at once."""
         for peer in self._peers.values():
             peer.not_before, peer.failures = 0.0, 0
 
     def due_in_ms(self) -> int | None:
-        """Return when the next turn is due; None: replication is off."""
+        """Return the milliseconds until the next run; None: replication is off."""
         known = terms()
         if known is None:
             return None
         return max(0, round((self._next - monotonic()) * 1000))
 
     def turn(self) -> int:
-        """Note what changed, hear what peers answered, send what they lack, see to adoptions.
+        """Record changes, read answers of peers, send new revisions, handle adoptions.
 
-        Returns how many events were read, revisions taken and adoptions seen to.
+        Returns how many events were read, revisions taken and adoptions handled.
         """
         known = terms()
         if known is None:
@@ -115,7 +115,7 @@ class Replicator:
         return done
 
     def _meet(self, known: Terms) -> None:
-        """Remember each peer, and none of those that are gone or have changed."""
+        """Add new peers, and drop removed and changed peers."""
         wanted = {one.id: one for one in known.peers}
         for name, peer in list(self._peers.items()):
             if wanted.get(name) != peer.region and peer.sending is None:
@@ -125,7 +125,7 @@ class Replicator:
                 self._peers[name] = Peer(region)
 
     def _send(self, peer: Peer, known: Terms) -> None:
-        """Start a batch, unless one is under way or the peer is to be left alone for now."""
+        """Start a batch, unless one is unanswered or the peer has a pause."""
         health = registry().health.get(peer.region.id)
         is_open = health is not None and health.breaker is BreakerState.OPEN
         if peer.sending is not None or is_open or monotonic() < peer.not_before:
@@ -139,12 +139,12 @@ class Replicator:
         body = _body(batch, known.local)
         call = Call(peer.region.id, "POST", PATH, body, timeout_s=TIMEOUT_S)
         future = self._pool.submit(outbound.send, peer.region, call)
-        # about: what is cut short by its size is full, too
+        # approximately: a batch that its size cut short counts as full, too
         is_full = len(batch) >= most or any(one.payload for one in batch)
         peer.sending = Sending(future, [one.revision for one in batch], is_full)
 
     def _heard(self, peer: Peer) -> int:
-        """Note what a peer answered, if it did; returns how many revisions are done with."""
+        """Process a peer's answer, if it came; returns how many revisions are finished."""
         sending = peer.sending
         if sending is None or not sending.future.done():
             return 0
@@ -158,12 +158,12 @@ class Replicator:
         return self._refused(peer, sending.revisions, answer)
 
     def _refused(self, peer: Peer, revisions: list[int], answer: Reply | Failure) -> int:
-        """Send less of it next time, pass over the one that is refused, or wait."""
+        """After a refusal, shrink the next batch, skip the refused revision, or wait."""
         told = answer.reason if isinstance(answer, Failure) else f"HTTP {answer.status}"
         _failed(peer.region.id, told)
         index = _index(answer)
         if index is not None and 0 < index < len(revisions):
-            peer.most = index  # those before it
+            peer.most = index  # the revisions before it
             self._is_behind = True
             return 1
         if index is not None or (isinstance(answer, Reply) and answer.status == TOO_LARGE):
@@ -208,7 +208,7 @@ def _replicas(batch: list[Outgoing], local: str) -> Iterator[Replica]:
 
 
 def _index(answer: Reply | Failure) -> int | None:
-    """Return which revision was refused, None where the answer is not about one."""
+    """Return the index of the refused revision, None if the answer names none."""
     if not isinstance(answer, Reply) or not isinstance(answer.body, dict):
         return None
     problem = answer.body.get("error")

@@ -1,4 +1,4 @@
-"""Whether and how this server replicates. Spec: contract 23.2, 23.6."""
+"""The replication of this server: whether it is on, and its rules. Spec: contract 23.2, 23.6."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from federation.services.registry.regions import registry
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds while replication is on."""
+    """The rules while replication is on."""
 
-    local: str  # the region that this server is
+    local: str  # this server's region
     rules: Replication
     peers: Sequence[Region]
 
 
 def terms() -> Terms | None:
-    """Return what holds, None where replication is off."""
+    """Return the rules, None if replication is off."""
     found = registry()
     if found.config is None or not found.config.replication.enabled:
         return None
@@ -28,9 +28,9 @@ def terms() -> Terms | None:
 
 
 def required() -> Terms:
-    """Return what holds. Raises NotFederated where replication is off."""
+    """Return the rules. Raises NotFederated if replication is off."""
     found = terms()
     if found is None:
-        registry().configured  # noqa: B018 - says what is wrong with the federation as a whole
+        registry().configured  # noqa: B018 - raises the problem of the whole federation
         raise NotFederated("replication is not enabled here")
     return found

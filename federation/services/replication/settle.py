@@ -1,8 +1,8 @@
-"""What of ours another region has adopted is ended here, if it still waits. Contract 23.6.
+"""Ends waiting jobs of this region that another region has adopted. Contract 23.6.
 
-When a region returns, it hears of jobs that were enqueued elsewhere in place of its own. Those that
-still wait are cancelled; one that runs or has ended is left alone, so it may have run twice: at
-least once is what is promised. Where two regions adopted the same job the later copy stays.
+When a region returns, replication brings it the jobs that were enqueued elsewhere in place of its
+own. It cancels its own jobs that still wait. A job that runs or has ended stays, so it may have run
+twice: the promise is at least once. If two regions adopted the same job, the later copy stays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ ACTOR = "federation"
 
 
 def settle_adoptions(known: Terms) -> int:
-    """See to one batch of adoptions by others; returns how many there were.
+    """Handle one batch of adoptions by other regions; returns how many there were.
 
     Locks: the copies, SKIP LOCKED, then the jobs that are cancelled.
     """
@@ -42,7 +42,7 @@ def settle_adoptions(known: Terms) -> int:
 
 
 def _replaced(found: Sequence[Unsettled], local: str) -> Mapping[str, tuple[Unsettled, Job]]:
-    """Return the jobs of this region that adoptions put out of place, by id."""
+    """Return the jobs of this region that adoptions replace, by id."""
     jobs = {job.id: job for job in show_many([one.ours for one in found if one.ours])}
     return {
         job.id: (one, job)
@@ -52,7 +52,7 @@ def _replaced(found: Sequence[Unsettled], local: str) -> Mapping[str, tuple[Unse
 
 
 def _is_behind(one: Unsettled, job: Job, local: str) -> bool:
-    """Tell whether an adoption stands for this job: nobody ends a job of another tenant or id."""
+    """Return whether an adoption replaces this job: tenant and federation id must be equal."""
     meta = jsonio.loads(job.meta.encode() if isinstance(job.meta, str) else job.meta)
     if job.tenant != one.tenant or meta.get(FEDERATION_ID) != one.federation_id:
         return False

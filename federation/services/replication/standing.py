@@ -1,4 +1,4 @@
-"""What a job of this region is worth beside another one of its federation id. ADR 19."""
+"""The standing of a job of this region against another job of its federation id. ADR 19."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,11 +10,11 @@ from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
 
-ACTOR: Final = "federation"  # of jobs that are given up
+ACTOR: Final = "federation"  # of the cancel of jobs that are given up
 
 
 def standing(job: Job, local: str) -> Standing:
-    """Return what the order of two jobs goes by."""
+    """Return the facts by which two jobs are ordered."""
     meta = jsonio.loads_object(job.meta.encode() if isinstance(job.meta, str) else job.meta)
     return Standing(
         local,
@@ -26,9 +26,9 @@ def standing(job: Job, local: str) -> Standing:
 
 
 def forget(tenant: str, federation_ids: Sequence[str]) -> None:
-    """Ask nobody any more for jobs that were given up here, in that transaction.
+    """Remove the doubts of jobs that were given up here, in that transaction.
 
-    Who they were given up to asks those it knows of. In the name of a job that was given up nobody
-    else may be asked: of three jobs each would give way to another.
+    The region that keeps the job asks the regions in its own doubts. A region that gave up its job
+    must not ask further regions: of three jobs, each would give way to another.
     """
     Doubt.objects.filter(tenant=tenant, federation_id__in=federation_ids).delete()

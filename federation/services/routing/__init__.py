@@ -1,4 +1,4 @@
 """Choose a region for a job and place the job there.
 
-`placements.py` remembers where a job went, so that a retry asks there first.
+`placements.py` stores the region of a job, so that a retry asks it first.
 """

@@ -1,7 +1,7 @@
-"""Place one job in the federation: here, or in another region by a request. Spec: contract 23.3.
+"""Place one job in the federation: here, or by a request to another region.
 
-Whoever is asked again with the same federation id answers with the job that is there: each region
-notes the id of what it stores, so a lost answer never makes a second job.
+A region that gets a federation id again answers with the stored job. Each region stores the ids of
+its jobs, so a lost answer never makes a second job. Spec: contract 23.3.
 """
 
 import logging
@@ -40,7 +40,7 @@ from jobs.services.record.tell import Told, tell
 logger = logging.getLogger("ojs.federation")
 
 TENANT_HEADER: Final = "X-OJS-Tenant"  # contract 21: read by every OJS server with tenants
-HOP_HEADER: Final = "OJS-Federation-Hop"  # set where a hub is asked: it asks no other hub
+HOP_HEADER: Final = "OJS-Federation-Hop"  # in requests to a hub, which then asks no other hub
 PASSED_ON: Final = {"retry-after": "Retry-After", "ojs-deduplicated": "OJS-Deduplicated"}
 
 Stored = tuple[int, bytes, Mapping[str, str]]  # status, JSON and headers of an answer
@@ -49,15 +49,15 @@ Store = Callable[[dict[str, Any]], Stored]  # stores an envelope here; raises OJ
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Whose job it is, and how it came."""
+    """The caller of a job, and its path to this server."""
 
     caller: Caller
-    is_forwarded: bool = False  # by a spoke that takes this server for its hub
+    is_forwarded: bool = False  # by a spoke whose hub this server is
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a job ended up and what that region answered, of whatever status below 500."""
+    """The region that answered for a job, and its answer, of any status below 500."""
 
     status: int
     body: bytes  # JSON
@@ -69,7 +69,7 @@ class Placed:
 
     @property
     def is_success(self) -> bool:
-        """Tell whether the region has the job."""
+        """Whether the region has the job."""
         return self.status < 300  # noqa: PLR2004 - statuses
 
 
@@ -83,11 +83,11 @@ class Wish:
 
     @property
     def may_repeat(self) -> bool:
-        """Tell whether the client could send this job a second time, and it could go elsewhere."""
+        """Whether a repeat by the client is recognizable and could go to another region."""
         return self.meta.federation_id is not None and self.meta.region is None
 
     def body_for(self, config: FederationConfig, attempt: Attempt) -> dict[str, Any]:
-        """Return the envelope as an attempt sends it; what the client said stays."""
+        """Return the envelope for an attempt; values of the client stay."""
         meta = stamped(
             self.envelope.get("meta"),
             attempt.in_doubt,
@@ -100,7 +100,7 @@ class Wish:
 
 
 def wished(envelope: Mapping[str, Any]) -> Wish:
-    """Read what a client wants of the router. Raises InvalidFederationMeta, RegionRequired."""
+    """Read the routing members of an envelope. Raises InvalidFederationMeta, RegionRequired."""
     given = envelope.get("meta")
     if given is not None and not isinstance(given, Mapping):
         raise InvalidRequest.field("meta", "must be an object", given)
@@ -111,10 +111,11 @@ def wished(envelope: Mapping[str, Any]) -> Wish:
 def place(wish: Wish, sender: Sender, store: Store, in_doubt: Sequence[str] = ()) -> Placed:
     """Send a job to the best region, or the next best. Not in a transaction.
 
-    `in_doubt` are regions that may have it already; those that are noted are added.
+    `in_doubt` are regions that may have it already; stored placements add more regions.
 
-    Raises what routing raises: NotFederated, UnknownRegion, RegionUnavailable, NoHealthyRegion,
-    which tell who may have the job nevertheless; and what this region refuses the job for.
+    Raises the errors of routing: NotFederated, UnknownRegion, RegionUnavailable, NoHealthyRegion.
+    They name the regions that may have the job nevertheless. Also raises this region's refusals of
+    the job.
     """
     decision = route.decided(wish.meta)
     if wish.may_repeat:
@@ -131,7 +132,7 @@ def place(wish: Wish, sender: Sender, store: Store, in_doubt: Sequence[str] = ()
 
 
 def delivery_of(wish: Wish, decision: Decision, in_doubt: Sequence[str]) -> Delivery:
-    """Begin the way of a job. Raises the decision's refusal."""
+    """Return the delivery of a job. Raises the decision's refusal."""
     failover = regions.registry().configured.failover
     doubts = tuple(dict.fromkeys((*in_doubt, *wish.meta.in_doubt)))
     is_bound = failover.in_doubt is InDoubt.REFUSE
@@ -162,7 +163,7 @@ def _deliver(wish: Wish, sender: Sender, store: Store, delivery: Delivery) -> Pl
 def _attempted(
     wish: Wish, sender: Sender, store: Store, delivery: Delivery, attempt: Attempt
 ) -> Placed | None:
-    """Make one attempt; None when the delivery has to go on."""
+    """Make one attempt; None when the delivery must continue."""
     config = regions.registry().configured
     envelope = wish.body_for(config, attempt)
     strategy = delivery.decision.strategy
@@ -205,7 +206,7 @@ def _asked(
     sender: Sender,
     delivery: Delivery,
 ) -> Reply | None:
-    """Ask another region; returns its answer if it is one for the client."""
+    """Send the attempt to another region; returns its answer if it is final for the client."""
     if attempt.is_via_hub and sender.is_forwarded:
         delivery.settle(Report(Fate.NOT_SENT, reason="two hubs would ask one another"))
         return None
@@ -225,18 +226,18 @@ def _asked(
 
 
 def call_for(region: Region, attempt: Attempt, envelope: Mapping[str, Any], sender: Sender) -> Call:
-    """Return the request that hands a job over, with the tenant of its caller."""
+    """Return the request that places a job, with the tenant of its caller."""
     path = f"{API}/federation/jobs" if attempt.is_via_hub else f"{API}/jobs"
     headers = headers_for(sender.caller, is_via_hub=attempt.is_via_hub)
     return Call(region.id, "POST", path, jsonio.dumps(envelope), headers)
 
 
 def headers_for(caller: Caller, *, is_via_hub: bool) -> dict[str, str]:
-    """Return the headers of all requests that hand jobs over."""
+    """Return the headers of all requests that place jobs."""
     hop = {HOP_HEADER: "1"} if is_via_hub else {}
     tenant = {TENANT_HEADER: caller.tenant} if caller.tenant is not None else {}
     traced = {"X-Request-Id": caller.request_id} if caller.request_id else {}
-    # always, not only when repeating: the region has to note the id for a repetition to be seen
+    # in every request: the region stores the id only with this header, and a repeat needs it
     return {DEDUPE_HEADER: "1", **tenant, **traced, **hop}
 
 
@@ -260,7 +261,7 @@ def of_reply(reply: Reply, attempt: Attempt, strategy: str, federation_id: str) 
 
 
 def _is_answer(status: int, body: object) -> bool:
-    """Tell whether a body is that of an OJS server: what else listens there is not shown."""
+    """Return whether a body comes from an OJS server: answers of other servers are not shown."""
     if not isinstance(body, dict):
         return False
     if status >= 400:  # noqa: PLR2004 - statuses
@@ -269,7 +270,7 @@ def _is_answer(status: int, body: object) -> bool:
 
 
 def _tell(hops: list[Hop], wish: Wish) -> None:
-    """Tell of the failovers of one job. Spec: contract 23.8."""
+    """Log, count and emit the failovers of one job. Spec: contract 23.8."""
     if not hops:
         return
     told = []

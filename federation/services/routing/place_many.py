@@ -1,4 +1,4 @@
-"""Place many jobs in the federation, each by itself, with few requests. Spec: contract 23.5."""
+"""Place many jobs, each independently, with few requests. Spec: contract 23.5."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,12 +49,12 @@ class _Aim:
         return self.delivery.takers(self.attempt)
 
 
-Aimed = dict[int, _Aim]  # by place
+Aimed = dict[int, _Aim]  # by index
 
 
 @dataclass(slots=True)
 class _Batch:
-    """What became of jobs, by place, and who may have those that are not answered for."""
+    """The outcomes of jobs by index, and the regions in doubt of jobs without an outcome."""
 
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     in_doubt: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -63,11 +63,11 @@ class _Batch:
 def place_many(
     wishes: Mapping[int, Wish], sender: Sender, store: Store, store_many: StoreMany
 ) -> dict[int, Outcome]:
-    """Send each job to its best region, all of one region together; returns outcomes by place.
+    """Send each job to its best region, grouped by region; returns outcomes by index.
 
-    A spoke sends to its hub together what the hub places. What does not succeed together is sent
-    again by itself, with the same federation id: whatever region has it already says so. Not in a
-    transaction. Raises NotFederated.
+    A spoke sends all jobs that the hub places in one request to the hub. A job without success in a
+    group is sent again by itself with the same federation id, which a region that has it
+    recognizes. Not in a transaction. Raises NotFederated.
     """
     batch = _Batch()
     local = regions.registry().configured.local_region
@@ -96,7 +96,7 @@ def _alone(wish: Wish, sender: Sender, store: Store, in_doubt: Sequence[str]) ->
 def _aims(
     wishes: Mapping[int, Wish], batch: _Batch, sender: Sender
 ) -> dict[tuple[str, bool], Aimed]:
-    """Return which jobs are sent together first, by who is asked and whether to place them."""
+    """Return the groups of first attempts, by the asked region and by whether it is a hub."""
     aims: dict[tuple[str, bool], Aimed] = {}
     tenant = sender.caller.tenant
     known = placements.noted(
@@ -111,17 +111,17 @@ def _aims(
             batch.outcomes[n] = problem
             continue
         attempt = delivery.next_attempt()
-        # what the hub was asked for by another hub is refused where it goes by itself
+        # a hub refuses such a job from another hub, when the job is sent by itself
         if attempt is not None and not (attempt.is_via_hub and sender.is_forwarded):
             aim = _Aim(wish, delivery, attempt)
             aims.setdefault((attempt.ask, attempt.is_via_hub), {})[n] = aim
-            route.note_sent(attempt.region)  # the next jobs are decided before this one is sent
+            route.note_sent(attempt.region)  # the next jobs are decided before this job is sent
     _note(aims, tenant)
     return aims
 
 
 def _note(aims: Mapping[tuple[str, bool], Aimed], tenant: str | None) -> None:
-    """Note who is asked, one statement for each region."""
+    """Store the asked regions, one statement for each region."""
     by_region: dict[str, dict[str, Sequence[str]]] = {}
     for aimed in aims.values():
         for aim in aimed.values():
@@ -133,7 +133,7 @@ def _note(aims: Mapping[tuple[str, bool], Aimed], tenant: str | None) -> None:
 
 
 def _store_here(aimed: Aimed, store_many: StoreMany, batch: _Batch) -> None:
-    """Store in this region; what it has no room for is left to the others."""
+    """Store in this region; temporarily refused jobs have no outcome, and try other regions."""
     config = regions.registry().configured
     envelopes = [aim.wish.body_for(config, aim.attempt) for aim in aimed.values()]
     for (n, aim), stored in zip(aimed.items(), store_many(envelopes), strict=True):
@@ -151,7 +151,7 @@ def _store_here(aimed: Aimed, store_many: StoreMany, batch: _Batch) -> None:
 def _send_together(
     aimed: Aimed, ask: str, sender: Sender, batch: _Batch, *, is_via_hub: bool
 ) -> None:
-    """Send several jobs by one request: all or none, or each by itself where a hub is asked."""
+    """Send several jobs by one request: all or none; a hub places each by itself."""
     config = regions.registry().configured
     region, rules = config.region(ask), config.breaker_rules
     permit = breakers.admit(ask, rules) if region is not None else None
@@ -175,18 +175,19 @@ def _send_together(
             if found[n].is_success:
                 observe_routed(found[n].target_region, aim.strategy)
         elif _is_doubtful(report):
-            # the attempt by itself is then the repetition, and who is asked instead is told of it
+            # the next attempt by itself is then a repetition, and names these regions to other
+            # regions
             batch.in_doubt[n] = (*aim.takers, *aim.attempt.in_doubt)
 
 
 def _is_doubtful(report: Report) -> bool:
-    """Tell whether jobs may be stored that are not answered for."""
+    """Return whether a region may have stored jobs without answering for them."""
     is_success = report.status is not None and report.status < SUCCESS
     return is_success or report.fate is Fate.AMBIGUOUS
 
 
 def _stored(answer: Reply | Failure, aimed: Aimed) -> dict[int, Placed]:
-    """Return the jobs that a region has stored, none where it did not store all."""
+    """Return the jobs that a region has stored; empty if it did not store all."""
     if isinstance(answer, Failure) or answer.status >= SUCCESS:
         return {}
     found: dict[int, Placed] = {}
@@ -198,7 +199,7 @@ def _stored(answer: Reply | Failure, aimed: Aimed) -> dict[int, Placed]:
 
 
 def _placed(answer: Reply | Failure, aimed: Aimed, report: Report) -> dict[int, Placed]:
-    """Return what a hub answers of jobs; those are left out that others may have room for."""
+    """Return a hub's answers about jobs, without jobs that other regions may take."""
     if isinstance(answer, Failure) or report.fate is not Fate.ANSWERED:
         return {}
     found: dict[int, Placed] = {}
@@ -216,7 +217,7 @@ def _placed(answer: Reply | Failure, aimed: Aimed, report: Report) -> dict[int, 
 
 
 def _list(answer: Reply, member: str, number: int) -> list[dict[str, Any]]:
-    """Return the objects of an answer, none where there are not as many as jobs."""
+    """Return the objects of an answer; empty if their number differs from the jobs."""
     found = answer.body.get(member) if isinstance(answer.body, dict) else None
     if not isinstance(found, list) or len(found) != number:
         return []

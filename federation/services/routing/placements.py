@@ -1,9 +1,11 @@
-"""Where jobs were sent, so that a retry asks there first. Spec: contract 23.3.
+"""The regions that jobs were sent to, so that a retry asks them first. Spec: contract 23.3.
 
-A router may decide otherwise a moment later: loads and health change, and it may have died. The
-region that may have the job says so by its federation id; another one is told who may have it
-(`in_doubt`), so that one of the two jobs is given up. Noted before a job is sent, and where the
-client named the id; else only what is in doubt in the end: nobody can repeat a job without its id.
+A router may decide differently a moment later: loads and health change, or the process died. The
+region that has the job recognizes its federation id. Another region receives the list of regions
+that may have it (`in_doubt`), so that one of the two jobs is given up.
+
+A placement is stored before a job is sent if the client chose the id. For other jobs only the final
+doubts are stored: without its id, a client cannot repeat a job.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,11 +16,11 @@ from django.db.models.functions import Now
 from federation.conf import conf
 from federation.models import Placement
 
-NOBODY = ""  # no request is under way, as far as is known
+NOBODY = ""  # no request is known to run
 
 
 def noted(tenant: str | None, federation_ids: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return the regions that may have jobs, by federation id; who was asked last is the first.
+    """Return the regions that may have jobs, by federation id; the last asked is the first.
 
     One statement.
     """
@@ -34,9 +36,9 @@ def noted(tenant: str | None, federation_ids: Collection[str]) -> Mapping[str, t
 
 
 def note(tenant: str | None, jobs: Mapping[str, Sequence[str]], region: str = NOBODY) -> None:
-    """Note where jobs are sent now, and by federation id who may have them besides.
+    """Store the region of jobs that are sent now, and the other regions in doubt.
 
-    In place of what was noted before. One statement.
+    `jobs` has the doubts by federation id. Replaces the stored values. One statement.
     """
     rows = [
         Placement(tenant=tenant or "", federation_id=one, region=region, in_doubt=list(doubts))
@@ -52,7 +54,7 @@ def note(tenant: str | None, jobs: Mapping[str, Sequence[str]], region: str = NO
 
 
 def forget(batch: int) -> int:
-    """Remove what is behind the window of federation ids; returns how many rows."""
+    """Remove placements older than the window of federation ids; returns how many rows."""
     old = Placement.objects.filter(at__lt=Now() - timedelta(milliseconds=conf().dedupe_window_ms))
     keys = [one.pk for one in old.order_by("at")[:batch]]
     return Placement.objects.filter(pk__in=keys).delete()[0] if keys else 0

@@ -1,4 +1,4 @@
-"""Decide where a job goes, by what this server knows of the regions. Spec: contract 23.3."""
+"""Decide the region of a job by the state of this server's router. Spec: contract 23.3."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,25 +17,25 @@ from federation.services.health.probe import asked, note
 from federation.services.registry import regions
 from jobs.conf import read_anew
 
-ROUNDS = 3  # of probes: hub first, then what lies behind it
+ROUNDS = 3  # of probes: hub first, then the regions behind it
 AT_ONCE = 16
-_turns = count()  # of this process, for the strategies that take turns
+_turns = count()  # of this process, for strategies that alternate
 
 
 class _Sent:
-    """Jobs that this process sent to regions since these told their load."""
+    """Jobs that this process sent to regions since their last load."""
 
     lock = Lock()
     by_region: ClassVar[dict[str, tuple[float, int]]] = {}  # the load's time, and how many
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Have sent nothing."""
+        """Forget all sent jobs."""
         cls.by_region.clear()
 
 
 def note_sent(region_id: str) -> None:
-    """Count a job for the load of a region: it may be told again only after an interval."""
+    """Add a job to the load of a region, whose next count may be an interval away."""
     known = regions.registry().loads.get(region_id)
     if known is None:
         return
@@ -45,7 +45,7 @@ def note_sent(region_id: str) -> None:
 
 
 def _with_sent(loads: Mapping[str, Load]) -> dict[str, Load]:
-    """Return loads as they may be by now, so that not all jobs of an interval go to one region."""
+    """Return loads with sent jobs, so that not all jobs of an interval go to one region."""
     found = dict(loads)
     for region_id, (at, number) in list(_Sent.by_region.items()):
         load = found.get(region_id)
@@ -55,10 +55,10 @@ def _with_sent(loads: Mapping[str, Load]) -> dict[str, Load]:
 
 
 def decided(job: FederationMeta, excluded: frozenset[str] = frozenset()) -> Decision:
-    """Decide, after asking regions that nobody has asked lately. Not in a transaction.
+    """Decide, after probes of regions without a recent status. Not in a transaction.
 
-    Raises NotFederated where this server belongs to no federation, and what `decide` raises; what
-    may be otherwise later is in the decision.
+    Raises NotFederated if this server belongs to no federation, and the errors of `decide`. The
+    decision contains refusals that a recovery of a region would change.
     """
     turn = next(_turns)
     for left in reversed(range(ROUNDS + 1)):
@@ -73,13 +73,13 @@ def decided(job: FederationMeta, excluded: frozenset[str] = frozenset()) -> Deci
 
 
 def probe_all(ids: Iterable[str], config: FederationConfig) -> None:
-    """Ask regions at the same time and note what they say; those with an open breaker are left."""
+    """Probe regions concurrently and store the results; skip regions with an open breaker."""
     permits: dict[str, Permit] = {}
     for region_id in ids:
         if permit := breakers.admit(region_id, config.breaker_rules):
             permits[region_id] = permit
     wanted = [one for one in config.regions if one.id in permits]
-    # threads talk to regions only: a connection of the database is this thread's
+    # threads only send requests: a database connection belongs to this thread
     far = [one for one in wanted if one.id != config.local_region]
     with ThreadPoolExecutor(min(AT_ONCE, len(far) or 1)) as pool:
         futures = [(one, pool.submit(asked, one, config)) for one in far]

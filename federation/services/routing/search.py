@@ -1,7 +1,7 @@
-"""Look for jobs in all regions, by asking each. Spec: contract 23.2.
+"""Search jobs in all regions, by a request to each. Spec: contract 23.2.
 
-Only reads: nothing is counted for or against a region. Who does not answer in time is told as such,
-beside what the others said.
+Searches only read, and do not count for a region's breaker. A region without an answer in time is
+reported with its error, next to the answers of the other regions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ OK, NOT_FOUND = 200, 404
 
 @dataclass(frozen=True, slots=True)
 class JobSearch:
-    """Which jobs; None is any. `type` may end in `*`; an id is asked for by itself."""
+    """The filter of a search; None: any. `type` may end in `*`; an id excludes other filters."""
 
     id: str | None = None
     state: State | None = None
@@ -43,7 +43,7 @@ class JobSearch:
 
     @property
     def path(self) -> str:
-        """Return what a region is asked."""
+        """The path of the request to a region."""
         if self.id is not None:
             return f"{API}/jobs/{quote(self.id, safe='')}"
         asked = {"state": self.state, "queue": self.queue, "type": self.type, "limit": MOST}
@@ -52,7 +52,7 @@ class JobSearch:
 
 @dataclass(frozen=True, slots=True)
 class RemoteJob:
-    """What is shown of a job, of whatever region."""
+    """The shown facts of a job in any region."""
 
     region: str
     id: str
@@ -65,7 +65,7 @@ class RemoteJob:
 
 @dataclass(frozen=True, slots=True)
 class RegionAnswer:
-    """What a region said; `error` None: it answered."""
+    """The answer of a region; `error` None: it answered."""
 
     region: str
     jobs: Sequence[RemoteJob] = ()
@@ -75,7 +75,7 @@ class RegionAnswer:
 
 
 def search(wanted: JobSearch) -> list[RegionAnswer]:
-    """Ask all regions at the same time; returns an answer for each, by id. Not in a transaction."""
+    """Search all regions concurrently; returns an answer for each, by id. Not in a transaction."""
     known = registry()
     local = known.local_region
     asked = [one for one in known.regions.values() if one.id != local]
@@ -84,7 +84,7 @@ def search(wanted: JobSearch) -> list[RegionAnswer]:
             (one.id, pool.submit(_ask, one, known.health.get(one.id, Health()), wanted))
             for one in asked
         ]
-        # here, while the others are under way: a thread would need a connection of its own
+        # here, while the other searches run: a thread would need its own connection
         found = {} if local is None else {local: _here(local, wanted)}
         found |= {region: future.result() for region, future in futures}
     return [found[region] for region in sorted(found)]
@@ -110,7 +110,7 @@ def _own(region: str, job: Job) -> RemoteJob:
 
 
 def _ask(region: Region, health: Health, wanted: JobSearch) -> RegionAnswer:
-    """Ask one region; needs no database and never raises."""
+    """Search one region; needs no database and never raises."""
     if not region.enabled:
         return RegionAnswer(region.id, error="disabled")
     if health.breaker is Breaker.OPEN:
@@ -135,7 +135,7 @@ def _refused(answer: Reply) -> str:
 
 
 def _read(region: str, body: object, *, is_one: bool) -> tuple[list[RemoteJob], int]:
-    """Return the jobs of an answer; what is no job is left out."""
+    """Return the jobs of an answer; entries that are no jobs are left out."""
     given = body if isinstance(body, Mapping) else {}
     raw = [given.get("job", given)] if is_one else given.get("jobs")
     listed = raw if isinstance(raw, list) else []

@@ -1,4 +1,4 @@
-"""manage.py demofederation: three regions on one machine, to look at."""
+"""manage.py demofederation: a demonstration of three regions on one machine."""
 
 import os
 import secrets
@@ -17,18 +17,18 @@ from ojs_project.supervisor import Child, Supervisor
 
 HOSTS = {"us-east": "127.0.0.1", "eu-west": "127.0.0.2", "ap-south": "127.0.0.3"}
 JSON = "    -H 'Content-Type: application/json' \\\n   "
-START_S = 300  # three databases are made at the first start
+START_S = 300  # the first start makes three databases
 OWN = {"DATABASE_URL", "DATABASE_URL_FILE", "PROMETHEUS_MULTIPROC_DIR"}
 
 
 class Command(BaseCommand):
-    """Run three servers, each with its own PostgreSQL, that replicate to one another.
+    """Run three servers, each with its own PostgreSQL, that replicate to each other.
 
     Each serves its own loopback address. A region that is killed starts again by itself.
     """
 
     help = "Run three regions on this machine: one federation, one console that shows all."
-    requires_system_checks: list[str] = []  # the databases are not there yet
+    requires_system_checks: list[str] = []  # the databases do not exist yet
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""

@@ -16,10 +16,10 @@ KEY_NAME = "quickstart"
 
 
 class Command(BaseCommand):
-    """Migrate; make the superuser `admin` unless there is a superuser; with --key also a key.
+    """Migrate, make the superuser `admin` unless a superuser exists, and with --key an API key.
 
-    The last line is a JSON object with `password` and `key`: texts to be shown once, null for what
-    existed, and for a password that the operator chose by OJS_ADMIN_PASSWORD.
+    The last line is a JSON object with `password` and `key`, secrets to be shown once. A member is
+    null if it existed already, or if the operator chose the password by OJS_ADMIN_PASSWORD.
     """
 
     help = "Prepare a database for its first start; harmless when repeated."
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--key", action="store_true", help=f"make the API key {KEY_NAME!r}")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
-        """Make what is missing."""
+        """Migrate, and make the missing login and key."""
         call_command("migrate", verbosity=0)
         made = {"password": _make_login(), "key": _make_key() if options["key"] else None}
         self.stdout.write(json.dumps(made))

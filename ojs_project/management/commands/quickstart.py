@@ -19,18 +19,18 @@ from ojs_project.postgres import Cluster
 from ojs_project.supervisor import Supervisor
 
 START_S = 120
-DIRECTLY = build_opener(ProxyHandler({}))  # a proxy of the environment is not for our own address
+DIRECTLY = build_opener(ProxyHandler({}))  # our own address needs no proxy
 FAILED = 2  # exit code
 
 
 class Command(BaseCommand):
-    """Start PostgreSQL, the HTTP server, workers and the django-q2 cluster; end them together.
+    """Start PostgreSQL, the HTTP server, workers and the django-q2 cluster, and end them together.
 
-    With DATABASE_URL no PostgreSQL is started. A second Ctrl-C ends without patience.
+    With DATABASE_URL no PostgreSQL is started. A second Ctrl-C shortens the wait for running work.
     """
 
     help = "Run a whole OJS server: database, API, console and workers."
-    requires_system_checks: list[str] = []  # the database is not there yet
+    requires_system_checks: list[str] = []  # the database does not exist yet
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
@@ -67,7 +67,7 @@ class Command(BaseCommand):
             for child in quickstart.children(environment, options):
                 supervisor.add(child)
             supervisor.watch(lambda: answers(url) or time.monotonic() > until)
-        if first.is_new or not supervisor.is_over:  # password and key are shown here or never
+        if first.is_new or not supervisor.is_over:  # password and key are shown only here
             self.stdout.write(quickstart.greeting(first, environment, options))
             self.stdout.flush()
         if not supervisor.is_over and time.monotonic() > until:
@@ -78,7 +78,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _database(folder: Path, supervisor: Supervisor) -> Iterator[str | None]:
-    """Hold the data dir and run its cluster, if none is given; end all services at the end."""
+    """Lock the data dir and run its cluster, unless a URL is given; finally stop all services."""
     if env.is_set("DATABASE_URL"):
         lock = take(folder)
         try:
@@ -96,7 +96,7 @@ def _database(folder: Path, supervisor: Supervisor) -> Iterator[str | None]:
 
 
 def answers(url: str) -> bool:
-    """Tell whether a URL answers with success."""
+    """Return whether a URL answers with success."""
     try:
         with DIRECTLY.open(url, timeout=2):
             return True
@@ -130,7 +130,7 @@ def _check_host(host: str, auth: str) -> None:
 
 
 def check_port(host: str, port: int) -> None:
-    """Look whether nobody serves there. Raises CommandError."""
+    """Check that the port is free. Raises CommandError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
