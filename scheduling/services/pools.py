@@ -83,8 +83,8 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     """Store a pool, or replace the pool of its name; returns it and whether it is new.
 
     Effective from the commit on, in every process; running claims still follow the old pool. Raises
-    Conflict if another pool shares the tenants of one of its queues differently, PoolStatic. Locks:
-    the configuration version, then lanes.
+    Conflict if another pool shares the tenants of one of its queues differently, PoolStatic.
+    Locks: the configuration version, then lanes.
     """
     extensions.forget()  # the shares also depend on the tenants' own weights
     with audited(caller, "pool.changed", pool.name) as data:

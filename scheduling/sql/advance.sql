@@ -1,6 +1,6 @@
--- advance: store the outcomes of occurrences and the next times of their schedules. `entries` and
--- `runs` are JSON arrays; a run replaces the run KEPT numbers before it. Locks: none; the caller holds
--- the rows of the entries.
+-- advance: store the outcomes of occurrences and the next times of their schedules.
+-- `entries` and `runs` are JSON arrays; a run replaces the run KEPT numbers before it.
+-- Locks: none; the caller holds the rows of the entries.
 WITH fired AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(entries)s::json)
         AS f (id bigint, enabled boolean, due_at timestamptz, next_run_at timestamptz,
