@@ -103,7 +103,7 @@ class ConfigurationAdmin(ReadOnly):
 
 @admin.register(models.QueueWatch)
 class QueueWatchAdmin(ReadOnly):
-    """Queues with waiting jobs of which none starts, and the begin of each episode."""
+    """Queues with waiting jobs of which none starts, and the start of each episode."""
 
     list_display = ("queue", "since", "told_at")
     search_fields = ("queue",)

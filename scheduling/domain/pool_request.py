@@ -76,7 +76,7 @@ def parse_strategy(raw: object, name: str = "strategy") -> Strategy:
 
 
 def parse_scope(raw: object) -> PriorityScope | None:
-    """Read where priorities compete; None if absent."""
+    """Read where priorities compete; None if absent or null."""
     if raw is None:
         return None
     if not isinstance(raw, str) or raw not in list(PriorityScope):
@@ -192,7 +192,7 @@ def _rotation(raw: object, default: int) -> int:
 
 
 def parse_tenants(raw: object) -> TenantWeights | None:
-    """Read `tenant_fairness`; None if absent."""
+    """Read `tenant_fairness`; None if absent or null."""
     path = "tenant_fairness"
     if raw is None:
         return None

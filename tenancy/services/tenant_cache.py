@@ -147,7 +147,7 @@ def forget() -> None:
 
 
 def terms_of(row: Tenant) -> Terms:
-    """Return the terms of a row; NOTHING itself if they are equal to it."""
+    """Return the `Terms` of a row; NOTHING itself if they are equal to it."""
     found = Terms(
         is_suspended=row.state == Standing.SUSPENDED,
         is_soft=row.quota_mode == QuotaMode.SOFT,

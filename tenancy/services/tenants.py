@@ -60,7 +60,7 @@ def _begun_at() -> datetime:
 
 
 def _rows() -> QuerySet[Tenant]:
-    """Return tenants with their throttles, since their terms depend on them."""
+    """Return tenants with their throttles, since their `Terms` depend on them."""
     return Tenant.objects.select_related("throttle")
 
 
