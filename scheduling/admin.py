@@ -1,4 +1,7 @@
-"""Schedules and pools in Django admin, to read; actions call the services that the API calls."""
+"""Show schedules and pools in Django admin, read-only.
+
+Actions call the same services as the API.
+"""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -14,7 +17,7 @@ from scheduling.services.cron_trigger import trigger
 
 @admin.register(models.CronEntry)
 class CronEntryAdmin(ReadOnly):
-    """Schedules and when they run next."""
+    """Schedules and their next run."""
 
     list_display = (
         "name", "tenant", "expression", "timezone", "overlap_policy", "enabled", "next_run_at",
@@ -28,7 +31,7 @@ class CronEntryAdmin(ReadOnly):
 
     @admin.action(description="Run the chosen schedules now")
     def run_now(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
-        """Enqueue a job of each."""
+        """Enqueue a job of each chosen schedule now."""
 
         def run(row: models.CronEntry, who: Caller) -> None:
             with audited(who, "cron.trigger", str(row.pk)):
@@ -38,12 +41,12 @@ class CronEntryAdmin(ReadOnly):
 
     @admin.action(description="Pause the chosen schedules")
     def pause(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
-        """Let them make no jobs."""
+        """Pause the chosen schedules; they make no jobs."""
         self._switch(request, queryset, enabled=False)
 
     @admin.action(description="Resume the chosen schedules")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
-        """Let them make jobs at their times."""
+        """Resume the chosen schedules; they make jobs at their times."""
         self._switch(request, queryset, enabled=True)
 
     def _switch(
@@ -57,12 +60,12 @@ class CronEntryAdmin(ReadOnly):
 
 
 def _allow(_queue: str, _kind: str) -> None:
-    """Refuse nothing: who may change schedules may let them make any job."""
+    """Refuse nothing: the right to change schedules includes the right to make their jobs."""
 
 
 @admin.register(models.CronTurn)
 class CronTurnAdmin(ReadOnly):
-    """Whose turn it is where runs wait for each other."""
+    """Overlap slots: the running and the waiting runs of schedules with policy `enqueue`."""
 
     list_display = ("entry_id", "holder", "waiting")
     ordering = ("entry_id",)
@@ -70,7 +73,7 @@ class CronTurnAdmin(ReadOnly):
 
 @admin.register(models.PoolRow)
 class PoolAdmin(ReadOnly):
-    """Pools of workers; those of the settings are not stored."""
+    """Stored pools of workers; pools of the settings have no row."""
 
     list_display = (
         "name", "queue_names", "strategy", "concurrency", "isolated", "tenant", "updated_at",
@@ -81,26 +84,26 @@ class PoolAdmin(ReadOnly):
     console_page = "pool"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[models.PoolRow]:
-        """Read the queues of all pools at once."""
+        """Prefetch the queues of all pools."""
         return super().get_queryset(request).prefetch_related("queues")
 
     @admin.display(description="queues")
     def queue_names(self, pool: models.PoolRow) -> str:
-        """Name the queues in their order, with their weights."""
+        """List the queues in their order, with their weights."""
         listed = sorted(pool.queues.all(), key=lambda queue: queue.position)
         return ", ".join(f"{queue.queue} ({queue.weight})" for queue in listed)
 
 
 @admin.register(models.Configuration)
 class ConfigurationAdmin(ReadOnly):
-    """What holds where no pool says otherwise."""
+    """Scheduling defaults, for queues and claims that no pool governs."""
 
     list_display = ("id", "default_strategy", "priority_scope", "tenants", "updated_at")
 
 
 @admin.register(models.QueueWatch)
 class QueueWatchAdmin(ReadOnly):
-    """Since when queues starve."""
+    """Queues with waiting jobs of which none starts, and the start of each episode."""
 
     list_display = ("queue", "since", "told_at")
     search_fields = ("queue",)
@@ -109,7 +112,7 @@ class QueueWatchAdmin(ReadOnly):
 
 @admin.register(models.Overload)
 class OverloadAdmin(ReadOnly):
-    """Pools that are full."""
+    """Pools with waiting jobs and no room for more active jobs."""
 
     list_display = ("pool", "told_at")
     search_fields = ("pool",)

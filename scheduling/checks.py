@@ -1,4 +1,4 @@
-"""System checks: a wrong setting stops the start instead of the first request."""
+"""System checks: reject invalid settings at the start instead of at the first request."""
 
 from dataclasses import fields
 from typing import Any
@@ -14,7 +14,7 @@ from scheduling.services.pool_cache import static_pools
 
 @register("ojs")
 def check_settings(**_options: Any) -> list[CheckMessage]:
-    """Report unknown keys, unknown strategies and pools that a request could not make either."""
+    """Report unknown keys, unknown strategies and pools that a request could not define either."""
     known = {field.name for field in fields(Conf)}
     found: list[CheckMessage] = [
         Error(f"OJS_SCHEDULING[{key!r}] is not a setting", id="ojs_scheduling.E001")

@@ -1,4 +1,4 @@
-"""The app's part in enqueue, transitions and loops."""
+"""Hooks of the app: schedules, pools, queue rotation and their loops."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -28,36 +28,37 @@ class Cron(Extension):
     """Schedules. Spec: contract 7."""
 
     def observe(self, transitions: Sequence[Transition]) -> None:
-        """Let the next run of a schedule start when the one before it has ended.
+        """Pass on overlap slots after the commit when jobs end.
 
-        After the commit: whoever ends a job holds its row, and turns come before rows of jobs.
+        Lock order: a slot comes before the rows of jobs, and a transaction that ends a job already
+        holds its row.
         """
         ended = [one.job_id for one in transitions if state_of(one.after) in TERMINAL]
         if ended:
             transaction.on_commit(partial(pass_on, ended), robust=True)
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
-        """Tell which run a pending run waits for."""
+        """Return the gate of a pending run: the run that it waits for."""
         is_waiting = job.watched and state_of(job.state) is State.PENDING
         return cron_turns.explain(job.id) if is_waiting else ()
 
     def sends(self, job_type: str, *, looked: int) -> Sends:
-        """Tell which schedules make jobs of a type."""
+        """Count the schedules that make jobs of a type."""
         return cron_sends.sends(job_type, looked=looked)
 
     def tables(self) -> Sequence[str]:
-        """Name the tables of schedules; runs before what they refer to."""
+        """Name the tables of schedules, runs before the tables that they refer to."""
         return ("ojs_cron_run", "ojs_cron_turn", "ojs_cron_entry")
 
     def loops(self) -> Iterable[Loop]:
-        """Fire what is due, and pass on turns that nobody passed on."""
+        """Return the loops that fire due schedules and pass on forgotten overlap slots."""
         return (
             Loop("cron", fire, 500, due_in_ms),
             Loop("cron_turns", pass_on_forgotten, 1000),
         )
 
     def manifest(self) -> Sequence[Facts]:
-        """Declare schedules."""
+        """Declare schedules in the manifest."""
         return (
             Facts(
                 "cron",
@@ -70,18 +71,18 @@ class Cron(Extension):
 
 
 class FairScheduling(Extension):
-    """Pools and turns of queues. Spec: fair-scheduling."""
+    """Pools and queue rotation. Spec: fair-scheduling."""
 
     def plan(self, plan_: ClaimPlan, request: FetchRequest) -> ClaimPlan:
-        """Let the worker's pool decide about queues, their turns and the number of jobs."""
+        """Apply the worker's pool to a claim: its queues, rotation and cap on active jobs."""
         return plan.plan(plan_, request)
 
     def enlists(self, worker_id: str, pool: str | None) -> None:
-        """Refuse a worker without a pool where the settings require one."""
+        """Refuse a worker without a pool if the settings require one."""
         plan.require_pool(worker_id, pool)
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
-        """Return the weights of tenants as the pools of the queues have them."""
+        """Return the weights of tenants from the pools of the queues."""
         pools = pool_cache.known()
         shares = {key: pools.tenants_of(key.queue) for key in keys}
         return Weighed(
@@ -91,30 +92,30 @@ class FairScheduling(Extension):
         )
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
-        """Tell which pools may take a job, how full they are and where its queue's turn stands."""
+        """Return the gates of pools that may take the job: their load and the queue's position."""
         return explain.explain(job, viewer)
 
     def ways(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
-        """Return how tenants share queues, as the pools have it."""
+        """Return the sharing policy of queues, as the pools define it."""
         pools = pool_cache.known()
         return pools.version, {queue: pools.way_of(queue) for queue in queues}
 
     def forget(self) -> None:
-        """Read the pools anew."""
+        """Invalidate the cached pools."""
         pool_cache.forget()
 
     def alerts(self) -> Alerts:
-        """Name queues that starve."""
+        """Return the alerts for starving queues."""
         return alerts()
 
     def tables(self) -> Sequence[str]:
-        """Name the tables of pools; queues before what they refer to."""
+        """Name the tables of pools, queues before the tables that they refer to."""
         return (
             "ojs_pool_queue", "ojs_pool", "ojs_pool_overload", "ojs_queue_watch", "ojs_scheduling",
         )  # fmt: skip
 
     def loops(self) -> Iterable[Loop]:
-        """Watch queues and pools, charge by duration, repair shares, forget idle turns."""
+        """Return the loops for starvation, charges by duration, shares and unused rotations."""
         return (
             Loop("watch", watch, 1000),
             Loop("charge", charge_durations, 500, full=BATCH),
@@ -123,15 +124,15 @@ class FairScheduling(Extension):
         )
 
     def unread_from(self) -> int | None:
-        """Keep events until the attempts that they tell of were charged."""
+        """Keep events until their attempts are charged."""
         return unread_from()
 
     def metrics(self, label: Label) -> Iterable[Metric]:
-        """Show what goes where, and whom it does not reach."""
+        """Expose dispatches, waits and utilization by queue and pool, and starved queues."""
         return families(label)
 
     def manifest(self) -> Sequence[Facts]:
-        """Declare what is there."""
+        """Declare fair scheduling in the manifest."""
         return (
             Facts(
                 "fair-scheduling",

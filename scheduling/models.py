@@ -12,7 +12,7 @@ from jobs.domain.claim import STRATEGIES, PriorityScope
 from jobs.models import BaseType, NameField
 from scheduling.domain.overlap import Overlap
 
-WITH_NOW = {"now": Now()}  # what services annotate rows with, to go by the database's clock
+WITH_NOW = {"now": Now()}  # annotates rows with the database's clock
 OVERLAPS = [policy.value for policy in Overlap]
 CHOICES = [(int(code), name) for name, code in STRATEGIES.items()]
 SCOPES = [(scope.value, scope.value) for scope in PriorityScope]
@@ -22,7 +22,7 @@ KEPT = 100  # runs of a schedule in its history
 class CronEntry(models.Model):
     """A schedule and the job it makes. Spec: contract 7.1."""
 
-    tenant = NameField(null=True)  # null: registered by somebody who is bound to no tenant
+    tenant = NameField(null=True)  # null: a caller without a tenant registered it
     name = NameField()
     expression = models.TextField()  # as sent
     timezone = models.TextField()
@@ -30,20 +30,20 @@ class CronEntry(models.Model):
     overlap_policy = models.TextField(choices=[(name, name) for name in OVERLAPS])
     enabled = models.BooleanField()
     description = models.TextField(null=True)
-    # when the loop has to look: the next run, or a local time before it that the clocks skip;
-    # null with next_run_at: disabled
+    # when the loop has to look: the next run, or an earlier local time that the clocks skip; null
+    # together with next_run_at: disabled
     due_at = models.DateTimeField(null=True)
     next_run_at = models.DateTimeField(null=True)
     last_run_at = models.DateTimeField(null=True)  # null: has never run
     last_job_id = models.UUIDField(null=True)
     run_count = models.BigIntegerField(default=0, db_default=0)
-    # its latest run was refused: it is fired by itself, so that it holds up nobody
+    # its latest run was refused, so it fires alone: a failure must not delay other schedules
     apart = models.BooleanField(default=False, db_default=False)
-    noted = models.BigIntegerField(default=0, db_default=0)  # occurrences noted in CronRun, ever
+    noted = models.BigIntegerField(default=0, db_default=0)  # occurrences recorded in CronRun, ever
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
-    now: datetime  # when it was read, where it was read WITH_NOW
+    now: datetime  # time of the read, if read WITH_NOW
 
     class Meta:
         db_table = "ojs_cron_entry"
@@ -62,13 +62,13 @@ class CronEntry(models.Model):
             ),
         ]
         indexes = [
-            # fire: what is due next
+            # fire: the next due schedules
             models.Index(
                 fields=["due_at", "id"], name="ojs_cron_due", condition=Q(due_at__isnull=False)
             ),
             # lists by name over all tenants
             models.Index(fields=["name", "id"], name="ojs_cron_list"),
-            # sends: what makes jobs of a type, without its version
+            # sends: schedules that make jobs of a type, without its version
             models.Index(
                 BaseType(KeyTextTransform("type", "template")), "id", name="ojs_cron_type"
             ),
@@ -79,7 +79,7 @@ class CronEntry(models.Model):
 
 
 class CronRun(models.Model):
-    """What became of an occurrence. A ring: number n of a schedule overwrites n - KEPT."""
+    """The outcome of an occurrence. A ring: number n of a schedule overwrites n - KEPT."""
 
     pk = models.CompositePrimaryKey("entry_id", "slot")
     entry = models.ForeignKey(CronEntry, models.CASCADE, db_index=False)
@@ -88,7 +88,7 @@ class CronRun(models.Model):
     scheduled_at = models.DateTimeField()  # the nominal time
     noted_at = models.DateTimeField(db_default=Now())
     job_id = models.UUIDField(null=True)  # null: no job was made
-    reason = models.TextField(null=True)  # why not
+    reason = models.TextField(null=True)  # why no job was made
     detail = models.TextField(null=True)
     manual = models.BooleanField(default=False, db_default=False)  # by request, not by time
 
@@ -101,20 +101,20 @@ class CronRun(models.Model):
 
 
 class CronTurn(models.Model):
-    """Whose turn it is where runs of a schedule wait for each other (overlap policy `enqueue`).
+    """Overlap slot: lets runs of a schedule follow one another (overlap policy `enqueue`).
 
-    Lives while something runs, and longer than a schedule that is deleted meanwhile.
+    The row exists while a run is live. It can outlive a schedule that is deleted meanwhile.
     """
 
     entry_id = models.BigIntegerField(primary_key=True)  # no foreign key: see above
-    holder = models.UUIDField()  # the job that runs
-    waiting = ArrayField(models.UUIDField(), default=list)  # pending jobs, the next one first
+    holder = models.UUIDField()  # the running job
+    waiting = ArrayField(models.UUIDField(), default=list)  # pending jobs, the next run first
 
     class Meta:
         db_table = "ojs_cron_turn"
         verbose_name = "turn of a schedule"
         indexes = [
-            # pass: turns of jobs that ended
+            # pass: slots of jobs that ended
             models.Index(fields=["holder"], name="ojs_cron_holder"),
         ]
 
@@ -123,9 +123,9 @@ class CronTurn(models.Model):
 
 
 class PoolRow(models.Model):
-    """A named group of workers with a policy; queues in their order in PoolQueue. Spec: FS 6.
+    """A named group of workers with a policy; PoolQueue holds its queues in order. Spec: FS 6.
 
-    Every change raises the version of the terms, by which processes notice it.
+    Every change raises the configuration version, so all processes notice it.
     """
 
     name = NameField(primary_key=True)
@@ -133,8 +133,8 @@ class PoolRow(models.Model):
     concurrency = models.IntegerField(null=True)  # active jobs of all its workers; null: any number
     isolated = models.BooleanField()  # its queues are closed to all other pools
     prevention = models.JSONField()  # members of domain.pool.Prevention
-    tenants = models.JSONField(null=True)  # of domain.pool.TenantWeights; null: as everywhere
-    tenant = NameField(null=True)  # whose jobs alone its workers get; null: any's
+    tenants = models.JSONField(null=True)  # of domain.pool.TenantWeights; null: the default
+    tenant = NameField(null=True)  # its workers get only jobs of this tenant; null: of any tenant
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -181,13 +181,14 @@ class PoolQueue(models.Model):
 class QueueWatch(models.Model):
     """A queue of a pool that has jobs while none of them starts. Spec: fair-scheduling 11.1.
 
-    An episode goes from `since`, or the last start if that was later, to the next start; what is
-    told of it is told once, and stays noted while the row does. No row: nothing waits for long.
+    An episode begins at `since`, or at the last start if that was later. It ends at the next start.
+    The loop `watch` emits one event per episode and notes it in `told_at`. Without a row no job of
+    the queue waits for long.
     """
 
     queue = NameField(primary_key=True)
     since = models.DateTimeField()
-    told_at = models.DateTimeField(null=True)  # null, or before the episode: not told yet
+    told_at = models.DateTimeField(null=True)  # null, or before the episode: no event yet
 
     class Meta:
         db_table = "ojs_queue_watch"
@@ -198,9 +199,9 @@ class QueueWatch(models.Model):
 
 
 class Overload(models.Model):
-    """When it was last told that a pool is overloaded. Spec: contract 20.6."""
+    """The time of a pool's last event of overload. Spec: contract 20.6."""
 
-    pool = NameField(primary_key=True)  # those of the settings have no row to refer to
+    pool = NameField(primary_key=True)  # no foreign key: pools of the settings have no row
     told_at = models.DateTimeField()
 
     class Meta:
@@ -211,7 +212,7 @@ class Overload(models.Model):
 
 
 class Configuration(models.Model):
-    """What holds where no pool says otherwise. At most one row; null: as the settings say."""
+    """Scheduling defaults without a pool. At most one row; null: the settings decide."""
 
     id = models.SmallIntegerField(primary_key=True)
     default_strategy = models.SmallIntegerField(null=True, choices=CHOICES)

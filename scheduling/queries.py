@@ -1,4 +1,4 @@
-"""One typed function per statement in `sql/`: the only place of the app with a cursor."""
+"""Run the statements in `sql/`, one typed function each; no other module has a cursor."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ _rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 def advance(entries: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> None:
-    """Store what became of occurrences; members as `sql/advance.sql` reads them."""
+    """Store the outcomes of occurrences; `sql/advance.sql` lists the members of the rows."""
     _rows(
         "advance",
         {"entries": jsonio.dumps(entries).decode(), "runs": jsonio.dumps(runs).decode()},
@@ -19,7 +19,7 @@ def advance(entries: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -
 
 
 class Sending(NamedTuple):
-    """Schedules of a type whose templates say the same of the version: `version_said` reads it."""
+    """Schedules of a type with equal members that decide the version: see `version_said`."""
 
     type: str
     version: str | None
@@ -29,5 +29,5 @@ class Sending(NamedTuple):
 
 
 def sends(job_type: str, *, looked: int) -> list[Sending]:
-    """Count the schedules that make jobs of a type."""
+    """Count the schedules that make jobs of a type, over at most `looked` schedules."""
     return [Sending(*row) for row in _rows("sends", {"type": job_type, "looked": looked})]

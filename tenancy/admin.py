@@ -1,4 +1,4 @@
-"""Tenants in Django admin; changes go through the services that the API calls."""
+"""Show and change tenants in Django admin; changes call the same services as the API."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ SHOWN = ("state", "source", "created_at", "updated_at")
 
 @admin.register(models.Throttle)
 class ThrottleAdmin(ReadOnly):
-    """What is taken from noisy tenants."""
+    """Throttles of noisy tenants."""
 
     list_display = ("tenant_id", "hold", "action", "factor", "had", "reasons", "since", "until")
     list_filter = ("hold", "action")
@@ -30,7 +30,7 @@ class ThrottleAdmin(ReadOnly):
 
 @admin.register(models.Noise)
 class NoiseAdmin(ReadOnly):
-    """Which tenants are noisy, and by what."""
+    """Noisy tenants and their signals."""
 
     list_display = ("tenant", "signals", "since", "seen_at")
     ordering = ("tenant",)
@@ -38,14 +38,14 @@ class NoiseAdmin(ReadOnly):
 
 @admin.register(models.Survey)
 class SurveyAdmin(ReadOnly):
-    """What all tenants did together lately."""
+    """Recent activity of all tenants together."""
 
     list_display = ("id", "at", "tenants", "enqueued", "started", "weights")
 
 
 @admin.register(models.Tenant)
 class TenantAdmin(Permitted):
-    """Tenants, their limits and weights; who has jobs that have not ended is not deleted here."""
+    """Tenants, their limits and weights; a tenant with live jobs cannot be deleted here."""
 
     form = TenantForm
     paginator = BoundedPaginator
@@ -63,18 +63,18 @@ class TenantAdmin(Permitted):
     actions = ("suspend", "resume")
 
     def get_view_on_site_url(self, obj: models.Tenant | None = None) -> str | None:
-        """Lead to the tenant's page in the console."""
+        """Return the link to the tenant's page in the console."""
         return on_console("tenant", obj.pk) if obj else None
 
     @admin.display(description="new jobs")
     def enqueue_rate(self, row: models.Tenant) -> str:
-        """Show the rate in words."""
+        """Show the rate as text."""
         if row.enqueue_limit is None or row.enqueue_period_ms is None:
             return "-"
         return f"{row.enqueue_limit} in {row.enqueue_period_ms / 1000:g} s"
 
     def get_fieldsets(self, request: HttpRequest, obj: models.Tenant | None = None) -> Any:
-        """Show the form's fields; who it is, is asked of a new one alone."""
+        """Show the form's fields; only a new tenant has a field for its id."""
         members = ["tenant_id"] * (obj is None) + list(MEMBERS)
         shown = SHOWN if obj is not None else ()
         return [
@@ -90,35 +90,35 @@ class TenantAdmin(Permitted):
         form: Any,
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
-        """Configure the tenant by the service."""
+        """Store the form with the service."""
         said, who = form.definition, caller_of(request)
         reason = form.cleaned_data["reason"]
         _unless_refused(lambda: tenants.put(form.tenant(), said, who, reason=reason))
         obj.pk = form.tenant()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Name the tenants that cannot be deleted, and why."""
+        """Return the tenants that cannot be deleted, with the reasons."""
         found, counted, _, kept = super().get_deleted_objects(objs, request)
         obstacles = [str(problem) for row in objs if (problem := tenants.obstacle(row))]
-        return found, counted, set(), [*kept, *obstacles]  # its throttle goes with it
+        return found, counted, set(), [*kept, *obstacles]  # its throttle is deleted with it
 
     def delete_model(self, request: HttpRequest, obj: models.Tenant) -> None:
-        """Delete by the service; what came between is refused."""
+        """Delete with the service, which refuses if the tenant got jobs meanwhile."""
         _unless_refused(lambda: tenants.delete(str(obj.pk), caller_of(request)))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
-        """Delete each by the service."""
+        """Delete each tenant with the service."""
         for row in queryset:
             self.delete_model(request, row)
 
     @admin.action(description="Suspend the chosen tenants")
     def suspend(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
-        """Refuse their new jobs and start none."""
+        """Suspend tenants: refuse their new jobs and start none."""
         self._set(request, queryset, Standing.SUSPENDED)
 
     @admin.action(description="Resume the chosen tenants")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
-        """Let them go on."""
+        """Resume suspended tenants."""
         self._set(request, queryset, Standing.ACTIVE)
 
     def _set(

@@ -1,4 +1,4 @@
-"""System checks: a wrong setting stops the start instead of the first request."""
+"""System checks: reject invalid settings at the start instead of at the first request."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -25,13 +25,13 @@ CHOICES = {
 }
 POSITIVE = ("full_retry_s", "throttle_ms", "noise_interval_ms")
 LONGEST_MS = 366 * 86_400_000
-MOST_LABELS = 10_000  # as many as a metric may have series
+MOST_LABELS = 10_000  # the limit of series of a metric
 SOURCES = {"key", "header", "meta"}
 
 
 @register("ojs")
 def check_settings(**_options: Any) -> list[CheckMessage]:
-    """Report unknown keys, impossible values and tenants that a request could not make either."""
+    """Report unknown keys, invalid values and tenants that a request could not define either."""
     known = {field.name for field in fields(Conf)}
     found = [
         _error("E001", key, "is not a setting")

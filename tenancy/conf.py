@@ -1,4 +1,4 @@
-"""The app's settings: `settings.OJS_TENANCY` read once into a frozen object with defaults."""
+"""Settings of the app: `settings.OJS_TENANCY`, read once into a frozen object with defaults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -14,27 +14,27 @@ SEQUENCES = ("sources", "tenants")
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """Names are the keys of `settings.OJS_TENANCY` in lower case."""
+    """Settings under their keys in lower case."""
 
     enabled: bool = True  # off: headers and `meta` name no tenant; keys stay bound
-    sources: tuple[str, ...] = ("key", "header", "meta")  # what may name a tenant
-    missing: str = "default"  # what becomes of jobs that name none; or "reject"
-    default: str = "_default"  # whose they are
-    stamp_default: bool = False  # write that into `meta.tenant_id`, too
-    unknown: str = "auto_create"  # tenants that nobody configured; or "reject"
-    isolation: str = "hybrid"  # of tenants that say nothing; or "shared" or "namespace"
-    unscoped: str = "all"  # whose jobs a request without a tenant sees and fetches; or "default"
-    tenants: tuple[Mapping[str, Any], ...] = ()  # as PUT takes them, with `tenant_id`
-    metrics_max: int = 1000  # tenants that metrics tell apart, the others are `_other`
-    label_all_metrics: bool = True  # all metrics of jobs and queues tell tenants apart
-    full_retry_s: int = 30  # Retry-After where a tenant holds too many jobs
-    # what is reduced of noisy tenants: "weight" or "concurrency"
+    sources: tuple[str, ...] = ("key", "header", "meta")  # sources of a job's tenant
+    missing: str = "default"  # tenant of jobs that name none: the default tenant, or "reject"
+    default: str = "_default"  # id of the default tenant
+    stamp_default: bool = False  # also write this id into `meta.tenant_id`
+    unknown: str = "auto_create"  # tenants without a configuration; or "reject"
+    isolation: str = "hybrid"  # default of tenants; or "shared" or "namespace"
+    unscoped: str = "all"  # jobs that a request without a tenant sees and fetches; or "default"
+    tenants: tuple[Mapping[str, Any], ...] = ()  # in the format of PUT, with `tenant_id`
+    metrics_max: int = 1000  # tenants with labels of their own; the rest is `_other`
+    label_all_metrics: bool = True  # all metrics of jobs and queues have tenant labels
+    full_retry_s: int = 30  # Retry-After if a tenant holds too many jobs
+    # value that is reduced for noisy tenants: "weight" or "concurrency"
     auto_throttle: str = "off"
-    throttle_dry_run: bool = False  # tell and audit it, change nothing
-    throttle_factor: float = 0.2  # what is left
-    throttle_ms: int = 300_000  # for how long after the last signal
+    throttle_dry_run: bool = False  # emit events and audit entries only
+    throttle_factor: float = 0.2  # remaining part of the value
+    throttle_ms: int = 300_000  # duration after the last signal
     noise_interval_ms: int = 15_000
-    # when they are noisy: thresholds, and what has to be there at least; see domain/noise.py
+    # thresholds of noise, and minimums below which no signal counts; see domain/noise.py
     noise_depth_ratio: float = 10
     noise_enqueue_ratio: float = 5
     noise_active_ratio: float = 0.5
@@ -46,13 +46,13 @@ class Conf:
 
     @property
     def reads_headers(self) -> bool:
-        """Whether requests name tenants in headers."""
+        """Whether headers may name a tenant."""
         return self.enabled and "header" in self.sources
 
 
 @cache
 def conf() -> Conf:
-    """Read the settings; unknown keys are reported by `checks.py`, not here."""
+    """Read the settings; `checks.py` reports unknown keys."""
     raw = getattr(settings, "OJS_TENANCY", {})
     known = {field.name for field in fields(Conf)}
     chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in known}

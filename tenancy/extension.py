@@ -1,4 +1,4 @@
-"""The app's part in enqueue, lanes and loops."""
+"""Hooks of the app: tenants of jobs, their limits, their lanes and loops."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -23,7 +23,7 @@ from tenancy.services.tenants import apply_settings
 from tenancy.services.throttles import expire
 from tenancy.services.watch import watch
 
-# of requests that are about jobs which are there: GET, FETCH and cancel. D-MT-9
+# scopes of requests about stored jobs: GET, FETCH and cancel. D-MT-9
 UNSCOPED = {"ojs:data:read", "ojs:data:fetch", "ojs:data:cancel"}
 
 
@@ -35,34 +35,34 @@ class Tenancy(Extension):
         return named_in(headers, conf().default) if conf().reads_headers else None
 
     def tenant_headers(self) -> Mapping[str, Any]:
-        """Describe the header and its alias, while they are read."""
+        """Return the header and its alias for OpenAPI, if the settings read headers."""
         return header_parameters(conf().default) if conf().reads_headers else {}
 
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
-        """Give the job its tenant."""
+        """Set the tenant of a job."""
         rules = _rules()
         return draft if rules is None else identified(draft, caller, rules)
 
     def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
-        """Tell whether tenants are new, suspended or counted."""
+        """Return whether a tenant is new, suspended or counted."""
         return conf().enabled and admission.is_needed(drafts, terms)
 
     def admit(self, drafts: Sequence[JobDraft], caller: Caller) -> None:
-        """Make new tenants; refuse jobs of suspended ones and of those that have no room."""
+        """Create new tenants; refuse jobs of suspended tenants and of tenants at a limit."""
         admission.admit(drafts, caller)
 
     def hold(self, drafts: Sequence[JobDraft]) -> None:
-        """Lock the tenants that are counted."""
+        """Lock the counted tenants."""
         if conf().enabled:
             admission.hold(drafts)
 
     def refused(self, problem: OJSError, caller: Caller) -> None:
-        """Tell which limit refused jobs."""
+        """Emit the event of the limit that refused jobs."""
         if isinstance(problem, TenantLimitExceeded):
             admission.tell_refused(problem)
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
-        """Return the tenants' own weights, what is left of those of throttled ones, and boosts."""
+        """Return weights, factors of throttled tenants, and boosts."""
         version, terms = tenant_cache.shares(key.tenant for key in keys)
         known = {key: terms[key.tenant] for key in keys if key.tenant in terms}
         return Weighed(
@@ -75,28 +75,28 @@ class Tenancy(Extension):
         )
 
     def apart(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
-        """Return the tenants that have a namespace of their own."""
+        """Return the tenants that have a namespace."""
         return tenant_cache.apart(tenants)
 
     def knows(self, tenant: str) -> bool:
-        """Tell whether a tenant is there, or the default one."""
+        """Return whether a tenant exists; the default tenant always does."""
         return tenant_cache.is_known(tenant)
 
     def tenant_without(self, scope: str) -> str | None:
-        """Return the default tenant where requests that name none are its own.
+        """Return the default tenant if it owns requests that name no tenant.
 
-        Not where new jobs are sent, which are given their tenants one by one, nor for operators.
+        This excludes enqueues, whose jobs get their tenants one by one, and operators.
         """
         known = conf()
         is_own = known.enabled and known.unscoped == "default" and scope in UNSCOPED
         return known.default if is_own else None
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
-        """Tell whether the job's tenant is suspended, or throttled."""
+        """Return the gates of a suspended or throttled tenant."""
         return suspension.explain(job.tenant)
 
     def forget(self) -> None:
-        """Read the tenants anew."""
+        """Invalidate the cached tenants."""
         tenant_cache.forget()
 
     def tables(self) -> Sequence[str]:
@@ -114,13 +114,14 @@ class Tenancy(Extension):
         return ("ojs_tenant", "ojs_tenant_throttle")
 
     def alerts(self) -> Alerts:
-        """Name noisy tenants."""
+        """Return the alerts for noisy tenants."""
         return noise.alerts()
 
     def loops(self) -> Iterable[Loop]:
-        """Configure the tenants of the settings; isolate all as these say.
+        """Return the loops for throttles, noise, tenants of the settings and isolation.
 
-        Look for noisy ones, and end throttles in time.
+        The noise loop runs only while tenants are enabled, the loop `tenants` only if the settings
+        have any.
         """
         known = conf()
         yield Loop("throttles", expire, 1000)
@@ -131,16 +132,16 @@ class Tenancy(Extension):
         yield Loop("isolation", reconcile, 60_000, full=BATCH)
 
     def tenant_labels(self) -> TenantLabels | None:
-        """Tell the tenants apart that came first."""
+        """Return how many tenants have metric labels of their own, in order of their first job."""
         known = conf()
         return TenantLabels(known.metrics_max, known.label_all_metrics) if known.enabled else None
 
     def metrics(self, label: Label) -> Iterable[Metric]:
-        """Contribute what tenants have, do and get."""
+        """Return metrics of the tenants' jobs and shares."""
         return metrics.families(label)
 
     def manifest(self) -> Sequence[Facts]:
-        """Declare what is there."""
+        """Declare multi-tenancy in the manifest, while it is enabled."""
         if not conf().enabled:
             return ()
         return (
@@ -157,7 +158,7 @@ class Tenancy(Extension):
 
 @cache
 def _rules() -> Rules | None:
-    """Return what the settings say of naming tenants; None: requests name none."""
+    """Return the rules for naming tenants; None: requests name none."""
     known = conf()
     if not known.enabled:
         return None

@@ -1,7 +1,7 @@
-"""The form of a tenant, for the console and Django's admin; what it sends is what the API is sent.
+"""The form of a tenant, for the console and Django's admin.
 
-Its fields follow from the schema of `PUT /ojs/v1/admin/tenants/{id}`: what that learns to take can
-be entered here, too. What is empty is absent from the request: unlimited, or the default.
+Its fields follow from the schema of `PUT /ojs/v1/admin/tenants/{id}`, so new members of the schema
+appear here by themselves. An empty field is absent from the request: unlimited, or the default.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ from tenancy.services.tenant_cache import limits_of
 
 RATE: Final = "max_enqueue_rate"
 PERIOD: Final = "max_enqueue_period"
-EVERY: Final = "PT1M"  # where no period is given
-LEFT: Final = SHOWN | {"tenant_id", "id", "state", "limits"}  # not entered, or by themselves
-# label, and what an empty field means
+EVERY: Final = "PT1M"  # if the form has no period
+LEFT: Final = SHOWN | {"tenant_id", "id", "state", "limits"}  # read-only, or entered separately
+# label, and the meaning of an empty field
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "name": ("Name", ""),
     "fairness_weight": ("Weight in the shares", "as pools have it, else 1"),
@@ -42,7 +42,7 @@ CHOICES: Final = {"hard": "refused", "soft": "taken and told"}
 
 
 def _bare(schema: Schema) -> Schema:
-    """Return the schema of a member that is not null."""
+    """Return the schema of a member without null."""
     for one in schema.get("anyOf", ()):
         if one.get("type") != "null":
             return _bare(one)
@@ -70,7 +70,7 @@ def _field(name: str, schema: Schema) -> forms.Field:
 
 
 def _members() -> dict[str, forms.Field]:
-    """Return fields for what a request may say of a tenant, but its limits."""
+    """Return the fields for all members of a tenant except its limits."""
     found = {name: _bare(one) for name, one in codec.PUT["properties"].items() if name not in LEFT}
     return {name: _field(name, one) for name, one in found.items() if "const" not in one}
 
@@ -92,7 +92,7 @@ LIMITS: Final = _limits()
 
 _Fields = type("_Fields", (forms.ModelForm,), {**MEMBERS, **LIMITS})
 
-# limits that are set one by one
+# limits that can be set one by one
 LABELS: Final = {
     name: "New jobs a minute" if name == RATE else str(field.label)
     for name, field in LIMITS.items()
@@ -100,8 +100,8 @@ LABELS: Final = {
 }
 
 
-class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the schema
-    """Everything that is said of a tenant; `definition` is what a valid one says."""
+class TenantForm(_Fields):  # made of the schema
+    """All members of a tenant; `definition` is the parsed result of a valid form."""
 
     tenant_id = forms.CharField(
         label="Id", max_length=255, help_text="Letters, digits, . _ : and -"
@@ -115,7 +115,7 @@ class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the sche
         fields = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Show `instance`; without one this makes a tenant."""
+        """Show `instance`; without an instance the form creates a tenant."""
         instance: Tenant | None = kwargs.get("instance")
         shown = values(instance) if instance else {"quota_mode": "hard"}
         kwargs["initial"] = {**shown, **(kwargs.get("initial") or {})}
@@ -134,7 +134,7 @@ class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the sche
         return wanted
 
     def clean(self) -> dict[str, Any]:
-        """Read the request that the API would be sent, and tell what it would refuse."""
+        """Parse the request for the API and report its errors."""
         given = self.cleaned_data
         try:
             self.definition = parse_tenant(self.tenant(), _body(given))
@@ -143,20 +143,20 @@ class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the sche
         return dict(given)
 
     def refuse(self, problem: OJSError) -> None:
-        """Tell what the request was refused for, by the field if it is about one."""
+        """Add the error of a refused request, to its field if it names one."""
         name, words = _wrong(problem)
         self.add_error(name if name in self.fields else None, words)
 
     def _post_clean(self) -> None:
-        """Leave the row alone: a service stores what the form says."""
+        """Leave the row unchanged: a service stores the form."""
 
     def tenant(self) -> str:
-        """Return whose form it is; empty while that is wrong."""
+        """Return the id of the form's tenant; empty if the entered id is invalid."""
         return str(self.known.id) if self.known else self.cleaned_data.get("tenant_id", "")
 
 
 def values(row: Tenant) -> dict[str, Any]:
-    """Return what was said of a tenant, by field."""
+    """Return the configuration of a tenant, by field."""
     limits = limits_of(row).to_wire()
     rate = limits.get(RATE)
     found = {name: getattr(row, name, None) for name in MEMBERS}
@@ -167,7 +167,7 @@ def values(row: Tenant) -> dict[str, Any]:
 
 
 def said(row: Tenant) -> list[tuple[str, str]]:
-    """Return label and words of what holds for a tenant besides its limits."""
+    """Return label and text of a tenant's configuration except its limits."""
     shown = values(row)
     return [
         (str(field.label), _said(name, shown[name]))
@@ -191,7 +191,7 @@ def _body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def one_limit(name: str, text: str, before: TenantLimits) -> TenantLimits:
-    """Return `before` with one limit changed, a rate by the minute; empty text: unlimited.
+    """Return `before` with one limit changed, a rate per minute; empty text: unlimited.
 
     Raises Unprocessable.
     """
@@ -202,7 +202,7 @@ def one_limit(name: str, text: str, before: TenantLimits) -> TenantLimits:
 
 
 def _wrong(problem: OJSError) -> tuple[str, str]:
-    """Return the field that a refusal is about, and what is wrong with it in words."""
+    """Return the field that a refusal names, and the problem as a sentence."""
     path = str(problem.details.get("field", "")).removeprefix("limits.")
     name = {f"{RATE}.limit": RATE, f"{RATE}.period": PERIOD}.get(path, path)
     expected = problem.details.get("expected")

@@ -15,27 +15,27 @@ def _choices(names: object) -> list[tuple[str, str]]:
 
 
 class Tenant(models.Model):
-    """A customer whose jobs are limited and scheduled apart. Spec: MT 5, 8.
+    """A customer whose jobs are limited and scheduled on their own. Spec: MT 5, 8.
 
-    Every change raises the version of the terms, by which processes notice it. The default tenant
-    has a row only where something was said about it.
+    Every change raises the configuration version, so all processes notice it. The default tenant
+    has a row only if it has been configured.
     """
 
     id = NameField(primary_key=True)  # pattern checked in domain/tenant_id.py
     name = models.TextField(null=True)
     state = models.TextField(choices=_choices(Standing), default=Standing.ACTIVE)
     max_concurrency = models.IntegerField(null=True)  # null, here and below: unlimited
-    enqueue_limit = models.IntegerField(null=True)  # so many new jobs in any enqueue_period_ms
+    enqueue_limit = models.IntegerField(null=True)  # new jobs in any enqueue_period_ms
     enqueue_period_ms = models.BigIntegerField(null=True)
     max_queue_depth = models.IntegerField(null=True)  # available and scheduled jobs
     max_scheduled = models.IntegerField(null=True)
-    max_queues = models.IntegerField(null=True)  # with jobs that have not ended
-    fairness_weight = models.FloatField(null=True)  # null: as pools have it, else 1
+    max_queues = models.IntegerField(null=True)  # queues with live jobs
+    fairness_weight = models.FloatField(null=True)  # null: the pools decide, else 1
     priority_boost = models.SmallIntegerField(default=0, db_default=0)  # of all its jobs
     quota_mode = models.TextField(choices=_choices(QuotaMode), default=QuotaMode.HARD)
-    isolation = models.TextField(choices=_choices(ISOLATIONS), null=True)  # null: the settings'
+    isolation = models.TextField(choices=_choices(ISOLATIONS), null=True)  # null: as in settings
     source = models.TextField(choices=_choices(Source), default=Source.DYNAMIC)
-    # what the settings said when they were last applied; null: they say nothing
+    # the entry of the settings that was applied last; null: the settings have none
     settings = models.JSONField(null=True)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
@@ -66,7 +66,7 @@ class Tenant(models.Model):
 
 
 class Enqueued(models.Model):
-    """How many jobs of a tenant with a rate came in a slot of time; `at` is when the last one did.
+    """The number of jobs of a tenant with a rate in a slot of time; `at` is the time of the last.
 
     Rows live as long as the period of the rate.
     """
@@ -86,12 +86,12 @@ class Enqueued(models.Model):
 
 
 class Noise(models.Model):
-    """A tenant that was found to be a noisy neighbour; one that no longer is has no row."""
+    """A noisy tenant; a tenant that is no longer noisy has no row."""
 
     tenant = NameField(primary_key=True)
     signals = models.JSONField()  # as domain/noise.py: reason, value, compared_with, threshold
     since = models.DateTimeField(db_default=Now())
-    seen_at = models.DateTimeField()  # when it was last found to be
+    seen_at = models.DateTimeField()  # the last look that found it noisy
 
     class Meta:
         db_table = "ojs_tenant_noise"
@@ -102,14 +102,14 @@ class Noise(models.Model):
 
 
 class Survey(models.Model):
-    """What all tenants did together lately, and the busiest of them: one row.
+    """Recent activity of all tenants together, and the busiest tenants: one row.
 
-    Noted by the loop `noise`, so that pages need not rank all tenants whenever they are read.
+    The loop `noise` writes it, so pages need not rank all tenants at each read.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     at = models.DateTimeField()
-    tenants = models.BigIntegerField()  # that did anything
+    tenants = models.BigIntegerField()  # with any activity
     enqueued = models.BigIntegerField()
     started = models.BigIntegerField()
     weights = models.FloatField()  # of all that have jobs to hand out
@@ -126,14 +126,14 @@ class Survey(models.Model):
 
 
 class Throttle(models.Model):
-    """What is taken from a noisy tenant until a time; `hold` says whether it counts."""
+    """A reduction of a noisy tenant until a time; `hold` decides if it is in force."""
 
     tenant = models.OneToOneField(Tenant, models.CASCADE, primary_key=True, related_name="throttle")
     hold = models.TextField(choices=_choices(Hold))
     action = models.TextField(choices=_choices(Action))
     factor = models.FloatField()
-    had = models.FloatField()  # the weight, or the concurrency, when it began
-    reasons = models.JSONField()  # codes of domain/noise.py, when it began
+    had = models.FloatField()  # weight or concurrency at the start
+    reasons = models.JSONField()  # codes of domain/noise.py at the start
     since = models.DateTimeField(db_default=Now())
     until = models.DateTimeField()
 

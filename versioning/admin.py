@@ -1,4 +1,4 @@
-"""Versions and schemas in Django admin, to read: the API registers schemas."""
+"""Show versions and schemas in Django admin, read-only; schemas are registered through the API."""
 
 from django.contrib import admin
 from django.db.models import Model
@@ -18,13 +18,13 @@ class SchemaAdmin(ReadOnly):
     ordering = ("type", "-major", "-minor", "-patch")
 
     def get_view_on_site_url(self, obj: Model | None = None) -> str | None:
-        """Lead to the type's page in the console."""
+        """Return the link to the type's page in the console."""
         return on_console("schema", obj.type) if isinstance(obj, models.Schema) else None
 
 
 @admin.register(models.Route)
 class RouteAdmin(ReadOnly):
-    """Versions of types that jobs came with."""
+    """Version keys: types with the versions of their jobs."""
 
     list_display = ("id", "type", "major", "minor")
     search_fields = ("type",)
@@ -33,7 +33,7 @@ class RouteAdmin(ReadOnly):
 
 @admin.register(models.Apart)
 class ApartAdmin(ReadOnly):
-    """Types whose jobs without a version some worker refuses, and how far these are moved."""
+    """Split types, and the progress of moving their unversioned jobs."""
 
     list_display = ("type", "route", "is_done", "starts_at")
     search_fields = ("type",)
@@ -50,7 +50,7 @@ class HeldAdmin(ReadOnly):
 
 @admin.register(models.Routing)
 class RoutingAdmin(ReadOnly):
-    """Which versions of a type its jobs go to, and the plan of a canary."""
+    """Routing rules of types, and the plans of canaries."""
 
     list_display = (
         "type", "revision", "mode", "on_no_worker", "step", "is_paused", "rolled_back_at",
@@ -64,7 +64,7 @@ class RoutingAdmin(ReadOnly):
 
 @admin.register(models.Rollback)
 class RollbackAdmin(ReadOnly):
-    """Versions that were taken back."""
+    """Versions that were rolled back."""
 
     list_display = ("type", "at", "from_version", "to_version", "by_rate", "samples", "failed")
     search_fields = ("type",)
@@ -73,7 +73,7 @@ class RollbackAdmin(ReadOnly):
 
 @admin.register(models.Redrawing)
 class RedrawingAdmin(ReadOnly):
-    """Jobs that are given a version anew, and how far that is."""
+    """Redrawings of waiting jobs, and their progress."""
 
     list_display = ("type", "revision", "stage", "turn", "starts_at")
     ordering = ("type",)
@@ -81,7 +81,7 @@ class RedrawingAdmin(ReadOnly):
 
 @admin.register(models.Started)
 class StartedAdmin(ReadOnly):
-    """How many jobs of a version have started."""
+    """The number of started attempts by version key."""
 
     list_display = ("route", "jobs")
     ordering = ("route",)
@@ -89,14 +89,14 @@ class StartedAdmin(ReadOnly):
 
 @admin.register(models.Reader)
 class ReaderAdmin(ReadOnly):
-    """How far the outcomes of versions have followed the events."""
+    """The position up to which outcomes of versions were read from the event record."""
 
     list_display = ("id", "stamp")
 
 
 @admin.register(models.Trial)
 class TrialAdmin(ReadOnly):
-    """What is known of the versions that are tried."""
+    """The evidence against canaries."""
 
     list_display = ("type", "looks", "log_bet")
     ordering = ("type",)

@@ -1,4 +1,4 @@
-"""System checks: a wrong setting stops the start instead of the first request."""
+"""System checks: reject invalid settings at the start instead of at the first request."""
 
 from dataclasses import fields
 from typing import Any
@@ -21,7 +21,7 @@ POSITIVE = ("held_after_ms", "max_versions")
 
 @register("ojs")
 def check_settings(**_options: Any) -> list[CheckMessage]:
-    """Report unknown keys and impossible values."""
+    """Report unknown keys and invalid values."""
     known = {field.name for field in fields(Conf)}
     found: list[CheckMessage] = [
         Error(f"OJS_VERSIONING[{key!r}] is not a setting", id="ojs_versioning.E001")

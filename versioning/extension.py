@@ -1,4 +1,4 @@
-"""The app's part in enqueue, fetch and loops."""
+"""Hooks of the app: versions at enqueue and FETCH, schemas and loops."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -32,7 +32,7 @@ class Versioning(Extension):
     """Versions of jobs. Spec: job-versioning."""
 
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
-        """Give a job with a version the route of that."""
+        """Set the version key of a job that has a version."""
         if draft.type_given is not None and conf().keep_type_suffix:
             draft.type = draft.type_given
         if draft.version is not None:
@@ -43,37 +43,37 @@ class Versioning(Extension):
     def refusals(
         self, drafts: Sequence[JobDraft], caller: Caller, terms: int
     ) -> Mapping[int, OJSError]:
-        """Tell which jobs do not fit the schemas of their versions."""
+        """Return the jobs that do not fit the schemas of their versions."""
         return schema_check.refusals(drafts, terms)
 
     def assign(self, drafts: Sequence[JobDraft], terms: int) -> None:
-        """Send jobs where the routing rules of their types draw them."""
+        """Set the version keys of jobs as the routing rules of their types draw them."""
         routes.assign(drafts, terms)
 
     def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
-        """Check what a worker says that it handles."""
+        """Check the handlers that a worker declares."""
         return declaration.declared(handlers, is_exclusive=is_exclusive)
 
     def plan(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
-        """Hand a worker the versions alone that it accepts."""
+        """Narrow a claim to the versions that its worker accepts."""
         parting.ensure(request.declaration)
         return routes.plan(plan, request)
 
     def declines(self, jobs: Sequence[Job], request: FetchRequest) -> Collection[str]:
-        """Keep jobs without a version from a worker that refuses them, wherever they waited."""
+        """Reject claimed jobs without a version if the worker refuses them."""
         return parting.declined(jobs, request)
 
     def forget(self) -> None:
-        """Read the routes and the schemas anew."""
+        """Invalidate the cached version keys and schemas."""
         routes.forget()
         schema_cache.forget()
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
-        """Tell which workers accept the version of a job."""
+        """Return the gate of a job's version: whether workers accept it."""
         return explain.explain(job, viewer)
 
     def tables(self) -> Sequence[str]:
-        """Name all tables but those of routes, which stay, as processes remember them."""
+        """Name all tables except the version keys, which stay because processes cache their ids."""
         return (
             "ojs_version_held", "ojs_schema", "ojs_version_routing", "ojs_version_rollback",
             "ojs_version_redrawing", "ojs_version_outcome", "ojs_version_started",
@@ -82,18 +82,18 @@ class Versioning(Extension):
         )  # fmt: skip
 
     def configuration(self) -> Sequence[str]:
-        """Name the tables that claims are planned by."""
+        """Name the tables that plans of claims depend on."""
         return (
             "ojs_version_route", "ojs_version_apart", "ojs_version_routing",
             "ojs_version_fallback", "ojs_schema",
         )  # fmt: skip
 
     def alerts(self) -> Alerts:
-        """Name versions that no worker accepts."""
+        """Return the alerts for versions that no worker accepts."""
         return held.alerts()
 
     def loops(self) -> Iterable[Loop]:
-        """Look for versions that no worker accepts, or that fail; draw waiting jobs anew."""
+        """Return the loops for held versions, canaries and redrawings."""
         return (
             Loop("held_versions", held.watch, 5_000, longest_ms=60_000),
             Loop("canaries", canaries.watch, 5_000),
@@ -101,15 +101,15 @@ class Versioning(Extension):
         )
 
     def metrics(self, label: Label) -> Iterable[Metric]:
-        """Show how many jobs are held, and where versions go."""
+        """Return metrics of held jobs, attempts by version, and rollbacks."""
         return families(label)
 
     def verbs(self) -> Sequence[Verb]:
-        """Tell on the command line whether handlers of old versions may go."""
+        """Return the verb that checks if handlers of old versions can be removed."""
         return (contract_verb.VERB,)
 
     def manifest(self) -> Sequence[Facts]:
-        """Declare what is there."""
+        """Declare job versions and the schema registry in the manifest."""
         return (
             Facts(
                 "job-versioning",

@@ -15,17 +15,16 @@ def _choices(names: object) -> list[tuple[str, str]]:
 
 
 class Route(models.Model):
-    """A version of a type that jobs came with, or were sent to by rules: their lanes' `route`.
+    """A version key: a type with the version of its jobs, the drawn version, or both.
 
-    A row without either is of jobs without a version of a type that is told apart: see Apart.
-
-    Rows are added, never changed or removed: processes remember them. Each new one raises the
-    version of the terms, so that every claim knows all routes that there are.
+    A row without any version belongs to the unversioned jobs of a split type: see Apart. Rows are
+    added, never changed or removed, since processes cache their ids. Each new row raises the
+    configuration version, so every claim sees all version keys.
     """
 
-    id = models.AutoField(primary_key=True)  # from 1: route 0 is that of jobs without a version
+    id = models.AutoField(primary_key=True)  # from 1; 0 is the version key of unversioned jobs
     type = NameField()
-    # the job's own version; null: it has none
+    # the job's own version; null: none
     major = models.IntegerField(null=True)
     minor = models.IntegerField(null=True)
     # the version that the routing rules drew; null: none
@@ -57,15 +56,15 @@ class Route(models.Model):
 
 
 class Held(models.Model):
-    """Jobs that no live worker accepts, one row per version of a type for as long as that lasts.
+    """Jobs that no live worker accepts, one row per version key while this lasts.
 
-    The body of the loop `held_versions` keeps it.
+    The loop `held_versions` maintains it.
     """
 
     route = models.IntegerField(primary_key=True)
     since = models.DateTimeField()
-    jobs = models.IntegerField()  # that wait, as of the last look; counted up to a bound
-    told_at = models.DateTimeField(null=True)  # when the event was stored; null: not yet
+    jobs = models.IntegerField()  # waiting jobs at the last look; counted up to a bound
+    told_at = models.DateTimeField(null=True)  # time of the event; null: none yet
 
     class Meta:
         db_table = "ojs_version_held"
@@ -75,20 +74,20 @@ class Held(models.Model):
 
 
 class Schema(models.Model):
-    """What the arguments of a version of a type look like. Spec: contract 30.1.
+    """The schema of the arguments of one version of a type. Spec: contract 30.1.
 
-    Every change raises the version of the terms, by which processes notice it. Versions that differ
-    in how they are written alone are one.
+    Every change raises the configuration version, so all processes notice it. Spellings of the same
+    version share one row.
     """
 
     type = NameField()
-    version = models.TextField()  # as it was first written
+    version = models.TextField()  # as first written
     major = models.IntegerField()
     minor = models.IntegerField()
     patch = models.IntegerField()
-    uri = NameField(null=True)  # its name for clients that ask by URI
+    uri = NameField(null=True)  # its name for clients that use URIs
     document = models.TextField()  # JSON as sent; domain/schema.py reads it
-    digest = models.TextField()  # of the document, whatever its order of members
+    digest = models.TextField()  # of the document, independent of the order of members
     target = models.TextField(choices=_choices(Target))
     mode = models.TextField(choices=_choices(Mode))
     compatible_with = models.JSONField(default=list)  # versions, as written
@@ -120,24 +119,24 @@ class Schema(models.Model):
 class Routing(models.Model):
     """The routing rules of a type. Spec: contract 22.4.
 
-    Every change raises the version of the terms, by which processes notice it, and takes it as the
-    revision, so that none comes twice.
+    Every change raises the configuration version, so all processes notice it. The new version
+    becomes the revision, so no revision occurs twice.
     """
 
     type = NameField(primary_key=True)
     revision = models.BigIntegerField()
-    rules = models.JSONField()  # version as written, weight; those in force
+    rules = models.JSONField()  # version as written, weight; the effective rules
     mode = models.TextField(choices=_choices(RoutingMode))
     on_no_worker = models.TextField(choices=_choices(OnNoWorker))
     fallback_ms = models.BigIntegerField()
     guard = models.JSONField(
         null=True
-    )  # domain/evidence.py; null: nothing is rolled back by itself
-    plan = models.JSONField(null=True)  # domain/canary_request.py; null: the weights stay
-    step = models.SmallIntegerField(null=True)  # of the plan, from 0; null with it
-    step_at = models.DateTimeField(null=True)  # when that began
-    is_paused = models.BooleanField(default=False, db_default=False)  # no step follows by itself
-    judged_from = models.DateTimeField()  # outcomes count from then on: the last change by hand
+    )  # domain/evidence.py; null: the server rolls no version back by itself
+    plan = models.JSONField(null=True)  # domain/canary_request.py; null: fixed weights
+    step = models.SmallIntegerField(null=True)  # of the plan, from 0; null without a plan
+    step_at = models.DateTimeField(null=True)  # start of the step
+    is_paused = models.BooleanField(default=False, db_default=False)  # no automatic steps
+    judged_from = models.DateTimeField()  # outcomes count from then on: the last manual change
     rolled_back_at = models.DateTimeField(null=True)  # null: not since the last PUT
     rolled_back_from = models.TextField(null=True)  # the version
     created_at = models.DateTimeField(db_default=Now())
@@ -161,14 +160,14 @@ class Routing(models.Model):
 
 
 class Rollback(models.Model):
-    """One version that was taken back."""
+    """One rollback of a version."""
 
     type = NameField()
     at = models.DateTimeField(db_default=Now())
     from_version = models.TextField()
     to_version = models.TextField()
-    by_rate = models.BooleanField()  # by itself; else somebody did
-    samples = models.BigIntegerField(null=True)  # in the window; null: by hand
+    by_rate = models.BooleanField()  # automatic; else manual
+    samples = models.BigIntegerField(null=True)  # in the window; null: manual
     failed = models.BigIntegerField(null=True)
 
     class Meta:
@@ -180,9 +179,9 @@ class Rollback(models.Model):
 
 
 class Redrawing(models.Model):
-    """Waiting jobs of a type that are being drawn anew; `stage` and after tell where that stands.
+    """The redrawing of a type's waiting jobs; `stage` and the members below are its progress.
 
-    The body of the loop `redraw` keeps it; the row goes with its last turn.
+    The loop `redraw` maintains it; the row is deleted after its last turn.
     """
 
     type = NameField(primary_key=True)
@@ -203,19 +202,19 @@ class Redrawing(models.Model):
 
 
 class Apart(models.Model):
-    """A type whose jobs without a version have a route of their own, since somebody refuses them.
+    """A split type: its unversioned jobs have a version key, since a worker refuses them.
 
-    Rows are added and never removed. Those that wait in route 0 are moved by `services/parting.py`;
-    until that `is_done` no worker that refuses them takes anything from there.
+    Rows are added and never removed. `services/parting.py` moves the jobs that wait under version
+    key 0. Until that `is_done`, no worker that refuses them takes jobs of version key 0.
     """
 
     type = NameField(primary_key=True)
     route = models.IntegerField()
     is_done = models.BooleanField(default=False, db_default=False)
-    turn = models.BigIntegerField(default=0, db_default=0)  # it began anew so often
-    waits_for = models.JSONField(null=True)  # transactions; null: they were not looked for yet
-    is_later = models.BooleanField(default=False, db_default=False)  # it is at jobs of later
-    has_missed = models.BooleanField(default=False, db_default=False)  # jobs that others held
+    turn = models.BigIntegerField(default=0, db_default=0)  # number of restarts
+    waits_for = models.JSONField(null=True)  # transactions; null: not searched yet
+    is_later = models.BooleanField(default=False, db_default=False)  # it is at `ojs_later`
+    has_missed = models.BooleanField(default=False, db_default=False)  # jobs whose rows were locked
     after_lane = models.BigIntegerField(default=0, db_default=0)
     after_seq = models.BigIntegerField(default=0, db_default=0)
     after_id = models.UUIDField(null=True)
@@ -229,59 +228,59 @@ class Apart(models.Model):
 
 
 class Outcome(models.Model):
-    """How attempts of a route ended in a few seconds, read from the record of events."""
+    """Ended attempts of a version key in a slot of seconds, read from the event record."""
 
     pk = models.CompositePrimaryKey("route", "at")
     route = models.IntegerField()
-    at = models.DateTimeField()  # when these seconds began
+    at = models.DateTimeField()  # start of the slot
     acked = models.IntegerField()
     failed = models.IntegerField()
 
     class Meta:
         db_table = "ojs_version_outcome"
-        indexes = [models.Index(fields=["at"], name="ojs_version_outcome_at")]  # to forget old ones
+        indexes = [models.Index(fields=["at"], name="ojs_version_outcome_at")]  # to delete old rows
 
     def __str__(self) -> str:
         return f"{self.route} {self.acked} {self.failed}"
 
 
 class Run(models.Model):
-    """How long acknowledged attempts of a route ran that ended in a minute. For types with rules.
+    """Run times of acknowledged attempts of a version key that ended in a minute.
 
-    By bucket as in jobs/domain/latency.py.
+    Only for types with rules. Buckets as in jobs/domain/latency.py.
     """
 
     pk = models.CompositePrimaryKey("route", "at", "bucket")
     route = models.IntegerField()
-    at = models.DateTimeField()  # when the minute began
+    at = models.DateTimeField()  # start of the minute
     bucket = models.SmallIntegerField()
     jobs = models.IntegerField()
 
     class Meta:
         db_table = "ojs_version_run"
-        indexes = [models.Index(fields=["at"], name="ojs_version_run_at")]  # to forget old ones
+        indexes = [models.Index(fields=["at"], name="ojs_version_run_at")]  # to delete old rows
 
     def __str__(self) -> str:
         return f"{self.route} {self.bucket} {self.jobs}"
 
 
 class Touched(models.Model):
-    """A job that a version which is tried out has had an attempt of; the last ones of a route."""
+    """A job of which a canary had an attempt; the last jobs of each version key."""
 
     pk = models.CompositePrimaryKey("route", "job_id")
     route = models.IntegerField()
-    job_id = models.UUIDField()  # the job may be gone
-    at = models.DateTimeField()  # when the latest such attempt ended
+    job_id = models.UUIDField()  # the job may be deleted
+    at = models.DateTimeField()  # end of the latest such attempt
     has_failed = models.BooleanField()  # that attempt
 
     class Meta:
         db_table = "ojs_version_touched"
         indexes = [
-            # touched: the latest ones
+            # touched: the latest jobs
             models.Index(
                 fields=["route", "has_failed", "-at", "-job_id"], name="ojs_version_touched_last"
             ),
-            models.Index(fields=["at"], name="ojs_version_touched_at"),  # to forget old ones
+            models.Index(fields=["at"], name="ojs_version_touched_at"),  # to delete old rows
         ]
 
     def __str__(self) -> str:
@@ -289,7 +288,7 @@ class Touched(models.Model):
 
 
 class Started(models.Model):
-    """How many attempts of a route were ever handed out."""
+    """The number of attempts of a version key that were ever handed out."""
 
     route = models.IntegerField(primary_key=True)
     jobs = models.BigIntegerField()
@@ -302,7 +301,7 @@ class Started(models.Model):
 
 
 class Reader(models.Model):
-    """Up to where outcomes were read from the record of events. At most one row."""
+    """The position up to which outcomes were read from the event record. At most one row."""
 
     id = models.SmallIntegerField(primary_key=True)
     stamp = Xid8Field()
@@ -316,7 +315,7 @@ class Reader(models.Model):
 
 
 class Trial(models.Model):
-    """What speaks against the newest version of a type, as of the last look."""
+    """The evidence against the newest version of a type, as of the last look."""
 
     type = NameField(primary_key=True)
     looks = models.IntegerField()
@@ -330,7 +329,10 @@ class Trial(models.Model):
 
 
 class Fallback(models.Model):
-    """A route whose jobs other workers get in a queue, as nobody accepts what was drawn."""
+    """A version key in fallback: in a queue, workers of the job's own version get its jobs.
+
+    It exists while no worker accepts the drawn version.
+    """
 
     pk = models.CompositePrimaryKey("route", "queue")
     route = models.IntegerField()

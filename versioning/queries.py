@@ -1,4 +1,4 @@
-"""One typed function per statement in `sql/`: the only place of the app with a cursor."""
+"""Run the statements in `sql/`, one typed function each; no other module has a cursor."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ _rows = Statements(Path(__file__).resolve().parent / "sql").rows
 
 
 class Declared(NamedTuple):
-    """Workers that declared the same; those that only fetch are not known to live."""
+    """Workers with the same declaration; `unheard` workers only FETCH and may be dead."""
 
     declaration: Declaration
     workers: int
@@ -23,7 +23,7 @@ class Declared(NamedTuple):
 def declarations(
     queues: Collection[str | None], silence_ms: int
 ) -> dict[str | None, list[Declared]]:
-    """Return what workers that run have declared, of those that may fetch a queue; None: any."""
+    """Return the declarations of live workers by queue that they may fetch; None: any queue."""
     found: dict[str | None, list[Declared]] = {queue: [] for queue in queues}
     for row in _rows("declarations", {"queues": list(queues), "silence_ms": silence_ms}):
         declaration = UNDECLARED if row[2] == "{}" else Declaration(row[1], row[2])
@@ -32,7 +32,7 @@ def declarations(
 
 
 class Waiting(NamedTuple):
-    """Available jobs of a route in a queue."""
+    """Available jobs of a version key in a queue."""
 
     route: int
     queue: str
@@ -41,18 +41,18 @@ class Waiting(NamedTuple):
 
 
 def waiting(routes: Sequence[int], *, most: int, lanes: int) -> list[Waiting]:
-    """Count what waits, up to bounds; routes in order, the deepest queue first."""
+    """Count available jobs, up to bounds; version keys in order, the deepest queue first."""
     params = {"routes": list(routes), "most": most, "lanes": lanes}
     return [Waiting(*row) for row in _rows("waiting", params)]
 
 
 def active(routes: Sequence[int]) -> dict[int, int]:
-    """Count what runs by route."""
+    """Count active jobs by version key."""
     return dict(_rows("active", {"routes": list(routes)}))
 
 
 class Waiter(NamedTuple):
-    """A job that waits, and where; `at` is its place in the walk, `version` its own as JSON."""
+    """A waiting job: `at` is its position in the walk, `version` its own version as JSON."""
 
     id: str
     lane_id: int
@@ -64,37 +64,40 @@ class Waiter(NamedTuple):
 
 
 def undrawn_lanes(routes: Sequence[int], *, lane: int, limit: int) -> list[int]:
-    """Return the next lanes of routes with available jobs, from `lane` on."""
+    """Return the next lanes of version keys with available jobs, from `lane` on."""
     params = {"routes": list(routes), "lane": lane, "limit": limit}
     return [row[0] for row in _rows("undrawn_lanes", params)]
 
 
 def undrawn(lane: int, *, seq: int, limit: int) -> list[Waiter]:
-    """Return the next available jobs of a lane behind `seq`, which is their place."""
+    """Return the next available jobs of a lane after `seq`; `at` is their `seq`."""
     rows = _rows("undrawn", {"lane": lane, "seq": seq, "limit": limit})
     return [Waiter(*row) for row in rows]
 
 
 def undrawn_later(kind: int, job_id: str, *, limit: int) -> list[Waiter]:
-    """Return the next jobs that are scheduled, pending or retryable; their kind is their place."""
+    """Return the next scheduled, pending or retryable jobs; `at` is their kind."""
     rows = _rows("undrawn_later", {"kind": kind, "id": job_id, "limit": limit})
     return [Waiter(row[0], row[2], row[1], None, *row[3:]) for row in rows]
 
 
 def writers(among: Sequence[str] | None) -> list[str]:
-    """Return open transactions of others that may store jobs by older terms; None: all of now."""
+    """Return open transactions that may store jobs under an older configuration.
+
+    None: search all of now; else return the part of `among` that is still open.
+    """
     return [row[0] for row in _rows("writers", {"among": among})]
 
 
 class Ended(NamedTuple):
-    """How attempts of a route ended."""
+    """Ended attempts of a version key."""
 
     acked: int
     failed: int
 
 
 class Noted(NamedTuple):
-    """Of which routes jobs are noted as touched, and how many at most of a kind."""
+    """Version keys whose jobs are recorded as touched, and the bound for each kind."""
 
     tried: Sequence[int] = ()
     kept: int = 0
@@ -103,7 +106,7 @@ class Noted(NamedTuple):
 def outcomes(
     types: Sequence[str], noted: Noted, *, slot_s: int, batch: int
 ) -> tuple[dict[int, Ended], bool]:
-    """Count what has ended since the last time by route, and tell whether there is more."""
+    """Count by version key the attempts that ended since the last call; also whether more wait."""
     params = {
         "types": list(types),
         "tried": list(noted.tried),
@@ -117,7 +120,7 @@ def outcomes(
 
 
 def begin_reading() -> None:
-    """Wait for whoever reads outcomes or forgets them; the first time ever places the start."""
+    """Lock the reading and deletion of outcomes; the first call ever sets the start position."""
     _rows("begin_reading", {})
 
 
@@ -127,18 +130,18 @@ def forget_outcomes(age_ms: int, *, batch: int) -> None:
 
 
 def forget_runs(age_ms: int, *, batch: int) -> None:
-    """Delete durations that are too old for any window."""
+    """Delete run times that are too old for any window."""
     _rows("forget_runs", {"age_ms": age_ms, "batch": batch})
 
 
 def forget_touched(noted: Noted, *, age_ms: int, batch: int) -> None:
-    """Delete what is noted of jobs that were touched long ago, or by routes with many later."""
+    """Delete touched jobs that are too old or beyond the bound of their version key."""
     params = {"routes": list(noted.tried), "kept": noted.kept, "age_ms": age_ms, "batch": batch}
     _rows("forget_touched", params)
 
 
 def runs(routes: Sequence[int], since: datetime) -> dict[int, dict[int, int]]:
-    """Count acknowledged attempts since a minute, by route and bucket of duration."""
+    """Count acknowledged attempts since a minute, by version key and bucket of run time."""
     found: dict[int, dict[int, int]] = {}
     for route, bucket, jobs in _rows("runs", {"routes": list(routes), "since": since}):
         found.setdefault(route, {})[bucket] = jobs
@@ -146,7 +149,7 @@ def runs(routes: Sequence[int], since: datetime) -> dict[int, dict[int, int]]:
 
 
 class TouchedJob(NamedTuple):
-    """A job whose attempt by a route ended `at`; what is None of one that is gone.
+    """A job with an attempt of a version key that ended `at`; null members: the job is deleted.
 
     `version` is JSON as sent, `state` a storage code.
     """
@@ -162,28 +165,28 @@ class TouchedJob(NamedTuple):
 
     @property
     def is_discarded(self) -> bool:
-        """It has ended by failing: it may be retried."""
+        """Whether it is discarded, so that an operator may retry it."""
         return self.state == CODES[State.DISCARDED]
 
 
 def touched(
     routes: Sequence[int], *, failed: bool | None, limit: int, offset: int
 ) -> list[TouchedJob]:
-    """List the last jobs that routes had attempts of, latest first."""
+    """List the last jobs with attempts of version keys, latest first."""
     params = {"routes": list(routes), "failed": failed, "limit": limit, "offset": offset}
     return [TouchedJob(*row) for row in _rows("touched", params)]
 
 
 def overdue(after_ms: Mapping[int, int], *, lanes: int) -> list[tuple[int, str]]:
-    """Return routes and queues whose jobs have waited for so long; `after_ms` is by route."""
+    """Return version keys and queues with overdue jobs; `after_ms` is by version key."""
     params = {"routes": list(after_ms), "after_ms": list(after_ms.values()), "lanes": lanes}
     return [(row[0], row[1]) for row in _rows("overdue", params)]
 
 
 class Left(NamedTuple):
-    """Jobs of a route in a state; `looked`: how many lanes or jobs were read to count them.
+    """Jobs of a version key in a state; `looked` counts the lanes or jobs that were read for it.
 
-    Without a route it counts what was read of others.
+    Without a version key, `looked` counts jobs of other version keys.
     """
 
     state: int
@@ -193,13 +196,13 @@ class Left(NamedTuple):
 
 
 def left(routes: Sequence[int], *, most: int, looked: int) -> list[Left]:
-    """Count the jobs of routes by state, as of one moment and up to bounds."""
+    """Count the jobs of version keys by state, in one snapshot and up to bounds."""
     params = {"routes": list(routes), "most": most, "looked": looked}
     return [Left(*row) for row in _rows("left", params)]
 
 
 def unversioned(job_type: str, *, looked: int) -> list[Left]:
-    """Count the jobs of a type that have no version, by state; route 0 is theirs."""
+    """Count the unversioned jobs of a type by state, as jobs of version key 0."""
     params = {"type": job_type, "looked": looked}
     return [Left(state, 0, jobs, seen) for state, jobs, seen in _rows("unversioned", params)]
 
@@ -218,9 +221,10 @@ def dead(job_type: str, *, looked: int) -> list[Dead]:
 
 
 class Sent(NamedTuple):
-    """Events of jobs that were sent: `kind` 1, 2: jobs that are gone, 0: anything else.
+    """Events of sent jobs: `kind` 1; 2 if the job is deleted; 0: other events.
 
-    `version` is JSON as sent, `last_at` when the newest job was made; the rest is of the events.
+    `version` is JSON as sent, `last_at` the creation of the newest job. The other members are about
+    the events.
     """
 
     kind: int

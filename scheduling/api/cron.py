@@ -49,23 +49,23 @@ def also(suffix: str, alias: str) -> dict[str, dict[str, str]]:
 
 
 class CronView(OJSView):
-    """What all views of schedules share."""
+    """Base of the schedule views: the tenant and the permission to enqueue."""
 
     @property
     def tenant(self) -> str | None:
-        """The tenant whose schedule is meant, for callers who see several."""
+        """Return the tenant whose schedule is meant, for callers that see several."""
         raw = self.http.GET.get("tenant")
         if raw is not None and not TENANT_PATTERN.fullmatch(raw):
             raise InvalidRequest.field("tenant", "is not the id of a tenant", raw)
         return raw
 
     def allow(self, queue: str, kind: str) -> None:
-        """Refuse jobs the key may not enqueue. Raises PermissionDenied."""
+        """Refuse jobs that the key may not enqueue. Raises PermissionDenied."""
         self.principal.require_enqueue([(queue, kind)])
 
 
 class CronCollection(CronView):
-    """List and register."""
+    """List and register schedules."""
 
     @operation(
         "listCrons",
@@ -98,9 +98,9 @@ class CronCollection(CronView):
         **also("", "registerCronAlias"),
     )
     def post(self, request: Request) -> Answer:
-        """Register a schedule, or replace the one of this name.
+        """Register a schedule, or replace the schedule of this name.
 
-        200: it was replaced. What it ran and when it was made stay.
+        200: it was replaced. Its history and its creation time stay.
         """
         definition = decode_definition(self.body())
         entry, is_new = cron_register.register(definition, self.caller, self.allow)
@@ -111,7 +111,7 @@ class CronCollection(CronView):
 
 
 class CronDetail(CronView):
-    """One schedule."""
+    """Show, change or delete a schedule."""
 
     @operation(
         "getCron",
@@ -133,9 +133,9 @@ class CronDetail(CronView):
         **also("/{name}", "changeCronAlias"),
     )
     def patch(self, request: Request, name: str) -> Answer:
-        """Change a schedule, pause or resume it by `enabled`."""
+        """Change a schedule; `enabled` pauses or resumes it."""
         body = self.body()
-        if body.keys() - {"enabled"}:  # pausing takes less than another definition
+        if body.keys() - {"enabled"}:  # pausing needs fewer rights than a new definition
             self.require("changeCron?definition")
         changes = decode_changes(body, name=name)
         return Answer(
@@ -158,7 +158,7 @@ class CronDetail(CronView):
 
 
 class CronTrigger(CronView):
-    """Run now."""
+    """Run a schedule now."""
 
     @operation(
         "triggerCron",
@@ -171,9 +171,10 @@ class CronTrigger(CronView):
         **also("/{name}/trigger", "triggerCronAlias"),
     )
     def post(self, request: Request, name: str) -> Answer:
-        """Run a schedule now, also a paused one.
+        """Run a schedule now, even if it is paused.
 
-        Its next run stays as it is; its overlap policy holds, and answers 409 where no job is made.
+        Its next run stays unchanged. The overlap policy applies; the answer is 409 if it allows no
+        job.
         """
         self.optional_body()
         entry, job = trigger(name, self.caller, self.allow, tenant=self.tenant)
@@ -202,7 +203,7 @@ class CronPause(CronView):
         **also("/{name}/pause", "pauseCronAlias"),
     )
     def post(self, request: Request, name: str) -> Answer:
-        """Let a schedule make no more jobs; idempotent."""
+        """Pause a schedule: it makes no more jobs. Idempotent."""
         self.optional_body()
         entry = cron_register.switch(
             name, self.caller, self.allow, enabled=False, tenant=self.tenant
@@ -223,7 +224,7 @@ class CronResume(CronView):
         **also("/{name}/resume", "resumeCronAlias"),
     )
     def post(self, request: Request, name: str) -> Answer:
-        """Let a schedule make jobs again, from its next time on; idempotent."""
+        """Resume a schedule: it makes jobs again from its next time on. Idempotent."""
         self.optional_body()
         entry = cron_register.switch(
             name, self.caller, self.allow, enabled=True, tenant=self.tenant
@@ -232,7 +233,7 @@ class CronResume(CronView):
 
 
 class CronHistory(CronView):
-    """What became of the latest occurrences."""
+    """The history of a schedule."""
 
     @operation(
         "getCronHistory",
@@ -243,7 +244,7 @@ class CronHistory(CronView):
         **also("/{name}/history", "getCronHistoryAlias"),
     )
     def get(self, request: Request, name: str) -> Answer:
-        """List the latest occurrences and their jobs, newest first; a hundred are kept."""
+        """List the latest occurrences and their jobs, newest first; the server keeps a hundred."""
         limit = page(request, default=EXECUTIONS, most=KEPT).limit
         entry = cron_entries.find(name, self.caller, self.tenant)
         shown = [encode_execution(execution) for execution in history(entry, limit)]
@@ -251,7 +252,7 @@ class CronHistory(CronView):
 
 
 class CronUpcoming(CronView):
-    """When a schedule runs next."""
+    """The next runs of a schedule."""
 
     @operation(
         "getCronUpcoming",
@@ -262,7 +263,7 @@ class CronUpcoming(CronView):
         **also("/{name}/upcoming", "getCronUpcomingAlias"),
     )
     def get(self, request: Request, name: str) -> Answer:
-        """List the next runs, also of a paused schedule as if it were resumed now."""
+        """List the next runs; for a paused schedule, as if it were resumed now."""
         limit = page(request, default=UPCOMING_RUNS, most=MAX_UPCOMING).limit
         entry = cron_entries.find(name, self.caller, self.tenant)
         zone = ZoneInfo(entry.timezone)

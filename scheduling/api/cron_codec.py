@@ -1,4 +1,7 @@
-"""Schedules to JSON and back, in both vocabularies. Spec: contract 7.1, 7.5, 24.5, 24.6, D31."""
+"""Encode and decode schedules, in both vocabularies.
+
+Spec: contract 7.1, 7.5, 24.5, 24.6, D31.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,12 +21,12 @@ from scheduling.services.cron_register import Changes
 EXPRESSION = ("expression", "cron", "schedule")
 POLICIES = [policy.value for policy in Overlap]
 DEFAULTS: dict[str, Any] = {"args": [], "meta": {}, "options": {}}
-# What a flat request may say about its job, besides type, args, meta and options
+# Members of the job that a flat request may have, besides type, args, meta and options
 FLAT = sorted((KNOWN | {"version"}) - {"specversion", "id"})
 
 
 def decode_definition(body: Mapping[str, Any]) -> Definition:
-    """Decode a registration. Raises InvalidRequest; the job is checked by its definition."""
+    """Decode a registration. Raises InvalidRequest; `Definition.check` checks the job."""
     name = body.get("name")
     if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
         raise InvalidRequest.field(
@@ -44,9 +47,9 @@ def decode_definition(body: Mapping[str, Any]) -> Definition:
 
 
 def decode_changes(body: Mapping[str, Any], *, name: str | None = None) -> Changes:
-    """Decode what a request says about a schedule; null is as good as nothing.
+    """Decode the changes of a request; null is the same as absent.
 
-    With a `name` the request must not give another one. Raises InvalidRequest.
+    With `name`, the request must not contain a different name. Raises InvalidRequest.
     """
     if name is not None and body.get("name") not in {None, name}:
         raise InvalidRequest.field("name", "cannot be changed", body["name"])
@@ -104,7 +107,7 @@ def _description(value: object) -> str | None:
 
 
 def _template(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Join `job_template` and the flat members; both may say the same, as an answer does."""
+    """Merge `job_template` and the flat members; both may have the same value, as in an answer."""
     nested = body.get("job_template")
     if nested is not None and not isinstance(nested, dict):
         raise InvalidRequest.field("job_template", "must be an object", nested)
@@ -123,7 +126,7 @@ def _template(body: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _check(template: Mapping[str, Any]) -> None:
-    """Refuse what could not even be put together to a job; the rest is the job's own rules."""
+    """Refuse members that prevent building a job; the job's own rules check the rest."""
     for name in ("meta", "options"):
         if name in template and not isinstance(template[name], dict):
             raise InvalidRequest.field(name, "must be an object", template[name])
@@ -138,7 +141,7 @@ def _queue_of(template: Mapping[str, Any]) -> Any:
 
 
 def encode_entry(entry: CronEntry) -> dict[str, Any]:
-    """Encode a schedule with the names of all clients."""
+    """Encode a schedule with the member names of all clients."""
     template = entry.template
     shown_entry: dict[str, Any] = {
         "id": entry.name,

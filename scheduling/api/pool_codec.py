@@ -1,4 +1,4 @@
-"""Pools on the wire. Spec: contract 20.2, 20.3."""
+"""Encode and decode pools and the scheduling configuration. Spec: contract 20.2, 20.3."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ FAIRNESS_MEMBERS: Schema = {
     },
 }
 FAIRNESS = obj(FAIRNESS_MEMBERS)
-# jobs cost by duration where tenants share each queue by itself
+# cost by duration needs tenants that share each queue separately
 SHARING: Schema = {
     "anyOf": [
         obj({}, optional({**FAIRNESS_MEMBERS, "scope": {"const": "queue"}})),
@@ -114,7 +114,7 @@ REQUEST = obj(
         }
     ),
 )
-# the members as above, inside `pool` or not
+# the same members, inside `pool` or at top level
 PUT: Schema = {"anyOf": [REQUEST, obj({"pool": obj(REQUEST_MEMBERS)})]}
 CONFIGURATION = component(
     "SchedulingConfiguration",
@@ -139,7 +139,7 @@ CONFIGURE = obj(
 
 
 def encode_pool(state: PoolState) -> dict[str, Any]:
-    """Encode a pool as it is now."""
+    """Encode a pool with its current load."""
     pool = state.pool
     shown: dict[str, Any] = {
         "name": pool.name,
@@ -168,13 +168,13 @@ def encode_pool(state: PoolState) -> dict[str, Any]:
 
 
 def both(state: PoolState) -> dict[str, Any]:
-    """Encode a pool at top level and under `pool`: clients read either."""
+    """Encode a pool at top level and under `pool`, since clients read either."""
     shown = encode_pool(state)
     return {**shown, "pool": shown}
 
 
 def encode_defaults(found: Defaults) -> dict[str, Any]:
-    """Encode the configuration."""
+    """Encode the scheduling configuration."""
     return {
         "default_strategy": found.strategy.wire,
         "priority_scope": str(found.scope),
@@ -183,7 +183,7 @@ def encode_defaults(found: Defaults) -> dict[str, Any]:
 
 
 def decode_defaults(body: Mapping[str, Any]) -> Wanted:
-    """Decode a configuration; what is absent or null is left to the settings."""
+    """Decode a configuration; the settings decide a member that is absent or null."""
     raw = body.get("default_strategy")
     strategy = None if raw is None else parse_strategy(raw, "default_strategy")
     return Wanted(

@@ -24,7 +24,7 @@ from scheduling.services import configuration, pools
 
 
 class PoolCollection(OJSView):
-    """All pools."""
+    """List pools."""
 
     @operation("listPools", {200: list_of(POOL, "pools")}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
@@ -35,7 +35,7 @@ class PoolCollection(OJSView):
 
 
 class PoolDetail(OJSView):
-    """One pool."""
+    """Show, define or delete a pool."""
 
     @operation("getPool", {200: DETAIL}, path={"name": NAME}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
@@ -46,9 +46,9 @@ class PoolDetail(OJSView):
         "putPool", {201: DETAIL, 200: DETAIL}, body=PUT, path={"name": NAME}, refusals=(409,)
     )
     def put(self, request: Request, name: str) -> Answer:
-        """Define a pool, in place of the one of this name; what is absent gets its default.
+        """Define a pool, or replace the pool of this name; absent members get their default.
 
-        Counts for every FETCH that comes after the answer, at every server process.
+        Every server process applies it to each FETCH that comes after the answer.
         """
         state, is_new = pools.put(parse_pool(name, self.body()), self.caller)
         return Answer(both(state), status=201 if is_new else 200)
@@ -68,15 +68,15 @@ class PoolDetail(OJSView):
 
 
 class SchedulingConfiguration(OJSView):
-    """What holds where no pool says otherwise."""
+    """Scheduling defaults without a pool."""
 
     @operation("getSchedulingConfig", {200: CONFIGURATION})
     def get(self, request: Request) -> Answer:
-        """Show the configuration in force."""
+        """Show the effective configuration."""
         return Answer(encode_defaults(configuration.defaults()))
 
     @operation("setSchedulingConfig", {200: CONFIGURATION}, body=CONFIGURE)
     def put(self, request: Request) -> Answer:
-        """Set the configuration; what is absent is left to the server's settings."""
+        """Set the configuration; the server's settings decide absent members."""
         wanted = decode_defaults(self.body())
         return Answer(encode_defaults(configuration.configure(wanted, self.caller)))

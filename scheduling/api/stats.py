@@ -52,7 +52,7 @@ STATS = component("SchedulingStats", obj({**MEMBERS, "strategy": STRATEGY, "stat
 
 
 class SchedulingStats(OJSView):
-    """What queues were given lately."""
+    """Recent dispatches by queue."""
 
     @operation(
         "getSchedulingStats",
@@ -67,11 +67,12 @@ class SchedulingStats(OJSView):
         refusals=(404,),
     )
     def get(self, request: Request) -> Answer:
-        """Show what started in the window that ends now, by queue: of one pool, or of all.
+        """Show the jobs that started in the window that ends now, by queue: of one pool, or of all.
 
-        Of a pool what its workers started and run. Counted by whole seconds, and by whole minutes
-        in windows of more than an hour. The members with `_1m` are there when the window is a
-        minute, `dispatch_count` and `dispatch_ratio` otherwise.
+        For a pool, started and active jobs are those of its workers. Starts are counted by whole
+        seconds, or by whole minutes in windows of more than an hour. The members are named
+        `dispatch_count_1m` and `dispatch_ratio_1m` if the window is a minute, otherwise
+        `dispatch_count` and `dispatch_ratio`.
         """
         window_ms = _window(request)
         found = stats(window_ms, plain(request, "pool"))

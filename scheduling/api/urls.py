@@ -29,7 +29,8 @@ def _cron(root: str, prefix: str) -> list[URLPattern]:
     return [path(f"{root}{part}", view.as_view(), name=prefix + tail) for part, view, tail in PARTS]
 
 
-# Two names of one thing: the CLI and the SDKs use the first, the admin UI the second. D-ADM-1
+# Two names of the same resource: the CLI and the SDKs use the first, the admin UI the second.
+# D-ADM-1
 urlpatterns = [
     *_cron("ojs/v1/cron", "ojs-cron"),
     *_cron("ojs/v1/crons", "ojs-crons"),

@@ -1,6 +1,6 @@
-"""Reads what is to be otherwise in a simulation: pools, defaults, queues, workers.
+"""Parse the changes of a simulation: pools, defaults, queues, workers.
 
-In the forms of the API, by its parsers; what is wrong raises Unprocessable naming the member.
+The format and the parsers are those of the API. An error raises Unprocessable and names the member.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ LONGEST_TEXT = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from the configuration it is applied to; a pool None: it is gone.
+    """Differences from the configuration that it applies to; a pool of None is removed.
 
-    `queues` are changes of queues' configurations, checked; null workers stay as they are.
+    `queues` are checked changes of the queues' configurations; null leaves the workers unchanged.
     """
 
     pools: Mapping[str, Pool | None] = field(default_factory=dict)
@@ -37,10 +37,10 @@ class Change:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses what would silently replace a member before."""
+    """Reject duplicate members, which YAML would silently replace."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
-        """Build a mapping whose keys differ."""
+        """Build a mapping; refuse duplicate keys and keys that are not strings."""
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for key in keys:
             if not isinstance(key, str):
@@ -70,7 +70,7 @@ def read_yaml(text: str, name: str) -> Mapping[str, Any]:
 
 
 def parse_change(raw: Mapping[str, Any]) -> Change:
-    """Read a change. Raises OJSError naming the member by its path."""
+    """Read a change. Raises OJSError that names the member by its path."""
     only(raw, MEMBERS)
     defaults = mapping(raw.get("scheduling"), "scheduling")
     only(defaults, ("default_strategy", "tenant_fairness"), "scheduling")
@@ -93,7 +93,7 @@ def parse_change(raw: Mapping[str, Any]) -> Change:
 
 
 def only(raw: Mapping[str, Any], members: tuple[str, ...], path: str = "") -> None:
-    """Refuse members that nobody reads."""
+    """Refuse unknown members."""
     for name in raw:
         if name not in members:
             where = f"{path}.{name}" if path else name
@@ -101,7 +101,7 @@ def only(raw: Mapping[str, Any], members: tuple[str, ...], path: str = "") -> No
 
 
 def mapping(raw: object, path: str) -> Mapping[str, Any]:
-    """Read an object; null is an empty one."""
+    """Read an object; null is an empty object."""
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):
@@ -110,7 +110,7 @@ def mapping(raw: object, path: str) -> Mapping[str, Any]:
 
 
 def within(path: str, read: Callable[[], T]) -> T:
-    """Read a part; what it refuses is named by its path in the whole."""
+    """Parse a part; prefix the path of the part to the field of an error."""
     try:
         return read()
     except OJSError as problem:
@@ -175,7 +175,7 @@ def _workers(raw: object, path: str, n: int) -> Workers:
 
 
 def integer(raw: object, path: str, low: int, high: int) -> int:
-    """Read a whole number."""
+    """Read a whole number within bounds."""
     if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
         raise Unprocessable.field(path, f"must be an integer from {low} to {high}", raw)
     return raw

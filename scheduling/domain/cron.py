@@ -1,8 +1,8 @@
-"""Cron expressions: what they mean and when they are due. Spec: contract 7.2, 7.3.
+"""Parse cron expressions and compute their times. Spec: contract 7.2, 7.3.
 
-cronsim reads the five fields and walks the calendar in local time, without a zone. Here is what
-it lacks: names such as `@daily`, `@every`, `nW`, the rule for day and weekday, and the contract's
-rules for times that the clocks skip or repeat.
+cronsim parses the five fields and walks the calendar in local time, without a zone. This module
+adds names such as `@daily`, `@every`, `nW`, the rule for day and weekday, and the contract's rules
+for times that the clocks skip or repeat.
 """
 
 import calendar
@@ -39,14 +39,14 @@ DAY, WEEKDAY = 2, 4  # places of the fields that name days
 SATURDAY, SUNDAY = 5, 6
 MAX_EXPRESSION: Final = 255
 SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)
-HORIZON: Final = timedelta(days=50 * 366)  # what does not run within it never does
-LONGEST_SHIFT: Final = timedelta(hours=3)  # of clocks that does not leave out a whole day
+HORIZON: Final = timedelta(days=50 * 366)  # an expression without a run in this time never runs
+LONGEST_SHIFT: Final = timedelta(hours=3)  # of clocks, if no whole day is skipped
 MINUTE, INSTANT = timedelta(minutes=1), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One time of a schedule in UTC; `skipped` is the local time where the clocks jump over it."""
+    """One time of a schedule in UTC; `skipped` is the local time if the clocks jump over it."""
 
     at: datetime
     skipped: datetime | None = None
@@ -60,7 +60,7 @@ class Interval:
         self.length = length
 
     def occurrences(self, after: datetime) -> Iterator[Occurrence]:
-        """Yield the times later than `after`, in order; no clock change concerns them."""
+        """Yield the times later than `after`, in order; clock changes have no effect."""
         while True:
             after += self.length
             yield Occurrence(after)
@@ -78,8 +78,9 @@ class Calendar:
     def occurrences(self, after: datetime) -> Iterator[Occurrence]:
         """Yield the times later than `after`, in order.
 
-        Local times that the clocks skip come at the moment of the jump, those that they repeat
-        once, at the first. Schedules with hour `*` know neither: they follow real time.
+        A local time that the clocks skip comes at the moment of the jump. A local time that they
+        repeat comes once, at its first occurrence. Schedules with hour `*` follow real time and
+        have neither.
         """
         if self._zone.key == "UTC":
             return (Occurrence(at.replace(tzinfo=UTC)) for at in self._locals(after))
@@ -88,7 +89,7 @@ class Calendar:
         return self._wall_times(after)
 
     def _locals(self, after: datetime) -> Iterator[datetime]:
-        """Walk matching local times, without a zone, later than the one of `after`."""
+        """Walk the matching local times, without a zone, later than the local time of `after`."""
         walk = copy(self._walk)
         walk.dt = after.astimezone(self._zone).replace(tzinfo=None, fold=0, microsecond=0)
         return walk
@@ -98,7 +99,7 @@ class Calendar:
             at = local.replace(tzinfo=self._zone).astimezone(UTC)  # fold 0: the first of two
             if at.astimezone(self._zone).replace(tzinfo=None) != local:
                 yield Occurrence(self._jump_over(local), skipped=local)
-            elif at > after:  # else `after` is in a repeated hour, and this one was in the first
+            elif at > after:  # else `after` is in a repeated hour, and the first pass had this time
                 yield Occurrence(at)
 
     def _jump_over(self, local: datetime) -> datetime:
@@ -116,7 +117,7 @@ class Calendar:
         return late
 
     def _real_times(self, after: datetime) -> Iterator[datetime]:
-        """Walk minute by minute where the day matches, and from day to day where it does not."""
+        """Walk by minutes on days that match, and by days otherwise."""
         at = after.replace(second=0, microsecond=0) + MINUTE
         while True:
             local = at.astimezone(self._zone)
@@ -125,7 +126,7 @@ class Calendar:
                 if day is None:
                     return
                 midnight = datetime.combine(day, datetime.min.time(), self._zone)
-                # not straight to midnight: the clocks may be changed around it
+                # not straight to midnight: the clocks may change around it
                 at = max(at + MINUTE, midnight.astimezone(UTC) - LONGEST_SHIFT)
                 continue
             if local.minute in self._walk.minutes:
@@ -156,21 +157,21 @@ class _Walk(CronSim):
         self.day_and = fields[DAY] in ANY or fields[WEEKDAY] in ANY
 
     def match_dom(self, day: date) -> bool:
-        """Tell whether the day of the month matches."""
+        """Return whether the day of the month matches."""
         return super().match_dom(day) or any(
             day.day == _working_day(day.year, day.month, number) for number in self.nearest
         )
 
 
 def _readable(place: int, field: str) -> str:
-    """Spell what cronsim reads in another sense than the contract. Raises ValueError."""
+    """Rewrite terms that cronsim interprets differently from the contract. Raises ValueError."""
     terms = []
     for term in field.split(","):
         span, slash, step = term.partition("/")
         if slash and place == DAY and "L" in span:
             raise ValueError("cannot step from the last day")
         is_one = step.strip("0").isdigit() and "-" in span and len(_values(place, span)) == 1
-        terms.append(span if is_one else term)  # `3-3/2` is 3, not from there to the end
+        terms.append(span if is_one else term)  # `3-3/2` means 3; cronsim would go on to the end
     return ",".join(terms)
 
 
@@ -194,7 +195,7 @@ def _working_day(year: int, month: int, number: int) -> int | None:
 
 @cache
 def zones() -> frozenset[str]:
-    """Return the names a schedule may have: `UTC` and those with a region."""
+    """Return the zone names that a schedule may have: `UTC` and names with a region."""
     return frozenset({"UTC", *(name for name in available_timezones() if "/" in name)})
 
 
@@ -207,7 +208,7 @@ def check_zone(name: object) -> str:
 
 @lru_cache(4096)
 def parse(expression: str, zone: str) -> Schedule:
-    """Read an expression for a known zone. Raises ValueError when it is wrong."""
+    """Read an expression for a valid zone. Raises ValueError."""
     if not expression.isascii() or len(expression) > MAX_EXPRESSION:
         raise ValueError(f"must have at most {MAX_EXPRESSION} ASCII characters")
     text = expression.strip()
@@ -231,14 +232,14 @@ def _length(text: str) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What comes next: `due_at` is the next run, or a skipped time before it."""
+    """The next times of a schedule: `due_at` is the next run, or a skipped time before it."""
 
     due_at: datetime
     next_run_at: datetime
 
 
 def plan(schedule: Schedule, after: datetime) -> Plan | None:
-    """Look for the next run later than `after`; None when there is none, ever."""
+    """Find the next run later than `after`; None if there is never another run."""
     due_at = None
     for occurrence in schedule.occurrences(after):
         if occurrence.at - after > HORIZON:
@@ -250,7 +251,7 @@ def plan(schedule: Schedule, after: datetime) -> Plan | None:
 
 
 def skipped_until(schedule: Schedule, since: datetime, now: datetime) -> list[Occurrence]:
-    """Return the times from `since` to `now` that the clocks skip, as far as the next run."""
+    """Return the times from `since` to `now` that the clocks skip, up to the next run."""
     found: list[Occurrence] = []
     for occurrence in schedule.occurrences(since - INSTANT):
         if occurrence.at > now or occurrence.skipped is None:
@@ -268,7 +269,7 @@ def runs(schedule: Schedule, after: datetime, number: int) -> list[datetime]:
 
 
 def describe(expression: str) -> str | None:
-    """Say an expression in English; None where that would only repeat it."""
+    """Describe an expression in English; None if cronsim cannot parse it."""
     text = expression.strip().lower()
     try:
         return CronSim(ALIASES.get(text, text), datetime(2000, 1, 1)).explain()  # noqa: DTZ001

@@ -1,4 +1,4 @@
-"""What a schedule is defined by, and the job it makes. Spec: contract 7.1, 7.3."""
+"""The definition of a schedule and the job that it makes. Spec: contract 7.1, 7.3."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ MAX_DESCRIPTION: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A schedule as its owner describes it; the zone is known, the rest is checked by `check`.
+    """A schedule as its owner describes it; `check` checks all but the zone, which is valid.
 
     `template` is a PUSH request without an id.
     """
@@ -42,9 +42,9 @@ class Definition:
         return draft(self.name, self.template, at, limits)
 
     def check(self, at: datetime, limits: Limits) -> JobDraft:
-        """Refuse what could never run; returns the job as it would be made now.
+        """Refuse a definition that could never run; returns the job as it would be made now.
 
-        Raises InvalidRequest and whatever a PUSH of the job would raise before it is stored.
+        Raises InvalidRequest and the errors that a PUSH of the job raises before it is stored.
         """
         self.schedule()
         job = self.draft(at, limits)

@@ -1,4 +1,4 @@
-"""What only this app refuses."""
+"""Errors of this app alone."""
 
 from jobs.domain.errors import Conflict, Unprocessable
 

@@ -1,4 +1,4 @@
-"""What came out of a simulation, by queue and by tenant."""
+"""The outcome of a simulation, by queue and by tenant."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,10 +9,10 @@ from scheduling.domain.workload import Arrival, Workload
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How the jobs of a queue or tenant fared; waits in ms.
+    """Waits and starts of the jobs of a queue or tenant; waits in ms.
 
-    `share` is the part of all starts. A job that has not started when it is over counts with the
-    wait that it has behind it.
+    `share` is the part of all starts. A job that has not started by the end of the simulation
+    counts with the wait until then.
     """
 
     jobs: int
@@ -26,14 +26,14 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How all fared, by name."""
+    """The outcome of all jobs, of each queue and of each tenant, by name."""
 
     total: Shares
     queues: Mapping[str, Shares]
     tenants: Mapping[str, Shares]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the outcome as plain values for JSON."""
         return {
             "total": asdict(self.total),
             "queues": {name: asdict(one) for name, one in self.queues.items()},
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def outcome(load: Workload, starts: Sequence[int | None]) -> Outcome:
-    """Sum up when the jobs of a workload started."""
+    """Summarize when the jobs of a workload started."""
     return Outcome(
         _by(load, starts, lambda _job: "")[""] if load.arrivals else _shares([], 0, 0),
         _by(load, starts, lambda job: job.lane.queue),
@@ -78,5 +78,5 @@ def _shares(waits: list[int], started: int, total: int) -> Shares:
 
 
 def _percentile(waits: Sequence[int], part: int) -> int:
-    """Return the smallest wait that so many percent do not exceed."""
+    """Return the smallest wait that so many percent of the jobs do not exceed."""
     return waits[max(0, -(-len(waits) * part // 100) - 1)] if waits else 0

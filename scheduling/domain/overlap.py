@@ -1,4 +1,4 @@
-"""What to do when a schedule is due while its latest run goes on. Spec: contract 7.4."""
+"""Policies for a schedule that is due while its latest run is live. Spec: contract 7.4."""
 
 from enum import StrEnum
 from typing import Final
@@ -13,14 +13,14 @@ class Overlap(StrEnum):
     ENQUEUE = "enqueue"
 
 
-MAX_WAITING: Final = 10  # runs held back by `enqueue`; more are skipped
+MAX_WAITING: Final = 10  # runs that `enqueue` holds back; further runs are skipped
 
 
 class Reason(StrEnum):
-    """Why an occurrence made no job; also the code of the error that refused it, in lower case."""
+    """Reason for an occurrence without a job; also the refusing error's code in lower case."""
 
     OVERLAP = "overlap_skip"
     CLOCKS = "dst_skip"
     DUPLICATE = "duplicate"
     DROPPED = "dropped"  # by an enqueue middleware
-    FAILED = "error"  # unforeseen; the log has it
+    FAILED = "error"  # unexpected error; the log has it

@@ -1,4 +1,4 @@
-"""What a pool is, and the rules it keeps. Spec: fair-scheduling 6 to 9."""
+"""Pools, their policies and rules. Spec: fair-scheduling 6 to 9."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from jobs.domain.claim import Strategy, Way
 
-DEFAULT: Final = "default"  # the pool of workers that name none
+DEFAULT: Final = "default"  # the pool of workers that name no pool
 MAX_CONCURRENCY: Final = 2**31 - 1
 MAX_QUEUES: Final = 100
 MAX_TENANTS: Final = 1_000
-EVERYWHERE: Final = "*"  # the scope of tenants' shares that is no pool's
+EVERYWHERE: Final = "*"  # the scope of shares that belongs to no pool
 
 
 @dataclass(frozen=True, slots=True)
 class Prevention:
-    """Whether, and how, queues are kept from starving. Spec: fair-scheduling 8."""
+    """Starvation prevention of a pool's queues. Spec: fair-scheduling 8."""
 
     enabled: bool = False
     rotation_ms: int = 30_000
@@ -24,29 +24,29 @@ class Prevention:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Prevention":
-        """Read what `to_row` wrote."""
+        """Read a row written by `to_row`."""
         return cls(**row)
 
     def to_row(self) -> dict[str, Any]:
-        """Write it for the database."""
+        """Return the members for the database."""
         return {
             "enabled": self.enabled, "rotation_ms": self.rotation_ms, "min_ratio": self.min_ratio,
         }  # fmt: skip
 
     def is_feasible(self, queues: int) -> bool:
-        """Tell whether so many queues can all get their share."""
+        """Return whether so many queues can all get their minimum share."""
         return not self.enabled or self.min_ratio * queues <= 1 + 1e-9
 
 
 class Cost(StrEnum):
-    """What a job costs its tenant."""
+    """Cost of a job for its tenant."""
 
-    DISPATCH = "dispatch"  # the same each
-    DURATION = "duration"  # by how long it ran, of the average
+    DISPATCH = "dispatch"  # each job costs the same
+    DURATION = "duration"  # the job's run time divided by the average
 
 
 class Scope(StrEnum):
-    """Over what tenants share: each queue by itself, the queues of a pool, or all that say so."""
+    """Queues that share together: each queue, the queues of a pool, or all queues of this scope."""
 
     QUEUE = "queue"
     POOL = "pool"
@@ -55,9 +55,10 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TenantWeights:
-    """How tenants share a queue. Spec: fair-scheduling 9.2, contract 20.4.
+    """Weights of tenants that share a queue. Spec: fair-scheduling 9.2, contract 20.4.
 
-    Not `enabled`: they do not, jobs go in their order; the rest waits until they do again.
+    Not `enabled`: tenants do not share, and jobs go in their order. The other members are kept for
+    later.
     """
 
     weights: Mapping[str, int] = field(default_factory=dict)
@@ -68,20 +69,20 @@ class TenantWeights:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "TenantWeights":
-        """Read what `to_row` wrote."""
+        """Read a row written by `to_row`."""
         return cls(
             row["weights"], row["default"], row["enabled"], Cost(row["cost"]), Scope(row["scope"])
         )
 
     def to_row(self) -> dict[str, Any]:
-        """Write it for the database."""
+        """Return the members for the database."""
         return {
             "weights": dict(self.weights), "default": self.default, "enabled": self.enabled,
             "cost": self.cost.value, "scope": self.scope.value,
         }  # fmt: skip
 
     def way(self, pool: str | None) -> Way:
-        """Return what of this the lanes of a queue have to know; `pool` counts the queue as its."""
+        """Return the sharing policy for the lanes of a queue that counts for `pool`."""
         if not self.enabled:
             return Way(is_ordered=True)
         scope = EVERYWHERE if self.scope is Scope.GLOBAL else None
@@ -105,8 +106,8 @@ class Pool:
     concurrency: int | None = None  # null: not bounded
     isolated: bool = False
     prevention: Prevention = Prevention()
-    tenants: TenantWeights | None = None  # null: as everywhere
-    tenant: str | None = None  # whose jobs alone its workers get; null: any's
+    tenants: TenantWeights | None = None  # null: the default
+    tenant: str | None = None  # its workers get only jobs of this tenant; null: of any tenant
 
     @property
     def weight_by_queue(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Gates that pools make for a waiting job: as data, with the words for operators.
+"""Gates that pools set for a waiting job: data with a message for operators.
 
 Spec: contract 20.5, steps 4 to 7; fair-scheduling 6 to 8.
 """
@@ -18,9 +18,9 @@ NAMED: Final = 5  # pools or queues that a message names
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Workers that may be given a job: those of a pool, or (None) those that no pool governs.
+    """Workers that may get a job: workers of a pool, or (None) workers that no pool governs.
 
-    `asking` counts those of them that live, run and do not say that they fetch other queues.
+    `asking` counts live, running workers, except workers that declared other queues.
     """
 
     pool: str | None
@@ -30,14 +30,14 @@ class Way:
 
     @property
     def is_full(self) -> bool:
-        """Whether as many jobs of the pool are active as may be."""
+        """Whether the pool has reached its cap on active jobs."""
         return self.cap is not None and self.active >= self.cap
 
 
 def gates(queue: str, ways: Sequence[Way], owners: Sequence[str], *, shows: bool) -> list[Gate]:
-    """Return the gates of all ways; `owners`: isolated pools that have the queue to themselves.
+    """Return the gates of all ways; `owners` are isolated pools that have the queue to themselves.
 
-    `shows` false: numbers are left out.
+    `shows` false leaves numbers out.
     """
     pools = [way for way in ways if way.pool is not None]
     found = []
@@ -76,7 +76,7 @@ def _unserved(queue: str, pools: Sequence[Way]) -> Gate:
 
 
 def _pool(queue: str, way: Way, ways: Sequence[Way], *, shows: bool) -> Gate:
-    """Tell of one pool. It is closed when it is full and nobody else would take the job either."""
+    """Return the gate of one pool: closed if it is full and no other live worker takes the job."""
     numbers = {"active": way.active, "workers": way.asking}
     if way.cap is not None:
         numbers["concurrency"] = way.cap
@@ -86,7 +86,7 @@ def _pool(queue: str, way: Way, ways: Sequence[Way], *, shows: bool) -> Gate:
         f"Pool {way.pool} {_fullness(way, ways, shows=shows)}",
         name=way.pool,
         numbers=numbers if shows else {},
-        # somebody of another way, whom nobody knows of, gets the job if he asks
+        # a worker of another way may still ask for the job, even if none is registered now
         is_enforced=not way.is_full or all(other.is_full for other in ways),
     )
 
@@ -110,7 +110,7 @@ def _fullness(way: Way, ways: Sequence[Way], *, shows: bool) -> str:
 
 
 def turn_gate(queue: str, pool: Pool, ahead: Ahead, *, shows: bool) -> Gate:
-    """Tell where a queue stands in the turns of a pool: never closed, a turn always comes."""
+    """Return the gate of a queue's position in the rotation; never closed, since its turn comes."""
     way = f"In the {_strategy(pool.strategy)} turns of pool {pool.name} queue {queue}"
     if not shows:
         return Gate("turns", GateState.OPEN, f"{way} has its place.", name=pool.name)
@@ -141,7 +141,7 @@ def _place(queue: str, ahead: Ahead) -> str:
 
 
 def _counted(queues: Sequence[str]) -> str:
-    """Name queues in the order of their first turns, with how many they have."""
+    """Name queues in the order of their first turns, with the number of their turns."""
     counts = Counter(queues)
     named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
     return _names(named)
@@ -153,9 +153,9 @@ def _names(names: Sequence[str]) -> str:
 
 
 def share(pool: Pool, queue: str) -> float | None:
-    """Return the part of the turns that a queue is entitled to while all of its pool have jobs.
+    """Return the part of the turns that a queue is entitled to while all queues have jobs.
 
-    None: that depends on what waits (least-loaded), or on the queues before it (strict).
+    None: the part depends on the waiting jobs (least-loaded), or on the queues before it (strict).
     """
     if pool.strategy is Strategy.WEIGHTED:
         return pool.weights[pool.queues.index(queue)] / sum(pool.weights)
@@ -182,7 +182,7 @@ def _numbers(queue: str, pool: Pool, ahead: Ahead) -> Numbers:
     at = ahead.queues.index(queue)
     place, part = ahead.place_of(queue), share(pool, queue)
     found: dict[str, Any] = {
-        "place": place,  # turns of others before its own
+        "place": place,  # turns of other queues before its own
         "waited_turns": ahead.waits[at] if ahead.is_open[at] else None,
         "owed": int(ahead.is_owed[at]),
         "share": None if part is None else round(part, 6),

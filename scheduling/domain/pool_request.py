@@ -1,6 +1,6 @@
-"""Reads what a request or the settings say about a pool. Spec: contract 20.2.
+"""Parse a pool from a request or from the settings. Spec: contract 20.2.
 
-Everything is checked: what is wrong raises Unprocessable naming the member.
+All members are checked; an error raises Unprocessable and names the member.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ MIN_ROTATION_MS, MAX_ROTATION_MS = 1_000, 86_400_000
 
 
 def parse_pool(name: str, body: Mapping[str, Any]) -> Pool:
-    """Build a pool from what PUT takes, bare or inside `pool`.
+    """Build a pool from the body of PUT, bare or inside `pool`.
 
     Raises Unprocessable, InfeasibleRatio, Unsupported.
     """
@@ -76,7 +76,7 @@ def parse_strategy(raw: object, name: str = "strategy") -> Strategy:
 
 
 def parse_scope(raw: object) -> PriorityScope | None:
-    """Read where priorities compete; null: nothing is said."""
+    """Read where priorities compete; None if absent or null."""
     if raw is None:
         return None
     if not isinstance(raw, str) or raw not in list(PriorityScope):
@@ -109,7 +109,7 @@ def _queues(raw: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _inline(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return the weights that stand in `queues` itself: an integer, or an object with one."""
+    """Return the weights inside `queues` itself: an integer, or an object with a weight."""
     found: dict[str, int] = {}
     for name, said in given.items():
         weight = said.get("weight") if isinstance(said, Mapping) else said
@@ -121,7 +121,7 @@ def _inline(given: Mapping[str, Any]) -> dict[str, int]:
 
 def _concurrency(raw: Mapping[str, Any]) -> int | None:
     given = raw.get("concurrency")
-    # an answer says 0 for "not bounded", and what was read may be sent again
+    # an answer has 0 for "not bounded", and clients may send an answer back
     if given is None or (given == 0 and raw.get("concurrency_unlimited") is True):
         return None
     if isinstance(given, float) and given.is_integer():
@@ -168,7 +168,7 @@ def _prevention(raw: object) -> Prevention:
         raise Unprocessable.field(
             f"{path}.min_dispatch_ratio", "must be a number from 0 to 1", ratio
         )
-    # a ratio that is configured binds, unless it is switched off in words. D-FS-11
+    # a configured ratio applies unless `enabled` is explicitly false. D-FS-11
     enabled = _flag(raw, "enabled", f"{path}.enabled", default=ratio is not None)
     known = Prevention()
     return Prevention(
@@ -192,7 +192,7 @@ def _rotation(raw: object, default: int) -> int:
 
 
 def parse_tenants(raw: object) -> TenantWeights | None:
-    """Read `tenant_fairness`; null: nothing is said."""
+    """Read `tenant_fairness`; None if absent or null."""
     path = "tenant_fairness"
     if raw is None:
         return None
@@ -204,7 +204,8 @@ def parse_tenants(raw: object) -> TenantWeights | None:
     cost = _choice(raw, "cost", Cost.DISPATCH)
     scope = _choice(raw, "scope", Scope.QUEUE)
     if cost is Cost.DURATION and scope is not Scope.QUEUE:
-        # what short jobs are given back would let virtual times fall that other queues bound
+        # short jobs get back a part of their charge, so virtual times would fall that bound other
+        # queues
         raise Unsupported.field(f"{path}.cost", f"must be dispatch with scope {scope}", raw["cost"])
     return TenantWeights(
         _tenant_weights(raw.get("weights")),
@@ -216,7 +217,7 @@ def parse_tenants(raw: object) -> TenantWeights | None:
 
 
 def _choice(raw: Mapping[str, Any], name: str, default: OneOf) -> OneOf:
-    """Read one of the members of an enumeration, that of `default`."""
+    """Read a member of the enumeration that `default` belongs to."""
     given, known = raw.get(name), type(default)
     if given is None:
         return default

@@ -1,6 +1,6 @@
-"""Reads a scenario, a workload that somebody made up. The same seed makes the same jobs.
+"""Parse a scenario, a made-up workload. The same seed makes the same jobs.
 
-What is wrong raises Unprocessable naming the member.
+An error raises Unprocessable and names the member.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,23 +25,23 @@ from scheduling.domain.change import (
 )
 from scheduling.domain.workload import LONGEST_MS, Arrival, Workload
 
-DEFAULT_TENANT: Final = "_default"  # as the core's
+DEFAULT_TENANT: Final = "_default"  # as in the core
 MOST_SOURCES: Final = 1_000
 FASTEST: Final = 100_000  # jobs a second
-RUN_MS: Final = 1000  # of jobs that say nothing
+RUN_MS: Final = 1000  # of jobs without `runs`
 WAYS: Final = ("constant", "poisson", "burst")
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A workload, and what it takes to be configured beside what is."""
+    """A workload, and the configuration that it needs in addition to the current one."""
 
     load: Workload
     before: Change
 
 
 def parse_scenario(raw: Mapping[str, Any], most: int, *, seed: int | None = None) -> Scenario:
-    """Read a scenario of at most so many jobs; `seed` counts before the one it names."""
+    """Read a scenario of at most `most` jobs; `seed` overrides the scenario's own."""
     only(raw, ("duration", "seed", "jobs", *MEMBERS))
     until_ms = _duration(raw.get("duration"), "duration")
     if until_ms > LONGEST_MS:
@@ -128,7 +128,7 @@ def _bursts(given: Mapping[str, Any], path: str, until_ms: int) -> Iterator[floa
 
 
 def _runs(raw: object, path: str, chance: Random) -> Iterator[int]:
-    """Make lengths of runs: a duration, an exponential one, or any between two."""
+    """Generate run times: a constant, exponential or uniform duration."""
     if raw is None or isinstance(raw, str):
         constant = RUN_MS if raw is None else _duration(raw, path)
         return iter(lambda: constant, 0)

@@ -1,9 +1,11 @@
-"""Replays a workload in virtual time: when jobs arrive, start and end. Arithmetic and a store.
+"""Replay a workload in virtual time: compute when jobs arrive, start and end.
 
-Time goes in steps. What arrives or ends within a step is told to the store at the step's end, and
-free slots are filled there, again and again while jobs end within it. Start and end of each job are
-computed exactly: a job starts when its slot is free, it has arrived and the step before is over; so
-no slot stands idle for the sake of a step, and waits are wrong by less than one.
+The module is arithmetic and a store. Time goes in steps. The store learns of the arrivals and ends
+of a step at the step's end, and free slots are filled there, repeatedly while jobs end within it.
+
+Start and end of each job are computed exactly. A job starts when its slot is free, the job has
+arrived and the step before is over. So no slot stands idle because of a step, and the error of a
+wait is less than one step.
 """
 
 from collections import deque
@@ -19,54 +21,54 @@ SHORTEST_MS, LONGEST_MS = 10, 1000  # of a step
 
 
 class Store(Protocol):
-    """Where jobs wait; numbers are places in `Workload.arrivals`."""
+    """The store of waiting jobs; numbers are positions in `Workload.arrivals`."""
 
     def set_time(self, ms: int) -> None:
-        """Let it be so many ms after the beginning."""
+        """Set the clock to so many ms after the beginning."""
 
     def enqueue(self, numbers: Sequence[int]) -> None:
-        """Let jobs arrive."""
+        """Store jobs that arrive."""
 
     def claim(self, workers: Workers, count: int) -> tuple[list[int], int | None]:
-        """Hand out jobs, and tell in how many ms a limit opens by itself (None: none does)."""
+        """Hand out jobs; also return in how many ms a limit opens by itself (None: never)."""
 
     def complete(self, numbers: Sequence[int]) -> None:
         """End jobs."""
 
     def waits(self, jobs: Mapping[str, int]) -> None:
-        """Hear how many jobs wait by queue; now and then."""
+        """Receive the number of waiting jobs by queue; called now and then."""
 
 
 class TooLong(Exception):
-    """The caller wants no more of it."""
+    """The caller aborted the simulation."""
 
 
 def step_of(until_ms: int) -> int:
-    """Return the length of a step for a simulation that ends then."""
+    """Return the length of a step for a simulation of this length."""
     return min(max(until_ms // STEPS, SHORTEST_MS), LONGEST_MS)
 
 
 @dataclass(slots=True)
 class _Group:
     workers: Workers
-    free: list[float]  # a heap: since when each slot that runs nothing has been free
+    free: list[float]  # a heap: since when each idle slot has been free
     is_stuck: bool = False  # got less than it asked for, and nothing has changed since
 
 
 @dataclass(slots=True)
 class _Run:
-    """A simulation under way."""
+    """A simulation in progress."""
 
     load: Workload
     store: Store
     step_ms: int
     starts: list[int | None]
     groups: list[_Group]
-    ends: list[tuple[int, int, int]] = field(default_factory=list)  # heap: when, number, group
+    ends: list[tuple[int, int, int]] = field(default_factory=list)  # heap: time, number, group
     waiting: dict[str, int] = field(default_factory=dict)  # by queue
     arrived: int = 0
     opens_at: int | None = None  # a limit opens by itself then
-    ended: deque[int] = field(default_factory=deque)  # when jobs ended that made room just now
+    ended: deque[int] = field(default_factory=deque)  # end times of jobs that just made room
 
 
 def simulate(
@@ -76,9 +78,9 @@ def simulate(
     step_ms: int | None = None,
     progress: Callable[[float], None] = lambda _part: None,
 ) -> list[int | None]:
-    """Return when each job starts, in ms from the beginning; None: not before it is over.
+    """Return when each job starts, in ms from the beginning; None: not before the end.
 
-    `progress` hears which part is done and may raise TooLong.
+    `progress` gets the finished part and may raise TooLong.
     """
     groups = [_Group(one, [0.0] * one.slots) for one in load.workers]
     run = _Run(load, store, step_ms or step_of(load.until_ms), [None] * len(load.arrivals), groups)
@@ -95,7 +97,7 @@ def simulate(
 
 
 def _arrive_before(run: _Run) -> None:
-    """Let what had arrived before the beginning wait, each since its own time, to the second."""
+    """Enqueue the jobs that arrived before the beginning, each at its own time, to the second."""
     arrivals = run.load.arrivals
     while run.arrived < len(arrivals) and arrivals[run.arrived].at_ms < 0:
         at = arrivals[run.arrived].at_ms
@@ -114,7 +116,7 @@ def _step(run: _Run, now: int, rounds: int) -> None:
     while True:
         run.ended.clear()
         _end(run, now)
-        # another group is first each time, so that none has the pick of the queues
+        # rotate the first group, so that no group always has the first choice of the queues
         for n in range(len(run.groups)):
             at = (n + rounds) % len(run.groups)
             _fill(run, at, now)
@@ -169,7 +171,7 @@ def _start(run: _Run, number: int, at: int, now: int) -> None:
     job: Arrival = run.load.arrivals[number]
     start = max(int(heappop(run.groups[at].free)), job.at_ms)
     if start <= now - run.step_ms:
-        # both were there before, so something else kept it: the end of a job, or a limit's window
+        # job and slot were there before, so the end of a job or a limit's window held it back
         start = run.ended.popleft() if run.ended else now
     run.starts[number] = start
     run.waiting[job.lane.queue] -= 1
@@ -177,7 +179,7 @@ def _start(run: _Run, number: int, at: int, now: int) -> None:
 
 
 def _next(run: _Run, now: int) -> int | None:
-    """Return the step at whose end something happens next, None: nothing does any more."""
+    """Return the end of the next step in which something happens; None: nothing more does."""
     coming = [run.ends[0][0]] if run.ends else []
     if run.arrived < len(run.load.arrivals):
         coming.append(run.load.arrivals[run.arrived].at_ms)

@@ -1,4 +1,4 @@
-"""When a queue starves: it has jobs, and none of them starts. Spec: fair-scheduling 8, 11.1."""
+"""Starvation: a queue has jobs and none of them starts. Spec: fair-scheduling 8, 11.1."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from scheduling.domain.pool import Pool
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A queue, the pool that is to serve it, and how long it may wait for that."""
+    """A queue, the pool that is to serve it, and how long it may wait."""
 
     queue: str
     pool: str
@@ -18,7 +18,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A queue that has jobs: since when it was seen so, its last start, and what was told."""
+    """A queue that has jobs: since when, its last start, and the last event about it."""
 
     since: datetime
     last_at: datetime | None = None
@@ -26,24 +26,25 @@ class Wait:
 
     @property
     def began_at(self) -> datetime:
-        """Since when it has jobs and none started."""
+        """Start of the episode: since then the queue has jobs and none started."""
         return self.since if self.last_at is None else max(self.since, self.last_at)
 
     @property
     def is_told(self) -> bool:
-        """It was told that it starves, and none has started since."""
+        """Whether an event was emitted in this episode."""
         return self.told_at is not None and self.told_at >= self.began_at
 
     def lasts_ms(self, now: datetime) -> int:
-        """Return how long it has waited."""
+        """Return how long it has waited, in ms."""
         return max(0, (now - self.began_at) // timedelta(milliseconds=1))
 
 
 def watched(pools: Iterable[Pool]) -> dict[str, Watched]:
-    """Return what is watched, by queue.
+    """Return the watched queues and the pool that decides how long each may wait.
 
-    A queue that several pools serve starves when none does, for as long as the most impatient of
-    them allows; the first by name of those. A queue that isolated pools keep is theirs alone.
+    A queue of several pools starves if none of them serves it. The pool with the shortest rotation
+    interval decides, the first by name among equal pools. If isolated pools have the queue, only
+    they count.
     """
     listed = sorted(
         pools, key=lambda pool: (not pool.isolated, pool.prevention.rotation_ms, pool.name)

@@ -1,4 +1,4 @@
-"""What a simulation runs: jobs that arrive and run for a time, and workers that take them."""
+"""The workload of a simulation: jobs with arrival and run time, and the workers that take them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ LONGEST_MS: Final = 7 * 86_400_000
 
 
 class Arrival(NamedTuple):
-    """A job: its arrival in ms from the beginning (before it: below 0), and how long it runs."""
+    """A job: its arrival in ms from the beginning (negative before it) and its run time."""
 
     at_ms: int
     lane: LaneKey
@@ -22,7 +22,7 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Equal workers: `slots` jobs at once, all together; no queues: those of their pool."""
+    """Equal workers: `slots` jobs at once in total; no queues: the queues of their pool."""
 
     name: str
     slots: int
@@ -32,9 +32,9 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in the order in which they arrive, workers, and when it is over."""
+    """Jobs in the order of their arrival, workers, and the end of the simulation."""
 
     arrivals: Sequence[Arrival]
     workers: tuple[Workers, ...]
     until_ms: int
-    notes: tuple[str, ...] = field(default=())  # what had to be assumed or left out
+    notes: tuple[str, ...] = field(default=())  # assumptions, and parts that were left out

@@ -1,4 +1,4 @@
-"""What holds where no pool says otherwise. Spec: contract 20.3, 20.4."""
+"""Read and set the scheduling defaults, for claims without a pool. Spec: contract 20.3, 20.4."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from scheduling.services.pools import share, tell_rebalanced
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The configuration in force."""
+    """The effective configuration."""
 
     strategy: Strategy
     scope: PriorityScope
@@ -27,7 +27,7 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A configuration as it is set; None: what the settings say."""
+    """A configuration as it is set; None: the settings decide."""
 
     strategy: Strategy | None = None
     scope: PriorityScope | None = None
@@ -35,17 +35,17 @@ class Wanted:
 
 
 def defaults() -> Defaults:
-    """Return what holds now."""
+    """Return the effective configuration."""
     found = pool_cache.read()
     return Defaults(found.default_strategy, found.priority_scope, found.tenants or TenantWeights())
 
 
 def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
-    """Set the configuration. Counts from the commit on.
+    """Set the configuration; effective from the commit on.
 
-    Locks: the version of the terms, then lanes.
+    Locks: the configuration version, then lanes.
     """
-    extensions.forget()  # tenants' own weights count in the shares, too
+    extensions.forget()  # the shares also depend on the tenants' own weights
     with audited(caller, "scheduling.configured", "scheduling") as data:
         strategy = wanted.strategy
         data["default_strategy"] = strategy.name.lower() if strategy is not None else None

@@ -1,6 +1,7 @@
-"""Find schedules: a caller bound to a tenant knows those of its tenant alone. Spec: 7.5, D-MT-13.
+"""Find schedules. Spec: contract 7.5, D-MT-13.
 
-Names are unique within a tenant, and among the schedules of callers that are bound to none.
+A caller bound to a tenant sees only schedules of this tenant. Names are unique within a tenant, and
+among the schedules of callers without a tenant.
 """
 
 from collections.abc import Collection
@@ -16,7 +17,7 @@ from scheduling.models import KEPT, WITH_NOW, CronEntry, CronRun
 
 
 def entries(caller: Caller, tenant: str | None = None) -> QuerySet[CronEntry]:
-    """Return the schedules a caller may see, of one tenant if asked; `now` of each is the time."""
+    """Return the schedules that a caller may see; `now` of each is the time of the read."""
     found = CronEntry.objects.annotate(**WITH_NOW)
     wanted = caller.tenant or tenant
     if caller.tenant and tenant not in {None, caller.tenant}:
@@ -37,8 +38,9 @@ def page(
 def find(name: str, caller: Caller, tenant: str | None = None, *, lock: bool = False) -> CronEntry:
     """Return a schedule by name, locked if asked (in a transaction).
 
-    For a caller bound to no tenant its own comes first, then that of the only tenant that has one.
-    Raises NotFound, or Conflict where several tenants do and none is named.
+    A caller without a tenant gets its own schedule first, then the schedule of the only tenant that
+    has one. Raises NotFound, or Conflict if several tenants have one and the request names no
+    tenant.
     """
     if not NAME_PATTERN.fullmatch(name):
         raise NotFound.of("cron", name)
@@ -58,13 +60,13 @@ def find(name: str, caller: Caller, tenant: str | None = None, *, lock: bool = F
 
 
 def latest_runs(listed: Collection[CronEntry]) -> dict[int, CronRun]:
-    """Return what became of the latest occurrence of schedules, by the schedule's id."""
+    """Return the latest outcome of schedules, by the schedule's id."""
     from_slots = [(entry.id, (entry.noted - 1) % KEPT) for entry in listed if entry.noted]
     return {run.entry_id: run for run in CronRun.objects.filter(pk__in=from_slots)}
 
 
 def upcoming(entry: CronEntry, number: int) -> list[datetime]:
-    """Return the next runs of a schedule that was found, also of one that is disabled."""
+    """Return the next runs of a schedule, also of a disabled one; needs `entry.now`."""
     now: datetime = entry.now
     first = [] if entry.next_run_at is None else [entry.next_run_at]
     after = max(first[0], now) if first else now

@@ -1,7 +1,7 @@
-"""Fire what is due: the body of the loop `cron`. Spec: contract 7.3.
+"""Fire due schedules: the body of the loop `cron`. Spec: contract 7.3.
 
-A schedule's row is locked, its job stored and its next run written in one transaction, so an
-occurrence fires once whatever number of loops run and whenever one of them is killed.
+One transaction locks a schedule's row, stores its job and writes its next run. So an occurrence
+fires once, even if several loops run or one of them is killed.
 """
 
 import logging
@@ -25,18 +25,18 @@ from scheduling.services.cron_run import ACTOR, Firing, make, note
 logger = logging.getLogger("ojs.cron")
 
 BATCH = 500
-OPEN = ~Exists(Maintenance.objects.filter(NOT_OVER))  # asked in the statements themselves
-MAX_DETAIL = 500  # characters of a refusal that are kept
+OPEN = ~Exists(Maintenance.objects.filter(NOT_OVER))  # read in the statements themselves
+MAX_DETAIL = 500  # stored characters of a refusal
 
 
 def fire(batch: int = BATCH) -> int:
     """Fire one batch of due schedules; returns how many were due.
 
-    1. Fire those together that can be: a fixed number of statements.
-    2. Fire each of the others by itself: those that cancel their latest run, those that were
-       refused lately, and all where one of a batch is refused.
+    1. Fire all simple schedules together: a fixed number of statements.
+    2. Fire the rest one by one: schedules that cancel their latest run, schedules that were
+       refused lately, and the whole batch of step 1 if one of its schedules is refused.
 
-    None during maintenance: what fell due meanwhile is made up for, or not, as after an outage.
+    During maintenance none fires; the missed runs are then handled as after an outage.
     """
     with transaction.atomic():
         entries = list(_due()[:batch])
@@ -50,7 +50,7 @@ def fire(batch: int = BATCH) -> int:
 
 
 def due_in_ms() -> int | None:
-    """Milliseconds until the next schedule is due, None when none is or during maintenance."""
+    """Return the ms until the next schedule is due; None if none is, or during maintenance."""
     left = ExpressionWrapper(F("due_at") - Now(), output_field=DurationField())
     waiting = CronEntry.objects.filter(OPEN, due_at__isnull=False).order_by("due_at", "id")
     first = waiting.values_list(left, flat=True).first()
@@ -58,7 +58,7 @@ def due_in_ms() -> int | None:
 
 
 def _due() -> QuerySet[CronEntry]:
-    """Lock due schedules, those excepted that another loop holds; each has the time as `now`."""
+    """Lock due schedules and skip rows that another loop holds; each row has the time as `now`."""
     due = CronEntry.objects.filter(OPEN, due_at__lte=Now()).annotate(**WITH_NOW)
     return due.order_by("due_at", "id").select_for_update(skip_locked=True)
 
@@ -69,13 +69,13 @@ def _needs_care(entry: CronEntry) -> bool:
 
 
 def _fire_together(entries: Sequence[CronEntry]) -> bool:
-    """Fire locked schedules; false when one of them spoils it, and nothing has happened then."""
+    """Fire locked schedules; return false if one fails, and then no change remains."""
     try:
         with transaction.atomic():
             turns = [turn for entry in entries if (turn := _turn(entry))]
             make([turn.run for turn in turns if turn.run], Caller(ACTOR))
             note([firing for turn in turns for firing in turn.firings])
-    except (OperationalError, InterfaceError):  # not about a schedule: the loop tries again
+    except (OperationalError, InterfaceError):  # no schedule's fault: the loop tries again
         raise
     except Exception as problem:
         if not isinstance(problem, OJSError):
@@ -96,7 +96,7 @@ def _fire_alone(entry_id: int) -> None:
 
 
 def _try(run: Firing) -> None:
-    """Make the job; a refusal is noted, and what was cancelled for it goes on."""
+    """Make the job; a refusal is recorded, and undoes the cancellation of the previous run."""
     try:
         with transaction.atomic():
             make([run], Caller(ACTOR))
@@ -106,7 +106,7 @@ def _try(run: Firing) -> None:
         run.skip(Reason.DUPLICATE, problem.details.get("existing_job_id"), _short(problem))
     except OJSError as problem:
         run.skip(problem.code.lower(), detail=_short(problem))
-    except Exception as problem:  # a broken schedule must not hold up the others
+    except Exception as problem:  # a broken schedule must not delay other schedules
         name = run.entry.name
         logger.exception("cron.failed", extra={"cron": name, "is_sql": isinstance(problem, Error)})
         run.skip(Reason.FAILED, detail=type(problem).__name__)
@@ -118,7 +118,7 @@ def _short(problem: OJSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What is due of one schedule: skipped local times, and a run."""
+    """Due firings of one schedule: skipped local times, and a run."""
 
     skipped: list[Firing]
     run: Firing | None
@@ -129,10 +129,10 @@ class _Turn:
 
 
 def _turn(entry: CronEntry) -> _Turn | None:
-    """Take what is due of a locked schedule and let its next times follow.
+    """Collect the due firings of a locked schedule and set its next times.
 
-    However many runs were missed, one is caught up with. A schedule that has no further run is
-    switched off; so is one that is no longer understood, and the answer is None then.
+    However many runs were missed, one run makes up for all. A schedule without a further run is
+    disabled. A schedule that this release cannot parse is disabled as well, and the result is None.
     """
     now: datetime = entry.now
     due_at, run_at = entry.due_at, entry.next_run_at
@@ -140,7 +140,7 @@ def _turn(entry: CronEntry) -> _Turn | None:
     assert run_at is not None  # noqa: S101
     try:
         schedule = parse(entry.expression, entry.timezone)
-    except (ValueError, LookupError, OSError):  # the zone is gone, or this release reads less
+    except (ValueError, LookupError, OSError):  # zone or expression not supported here
         logger.exception("cron.unreadable", extra={"cron": entry.name})
         _switch_off(entry)
         return None
@@ -155,7 +155,7 @@ def _turn(entry: CronEntry) -> _Turn | None:
 
 
 def _since(schedule: Schedule, run_at: datetime, now: datetime) -> datetime:
-    """Return what the next run is counted from: an interval that is on time keeps its beat."""
+    """Return the base time of the next run: an interval that is on time keeps its rhythm."""
     if isinstance(schedule, Interval) and run_at <= now < run_at + schedule.length:
         return run_at
     return now

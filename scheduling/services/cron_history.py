@@ -1,4 +1,4 @@
-"""What became of a schedule's latest occurrences. Spec: contract 24.6."""
+"""Read the history of a schedule. Spec: contract 24.6."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from scheduling.models import CronEntry, CronRun
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One occurrence and its job; None where none was made, or where it is no longer kept."""
+    """One occurrence and its job; None if no job was made or the job is no longer kept."""
 
     run: CronRun
     job: Job | None

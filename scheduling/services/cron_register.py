@@ -20,14 +20,14 @@ from scheduling.models import WITH_NOW, CronEntry
 from scheduling.services.cron_entries import find
 from scheduling.services.cron_run import of_tenant
 
-# of a queue and a job type: raises when the caller may not enqueue such a job
+# takes a queue and a job type; raises if the caller may not enqueue such a job
 Check = Callable[[str, str], None]
-TRIES = 5  # of two that register one name at once, one finds the other's
+TRIES = 5  # of two callers that register one name at once, the second finds the row of the first
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What to change of a schedule; None leaves a fact, `template` is merged by its members."""
+    """Changes of a schedule; None keeps a member, and `template` is merged by its members."""
 
     expression: str | None = None
     timezone: str | None = None
@@ -38,7 +38,7 @@ class Changes:
     drops_description: bool = False
 
     def applied(self, entry: CronEntry) -> Definition:
-        """Return what a schedule becomes by them."""
+        """Return the definition of a schedule with these changes."""
         given = {
             name: value
             for name in ("expression", "timezone", "overlap", "enabled", "description")
@@ -53,14 +53,14 @@ class Changes:
     def _joined(self, template: dict[str, Any]) -> dict[str, Any]:
         joined = {**template, **self.template} if self.template else template
         if self.template and "options" not in self.template:
-            # where both name something `options` would win, and hide what is changed
+            # `options` takes precedence over top-level members, so it would hide a changed member
             kept = {k: v for k, v in joined["options"].items() if k not in self.template}
             joined["options"] = kept
         return joined
 
 
 def definition_of(entry: CronEntry) -> Definition:
-    """Return what a schedule is defined by."""
+    """Return the definition of a stored schedule."""
     return Definition(
         name=entry.name,
         expression=entry.expression,
@@ -73,9 +73,9 @@ def definition_of(entry: CronEntry) -> Definition:
 
 
 def register(definition: Definition, caller: Caller, check: Check) -> tuple[CronEntry, bool]:
-    """Store a schedule, in place of the caller's own of that name; returns whether it is new.
+    """Store a schedule, or replace the caller's own of that name; returns whether it is new.
 
-    Raises InvalidRequest and what a PUSH of its job would.
+    Raises InvalidRequest and the errors of a PUSH of its job.
     """
     now = database_now()
     job = definition.check(now, limits())
@@ -99,21 +99,21 @@ def register(definition: Definition, caller: Caller, check: Check) -> tuple[Cron
 def change(
     name: str, changes: Changes, caller: Caller, check: Check, *, tenant: str | None = None
 ) -> CronEntry:
-    """Change facts of a schedule; raises as `register`, and as `find`."""
+    """Change members of a schedule. Raises as `register` and as `find`."""
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
         check(*aim(entry.template))
         definition = changes.applied(entry)
         job = definition.check(entry.now, limits())
         _check(job, caller, check)
-        if definition.enabled:  # one that runs no more may always be paused
+        if definition.enabled:  # a schedule that can no longer run may still be paused
             _require_runnable(job, caller, entry.tenant)
         _store(entry, definition)
         return entry
 
 
 def _check(job: JobDraft, caller: Caller, check: Check) -> None:
-    """Refuse a job that the caller may not enqueue, such as one that names another tenant."""
+    """Refuse a job that the caller may not enqueue, for example a job of another tenant."""
     check(job.queue, job.type)
     if caller.tenant is not None:
         require_prepared(job, caller)
@@ -121,7 +121,7 @@ def _check(job: JobDraft, caller: Caller, check: Check) -> None:
 
 
 def _require_runnable(job: JobDraft, caller: Caller, tenant: str | None) -> None:
-    """Refuse a schedule whose every run would be refused, such as one without a needed tenant."""
+    """Refuse a schedule whose every run would be refused, for example without a required tenant."""
     unbound = replace(caller, tenant=None, tenant_header=None)
     require_prepared(of_tenant(job, tenant), unbound)
 
@@ -134,7 +134,7 @@ def switch(
 
 
 def delete(name: str, caller: Caller, check: Check, *, tenant: str | None = None) -> CronEntry:
-    """Forget a schedule; its jobs stay, also those that wait for their turn. Raises as `find`."""
+    """Delete a schedule; its jobs stay, also pending runs in its slot. Raises as `find`."""
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)
         check(*aim(entry.template))
@@ -167,8 +167,8 @@ def _new(definition: Definition, caller: Caller, now: datetime, coming: Plan) ->
 def _store(entry: CronEntry, definition: Definition) -> None:
     """Write a locked schedule.
 
-    One that stays as it was keeps its next run, also one that is due already: who registers at
-    every start must not lose the run that was due meanwhile.
+    An unchanged schedule keeps its next run, even if it is already due. Otherwise a client that
+    registers at every start would lose a run that was due meanwhile.
     """
     stays = (entry.enabled, entry.expression, entry.timezone) == (
         True, definition.expression, definition.timezone,
@@ -189,7 +189,7 @@ def _store(entry: CronEntry, definition: Definition) -> None:
 
 
 def _since(entry: CronEntry, definition: Definition) -> datetime:
-    """Return what the next run is counted from: now, for an interval that runs the last run."""
+    """Return the base time of the next run: the last run for a live interval, otherwise now."""
     now: datetime = entry.now
     schedule = definition.schedule()
     if entry.enabled and entry.last_run_at and isinstance(schedule, Interval):

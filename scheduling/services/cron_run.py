@@ -1,8 +1,9 @@
-"""What becomes of occurrences of schedules: decide, enqueue, note. Spec: contract 7.3, 7.4.
+"""Process occurrences of schedules: decide, enqueue, record. Spec: contract 7.3, 7.4.
 
-Everything here runs in a transaction that holds the rows of the schedules. Locks after those: the
-turns, by schedule; rows of jobs that are cancelled; then what an enqueue takes. A transaction
-that cancels fires one schedule alone: after an enqueue nobody may wait for a job.
+All functions run in a transaction that holds the rows of the schedules. Locks, in order: rows of
+schedules; overlap slots, by schedule; rows of cancelled jobs; the locks of an enqueue. A
+transaction that cancels a run fires one schedule alone, because no transaction may wait for a job's
+row after an enqueue.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,33 +38,33 @@ ACTOR = "cron"
 
 @dataclass(slots=True)
 class Firing:
-    """One occurrence of a locked schedule and what becomes of it: a job, or a reason for none."""
+    """One occurrence of a locked schedule and its outcome: a job, or a reason for none."""
 
     entry: CronEntry
     at: datetime  # the nominal time
     manual: bool = False
-    waits: bool = False  # for the run that holds the turn
-    cancels: str | None = None  # the run before
+    waits: bool = False  # for the run that holds the slot
+    cancels: str | None = None  # the previous run
     job: Job | None = None
     reason: str | None = None
     detail: str | None = None
-    existing: str | None = None  # the job that is in the way
+    existing: str | None = None  # the job that prevents a new one
 
     def skip(self, reason: str, existing: str | None = None, detail: str | None = None) -> None:
-        """Make no job."""
+        """Record that no job is made, and the reason."""
         self.reason, self.existing, self.detail = reason, existing, detail
 
 
 @dataclass(slots=True)
 class Overlaps:
-    """What runs and waits of some schedules, as of now."""
+    """Live runs and overlap slots of some schedules, as of now."""
 
     running: set[str]
     turns: dict[int, CronTurn]
 
     @classmethod
     def of(cls, firings: Sequence[Firing]) -> "Overlaps":
-        """Look; at most two statements."""
+        """Read them; at most two statements."""
         entries = [one.entry for one in firings if one.entry.overlap_policy != Overlap.ALLOW]
         waiting = [entry.id for entry in entries if entry.overlap_policy == Overlap.ENQUEUE]
         turns = CronTurn.objects.select_for_update().filter(pk__in=waiting).order_by("pk")
@@ -87,7 +88,7 @@ class Overlaps:
     def _line_up(self, firing: Firing, latest: str | None) -> None:
         entry = firing.entry
         turn = self.turns.get(entry.id)
-        if turn is None and latest:  # it ran already when the policy became `enqueue`
+        if turn is None and latest:  # it was live when the policy became `enqueue`
             turn = self.turns[entry.id] = CronTurn(entry_id=entry.id, holder=latest)
         if turn is None or not (turn.waiting or str(turn.holder) in self.running):
             return
@@ -97,10 +98,10 @@ class Overlaps:
 
 
 def make(firings: Sequence[Firing], caller: Caller) -> None:
-    """Decide about overlaps and enqueue the jobs, all or none; nothing is noted yet.
+    """Decide about overlaps and enqueue the jobs, all or none; records nothing.
 
-    The jobs are those of the schedules' tenants; the caller must be bound to none, and must not
-    wait for room. Raises what `enqueue` raises.
+    The jobs belong to the schedules' tenants. The caller must have no tenant and must not wait for
+    backpressure. Raises as `enqueue`.
     """
     overlaps = Overlaps.of(firings)
     for firing in firings:
@@ -114,7 +115,7 @@ def make(firings: Sequence[Firing], caller: Caller) -> None:
 
 
 def _enqueue(firings: Sequence[Firing], caller: Caller) -> None:
-    """Enqueue by one call: several would take the gates of queues in no order."""
+    """Enqueue in one call, since several calls would lock the queues' gates in no fixed order."""
     drafts = [_draft(firing) for firing in firings]
     for firing, sent, job in zip(firings, drafts, enqueue(drafts, caller), strict=True):
         if job is None:
@@ -134,7 +135,7 @@ def _draft(firing: Firing) -> JobDraft:
 
 
 def of_tenant(job: JobDraft, tenant: str | None) -> JobDraft:
-    """Return the job of a schedule's tenant; null: of whom it says itself."""
+    """Return the job with the schedule's tenant; null keeps the tenant that the job names."""
     if tenant is None:
         return job
     return replace(job, tenant=tenant, meta={**job.meta, "tenant_id": tenant})
@@ -148,7 +149,7 @@ def _keep_turns(firings: Iterable[Firing], overlaps: Overlaps) -> None:
         turn = overlaps.turns.get(entry_id) or CronTurn(entry_id=entry_id)
         if firing.waits:
             turn.waiting = [*turn.waiting, firing.job.id]
-            # its holder may have ended before this turn could be seen
+            # the holder may have ended before this row was visible
             transaction.on_commit(partial(settle, entry_id), robust=True)
         else:
             turn.holder = firing.job.id

@@ -1,4 +1,4 @@
-"""What schedules will send of a type, for who asks whether a version of it is still needed."""
+"""Count the schedules that will send jobs of a type, to check if a version is still needed."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ SOURCE = "schedules"
 
 
 def sends(job_type: str, *, looked: int) -> Sends:
-    """Count schedules by version; those that are disabled rest until somebody enables them."""
+    """Count schedules by version; disabled schedules send nothing until they are enabled."""
     found = queries.sends(job_type, looked=looked)
     enabled: Counter[str | int | None] = Counter()
     disabled: Counter[str | int | None] = Counter()

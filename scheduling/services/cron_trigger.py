@@ -1,4 +1,4 @@
-"""Run a schedule now, besides its times. Spec: contract 24.6."""
+"""Run a schedule now, in addition to its times. Spec: contract 24.6."""
 
 from dataclasses import replace
 
@@ -17,9 +17,9 @@ from scheduling.services.cron_run import Firing, make, note
 def trigger(
     name: str, caller: Caller, check: Check, *, tenant: str | None = None
 ) -> tuple[CronEntry, Job]:
-    """Make the job of a schedule now, also of one that is paused; its next run stays.
+    """Make the job of a schedule now, even if it is paused; its next run stays unchanged.
 
-    The overlap policy holds. Raises as `find` and `enqueue`, Conflict when no job was made.
+    The overlap policy applies. Raises as `find` and `enqueue`, Conflict if no job was made.
     """
     with transaction.atomic():
         entry = find(name, caller, tenant, lock=True)

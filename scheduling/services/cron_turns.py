@@ -1,10 +1,10 @@
-"""Let runs of a schedule follow each other (overlap policy `enqueue`). Spec: contract 7.4, D34.
+"""Let runs of a schedule follow one another (overlap policy `enqueue`). Spec: contract 7.4, D34.
 
-A run that has to wait is `pending`, in the list of its schedule's turn. Who ends the run that
-holds the turn passes it on right after its commit (`Cron.observe`); what that misses, a process
-killed in between or a job that was ended by nobody who tells, the loop `cron_turns` finds.
+A run that has to wait is `pending`, in the list of its schedule's overlap slot. The process that
+ends the holder passes the slot on right after its commit (`Cron.observe`). The loop `cron_turns`
+finds the rest: the process was killed in between, or the end of the job called no hook.
 
-Locks: the turn, then rows of jobs. Nobody who holds a row of a job waits for a turn.
+Locks: the slot, then rows of jobs. A transaction that holds a job's row never waits for a slot.
 """
 
 from collections.abc import Collection
@@ -25,22 +25,22 @@ BATCH = 100
 
 
 def pass_on(ended: Collection[str]) -> int:
-    """Pass on the turns that these jobs held; returns how many. One statement when none did."""
+    """Pass on the slots that these jobs held; returns how many. One statement if there are none."""
     held = list(CronTurn.objects.filter(holder__in=ended).values_list("entry_id", flat=True))
     return sum(map(settle, held))
 
 
 def pass_on_forgotten() -> int:
-    """Pass on turns whose holder has ended or is gone; returns how many."""
+    """Pass on slots whose holder has ended or is gone; returns how many."""
     alive = Job.objects.filter(pk=OuterRef("holder"), state__isnull=True)
     forgotten = CronTurn.objects.filter(~Exists(alive)).values_list("entry_id", flat=True)
     return sum(map(settle, list(forgotten[:BATCH])))
 
 
 def explain(job_id: str) -> list[Gate]:
-    """Return the gate of a run that waits for its turn; none for other jobs. One statement.
+    """Return the gate of a run that waits for its slot; none for other jobs. One statement.
 
-    There are no more turns than schedules that run now.
+    There are at most as many slots as schedules with a live run.
     """
     turn = CronTurn.objects.filter(waiting__contains=[job_id]).first()
     if turn is None:
@@ -53,14 +53,14 @@ def explain(job_id: str) -> list[Gate]:
 
 
 def settle(entry_id: int) -> bool:
-    """Give the turn to the next run that waits if its holder has ended; tells whether it has."""
+    """Give the slot to the next waiting run if its holder has ended; returns whether it has."""
     with transaction.atomic():
         turn = CronTurn.objects.select_for_update().filter(pk=entry_id).first()
         if turn is None or _is_live(turn):
             return False
         while turn.waiting and not _is_live(turn):
             turn.holder, *turn.waiting = turn.waiting
-            with suppress(OJSError):  # started, cancelled or removed by somebody else
+            with suppress(OJSError):  # another process started, cancelled or removed it
                 activate(str(turn.holder))
         if _is_live(turn):
             turn.save()

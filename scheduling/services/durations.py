@@ -1,4 +1,4 @@
-"""Queues whose tenants pay by how long their jobs run. Spec: contract 20.4 (`cost`)."""
+"""Charge queues whose tenants pay by the run time of their jobs. Spec: contract 20.4 (`cost`)."""
 
 from jobs.models import Queue
 from jobs.services.lanes import charge
@@ -7,9 +7,9 @@ from scheduling.services.pool_cache import Pools
 
 
 def charge_durations() -> int:
-    """Charge what has ended where jobs cost by duration; returns as `charge.charge` does.
+    """Charge ended attempts of queues that cost by duration; returns as `charge.charge` does.
 
-    1. read which queues those are, if the pools changed; 2. follow these and no others; 3. charge.
+    1. Read which queues cost by duration, if the pools changed. 2. Follow only these. 3. Charge.
     """
     return charge.charge(_queues(pool_cache.latest()))
 

@@ -1,7 +1,7 @@
-"""What pools have to do with the wait of a job, by what `plan` and the claim go by.
+"""Explain how pools affect a waiting job, with the same data as `plan` and the claim.
 
-Nothing is decided here: `plan` says which pools may take the job and how their queues take turns,
-`ojs_outlook` what is used of them, by the claim's own functions. Spec: contract 20.5.
+This module decides nothing. `plan` decides which pools may take the job and how their queues
+rotate. `ojs_outlook` reads their load with the claim's own functions. Spec: contract 20.5.
 """
 
 from collections import Counter
@@ -19,15 +19,15 @@ from scheduling.domain.pool_gates import Way, gates, turn_gate
 from scheduling.services import pool_cache
 from scheduling.services.plan import plan
 
-OUTSIDE = ""  # the name of no pool: nothing governs workers that say they are in such a one
-TOLD = 10  # pools whose turns are told
-SLOTS = 200  # turns that are looked ahead
+OUTSIDE = ""  # a pool name that no pool has; no pool governs workers that name it
+TOLD = 10  # pools whose rotation is explained
+SLOTS = 200  # turns of the rotation to look ahead
 TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """The pools that may take jobs of a queue, and whether workers that none governs may."""
+    """The pools that may take jobs of a queue, and whether workers outside of pools may."""
 
     queue: str
     tenant: str
@@ -37,7 +37,7 @@ class Ways:
 
 
 def explain(job: Job, viewer: str | None) -> list[Gate]:
-    """Return the gates of pools; one statement, and more when pools have just been changed."""
+    """Return the gates of pools; one statement, and more if pools have just changed."""
     is_available = state_of(job.state) is State.AVAILABLE
     for _ in range(TRIES):
         version = pool_cache.known().version
@@ -47,14 +47,14 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
         found = outlook(list(ways.caps), takers, job.queue, slots=SLOTS)
         if found.terms == version:
             break
-        pool_cache.forget()  # as a claim does that finds its plan to follow from older terms
+        pool_cache.forget()  # as a claim does if its plan follows from an old configuration version
     if not pool_cache.known().by_name:
         return []
     return [*_pools(ways, found, viewer), *_turns(job.queue, takers, found.turns, viewer)]
 
 
 def ways_of(queue: str, tenant: str) -> Ways:
-    """Ask `plan` who may take jobs of a tenant in a queue."""
+    """Ask `plan` which pools may take jobs of a tenant in a queue."""
     pools = pool_cache.known()
     plans = {name: _planned(queue, tenant, name) for name in pools.by_name}
     return Ways(
@@ -67,9 +67,9 @@ def ways_of(queue: str, tenant: str) -> Ways:
 
 
 def _planned(queue: str, tenant: str, pool: str | None) -> ClaimPlan | None:
-    """Plan a claim of one queue by a worker that says it is in a pool.
+    """Plan a claim of one queue by a worker that names a pool.
 
-    None: it is refused, or gets the jobs of another tenant alone.
+    None: the worker is refused, or gets only jobs of another tenant.
     """
     try:
         found = plan(ClaimPlan((queue,), 1, pool=pool), FetchRequest((queue,), pool=pool))
@@ -79,7 +79,7 @@ def _planned(queue: str, tenant: str, pool: str | None) -> ClaimPlan | None:
 
 
 def whole_of(pool: str) -> ClaimPlan | None:
-    """Plan a claim of all queues of a pool; None: it is gone, as `plan` has just found out."""
+    """Plan a claim of all queues of a pool; None if `plan` found the pool deleted."""
     try:
         return plan(ClaimPlan((), 1, pool=pool), FetchRequest((), pool=pool))
     except OJSError:

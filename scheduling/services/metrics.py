@@ -1,4 +1,7 @@
-"""Metrics of pools and of turns, from the database. Spec: fair-scheduling 11.2; contract 20.6."""
+"""Export metrics of pools and dispatches, from the database.
+
+Spec: fair-scheduling 11.2; contract 20.6.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -24,7 +27,7 @@ PREFIX = "ojs_scheduling_"
 
 
 def families(label: Label) -> Iterable[Metric]:
-    """Read everything; counters and histograms are as of the last fold."""
+    """Read all metrics; counters and histograms are as of the last aggregation."""
     totals = dispatches.totals()
     yield _dispatched(label, totals)
     yield _ratios(label, {queue for queue, _, _ in totals})
@@ -36,7 +39,7 @@ def families(label: Label) -> Iterable[Metric]:
 def _dispatched(label: Label, totals: Iterable[tuple[str, str, int]]) -> Metric:
     family = CounterMetricFamily(f"{PREFIX}dispatch", "Jobs handed out", labels=["queue", "pool"])
     summed: Counter[tuple[str, str]] = Counter()
-    for queue, pool, jobs in totals:  # who names no pool is in the default one
+    for queue, pool, jobs in totals:  # a worker without a pool is in the default pool
         summed[label("queue", queue), label("pool", pool or DEFAULT)] += jobs
     for (queue, pool), jobs in sorted(summed.items()):
         family.add_metric([queue, pool], jobs)
@@ -69,7 +72,7 @@ def _waits(label: Label) -> Metric:
 
 
 def _utilization(label: Label) -> Metric:
-    """Show the pools that have a cap, those beyond MOST_LABELS together by the fullest."""
+    """Show the pools that have a cap; beyond MOST_LABELS, a shared label shows the fullest."""
     found: dict[str, float] = {}
     states, _ = pools.page(limit=10 * MOST_LABELS, offset=0)
     for state in states:

@@ -1,7 +1,7 @@
-"""Tell of queues that starve in a namespace: only workers of its tenant take its jobs.
+"""Find starving queues of namespaces, where only workers of the tenant take the jobs.
 
-Part of the loop `watch`. There may be thousands of namespaces, so each look goes on where the last
-one ended. Spec: fair-scheduling 11.1; MT 6.1, 7.3.
+Part of the loop `watch`. There may be thousands of namespaces, so each run continues where the last
+run ended. Spec: fair-scheduling 11.1; MT 6.1, 7.3.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,24 +17,24 @@ from jobs.services.record.tell import Told
 from scheduling.domain.starvation import Wait, Watched
 from scheduling.models import QueueWatch
 
-MOST: Final = 1_000  # queues of namespaces that are looked at at once
+MOST: Final = 1_000  # queues of namespaces in one run
 
 
 class _Place:
-    """Where this process goes on: it leads the loop as long as it lives."""
+    """Where this process continues; it leads the loop as long as it lives."""
 
     after = ""
 
 
 def starving(queues: Mapping[str, Watched]) -> list[Told]:
-    """Look at the next queues of namespaces; return what is to be told of those that starve.
+    """Check the next queues of namespaces; return the events of queues that starve.
 
-    `queues` are those of pools, which also say for how long theirs may wait.
-    Call it in the transaction in which that is told, and by one process at a time.
+    `queues` are queues of pools; each also defines how long its namespaced queues may wait. Call it
+    in the transaction that emits the events, and in one process at a time.
     """
     after = _Place.after
     found = dispatches.namespaces(after, MOST)
-    until = found[-1] if len(found) == MOST else None  # none: the last of them
+    until = found[-1] if len(found) == MOST else None  # none: the end of the list
     _Place.after = until or ""
     waits, now = _waits([one for one in found if split_queue(one)[1] in queues], after, until)
     if now is None:
@@ -54,7 +54,7 @@ def _is_late(wait: Wait, queue: Watched, now: datetime) -> bool:
 def _waits(
     names: Collection[str], after: str, until: str | None
 ) -> tuple[dict[str, Wait], datetime | None]:
-    """Return what waits, as of when, and store it where that is new, or over."""
+    """Return the waiting queues and the time of the read; store new rows and delete ended ones."""
     stored = QueueWatch.objects.filter(queue__contains=NAMESPACE_END, queue__gt=after)
     if until is not None:
         stored = stored.filter(queue__lte=until)
@@ -76,7 +76,7 @@ def _waits(
 def _still(
     late: Mapping[str, Wait], queues: Mapping[str, Watched], now: datetime
 ) -> dict[str, Wait]:
-    """Leave out those of which a job has started meanwhile, and note that it did."""
+    """Leave out queues of which a job has started meanwhile, and store that start."""
     starts = dispatches.namespace_starts({name: wait.since for name, wait in late.items()})
     begun = [
         QueueWatch(queue=name, since=at)

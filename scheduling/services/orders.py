@@ -1,4 +1,4 @@
-"""Repairs how queues are shared where the settings' pools have changed. Spec: contract 20.4."""
+"""Repair the sharing policy of lanes after a change of the settings' pools. Spec: contract 20.4."""
 
 from django.db import transaction
 
@@ -20,18 +20,19 @@ class _Memory:
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Begin anew."""
+        """Reset the memory."""
         cls.has_compared = False
 
 
 def reconcile() -> int:
-    """Let all lanes of a queue be shared in the way of its pool; returns of how many queues.
+    """Give all lanes of a queue the sharing policy of its pool; returns for how many queues.
 
-    Whoever changes a pool or the configuration changes the lanes with it. Pools of the settings
-    change between two starts, and for a while processes may go by different ones. So the weights of
-    their queues are compared each time, those of all others once: they may have been of such pools.
+    A change of a pool or of the configuration changes the lanes in the same transaction. Pools of
+    the settings change between two starts, and processes may have different settings for a while.
+    So each run compares the weights of their queues. The first run compares all other weights as
+    well, since these queues may have belonged to such pools before.
     """
-    extensions.forget()  # others weigh, too, and what they remember may be old
+    extensions.forget()  # other extensions set weights too, and their caches may be stale
     pools = pool_cache.latest()
     rows = Lane.objects.order_by().values_list("queue", "ordered", "timed", "scope").distinct()
     found = {
@@ -40,9 +41,9 @@ def reconcile() -> int:
     wrong = {queue for queue, way in found if way != pools.way_of(queue)} | _unlike(pools)
     if wrong:
         with transaction.atomic():
-            terms.change()  # hints and plans of the other kind of virtual times end here
+            terms.change()  # invalidates hints and plans of the old kind of virtual times
             if terms.version() != pools.version + 1:
-                transaction.set_rollback(True)  # something has changed meanwhile: look again
+                transaction.set_rollback(True)  # changed meanwhile: check again
                 return 0
             share(pools, sorted(wrong))
     return len(wrong)

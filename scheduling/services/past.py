@@ -1,4 +1,4 @@
-"""Makes a workload of what really happened lately."""
+"""Build a workload from the recent past."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ from scheduling.domain.workload import LONGEST_MS, Arrival, Workers, Workload
 from scheduling.services.pool_cache import Pools
 
 MS: Final = timedelta(milliseconds=1)
-RUN_MS: Final = 1000  # where nothing is known of any run
-NOBODY: Final = ""  # stands for workers that did not give their name
+RUN_MS: Final = 1000  # if no run has a length
+NOBODY: Final = ""  # stands for workers without an id
 
 
 def past(minutes: int, most: int, pools: Pools) -> Workload:
     """Return the jobs that ran in the last minutes or wait, and the workers that ran them.
 
-    Raises Unprocessable when nothing did, or no worker is known.
+    Raises Unprocessable if no job ran or waits, or if no worker is found.
     """
     if not 1 <= minutes <= LONGEST_MS // 60_000:
         raise Unprocessable.field("minutes", f"must be from 1 to {LONGEST_MS // 60_000}", minutes)
@@ -71,7 +71,7 @@ def _length(run: PastRun) -> int | None:
 
 
 def _workers(runs: Sequence[PastRun], end: datetime, pools: Pools) -> tuple[Workers, ...]:
-    """Group the workers that had these runs: those of one pool that take from the same queues."""
+    """Group the workers of these runs by pool and queues."""
     by_worker: defaultdict[str, list[PastRun]] = defaultdict(list)
     for run in runs:
         by_worker[run.worker_id or NOBODY].append(run)
@@ -91,7 +91,7 @@ def _workers(runs: Sequence[PastRun], end: datetime, pools: Pools) -> tuple[Work
 def _queues(
     row: Worker | None, runs: Iterable[PastRun], pools: Pools, pool: str | None
 ) -> tuple[str, ...]:
-    """Return what a worker fetches from; none: whatever its pool has."""
+    """Return the queues that a worker fetches from; empty: the queues of its pool."""
     said = row.queues if row and isinstance(row.queues, list) else None
     queues = list(said) if said else sorted({run.lane.queue for run in runs})
     governing = pools.governing(pool)
@@ -101,7 +101,7 @@ def _queues(
 
 
 def _most_at_once(runs: Iterable[PastRun], end: datetime) -> int:
-    """Return how many of these ran at the same time at most."""
+    """Return the largest number of these runs at the same time."""
     moments = [(run.started_at, 1) for run in runs if run.started_at]
     moments += [(run.ended_at or end, -1) for run in runs if run.started_at]
     running = most = 0

@@ -1,4 +1,4 @@
-"""Decides for a FETCH which queues it may take from and how they take turns. Spec: FS 5 to 8.
+"""Decide for a FETCH which queues it may take jobs from, and their rotation. Spec: FS 5 to 8.
 
 Steps 4 and 6 of contract 20.5; the claim does the rest.
 """
@@ -26,9 +26,9 @@ from scheduling.services.pool_cache import Pools, forget, known
 
 
 def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
-    """Narrow a claim to what its worker's pool may have; its own wishes count where none governs.
+    """Narrow a claim by its worker's pool; without a pool the worker's own request counts.
 
-    Raises InvalidRequest and Unprocessable; TenantMismatch for a worker of another tenant than the
+    Raises InvalidRequest and Unprocessable; TenantMismatch if the worker's tenant is not the
     pool's.
     """
     pools = known()
@@ -38,8 +38,8 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         if pools.version == terms.version():
             raise
     else:
-        # A claim finds out by itself whether the pools have changed. Without a queue there is none,
-        # and a process that nobody asks for anything else would never hear of the change.
+        # A claim detects a change of the pools by itself. A plan without queues runs no claim, and
+        # a process that serves only such requests would never see the change.
         if planned.queues or pools.version == terms.version():
             return planned
     forget()
@@ -65,9 +65,9 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
 
 
 def require_pool(worker_id: str | None, pool: str | None) -> None:
-    """Refuse a worker that is in no pool where the settings require one. Spec: D-FS-6.
+    """Refuse a worker without a pool if the settings require one. Spec: D-FS-6.
 
-    A pool called `default` has every worker that names none. Raises Unprocessable.
+    A pool called `default` governs every worker that names no pool. Raises Unprocessable.
     """
     if pool is not None or not conf().require_pool or known().governing(None) is not None:
         return
@@ -82,7 +82,7 @@ def _require(request: FetchRequest) -> None:
 
 
 def _tenant(pool: Pool | None, request: FetchRequest) -> str | None:
-    """Return whose jobs may come, those of a pool's tenant alone if it has one. Spec: MT 7.3."""
+    """Return the tenant whose jobs may come; the pool's tenant if it has one. Spec: MT 7.3."""
     if pool is None or pool.tenant is None:
         return request.tenant
     if request.tenant not in {None, pool.tenant}:
@@ -125,17 +125,17 @@ def _of_pool(pool: Pool, queues: Sequence[str], pools: Pools) -> Turns | None:
 
 
 def _has_choice(queues: Sequence[str], strategy: Strategy, *, by_order: bool) -> bool:
-    """Tell whether there is anything to decide: a queue alone takes no turns, and no lock.
+    """Return whether there is anything to rotate; a single queue needs no rotation and no lock.
 
-    Nor do strict ones, `by_order`: that is the order of the queues itself.
+    The same holds for strict queues with `by_order`: the order of the queues decides.
     """
-    if strategy is Strategy.LEAST_LOADED:  # which also looks at the worker
+    if strategy is Strategy.LEAST_LOADED:  # it also looks at the worker
         return True
     return len(queues) > 1 and not (by_order and strategy is Strategy.STRICT)
 
 
 def _of_request(pools: Pools, request: FetchRequest, queues: Sequence[str]) -> Turns | None:
-    """Let a list of queues take turns by itself, for everybody who asks for the same."""
+    """Give a list of queues its own rotation, shared by all requests with the same list."""
     strategy = pools.default_strategy
     weights = parse_weights(request.weights, request.queues)
     if request.strategy is not None:

@@ -1,8 +1,9 @@
-"""What this process knows about pools, and how it notices that they changed.
+"""Cache the pools of this process and notice their changes.
 
-Read as a whole with the version of the terms (`jobs.services.lanes.terms`). Each claim names the
-version it follows from, and hands nothing out when that is not the latest: a changed pool counts
-from its commit on, in every process, without a statement more.
+The pools are read as a whole with the configuration version (`jobs.services.lanes.terms`). Each
+claim names the version that its plan follows from, and hands out nothing if that is not the latest.
+So a changed pool takes effect from its commit on, in every process, without an additional
+statement.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,24 +24,24 @@ EQUAL = TenantWeights()
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """All pools by name, as of one version of the terms."""
+    """All pools by name, as of one configuration version."""
 
     version: int
     by_name: Mapping[str, Pool]
     static: frozenset[str]  # of the settings
     default_strategy: Strategy
     priority_scope: PriorityScope
-    tenants: TenantWeights | None  # where no pool of the queue says anything
+    tenants: TenantWeights | None  # for queues of which no pool sets it
     closed: Mapping[str, set[str]]  # by queue: the isolated pools that have it to themselves
-    shares: Mapping[str, TenantWeights]  # by queue, where a pool says something
-    homes: Mapping[str, str]  # by queue: the pool that counts it, where tenants share over pools
+    shares: Mapping[str, TenantWeights]  # by queue, if a pool sets it
+    homes: Mapping[str, str]  # by queue: the pool that counts it, if tenants share over pools
 
     def governing(self, name: str | None) -> Pool | None:
-        """Return the pool whose policy counts for a worker that says it is in pool `name`."""
+        """Return the pool that governs a worker that names pool `name`."""
         return self.by_name.get(DEFAULT if name is None else name)
 
     def is_closed(self, queue: str, pool: str | None) -> bool:
-        """Tell whether a queue belongs to isolated pools that this is none of."""
+        """Return whether a queue belongs to isolated pools other than `pool`."""
         owners = self.closed.get(queue)
         return owners is not None and pool not in owners
 
@@ -49,28 +50,28 @@ class Pools:
         return self.shares.get(queue) or self.tenants or EQUAL
 
     def way_of(self, queue: str) -> Way:
-        """Return what lanes of a queue have to know of how tenants share it."""
+        """Return the sharing policy for the lanes of a queue."""
         return self.tenants_of(queue).way(self.homes.get(queue))
 
     def scope_of(self, pool: Pool | None) -> str | None:
-        """Return over what tenants share in queues of a pool, or of none, if not over a queue."""
+        """Return the scope of shares in the queues of a pool, or of no pool; None: each queue."""
         tenants = (pool and pool.tenants) or self.tenants or EQUAL
         return tenants.way(pool.name if pool else None).scope
 
     def scopes(self) -> set[str]:
-        """Return all that tenants may share over beyond a queue."""
+        """Return all scopes of shares beyond a single queue."""
         found = map(self.scope_of, (*self.by_name.values(), None))
         return {scope for scope in found if scope is not None}
 
 
 class _Memory:
-    """What this process has read; replaced as a whole."""
+    """The cached pools of this process; replaced as a whole."""
 
     latest: Pools | None = None
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Read everything anew."""
+        """Invalidate the cache."""
         cls.latest = None
 
 
@@ -78,7 +79,7 @@ _standing: ContextVar[Pools | None] = ContextVar("ojs_standing_pools", default=N
 
 
 def known() -> Pools:
-    """Return the pools as this process last read them, or those that stand in their place."""
+    """Return the cached pools, or the pools that `standing` has set in their place."""
     found = _standing.get() or _Memory.latest
     if found is None:
         found = _Memory.latest = read()
@@ -86,7 +87,7 @@ def known() -> Pools:
 
 
 def latest() -> Pools:
-    """Return the pools as they are: for who names no version that a claim would check."""
+    """Return the latest pools, for callers whose version no claim would check."""
     found = known()
     if found.version != terms.version():
         forget()
@@ -95,13 +96,13 @@ def latest() -> Pools:
 
 
 def forget() -> None:
-    """Read everything anew."""
+    """Invalidate the cache."""
     _Memory.cache_clear()
 
 
 @contextmanager
 def standing(pools: Pools) -> Iterator[None]:
-    """Let other pools count in this context: of a scratch store, or not committed yet."""
+    """Use other pools in this context: of a scratch store, or not committed yet."""
     token = _standing.set(pools)
     try:
         yield
@@ -115,7 +116,7 @@ def changed(
     strategy: Strategy | None,
     tenants: TenantWeights | None,
 ) -> Pools:
-    """Return what would hold with these pools, and with these defaults where they are given."""
+    """Return the configuration with these pools, and with these defaults if given."""
     return replace(
         pools,
         by_name=dict(sorted(by_name.items())),
@@ -130,7 +131,7 @@ def changed(
 def read() -> Pools:
     """Read all pools.
 
-    The version first: what changes meanwhile is then taken for older than it is, never for newer.
+    The version comes first: a change in between can make the result look too old, never too new.
     """
     version = terms.version()
     static = {pool.name: pool for pool in static_pools()}
@@ -186,7 +187,7 @@ def _shares(pools: Iterable[Pool]) -> dict[str, TenantWeights]:
 
 
 def _homes(pools: Iterable[Pool]) -> dict[str, str]:
-    """Return the pool of each queue: the one that says how its tenants share, else the first."""
+    """Return the pool of each queue: the pool that sets its shares, else the first by name."""
     found: dict[str, str] = {}
     for pool in sorted(pools, key=lambda one: (one.tenants is None, one.name)):
         for queue in pool.queues:

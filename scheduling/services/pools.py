@@ -1,4 +1,4 @@
-"""Pools: stored, changed, listed, deleted. Spec: contract 20.2, 20.3."""
+"""Store, change, list and delete pools. Spec: contract 20.2, 20.3."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ from scheduling.models import Overload, PoolQueue, PoolRow
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools
 
-Policy = tuple[Strategy, Mapping[str, int]]  # how queues take turns, and their weights
+Policy = tuple[Strategy, Mapping[str, int]]  # strategy of the queue rotation, and weights by queue
 
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
-    """A pool as it is now; workers are those that live."""
+    """A pool with its live workers and active jobs."""
 
     pool: Pool
     active_workers: int
     active_jobs: int
     is_static: bool
-    scope: str | None  # over what tenants share in its queues, if not over each queue
+    scope: str | None  # scope of shares in its queues; None: each queue
 
 
 def page(*, limit: int, offset: int) -> tuple[list[PoolState], int]:
@@ -52,7 +52,7 @@ def find(name: str) -> PoolState:
 
 
 def is_known(name: str) -> bool:
-    """Tell whether there is a pool of a name."""
+    """Return whether a pool of this name exists."""
     return name in pool_cache.read().by_name
 
 
@@ -80,13 +80,13 @@ def _by_pool(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
-    """Store a pool in place of the one of its name; returns it and whether it is new.
+    """Store a pool, or replace the pool of its name; returns it and whether it is new.
 
-    Counts from the commit on, in every process; claims that are under way go by what was. Raises
-    Conflict where another pool shares the tenants of one of its queues differently, PoolStatic.
-    Locks: the version of the terms, then lanes.
+    Effective from the commit on, in every process; running claims still follow the old pool. Raises
+    Conflict if another pool shares the tenants of one of its queues differently, PoolStatic.
+    Locks: the configuration version, then lanes.
     """
-    extensions.forget()  # tenants' own weights count in the shares, too
+    extensions.forget()  # the shares also depend on the tenants' own weights
     with audited(caller, "pool.changed", pool.name) as data:
         terms.change()
         before = pool_cache.read()
@@ -109,7 +109,7 @@ def _refuse_static(name: str, pools: Pools) -> None:
 
 
 def refuse_contradiction(pool: Pool, pools: Pools) -> None:
-    """Let a queue's tenants share in one way: its lanes have one weight, order and scope."""
+    """Refuse different shares of one queue: its lanes have one weight, order and scope."""
     for other in pools.by_name.values():
         both = set(pool.queues) & set(other.queues)
         if not both or other.name == pool.name or pool.tenants is None or other.tenants is None:
@@ -126,7 +126,7 @@ def refuse_contradiction(pool: Pool, pools: Pools) -> None:
 
 
 def _tell(before: Pool, after: Pool) -> None:
-    """Record that a pool hands out in another way. Spec: fair-scheduling 11.1."""
+    """Emit an event if the queue rotation of a pool changed. Spec: fair-scheduling 11.1."""
     if (before.strategy, before.queues, before.weights) != (
         after.strategy,
         after.queues,
@@ -140,7 +140,7 @@ def _tell(before: Pool, after: Pool) -> None:
 
 
 def tell_rebalanced(pool: str, before: Policy, after: Policy) -> None:
-    """Record that the queues of a pool take turns in another way. Spec: fair-scheduling 11.1."""
+    """Emit the event of a changed queue rotation. Spec: fair-scheduling 11.1."""
     data = {
         "pool": pool,
         "previous_strategy": before[0].wire,
@@ -172,7 +172,7 @@ def _store(pool: Pool) -> None:
 
 
 def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
-    """Delete a pool; its workers are in no pool's rules from then on, and its queues open to all.
+    """Delete a pool; its workers are then governed by no pool, and its queues are open to all.
 
     Raises NotFound, PoolStatic; PoolInUse while workers of it live, unless `force`.
     """
@@ -198,7 +198,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
 
 
 def _share(before: Pools, queues: Iterable[str]) -> None:
-    """Give the lanes of queues the weights that hold now, where others held before."""
+    """Give the lanes of queues their new weights and sharing policy, if these changed."""
     after = pool_cache.read()
     share(
         after,
@@ -212,7 +212,7 @@ def _share(before: Pools, queues: Iterable[str]) -> None:
 
 
 def share(pools: Pools, queues: Sequence[str]) -> None:
-    """Give the lanes of queues the weights that follow from pools, in the caller's transaction."""
+    """Give the lanes of queues the weights of these pools, in the caller's transaction."""
     if queues:
         with pool_cache.standing(pools):
             reweigh(in_queues=queues)

@@ -1,4 +1,4 @@
-"""Reads what somebody wants simulated, whoever asks, and simulates it."""
+"""Parse and run requests for simulations, for the command and the console."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from scheduling.services.simulate import Comparison, changed, compare, configure
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to simulate: the last minutes, or a scenario as text; and what to change, as text.
+    """A request for a simulation: the last minutes or a scenario, and the changes, as text.
 
-    An empty change compares nothing. `seed` counts before the scenario's own.
+    Without changes nothing is compared. `seed` overrides the scenario's own.
     """
 
     minutes: int | None = None
@@ -27,7 +27,7 @@ class Wish:
 
 
 def check(wish: Wish) -> None:
-    """Refuse what cannot be simulated, as far as the texts tell. Raises OJSError."""
+    """Refuse a simulation whose texts have errors. Raises OJSError."""
     _read(wish)
 
 
@@ -37,7 +37,7 @@ def run(
     progress: Callable[[float], None] = lambda _part: None,
     most_s: float | None = None,
 ) -> Comparison:
-    """Simulate. Raises OJSError, and TooLong after so many seconds."""
+    """Simulate. Raises OJSError, and TooLong after `most_s` seconds."""
     load, before, change = _read(wish)
     pools = pool_cache.read()
     if load is None:

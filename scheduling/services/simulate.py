@@ -1,7 +1,7 @@
-"""Simulates a workload as things are configured and as they would be, by the very same claim.
+"""Simulate a workload with the current and with a changed configuration, by the real claim.
 
 Each simulation has a scratch store and a thread of its own; see jobs/services/upkeep/scratch.py and
-docs/adr/0011-simulation.md. Reads live tables before it begins, and writes none.
+docs/adr/0011-simulation.md. It reads live tables before it begins, and writes none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,16 +31,16 @@ from scheduling.services.pools import refuse_contradiction
 
 BEGINNING: Final = datetime(
     2000, 1, 1, tzinfo=UTC
-)  # the same for all, so that all come out the same
-LOOK_S: Final = 0.5  # between looks at how far it is
-COUNTED: Final = 100  # jobs of a queue from which on depths are told
+)  # fixed, so that equal simulations give equal results
+LOOK_S: Final = 0.5  # between two reports of progress
+COUNTED: Final = 100  # waiting jobs of a queue from which on depths are stored
 
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A configuration as a whole; `limits` are of tenants, keys and types, by live id."""
+    """A whole configuration; `limits` are limits of tenants, keys and types, by live id."""
 
     pools: Pools
     queues: Mapping[str, Mapping[str, Any]]
@@ -51,7 +51,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a workload fares before and after a change; null `after`: none was asked for."""
+    """The outcome of a workload before and after a change; null `after` without a change."""
 
     load: Workload
     before: Outcome
@@ -59,7 +59,7 @@ class Comparison:
     step_ms: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the comparison as plain values for JSON."""
         return {
             "jobs": len(self.load.arrivals),
             "window_ms": self.load.until_ms,
@@ -71,7 +71,7 @@ class Comparison:
 
 
 def configured(load: Workload, pools: Pools) -> Setup:
-    """Read how things are configured now, as far as a workload meets it."""
+    """Read the current configuration of all parts that a workload uses."""
     lanes = {job.lane for job in load.arrivals}
     queues: dict[str, Mapping[str, Any]] = {name: {} for name in {lane.queue for lane in lanes}}
     queues |= dict(Queue.objects.values_list("name", "config"))
@@ -136,8 +136,8 @@ def compare(
 ) -> Comparison:
     """Simulate a workload under one configuration, or two side by side.
 
-    `progress` hears now and then, in this thread, which part is done. Raises TooLong after so many
-    seconds, and what the simulation raises; the scratch stores are gone by then.
+    `progress` gets the finished part now and then, in this thread. Raises TooLong after `most_s`
+    seconds, and the errors of the simulation; the scratch stores are gone by then.
     """
     setups = [before] if after is None else [before, after]
     parts = [0.0] * len(setups)
@@ -190,7 +190,7 @@ def _simulated(load: Workload, setup: Setup, progress: Progress) -> list[int | N
 
 
 class _Store:
-    """The scratch store as a simulation wants it; see scheduling.domain.simulation.Store."""
+    """The scratch store as scheduling.domain.simulation.Store."""
 
     def __init__(self, opened: Scratch, load: Workload, setup: Setup) -> None:
         """Configure it."""

@@ -1,4 +1,4 @@
-"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20.3."""
+"""Count recent dispatches by queue. Spec: fair-scheduling 10.2; contract 20.3."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from scheduling.services.watch import starved
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """What one queue was given in the window; `ratio` is its part of what all of them were."""
+    """Dispatches of one queue in the window; `ratio` is its part of all dispatches."""
 
     name: str
     dispatched: int
@@ -37,9 +37,9 @@ class Stats:
 
 
 def stats(window_ms: int, name: str | None = None) -> Stats:
-    """Count what started in the window that ends now: for one pool, or for all and workers in none.
+    """Count the starts in the window that ends now: of one pool, or of all workers.
 
-    Of a pool: what its workers started and run. Raises NotFound.
+    For a pool, started and active jobs are those of its workers. Raises NotFound.
     """
     pools = pool_cache.latest()
     if name is None:
@@ -79,7 +79,7 @@ def _of(queues: Iterable[str], window_ms: int, pool: Pool | None, pools: Pools) 
 
 
 def _weights(pools: Iterable[Pool]) -> dict[str, int]:
-    """Return the weights that count; the first pool by name decides where several have a queue."""
+    """Return the effective weights; if several pools have a queue, the first by name decides."""
     found: dict[str, int] = {}
     for pool in pools:
         if pool.strategy is Strategy.WEIGHTED:

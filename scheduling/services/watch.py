@@ -1,7 +1,7 @@
-"""Tell of queues that starve and of pools that are overloaded: the body of the loop `watch`.
+"""Emit events for starving queues and overloaded pools: the body of the loop `watch`.
 
-It looks from outside, so that no claim pays for it, and sees what no claim does: a queue that
-nobody asks for, workers that are full and do not ask. Spec: fair-scheduling 11.1; contract 20.6.
+The loop looks from outside, so no claim pays for it. It also sees a queue that no worker fetches
+from, and workers that are full and do not fetch. Spec: fair-scheduling 11.1; contract 20.6.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,20 +25,20 @@ from scheduling.services import namespaces, pool_cache
 from scheduling.services.pool_cache import Pools
 
 _STARVES = "The queue {} has jobs and none of them starts."
-FRESH_MS = 1_000  # a queue that was served within this needs no row
+FRESH_MS = 1_000  # a queue that was served within this time needs no row
 QUIET = timedelta(seconds=10)  # between two events of a pool that stays overloaded
 
 
 def watch() -> int:
-    """Look once; returns of how many queues and pools it told.
+    """Look once; returns the number of events.
 
-    1. Note which queues of pools have jobs to hand out, and forget those that have none.
-    2. Tell of those where none has started for longer than the pool's rotation interval.
-    3. The same for queues of namespaces, some at a time.
-    4. Tell of pools with waiting jobs that can run no more, each once in QUIET.
+    1. Store which queues of pools have jobs to hand out, and delete rows of queues without any.
+    2. Emit an event for each queue without a start for longer than the pool's rotation interval.
+    3. Do the same for queues of namespaces, some at a time.
+    4. Emit an event for each pool with waiting jobs that can run no more, once in QUIET.
 
-    What is told is noted in the same transaction: once per episode, whatever is killed when.
-    Locks: one look at a time (advisory, tried).
+    The rows note the events in the same transaction. So each episode has one event, even if the
+    process is killed. Locks: one look at a time (advisory, tried).
     """
     with transaction.atomic():
         if not dispatches.watches_alone():
@@ -52,7 +52,7 @@ def watch() -> int:
 
 
 def starved(queues: Collection[str]) -> set[str]:
-    """Return which of these queues starve: it was told of them, and it is not over."""
+    """Return which of these queues starve: an event was emitted and the episode goes on."""
     rows = QueueWatch.objects.filter(queue__in=queues, told_at__isnull=False)
     known = {row.queue: Wait(row.since, told_at=row.told_at) for row in rows}
     seen = dispatches.open_queues(known)
@@ -62,7 +62,7 @@ def starved(queues: Collection[str]) -> set[str]:
 
 
 def alerts() -> Alerts:
-    """Name the queues that starve."""
+    """Return the alerts of starving queues."""
     told = QueueWatch.objects.exclude(told_at=None)
     return Alerts({"queue_starved": NotedRows(told, "queue", "since")}, _alerts)
 
@@ -103,7 +103,7 @@ def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> l
 
 
 def _waits(seen: Mapping[str, OpenQueue]) -> dict[str, Wait]:
-    """Return what waits now, and store it where that is new, or over."""
+    """Return the waits of now; store new rows and delete ended ones."""
     plain = QueueWatch.objects.exclude(queue__contains=NAMESPACE_END)
     rows = {row.queue: row for row in plain}
     over = [queue for queue in rows if queue not in seen or not seen[queue].is_open]
@@ -129,7 +129,7 @@ def _is_served(found: OpenQueue) -> bool:
 
 
 def _with_latest(waits: Mapping[str, Wait]) -> dict[str, Wait]:
-    """Add the starts that are not folded yet: they are looked up only for what seems late."""
+    """Add the starts that are not aggregated yet; read only for queues that seem late."""
     latest = dispatches.last_starts(waits)
     return {
         queue: replace(wait, last_at=_later(wait.last_at, latest.get(queue)))

@@ -1,5 +1,5 @@
--- advance: store what became of occurrences and when their schedules are due next.
--- `entries` and `runs` are JSON arrays; a run takes the place of the one KEPT numbers before it.
+-- advance: store the outcomes of occurrences and the next times of their schedules.
+-- `entries` and `runs` are JSON arrays; a run replaces the run KEPT numbers before it.
 -- Locks: none; the caller holds the rows of the entries.
 WITH fired AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(entries)s::json)

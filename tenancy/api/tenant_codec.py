@@ -1,4 +1,4 @@
-"""Tenants on the wire. Spec: contract 21.2."""
+"""Encode and decode tenants. Spec: contract 21.2."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -179,11 +179,11 @@ STATS = component(
 
 
 def encode_tenant(row: Tenant, summary: Summary, *, is_own: bool = False) -> dict[str, Any]:
-    """Encode a tenant with what it has now; `is_own` for itself, which sees no others' numbers."""
+    """Encode a tenant and its figures; `is_own` hides figures of other tenants from a tenant."""
     return {
         "tenant_id": row.id,
         "id": row.id,
-        "name": row.name or row.id,  # the browser interface needs one
+        "name": row.name or row.id,  # the browser interface needs a name
         "state": row.state,
         "source": row.source,
         "limits": limits_of(row).to_wire(),
@@ -220,13 +220,13 @@ def _throttle(found: Throttled) -> dict[str, Any]:
 
 
 def both(row: Tenant, summary: Summary, *, is_own: bool = False) -> dict[str, Any]:
-    """Encode a tenant at top level and under `tenant`: clients read either."""
+    """Encode a tenant at top level and under `tenant`, since clients read either."""
     shown = encode_tenant(row, summary, is_own=is_own)
     return {**shown, "tenant": shown}
 
 
 def encode_stats(found: Stats) -> dict[str, Any]:
-    """Encode the numbers of a tenant."""
+    """Encode the statistics of a tenant."""
     jobs = _jobs(found.summary)
     return {
         "tenant_id": found.tenant.id,
@@ -271,7 +271,7 @@ def decode_limits(body: Mapping[str, Any], before: TenantLimits) -> TenantLimits
 
 
 def decode_reason(body: Mapping[str, Any]) -> str | None:
-    """Read why something is done. Raises Unprocessable."""
+    """Read the reason of an action. Raises Unprocessable."""
     raw = body.get("reason")
     if raw is not None and (not isinstance(raw, str) or len(raw) > MAX_REASON or "\0" in raw):
         raise Unprocessable.field("reason", f"must be a text of at most {MAX_REASON}", raw)
@@ -279,7 +279,7 @@ def decode_reason(body: Mapping[str, Any]) -> str | None:
 
 
 def require_only(body: Mapping[str, Any], *names: str) -> None:
-    """Refuse members that nobody would read. Raises Unprocessable."""
+    """Refuse unknown members. Raises Unprocessable."""
     for name in body:
         if name not in names:
             raise Unprocessable.field(name, "is not a member of this request", body[name])

@@ -30,7 +30,7 @@ PATH: dict[str, Any] = {"tenant_id": codec.TENANT_ID}
 
 
 class TenantView(OJSView):
-    """One tenant. A caller bound to a tenant reads its own alone, and changes none."""
+    """Base of the tenant views. A caller bound to a tenant reads only its own and changes none."""
 
     def known_id(self, tenant_id: str) -> str:
         """Return the id of a tenant the caller may read. Raises NotFound, TenantMismatch."""
@@ -41,14 +41,14 @@ class TenantView(OJSView):
         return tenant_id
 
     def shown(self, row: Tenant, status: int = 200) -> Answer:
-        """Answer with a tenant and what it has."""
+        """Answer with a tenant and its figures."""
         is_own = self.principal.tenant is not None
         summary = stats.summaries([row])[row.id]
         return Answer(codec.both(row, summary, is_own=is_own), status=status)
 
 
 class TenantCollection(TenantView):
-    """All tenants."""
+    """List tenants."""
 
     @operation(
         "listTenants",
@@ -61,7 +61,7 @@ class TenantCollection(TenantView):
         },
     )
     def get(self, request: Request) -> Answer:
-        """List tenants by id, with what they have; the default one is always there."""
+        """List tenants by id, with their figures; the default tenant is always included."""
         window, noisy = admin_page(request), chosen(request, "noisy", FLAGS)
         found, total = tenants.page(
             standing=chosen(request, "state", tuple(Standing)) or None,
@@ -78,11 +78,11 @@ class TenantCollection(TenantView):
 
 
 class TenantDetail(TenantView):
-    """One tenant."""
+    """Show, configure or delete a tenant."""
 
     @operation("getTenant", {200: codec.DETAIL}, path=PATH, refusals=(404,))
     def get(self, request: Request, tenant_id: str) -> Answer:
-        """Show a tenant, its limits and what it has."""
+        """Show a tenant with its limits and figures."""
         return self.shown(tenants.find(self.known_id(tenant_id)))
 
     @operation(
@@ -93,9 +93,9 @@ class TenantDetail(TenantView):
         refusals=(404,),
     )
     def put(self, request: Request, tenant_id: str) -> Answer:
-        """Configure a tenant in place of what was said before; what is absent gets its default.
+        """Replace the configuration of a tenant; absent members get their default.
 
-        But for `state`, which stays. Members that only answers have are taken back unread.
+        An absent `state` stays unchanged. Read-only members of answers are accepted and ignored.
         """
         wanted = parse_tenant(self.known_id(tenant_id), self.body())
         row, is_new = tenants.put(tenant_id, wanted, self.caller)
@@ -109,9 +109,9 @@ class TenantDetail(TenantView):
         refusals=(404, 409),
     )
     def delete(self, request: Request, tenant_id: str) -> Answer:
-        """Forget a tenant's configuration; with jobs that have not ended only if `force=true`.
+        """Delete a tenant's configuration; with live jobs only if `force=true`.
 
-        Those are cancelled then, which needs the scope `ojs:admin:purge`.
+        The live jobs are then cancelled, which needs the scope `ojs:admin:purge`.
         """
         force = chosen(request, "force", FLAGS) == "true"
         if force:
@@ -121,23 +121,23 @@ class TenantDetail(TenantView):
 
 
 class TenantLimits(TenantView):
-    """What a tenant may use."""
+    """Change the limits of a tenant."""
 
     @operation(
         "putTenantLimits", {200: codec.DETAIL}, body=codec.PUT_LIMITS, path=PATH, refusals=(404,)
     )
     def put(self, request: Request, tenant_id: str) -> Answer:
-        """Change the limits that are given, null: unlimited; `reason` goes into the audit log."""
+        """Change the given limits, null: unlimited; `reason` goes into the audit log."""
         body = self.body()
         reason = codec.decode_reason(body)
-        codec.decode_limits(body, Limits())  # what cannot be read is refused for any tenant
+        codec.decode_limits(body, Limits())  # invalid limits are refused for any tenant
         row = tenants.find(self.known_id(tenant_id))
         wanted = codec.decode_limits(body, limits_of(row))
         return self.shown(tenants.put_limits(tenant_id, wanted, self.caller, reason=reason))
 
 
 class TenantSuspension(TenantView):
-    """Hold all jobs of a tenant."""
+    """Suspend a tenant."""
 
     standing = Standing.SUSPENDED
 
@@ -150,11 +150,11 @@ class TenantSuspension(TenantView):
         refusals=(404,),
     )
     def post(self, request: Request, tenant_id: str) -> Answer:
-        """Refuse new jobs of a tenant and start none; those that run go on."""
+        """Suspend a tenant: refuse its new jobs and start none; running jobs continue."""
         return self.set(tenant_id)
 
     def set(self, tenant_id: str) -> Answer:
-        """Give the tenant its standing."""
+        """Set the standing of the tenant."""
         self.known_id(tenant_id)
         body = self.optional_body()
         codec.require_only(body, "reason")
@@ -165,7 +165,7 @@ class TenantSuspension(TenantView):
 
 
 class TenantResumption(TenantSuspension):
-    """Let them go on."""
+    """Resume a tenant."""
 
     standing = Standing.ACTIVE
 
@@ -178,12 +178,12 @@ class TenantResumption(TenantSuspension):
         refusals=(404,),
     )
     def post(self, request: Request, tenant_id: str) -> Answer:
-        """Let a suspended tenant go on; harmless when it is not suspended."""
+        """Resume a suspended tenant; no effect if it is not suspended."""
         return self.set(tenant_id)
 
 
 class TenantThrottle(TenantView):
-    """What is taken from a noisy tenant for a while."""
+    """End the throttle of a noisy tenant."""
 
     @operation(
         "releaseTenant",
@@ -194,9 +194,9 @@ class TenantThrottle(TenantView):
         refusals=(404,),
     )
     def delete(self, request: Request, tenant_id: str) -> Answer:
-        """Give a tenant back what was taken from it; harmless when it is not throttled.
+        """Release a tenant from its throttle; no effect if it is not throttled.
 
-        It is not throttled again by itself for as long as a throttle lasts.
+        The server does not throttle it again for as long as a throttle lasts.
         """
         self.known_id(tenant_id)
         body = self.optional_body()
@@ -206,14 +206,15 @@ class TenantThrottle(TenantView):
 
 
 class TenantStats(TenantView):
-    """A tenant in numbers."""
+    """Statistics of a tenant."""
 
     @operation("getTenantStats", {200: codec.STATS}, path=PATH, refusals=(404,))
     def get(self, request: Request, tenant_id: str) -> Answer:
-        """Show the numbers of a tenant: jobs as of now, rates and shares as of the last seconds.
+        """Show the statistics of a tenant: jobs as of now, rates and shares as of the last seconds.
 
         `failed_24h` counts attempts. `effective_share` is its part of the weights of all tenants
-        that have jobs to hand out, `actual_share` its part of the starts of the last five minutes.
+        that have jobs to hand out. `actual_share` is its part of the starts of the last five
+        minutes.
         """
         return Answer(codec.encode_stats(stats.stats(self.known_id(tenant_id))))
 
@@ -234,7 +235,7 @@ class TenantJobs(TenantView):
         refusals=(404,),
     )
     def get(self, request: Request, tenant_id: str) -> Answer:
-        """List jobs of a tenant as the list of all jobs does."""
+        """List the jobs of a tenant in the same form as the list of all jobs."""
         window, state = admin_page(request), chosen(request, "state", STATES)
         kind = plain(request, "type")
         wanted = Wanted(

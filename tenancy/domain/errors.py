@@ -1,4 +1,4 @@
-"""What only this app refuses. Spec: contract 21.2, 21.3."""
+"""Errors of this app alone. Spec: contract 21.2, 21.3."""
 
 from jobs.domain.errors import Conflict, InvalidRequest, PermissionDenied, Unprocessable
 from jobs.domain.errors import OJSError as Base
@@ -20,7 +20,7 @@ class UnknownTenant(PermissionDenied):
 
 
 class TenantSuspended(PermissionDenied):
-    code, retryable = "tenant_suspended", True  # steps of workflows wait for the end of it
+    code, retryable = "tenant_suspended", True  # workflow steps wait until the tenant is resumed
     hint = "an operator resumes it by POST /ojs/v1/admin/tenants/{id}/resume"
 
 

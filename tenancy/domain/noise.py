@@ -1,7 +1,8 @@
-"""Which tenants are noisy neighbours. Spec: MT 9.1, contract 21.5.
+"""Find noisy tenants. Spec: MT 9.1, contract 21.5.
 
-A tenant is compared with the others that have traffic: one that is a hundred times as busy as its
-only neighbour would else be at most twice as busy as the mean of both.
+A tenant is compared with the other tenants that have traffic. If the mean included the tenant
+itself, one with a hundred times the activity of its only neighbour would reach at most twice the
+mean.
 """
 
 from bisect import bisect_left
@@ -11,8 +12,8 @@ from enum import StrEnum
 from math import fsum
 from typing import Final, NamedTuple
 
-MIN_TENANTS: Final = 2  # alone, nobody disturbs anybody
-# failures among strangers who have none: what any ratio would call too much
+MIN_TENANTS: Final = 2  # a single tenant disturbs no other
+# a lower rate counts as normal, even if other tenants have no failures
 LEAST_ERROR_RATE: Final = 0.05
 
 
@@ -27,7 +28,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Thresholds that have to be exceeded, and what has to be there at least to be looked at."""
+    """Thresholds of noise, and minimums below which no signal counts."""
 
     depth_ratio: float
     enqueue_ratio: float
@@ -40,7 +41,10 @@ class Rules:
 
 
 class Sample(NamedTuple):
-    """What a tenant did in a minute (`enqueued`, `completed`, `failed` attempts) and has now."""
+    """Activity of a tenant: `enqueued`, `completed`, `failed` in a minute, and current jobs.
+
+    `completed` and `failed` count attempts.
+    """
 
     tenant: str
     enqueued: float = 0
@@ -67,7 +71,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One threshold that was exceeded: `value` > `threshold` times `compared_with`."""
+    """One exceeded threshold: `value` > `threshold` times `compared_with`."""
 
     reason: Reason
     value: float
@@ -76,9 +80,9 @@ class Signal:
 
 
 def noisy(samples: Sequence[Sample], rules: Rules) -> dict[str, tuple[Signal, ...]]:
-    """Return the tenants that are noisy, and by which signals.
+    """Return the noisy tenants and their signals.
 
-    `samples` are of all tenants with traffic, one each.
+    `samples` has one entry for each tenant with traffic.
     """
     if len(samples) < MIN_TENANTS:
         return {}
@@ -88,7 +92,7 @@ def noisy(samples: Sequence[Sample], rules: Rules) -> dict[str, tuple[Signal, ..
 
 
 class _Crowd:
-    """All tenants, to compare each with the others without a look at them one by one."""
+    """All tenants, prepared to compare each with the rest in constant or logarithmic time."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.others = len(samples) - 1
@@ -99,17 +103,17 @@ class _Crowd:
         self._error_rate = fsum(one.error_rate for one in samples)
 
     def queued(self, one: Sample) -> float:
-        """Return the median of the others: of the list without the place of this one."""
+        """Return the median of the other tenants: of the list without this tenant's place."""
         place = bisect_left(self._queued, one.queued)
         low, high = (self.others - 1) // 2, self.others // 2
         return (self._queued[low + (low >= place)] + self._queued[high + (high >= place)]) / 2
 
     def per_second(self, one: Sample) -> float:
-        """Return the mean of the others."""
+        """Return the mean of the other tenants."""
         return max(0.0, self._per_second - one.per_second) / self.others
 
     def error_rate(self, one: Sample) -> float | None:
-        """Return the mean of the others that had outcomes, as this one had; None: none had."""
+        """Return the mean of the other tenants with outcomes; None: there are none."""
         if self._tried == 1:
             return None
         return max(0.0, self._error_rate - one.error_rate) / (self._tried - 1)

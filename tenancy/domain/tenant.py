@@ -1,4 +1,4 @@
-"""What is known of a tenant. Spec: MT 8, contract 21.2."""
+"""The configuration of a tenant. Spec: MT 8, contract 21.2."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,8 +9,8 @@ from jobs.domain.durations import format_duration
 from tenancy.domain.throttle import Action, Reduction
 
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1_000_000
-MAX_BOOST: Final = 200  # takes the lowest priority to the highest, or back
-NAMESPACE: Final = "namespace"  # workers of the tenant alone take its jobs
+MAX_BOOST: Final = 200  # from the lowest priority to the highest, or back
+NAMESPACE: Final = "namespace"  # only workers of the tenant take its jobs
 ISOLATIONS: Final = (NAMESPACE, "shared", "hybrid")
 SECOND_MS: Final = 1000
 
@@ -23,7 +23,7 @@ class Standing(StrEnum):
 
 
 class Source(StrEnum):
-    """Who made it: the settings, an operator, or its first job."""
+    """Origin of a tenant: the settings, an operator, or its first job."""
 
     STATIC = "static"
     DYNAMIC = "dynamic"
@@ -31,14 +31,14 @@ class Source(StrEnum):
 
 
 class QuotaMode(StrEnum):
-    """What a limit at enqueue does: refuse, or tell and take the job."""
+    """Effect of a limit at enqueue: refuse the job, or emit an event and store it."""
 
     HARD = "hard"
     SOFT = "soft"
 
 
 class Rate(NamedTuple):
-    """So many jobs in any `period_ms`."""
+    """A number of jobs in any `period_ms`."""
 
     limit: int
     period_ms: int
@@ -46,13 +46,13 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """Null: unlimited."""
+    """Limits of a tenant; null: unlimited."""
 
     max_concurrency: int | None = None
     max_enqueue_rate: Rate | None = None
     max_queue_depth: int | None = None
     max_scheduled: int | None = None
-    max_queues: int | None = None  # with jobs that have not ended
+    max_queues: int | None = None  # with live jobs
 
     @property
     def bounds_enqueue(self) -> bool:
@@ -79,44 +79,44 @@ class TenantLimits:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What an operator or the settings say; `standing` null: as it is."""
+    """A tenant as an operator or the settings define it; `standing` null: unchanged."""
 
     limits: TenantLimits = TenantLimits()
     name: str | None = None
-    weight: float | None = None  # null: as pools have it, else 1
+    weight: float | None = None  # null: the pools decide, else 1
     boost: int = 0  # added to the priority of its jobs
     quota_mode: QuotaMode = QuotaMode.HARD
-    isolation: str | None = None  # null: as the settings have it
+    isolation: str | None = None  # null: the settings decide
     standing: Standing | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What producers and the scheduler go by."""
+    """The parts of a tenant that enqueues and the scheduler use."""
 
     is_suspended: bool = False
     is_soft: bool = False
     weight: float | None = None
     boost: int = 0
     limits: TenantLimits = TenantLimits()
-    is_apart: bool = False  # it has a namespace of its own
-    reduction: Reduction | None = None  # of a tenant that is throttled
+    is_apart: bool = False  # it has a namespace
+    reduction: Reduction | None = None  # of a throttled tenant
 
     @property
     def weight_factor(self) -> float | None:
-        """What is left of its weights, whoever names them; null: all."""
+        """The factor of its weights while throttled, from any source; null: unreduced."""
         throttled = self.reduction
         return throttled.factor if throttled and throttled.action is Action.WEIGHT else None
 
     @property
     def effective_weight(self) -> float:
-        """What it weighs where no pool says anything."""
+        """Its weight if no pool sets one."""
         weight = self.weight or 1
         return reduced(weight, self.weight_factor) if self.weight_factor else weight
 
     @property
     def cap(self) -> int | None:
-        """How many active jobs it may have over all queues; null: any number."""
+        """The cap on its active jobs over all queues; null: any number."""
         if self.is_suspended:
             return 0
         most = self.limits.max_concurrency
@@ -126,5 +126,5 @@ class Terms:
 
     @property
     def gates(self) -> bool:
-        """Whether its new jobs must be looked at before they are stored."""
+        """Whether the admission has to check its new jobs."""
         return self.is_suspended or self.limits.bounds_enqueue

@@ -1,4 +1,4 @@
-"""Who owns a job: tenant ids, and how a request names one. Spec: MT 5, D-MT-1 to 4, 10, 11."""
+"""Tenant ids, and how a request names a tenant. Spec: MT 5, D-MT-1 to 4, 10, 11."""
 
 import re
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*")
 MAX: Final = 255
 MEMBER: Final = "tenant_id"  # of `meta`
 FIELD: Final = f"meta.{MEMBER}"
-NOBODY: Final = "_default"  # the core's word for no tenant
-OTHER: Final = "_other"  # what metrics put together
+NOBODY: Final = "_default"  # the core's name for no tenant
+OTHER: Final = "_other"  # label of tenants without their own in metrics
 HEADERS: Final = {"X-OJS-Tenant": "HTTP_X_OJS_TENANT", "X-OJS-Tenant-ID": "HTTP_X_OJS_TENANT_ID"}
-# component names of OpenAPI, and what it says
+# component names of OpenAPI, with header and description
 PARAMETERS: Final = {
     "Tenant": ("X-OJS-Tenant", "Whose the request is: it sees and touches one tenant alone."),
     "TenantID": ("X-OJS-Tenant-ID", "The same; where both are sent they must not differ."),
@@ -26,7 +26,7 @@ RULE: Final = "must be 1 to 255 letters, digits, '.', '_', ':' and '-', a letter
 
 
 class Rules(NamedTuple):
-    """What the settings say about naming tenants."""
+    """Rules of the settings for naming tenants."""
 
     default: str = NOBODY
     takes_meta: bool = True
@@ -35,21 +35,21 @@ class Rules(NamedTuple):
 
 
 def is_tenant_id(value: object, default: str = NOBODY) -> bool:
-    """Tell whether a value may name a tenant; of the reserved ids only the default one does."""
+    """Return whether a value may name a tenant; the default is the only reserved id allowed."""
     if not isinstance(value, str) or len(value) > MAX:
         return False
     return value == default or PATTERN.fullmatch(value) is not None
 
 
 def may_be_default(value: object) -> bool:
-    """Tell whether a value may be the id of the default tenant."""
+    """Return whether a value may be the id of the default tenant."""
     return isinstance(value, str) and value != OTHER and is_tenant_id(value.removeprefix("_"))
 
 
 def named_in(headers: Mapping[str, Any], default: str) -> str | None:
     """Return the tenant that headers name, spelled as in WSGI; None: none.
 
-    Raises InvalidRequest, TenantConflict where the two headers differ.
+    Raises InvalidRequest, TenantConflict if the two headers differ.
     """
     given = {name: headers[key] for name, key in HEADERS.items() if key in headers}
     for name, value in given.items():
@@ -71,7 +71,7 @@ def header_parameters(default: str) -> dict[str, dict[str, Any]]:
 
 
 def identified(draft: JobDraft, caller: Caller, rules: Rules) -> JobDraft:
-    """Return the draft with its tenant, which `meta` carries where the request named it.
+    """Return the draft with its tenant, also in `meta` if the request named it.
 
     Raises InvalidRequest, TenantConflict, TenantMismatch, TenantRequired.
     """

@@ -1,6 +1,6 @@
-"""Reads what a request or the settings say about a tenant. Spec: MT 8.1, contract 21.2.
+"""Parse a tenant from a request or from the settings. Spec: MT 8.1, contract 21.2.
 
-Everything is checked: what is wrong raises Unprocessable naming the member.
+All members are checked; an error raises Unprocessable and names the member.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ MEMBERS: Final = frozenset(
         "quota_mode", "isolation",
     }
 )  # fmt: skip
-# what GET shows besides: taken back unread, so that what was read can be sent again
+# read-only members of GET: accepted and ignored, so that clients can send an answer back
 SHOWN: Final = frozenset(
     {
         "tenant", "source", "effective_weight", "stats", "created_at", "updated_at", "throttle",
@@ -38,12 +38,12 @@ SHOWN: Final = frozenset(
 LIMITS: Final = (
     "max_concurrency", "max_enqueue_rate", "max_queue_depth", "max_scheduled", "max_queues",
 )  # fmt: skip
-# follow from the others and are taken back unread, too
+# follow from the limits above; also accepted and ignored
 MIRRORS: Final = ("max_concurrent_jobs", "max_jobs_per_second")
 
 
 def parse_tenant(tenant_id: str, body: Mapping[str, Any]) -> Definition:
-    """Read a definition; what is absent gets its default. Raises Unprocessable."""
+    """Read a definition; absent members get their default. Raises Unprocessable."""
     for name in body:
         if name not in MEMBERS | SHOWN:
             raise Unprocessable.field(name, "is not a member of a tenant", body[name])
@@ -65,7 +65,7 @@ def parse_tenant(tenant_id: str, body: Mapping[str, Any]) -> Definition:
 
 
 def parse_limits(raw: Mapping[str, Any], before: TenantLimits) -> TenantLimits:
-    """Return `before` with the members that are given; null clears one. Raises Unprocessable."""
+    """Return `before` with the given members; null clears a member. Raises Unprocessable."""
     for name in raw:
         if name not in {*LIMITS, *MIRRORS}:
             raise Unprocessable.field(f"limits.{name}", "is not a limit of tenants", raw[name])

@@ -1,4 +1,4 @@
-"""What is taken from a noisy tenant for a while. Spec: MT 9.2, contract 21.5."""
+"""Throttles of noisy tenants. Spec: MT 9.2, contract 21.5."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,39 +13,39 @@ OFF: Final = "off"
 
 
 class Action(StrEnum):
-    """What is reduced."""
+    """The value that a throttle reduces."""
 
     WEIGHT = "weight"
     CONCURRENCY = "concurrency"
 
 
 class Hold(StrEnum):
-    """What a stored throttle does until it ends."""
+    """Effect of a stored throttle until it ends."""
 
     APPLIED = "applied"
-    DRY_RUN = "dry_run"  # nothing: it is only told of
-    LIFTED = "lifted"  # nothing, and no other one begins: an operator has released the tenant
+    DRY_RUN = "dry_run"  # no effect except its events
+    LIFTED = "lifted"  # no effect, and none begins: an operator has released the tenant
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How a tenant is throttled; `had` is what it had when that began."""
+    """A reduction of a tenant; `had` is the value when it began."""
 
     action: Action
     factor: float
     had: float
 
     def effective(self, configured: float | None) -> float:
-        """Return what is left of a value, null: none is configured."""
+        """Return the reduced value; null: no value is configured."""
         had = self.had if configured is None else configured
         if self.action is Action.WEIGHT:
             return reduced(had, self.factor)
-        return min(had, max(1, floor(had * self.factor)))  # jobs are whole, and one may run
+        return min(had, max(1, floor(had * self.factor)))  # whole jobs, and at least one may run
 
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """What is taken from a tenant as it counts now."""
+    """The throttle of a tenant as it applies now."""
 
     action: Action
     reasons: tuple[str, ...]

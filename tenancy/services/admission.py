@@ -1,7 +1,7 @@
-"""Let new jobs of tenants in, or refuse them. Spec: MT 8.2, contract 21.2, 21.4.
+"""Admit or refuse new jobs of tenants. Spec: MT 8.2, contract 21.2, 21.4.
 
-Tenants whose jobs are counted are counted under a lock that their producers hold until they commit;
-what leaves the queues meanwhile only makes room. Tenants without limits are not looked at.
+Counting runs under a lock that producers of a counted tenant hold until they commit. Jobs that
+leave the queues meanwhile only make room. Tenants without limits cost no count.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from tenancy.services import tenant_cache
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A limit that a request goes beyond; `index` of the first job that does, null: all do."""
+    """A limit that a request exceeds; `index` is the first job beyond it, null: all are."""
 
     limit: str
     current: int
@@ -35,17 +35,17 @@ class Excess:
 
 
 def is_needed(drafts: Sequence[JobDraft], version: int) -> bool:
-    """Tell whether one of the drafts' tenants is new to this process, suspended or counted."""
+    """Return whether a tenant of the drafts is new to this process, suspended or counted."""
     ids = {draft.tenant for draft in drafts}
     by_id = tenant_cache.known(ids, version).by_id
     return any(one not in by_id or by_id[one].gates for one in ids)
 
 
 def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
-    """Make tenants that are new, and check that the jobs are allowed; in the insert's transaction.
+    """Create new tenants, and check that the jobs are allowed; in the insert's transaction.
 
     Raises UnknownTenant, TenantSuspended, TenantLimitExceeded.
-    Locks: rows of tenants that it makes, by id; then the tenants that are counted.
+    Locks: rows of tenants that it creates, by id; then the counted tenants.
     """
     ids = {draft.tenant for draft in drafts}
     by_id = tenant_cache.known(ids).by_id
@@ -60,7 +60,7 @@ def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
 
 
 def hold(drafts: Sequence[JobDraft]) -> None:
-    """Lock the tenants that are counted, all at once and so in order."""
+    """Lock the counted tenants, all at once and so in order."""
     by_id = tenant_cache.known({draft.tenant for draft in drafts}).by_id
     counted = {draft.tenant for draft in drafts if draft.tenant in by_id}
     if counted := {one for one in counted if by_id[one].limits.bounds_enqueue}:
@@ -77,7 +77,7 @@ def _make(unknown: Sequence[str], caller: Caller) -> None:
 
 def _refusal(kind: type[OJSError], message: str, tenant: str, caller: Caller) -> OJSError:
     problem = kind(message, details={"tenant_id": tenant})
-    problem.principal = caller.name  # type: ignore[attr-defined]  # they are PermissionDenied
+    problem.principal = caller.name  # the classes are PermissionDenied
     return problem
 
 
@@ -116,9 +116,10 @@ def _count(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> None:
 
 @dataclass(slots=True)
 class _Coming:
-    """What a request brings to a tenant.
+    """The jobs of a request for one tenant.
 
-    Places of those for a later time, and of the first for each queue, in their order.
+    `later` has the positions of jobs for a later time. `queues` has the position of the first job
+    for each queue, in their order.
     """
 
     jobs: int = 0
@@ -150,9 +151,10 @@ def _is_later(draft: JobDraft, at: datetime | None) -> bool:
 def _excesses(
     limits: TenantLimits, used: Usage, coming: _Coming, queues: tuple[int, set[str]] | None
 ) -> Iterator[Excess]:
-    """Yield the limits that have no room for what comes, in the order of the contract.
+    """Yield the limits that have no room for the request, in the order of the contract.
 
-    `queues`: how many the tenant has jobs in, and those of them that more come for.
+    `queues` is the number of queues where the tenant has live jobs, and which of the request's
+    queues are among them.
     """
     rate = limits.max_enqueue_rate
     if rate is not None and used.came + coming.jobs > rate.limit:
@@ -197,7 +199,7 @@ def _told(tenant: str, excess: Excess, mode: QuotaMode) -> Told:
 
 
 def tell_refused(problem: TenantLimitExceeded) -> None:
-    """Record that jobs were refused, after what was done for them is undone."""
+    """Emit the event of refused jobs, after the rollback of their request."""
     facts = {name: problem.extra[name] for name in ("tenant_id", "limit", "current", "maximum")}
     data = {**facts, "mode": str(QuotaMode.HARD)}
     tell([Told(Kind.TENANT_LIMIT_EXCEEDED, tenant=facts["tenant_id"], data=data)])

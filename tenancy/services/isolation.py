@@ -1,4 +1,4 @@
-"""Keeps the lanes of tenants where their isolation model has them. Spec: MT 6, D-MT-6."""
+"""Move lanes of tenants to the place of their isolation model. Spec: MT 6, D-MT-6."""
 
 from django.db import transaction
 
@@ -12,10 +12,10 @@ BATCH = 100
 
 
 def reconcile() -> int:
-    """Move the lanes of tenants that are not where their model has them; returns of how many.
+    """Move misplaced lanes of tenants; returns of how many tenants.
 
-    Whoever changes a tenant moves its lanes with it. The settings change between two starts, and
-    for a while processes may go by different ones.
+    A change of a tenant moves its lanes in the same transaction. The settings change between two
+    starts, and processes may have different settings for a while.
     """
     known = conf()
     wrong = queries.misplaced(

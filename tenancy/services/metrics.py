@@ -1,7 +1,7 @@
-"""Metrics of tenants, from the database. Spec: MT 11.2, 15.4, contract 21.6.
+"""Export metrics of tenants, from the database. Spec: MT 11.2, 15.4, contract 21.6.
 
-Jobs that run and wait are exact, counters as of the last fold, shares those of the last minutes.
-Tenants beyond those that are told apart are `_other`.
+Active and waiting jobs are exact, counters are as of the last aggregation, shares are of the last
+minutes. Tenants without labels of their own are `_other`.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from tenancy.services.stats import SHARE_MINUTES
 LABELS = ("tenant_id", "queue")
 MOST_SERIES = 10_000  # of one metric: tenants beyond are `_other`, too
 ACTIVE = CODES[State.ACTIVE]
-WAITING = {CODES[State.AVAILABLE], CODES[State.SCHEDULED]}  # what `max_queue_depth` bounds
+WAITING = {CODES[State.AVAILABLE], CODES[State.SCHEDULED]}  # bounded by `max_queue_depth`
 COUNTERS = (
     ("ojs_tenant_jobs_enqueued", "Jobs accepted", ("enqueued",)),
     ("ojs_tenant_jobs_processed", "Jobs that a run ended", ("completed", "discarded")),
@@ -31,7 +31,7 @@ Key = tuple[str, str]
 
 
 def families(label: Label) -> Iterable[Metric]:
-    """Read everything; none while tenants are switched off."""
+    """Read all metrics; none while tenants are disabled."""
     if not conf().enabled:
         return
     named = set(
@@ -92,7 +92,7 @@ def _shares(named: set[str]) -> Metric:
 
 
 def _key(seen: Mapping[Key, int], tenant: str, queue: str) -> Key:
-    """Name a series; with as many as there may be, one of the other tenants."""
+    """Return the key of a series; beyond the limit of series, the key of `_other`."""
     key = (tenant, queue)
     return key if key in seen or len(seen) < MOST_SERIES else (OTHER_TENANTS, queue)
 

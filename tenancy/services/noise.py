@@ -1,4 +1,4 @@
-"""What was found of noisy neighbours: noted by the loop `noise`, read by every process."""
+"""Noisy tenants as stored data: the loop `noise` writes it, every process reads it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -20,23 +20,23 @@ SAYS = {
     NOISY: "The tenant {} is a noisy neighbour.",
     THROTTLED: "The tenant {} is throttled as a noisy neighbour.",
 }
-MISSED = 3  # looks after which nobody says any more that a tenant is noisy
+MISSED = 3  # looks; without a look for so long, no tenant counts as noisy
 
 
 def fresh() -> QuerySet[Noise]:
-    """Return what the last looks found: nothing where nobody looks any more."""
+    """Return the noisy tenants of the last looks; empty if the loop has stopped."""
     since = timedelta(milliseconds=MISSED * conf().noise_interval_ms)
     return Noise.objects.filter(seen_at__gt=Now() - since)
 
 
 def loud() -> list[str]:
-    """Return the ids of tenants that are noisy, or that something is taken from; one statement."""
+    """Return the ids of noisy or throttled tenants; one statement."""
     held = Throttle.objects.filter(hold=Hold.APPLIED).values_list("tenant_id")
     return [one for (one,) in fresh().values_list("tenant").union(held)]
 
 
 def alerts() -> Alerts:
-    """Name the tenants that are noisy, and those that something is taken from."""
+    """Return the alerts for noisy and for throttled tenants."""
     applied = Throttle.objects.filter(hold=Hold.APPLIED)
     rows = {
         NOISY: NotedRows(fresh(), "tenant", "since"),
@@ -55,7 +55,7 @@ def _alerts(rows: Sequence[Noted]) -> list[Alert]:
 
 
 def signals(tenants: Collection[str]) -> dict[str, tuple[Signal, ...]]:
-    """Return the signals of those of the tenants that are noisy."""
+    """Return the signals of the noisy tenants among `tenants`."""
     rows = fresh().filter(tenant__in=tenants)
     return {row.tenant: tuple(_read(one) for one in row.signals) for row in rows}
 
@@ -65,9 +65,9 @@ def _read(stored: Mapping[str, Any]) -> Signal:
 
 
 def note(found: Mapping[str, Sequence[Signal]]) -> int:
-    """Store which tenants are noisy now; returns how many began to be or ceased.
+    """Store which tenants are noisy now; returns how many changed.
 
-    Call it in a transaction that nobody else does the same in.
+    Call it in a transaction that excludes concurrent calls.
     """
     known = set(Noise.objects.values_list("tenant", flat=True))
     Noise.objects.filter(tenant__in=known - found.keys()).delete()

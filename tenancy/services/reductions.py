@@ -1,4 +1,4 @@
-"""Stored throttles as they count now, and as they are told. Spec: MT 9.2, contract 21.5."""
+"""Stored throttles: their current effect and their events. Spec: MT 9.2, contract 21.5."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from tenancy.models import Tenant, Throttle
 
 
 def throttle_of(row: Tenant) -> Throttle | None:
-    """Return what is stored for a row; it is best read with it."""
+    """Return the stored throttle of a row; select it together with the row."""
     return getattr(row, "throttle", None)
 
 
 def throttled(row: Tenant) -> Throttled | None:
-    """Return what is taken from a tenant now."""
+    """Return the throttle of a tenant as it applies now."""
     throttle = throttle_of(row)
     if throttle is None or throttle.hold != Hold.APPLIED:
         return None
@@ -22,7 +22,7 @@ def throttled(row: Tenant) -> Throttled | None:
 
 
 def seen(row: Tenant, throttle: Throttle) -> Throttled:
-    """Return a throttle next to what is configured now: that may have changed since it began."""
+    """Return a throttle with the current configuration, which may have changed since it began."""
     action = Action(throttle.action)
     configured = configured_of(row, action)
     return Throttled(
@@ -36,7 +36,7 @@ def seen(row: Tenant, throttle: Throttle) -> Throttled:
 
 
 def configured_of(row: Tenant, action: Action) -> float | None:
-    """Return what an action reduces; null: any number of active jobs."""
+    """Return the value that an action reduces; null: any number of active jobs."""
     return (row.fairness_weight or 1) if action is Action.WEIGHT else row.max_concurrency
 
 
@@ -56,5 +56,5 @@ def told(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> Told:
 
 
 def released(row: Tenant, throttle: Throttle, how: str) -> Told:
-    """Return the event of a throttle that ends: `expired`, `manual`, or the tenant is `deleted`."""
+    """Return the event of a throttle's end: `expired`, `manual`, or the tenant is `deleted`."""
     return told(Kind.TENANT_THROTTLE_RELEASED, row, throttle, released=how)

@@ -1,6 +1,6 @@
-"""Tenants in numbers. Spec: MT 10.2, contract 21.2.
+"""Compute statistics of tenants. Spec: MT 10.2, contract 21.2.
 
-Numbers of jobs are exact; rates, shares and counts of a day are as of the last fold.
+Numbers of jobs are exact; rates, shares and counts of a day are as of the last aggregation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,23 +22,23 @@ from tenancy.services.reductions import throttled
 from tenancy.services.tenant_cache import limits_of, terms_of
 from tenancy.services.tenants import find
 
-SHARE_MINUTES = 5  # that dispatches are compared over
+SHARE_MINUTES = 5  # period of the compared dispatches
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a tenant has now."""
+    """Current figures of a tenant."""
 
     jobs: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
     queues: int = 0
     workers: int = 0
-    live_queues: int = 0  # with jobs that have not ended
-    signals: tuple[Signal, ...] = ()  # that it is noisy by
-    throttle: Throttled | None = None  # what is taken from it
+    live_queues: int = 0  # with live jobs
+    signals: tuple[Signal, ...] = ()  # empty: not noisy
+    throttle: Throttled | None = None  # as it applies now
 
     @property
     def noisy(self) -> bool:
-        """Whether it is a noisy neighbour."""
+        """Whether it is noisy."""
         return bool(self.signals)
 
     @property
@@ -49,20 +49,20 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """A tenant in numbers; shares are parts of one."""
+    """Statistics of a tenant; shares are parts of 1."""
 
     tenant: Tenant
     summary: Summary
     completed_24h: int
     failed_24h: int  # attempts
     rates: Rates
-    used: dict[str, tuple[int, int]]  # limit and what of it is used, by name
+    used: dict[str, tuple[int, int]]  # limit and usage, by name
     effective_share: float
     actual_share: float
 
 
 def summaries(tenants: Sequence[Tenant]) -> dict[str, Summary]:
-    """Count what tenants have, and tell which are noisy; two statements."""
+    """Return the current figures of tenants; two statements."""
     found = queries.summaries([row.id for row in tenants])
     signals = noise.signals([row.id for row in tenants])
     none = queries.Summary({})
@@ -81,11 +81,11 @@ def summaries(tenants: Sequence[Tenant]) -> dict[str, Summary]:
 
 
 def stats(tenant_id: str) -> Stats:
-    """Return the numbers of a tenant. Raises NotFound for one that nobody knows and has no job."""
+    """Return the statistics of a tenant. Raises NotFound if it has neither a row nor a job."""
     try:
         row = find(tenant_id)
     except NotFound:
-        row = Tenant(id=tenant_id)  # deleted since: its ended jobs are there
+        row = Tenant(id=tenant_id)  # deleted meanwhile, but its ended jobs exist
         if not queries.summaries([tenant_id]):
             raise
     summary = summaries([row])[tenant_id]
@@ -105,7 +105,7 @@ def stats(tenant_id: str) -> Stats:
 
 
 def _day() -> Spell:
-    """Return the minutes of the last 24 hours and the one that runs."""
+    """Return the period of the last 24 hours, with the current minute."""
     minute = now().replace(second=0, microsecond=0)
     return Spell(MINUTE, minute - timedelta(days=1), minute + timedelta(minutes=1))
 
@@ -113,9 +113,9 @@ def _day() -> Spell:
 def used(
     tenants: Sequence[Tenant], counted: Mapping[str, Summary]
 ) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return the limits that are set of each tenant by name, with what is used of them.
+    """Return the limits of each tenant with their usage, by name.
 
-    One statement where one has a rate, else none.
+    One statement if a tenant has a rate, else none.
     """
     rates_of = {row.id: rate for row in tenants if (rate := limits_of(row).max_enqueue_rate)}
     periods = {one: rate.period_ms for one, rate in rates_of.items()}

@@ -1,4 +1,4 @@
-"""Tell of suspended and throttled tenants why their jobs wait."""
+"""Explain waiting jobs of suspended and throttled tenants."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from tenancy.services.reductions import throttled
 
 
 def explain(tenant_id: str) -> Sequence[Gate]:
-    """Return the gates of a tenant that an operator knows; one statement.
+    """Return the gates of a stored tenant; one statement.
 
-    A claim meets them as the tenant's limit, which lets no job start where it is suspended, and as
-    the weight of its lanes.
+    A claim meets a suspension as the tenant's limit, which lets no job start. It meets a throttle
+    as that limit or as the weight of the lanes.
     """
     row = Tenant.objects.select_related("throttle").filter(id=tenant_id).first()
     return () if row is None else (_suspension(row), *_throttle(row))
@@ -29,7 +29,7 @@ def _suspension(row: Tenant) -> Gate:
 
 
 def _throttle(row: Tenant) -> Sequence[Gate]:
-    """Tell that a tenant is throttled: its jobs start, but fewer of them than it is entitled to."""
+    """Return the gate of a throttled tenant: its jobs start, but fewer than its full share."""
     found = throttled(row)
     if found is None:
         return ()

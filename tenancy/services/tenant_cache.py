@@ -1,8 +1,9 @@
-"""What this process knows about tenants, and how it notices that they changed.
+"""Cache the tenants of this process and notice their changes.
 
-Read when they are met, as of a version of the terms (`jobs.services.lanes.terms`). Each enqueue
-names the version that it follows from and stores nothing when that is not the latest: a changed
-tenant counts from its commit on, in every process, and one without limits costs no statement.
+A tenant is read at its first use, as of a configuration version (`jobs.services.lanes.terms`). Each
+enqueue names the version that it follows from, and stores nothing if that is not the latest. So a
+changed tenant takes effect from its commit on, in every process. A tenant without limits costs no
+statement.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,37 +22,37 @@ from tenancy.domain.tenant_id import is_tenant_id
 from tenancy.domain.throttle import Action, Hold, Reduction
 from tenancy.models import Tenant
 
-NOTHING = Terms()  # of tenants that nobody said anything about
-MOST = 100_000  # tenants that a process remembers
+NOTHING = Terms()  # of tenants without a configuration
+MOST = 100_000  # cached tenants of a process
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Terms as of one version; `by_id` grows as tenants are met, unknown ones are absent."""
+    """Cached tenants as of one version; `by_id` grows at first use, unknown ids are absent."""
 
     version: int
     by_id: dict[str, Terms] = field(default_factory=dict)
 
 
 class _Memory:
-    """What this process has read; replaced as a whole."""
+    """The cache of this process; replaced as a whole."""
 
     latest = Known(0)
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Read everything anew."""
+        """Invalidate the cache."""
         cls.latest = Known(0)
 
 
-# terms of tenants that the transaction of this context is just changing
+# tenants that the transaction of this context is changing
 _changing: ContextVar[Mapping[str, Terms]] = ContextVar("changing", default={})  # noqa: B039 - never written
 
 
 def known(ids: Iterable[str], version: int | None = None) -> Known:
-    """Return what knows those of `ids` that exist, as of `version` or a later one.
+    """Return a cache with the tenants of `ids` that exist, as of `version` or a later version.
 
-    None: as of the version that is remembered. One statement where some are new to this process.
+    None: as of the cached version. One statement if some are new to this process.
     """
     found = _Memory.latest
     if version is None and not found.version:
@@ -61,7 +62,7 @@ def known(ids: Iterable[str], version: int | None = None) -> Known:
         _remember(found)
     missing = [one for one in set(ids) if one not in found.by_id]
     if missing:
-        # read after the version: they may be later than it says, never earlier
+        # read after the version: tenants may be newer than the version, never older
         rows = Tenant.objects.select_related("throttle").filter(id__in=missing)
         read = {row.id: terms_of(row) for row in rows}
         if conf().default in missing:
@@ -69,23 +70,23 @@ def known(ids: Iterable[str], version: int | None = None) -> Known:
         if not connection.in_atomic_block:
             found.by_id.update(read)
             return found
-        # one that was made in a transaction that rolls back was never there
+        # a tenant created in a transaction that rolls back must not enter the cache
         transaction.on_commit(partial(found.by_id.update, read), robust=True)
         return Known(found.version, {**found.by_id, **read})
     return found
 
 
 def is_known(tenant_id: str) -> bool:
-    """Tell whether a tenant is there; the default one always is."""
+    """Return whether a tenant exists; the default tenant always does."""
     if not (conf().enabled and is_tenant_id(tenant_id, conf().default)):
         return False
     return tenant_id in known([tenant_id]).by_id
 
 
 def _remember(found: Known) -> None:
-    """Let the process go by this; not by a version that a transaction has raised but not committed.
+    """Cache this result; never under a version that a transaction has raised but not committed.
 
-    Others would take what they read, older than that, for it.
+    Other requests would file data under it that is older than the version.
     """
     if not connection.in_atomic_block:
         _Memory.latest = found
@@ -99,7 +100,7 @@ def _catch_up(found: Known) -> None:
 
 
 def shares(ids: Iterable[str]) -> tuple[int, dict[str, Terms]]:
-    """Return the version of the terms, and the terms of tenants that are known by it."""
+    """Return the configuration version, and the tenants of `ids` that are cached as of it."""
     wanted = set(ids)
     found = known(wanted)
     by_id = {**found.by_id, **_changing.get()}
@@ -107,7 +108,7 @@ def shares(ids: Iterable[str]) -> tuple[int, dict[str, Terms]]:
 
 
 def apart(ids: Collection[str]) -> tuple[int, set[str]]:
-    """Return the version of the terms, and the tenants that have a namespace of their own by it."""
+    """Return the configuration version, and the tenants with a namespace as of it."""
     found = known(ids)
     by_id = {**found.by_id, **_changing.get()}
     return found.version, {
@@ -116,9 +117,9 @@ def apart(ids: Collection[str]) -> tuple[int, set[str]]:
 
 
 def has_namespace(tenant_id: str, isolation: str | None) -> bool:
-    """Tell whether only workers of a tenant take its jobs; `isolation` null: as the settings say.
+    """Return whether only a tenant's workers take its jobs; `isolation` null: as in the settings.
 
-    The default tenant has none: its workers are those that name no tenant. Spec: MT 6.1, D-MT-6.
+    The default tenant has no namespace: its workers name no tenant. Spec: MT 6.1, D-MT-6.
     """
     if not conf().enabled or tenant_id == conf().default:
         return False
@@ -126,13 +127,13 @@ def has_namespace(tenant_id: str, isolation: str | None) -> bool:
 
 
 def settings_isolate() -> bool:
-    """Tell whether tenants that say nothing have namespaces."""
+    """Return whether tenants without an isolation model have namespaces."""
     return conf().isolation == NAMESPACE
 
 
 @contextmanager
 def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
-    """Let `shares` and `apart` go by what the transaction of this context has changed."""
+    """Apply the uncommitted changes of this context's transaction in `shares` and `apart`."""
     token = _changing.set(changed)
     try:
         yield
@@ -141,12 +142,12 @@ def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
 
 
 def forget() -> None:
-    """Read everything anew."""
+    """Invalidate the cache."""
     _Memory.cache_clear()
 
 
 def terms_of(row: Tenant) -> Terms:
-    """Return what a row says; NOTHING itself where that is nothing."""
+    """Return the `Terms` of a row; NOTHING itself if they are equal to it."""
     found = Terms(
         is_suspended=row.state == Standing.SUSPENDED,
         is_soft=row.quota_mode == QuotaMode.SOFT,
@@ -160,7 +161,7 @@ def terms_of(row: Tenant) -> Terms:
 
 
 def _reduction(row: Tenant) -> Reduction | None:
-    """Return what is taken from a row; it is read with its throttle."""
+    """Return the applied reduction of a row, which has been read with its throttle."""
     throttle = getattr(row, "throttle", None)
     if throttle is None or throttle.hold != Hold.APPLIED:
         return None

@@ -1,4 +1,4 @@
-"""Tenants: configured, suspended, listed, deleted. Spec: MT 8, 9.3, 10, 15.1, contract 21.2."""
+"""Configure, suspend, list and delete tenants. Spec: MT 8, 9.3, 10, 15.1, contract 21.2."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,11 +32,11 @@ from tenancy.services.admission import created
 from tenancy.services.reductions import released, throttle_of
 from tenancy.services.tenant_cache import limits_of, terms_of
 
-FORCED = 1_000_000  # jobs that a deletion cancels at most
+FORCED = 1_000_000  # most jobs that a deletion cancels
 
 
 def find(tenant_id: str) -> Tenant:
-    """Return a tenant; the default one is always there. Raises NotFound."""
+    """Return a tenant; the default tenant always exists. Raises NotFound."""
     found = _rows().filter(id=tenant_id).first()
     if found is None and tenant_id == conf().default:
         return _default()
@@ -46,29 +46,29 @@ def find(tenant_id: str) -> Tenant:
 
 
 def _default() -> Tenant:
-    """Return the default tenant as it is before anything was said about it."""
+    """Return the default tenant with its default configuration."""
     since = _begun_at()
     return Tenant(id=conf().default, source=Source.AUTO, created_at=since, updated_at=since)
 
 
 @cache
 def _begun_at() -> datetime:
-    """Return since when this database has tenants, and so the default one."""
+    """Return when the tables of tenants were created, and so the default tenant."""
     applied = MigrationRecorder.Migration.objects.filter(app=Tenant._meta.app_label)
     found: datetime = applied.aggregate(since=Min("applied"))["since"]
     return found
 
 
 def _rows() -> QuerySet[Tenant]:
-    """Return tenants with their throttles, which their terms follow from."""
+    """Return tenants with their throttles, since their `Terms` depend on them."""
     return Tenant.objects.select_related("throttle")
 
 
 def locked(tenant_id: str) -> Tenant | None:
     """Return a stored tenant, locked.
 
-    Call it in the transaction of a change, after `terms.change`: the throttle next to it is then
-    the latest, too.
+    Call it in the transaction of a change, after `terms.change`; then its throttle is the latest,
+    too.
     """
     return _locking().filter(id=tenant_id).first()
 
@@ -78,7 +78,7 @@ def _locking() -> QuerySet[Tenant]:
 
 
 def named(ids: Sequence[str]) -> list[Tenant]:
-    """Return the tenants of these ids that are there, the default one always."""
+    """Return the tenants of these ids that exist, always including the default tenant if named."""
     found = _rows().in_bulk(ids)
     if conf().default in ids:
         found.setdefault(conf().default, _default())
@@ -94,9 +94,9 @@ def page(
     offset: int,
     is_noisy: bool | None = None,
 ) -> tuple[list[Tenant], int]:
-    """List tenants by id; returns a page and the total. `only`: that one alone, if it matches.
+    """List tenants by id; returns a page and the total. `only`: just this tenant, if it matches.
 
-    The default one is always there, in its place by id.
+    The default tenant is always listed, in its place by id.
     """
     found = _rows()
     if standing is not None:
@@ -112,7 +112,7 @@ def page(
     if not unstored:
         return list(found[offset : offset + limit]), found.count()
     place = found.filter(id__lt=unstored[0].id).count()
-    # of the window, the part before the default tenant and the part after it
+    # the part of the window before the default tenant, and the part after it
     rows = list(found[min(offset, place) : min(offset + limit, place)])
     rows += unstored if offset <= place < offset + limit else []
     rows += found[max(offset - 1, place) : max(offset + limit - 1, place)]
@@ -122,7 +122,7 @@ def page(
 def _unstored(
     standing: str | None, containing: str, only: str | None, *, is_noisy: bool | None
 ) -> list[Tenant]:
-    """Return the default tenant where nothing was said about it and the filters of a page fit."""
+    """Return the default tenant if it has no row and matches the filters of a page."""
     row = _default()
     fits = standing in (None, row.state) and containing in row.id and only in (None, row.id)
     if not fits or _rows().filter(id=row.id).exists():
@@ -143,11 +143,11 @@ def put(
     source: Source = Source.DYNAMIC,
     reason: str | None = None,
 ) -> tuple[Tenant, bool]:
-    """Configure a tenant in place of what was said before; returns it and whether it is new.
+    """Replace the configuration of a tenant; returns it and whether it is new.
 
-    Counts from the commit on, in every process; moving it to another isolation model moves its
-    lanes and touches no job. Raises Unprocessable for a namespace of the default tenant.
-    Locks: the version of the terms, the tenant, lanes.
+    Effective from the commit on, in every process. A change of the isolation model moves lanes and
+    touches no job. Raises Unprocessable for a namespace of the default tenant.
+    Locks: the configuration version, the tenant, lanes.
     """
     if wanted.isolation == NAMESPACE and tenant_id == conf().default:
         raise Unprocessable.field(
@@ -183,7 +183,7 @@ def put_limits(
 def set_standing(
     tenant_id: str, standing: Standing, caller: Caller = SYSTEM, *, reason: str | None = None
 ) -> Tenant:
-    """Suspend a tenant, whose jobs are refused and start no more, or resume it. Raises NotFound."""
+    """Suspend a tenant, so that no job is accepted or started, or resume it. Raises NotFound."""
     find(tenant_id)
     verb = "suspended" if standing is Standing.SUSPENDED else "resumed"
     with _changing(tenant_id, f"tenant.{verb}", caller, reason) as (row, _):
@@ -195,10 +195,10 @@ def set_standing(
 def _changing(
     tenant_id: str, action: str, caller: Caller, reason: str | None = None
 ) -> Iterator[tuple[Tenant, dict[str, Any]]]:
-    """Store what the block makes of a tenant, and let it count; all of it or nothing."""
+    """Store the block's changes of a tenant and apply them to lanes, in one transaction."""
     with audited(caller, action, tenant_id, reason=reason) as data:
         terms.change()
-        is_new = bool(queries.create([tenant_id]))  # its first job may make it meanwhile
+        is_new = bool(queries.create([tenant_id]))  # its first job may create it at the same time
         row = _locking().get(id=tenant_id)
         if is_new:
             row.source = Source.DYNAMIC
@@ -224,7 +224,7 @@ def _limit(row: Tenant, limits: TenantLimits) -> None:
 
 
 def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
-    """Let lanes know what claims go by; a suspended tenant is one that may have no active job.
+    """Apply a changed tenant to the lanes; a suspended tenant has a cap of 0 active jobs.
 
     Call it in the transaction of the change, after `terms.change`.
     """
@@ -236,7 +236,7 @@ def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
 
 
 def _place(known: Terms) -> tuple[object, ...]:
-    """Return what the lanes of a tenant follow from."""
+    """Return the parts of a tenant that its lanes depend on."""
     return known.weight, known.weight_factor, known.boost, known.is_apart
 
 
@@ -246,10 +246,10 @@ def _place(known: Terms) -> tuple[object, ...]:
 def delete(
     tenant_id: str, caller: Caller = SYSTEM, *, force: bool = False, reason: str | None = None
 ) -> None:
-    """Forget a tenant's configuration; jobs that have ended keep its id.
+    """Delete a tenant's configuration; ended jobs keep its id.
 
-    Raises NotFound, TenantKept for the default one and those of the settings, and TenantNotEmpty
-    while it has jobs that have not ended, which `force` cancels.
+    Raises NotFound, TenantKept for the default tenant and tenants of the settings. Raises
+    TenantNotEmpty while it has live jobs; `force` cancels these first.
     """
     row = find(tenant_id)
     if kept := _kept(row):
@@ -275,7 +275,7 @@ def delete(
 
 
 def obstacle(row: Tenant) -> OJSError | None:
-    """Return what a deletion without `force` would be refused for."""
+    """Return the error that a deletion without `force` would raise."""
     return _kept(row) or _not_empty(row.id)
 
 
@@ -300,9 +300,9 @@ def _not_empty(tenant_id: str) -> OJSError | None:
 
 
 def apply_settings() -> int:
-    """Configure the tenants of the settings where these say something new; returns how many.
+    """Configure the tenants of the settings whose entries have changed; returns how many.
 
-    What operators changed since stays until the settings change, too.
+    Changes by operators stay until the settings change, too.
     """
     stored = dict(Tenant.objects.filter(settings__isnull=False).values_list("id", "settings"))
     changed = [raw for raw in conf().tenants if stored.get(raw["tenant_id"]) != raw]
@@ -315,4 +315,4 @@ def _apply(tenant_id: str, raw: Mapping[str, Any]) -> None:
     with transaction.atomic():
         put(tenant_id, parse_tenant(tenant_id, raw), SYSTEM, source=Source.STATIC)
         Tenant.objects.filter(id=tenant_id).update(settings=dict(raw))
-    tenant_cache.forget()  # what was read before the commit
+    tenant_cache.forget()  # drop entries that were read before the commit

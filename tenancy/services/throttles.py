@@ -1,9 +1,9 @@
-"""Throttles of noisy tenants: begun and extended by the loop `noise`, ended by time or an operator.
+"""Begin, extend and end throttles of noisy tenants.
 
-Spec: MT 9.2, contract 21.5. Each change is one transaction that raises the version of the terms
-first, as every change of a tenant does: throttles, PUTs, deletions and other leaders follow one
-another by its lock, and each looks at what the one before it left. Locks: the terms, the tenant,
-lanes.
+The loop `noise` begins and extends throttles; time or an operator ends them. Spec: MT 9.2, contract
+21.5. Each change is one transaction that first raises the configuration version, as every change of
+a tenant does. Its lock puts throttles, PUTs, deletions and other leaders in sequence, and each
+reads the result of the one before. Locks: the configuration version, the tenant, lanes.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ from tenancy.services.tenants import enforce, find, locked
 
 
 def release(tenant_id: str, *, actor: Caller = SYSTEM, reason: str | None = None) -> Tenant:
-    """Give a tenant back what was taken from it; harmless where nothing was.
+    """Release a tenant from its throttle; no effect if it is not throttled.
 
     It is not throttled again for as long as a throttle lasts; `reason` goes into the audit log.
     Raises NotFound.
@@ -102,7 +102,7 @@ def _expire(tenant_id: str) -> bool:
 
 
 def extend(tenants: Collection[str]) -> None:
-    """Let throttles last on that are as the settings ask for; others end in their time."""
+    """Extend throttles that match the settings; other throttles end in their time."""
     if tenants:
         found = Throttle.objects.filter(
             tenant__in=tenants, hold=_wanted(), action=conf().auto_throttle
@@ -111,10 +111,10 @@ def extend(tenants: Collection[str]) -> None:
 
 
 def begin(tenant_id: str, reasons: Sequence[str], *, active: int) -> bool:
-    """Throttle a noisy tenant with `active` jobs as the settings say; tells whether that began.
+    """Throttle a noisy tenant with `active` jobs as configured; returns whether it began.
 
-    Nothing begins where nothing can be reduced, where one is in force, shortly after an operator
-    has released the tenant, and for one that is suspended or gone.
+    No throttle begins if nothing can be reduced or if one is in force. Neither does it for a
+    suspended or deleted tenant, or shortly after an operator released the tenant.
     """
     row = Tenant.objects.select_related("throttle").filter(id=tenant_id).first()
     is_default = row is None and tenant_id == conf().default
@@ -150,13 +150,13 @@ def _may_begin(row: Tenant | None, active: int) -> bool:
 def _reduction(row: Tenant, active: int) -> Reduction:
     action = Action(conf().auto_throttle)
     had = configured_of(row, action)
-    # where any number of active jobs is allowed, what it takes counts
+    # without a limit of active jobs, the current number counts
     return Reduction(action, conf().throttle_factor, active if had is None else had)
 
 
 def _begin(row: Tenant, reasons: Sequence[str], active: int) -> None:
     before, made, at = terms_of(row), _reduction(row, active), now()
-    Throttle.objects.filter(tenant=row).delete()  # one that was a dry run
+    Throttle.objects.filter(tenant=row).delete()  # a dry run
     row.throttle = Throttle.objects.create(
         tenant_id=row.id,
         hold=_wanted(),

@@ -1,4 +1,4 @@
-"""Find noisy neighbours and throttle them: the body of the loop `noise`.
+"""Find noisy tenants and throttle them: the body of the loop `noise`.
 
 Spec: MT 9, contract 21.5.
 """
@@ -14,18 +14,18 @@ from tenancy.domain.throttle import OFF
 from tenancy.services import noise, throttles
 
 SURVEY_MINUTES = 5
-LOUD_JOBS = 100  # in them, at least, of a tenant that stands out by what it does
-BUSIEST = 200  # tenants that are ranked
+LOUD_JOBS = 100  # least activity in this time by which a tenant stands out
+BUSIEST = 200  # ranked tenants
 
 
 def watch() -> int:
-    """Look once; returns how many tenants began or ceased to be noisy, or are throttled from now.
+    """Look once; returns how many tenants began or ceased to be noisy, or were throttled.
 
-    1. Note who is noisy by what was folded of the last minute, and what all do (`Survey`).
-    2. Let the throttles of noisy tenants last on, and begin those that are missing.
+    1. Store the noisy tenants by the aggregated last minute, and the activity of all (`Survey`).
+    2. Extend the throttles of noisy tenants, and begin missing throttles.
 
-    Whatever is killed when: a throttle that was not begun is by the next look, if it is still due.
-    Locks: one look at a time (advisory, tried), in 1 alone; then those of each throttle.
+    If the process is killed, the next look begins a missing throttle that is still due.
+    Locks: one look at a time (advisory, tried), only in step 1; then the locks of each throttle.
     """
     with transaction.atomic():
         if not queries.alone():
@@ -44,10 +44,10 @@ def watch() -> int:
 
 
 def survey() -> None:
-    """Note what all tenants did lately and which were busiest, for the pages that list them."""
+    """Store the recent activity of all tenants and the busiest, for the pages that list them."""
     queries.survey(SURVEY_MINUTES, least=LOUD_JOBS, most=BUSIEST)
 
 
 def rules() -> Rules:
-    """Return what the settings say."""
+    """Return the rules of the settings."""
     return Rules(**{one.name: getattr(conf(), f"noise_{one.name}") for one in fields(Rules)})

@@ -1,3 +1,3 @@
--- alone: take the turn to look for noisy neighbours; false while somebody else has it.
--- Locks: an advisory one, tried, until the transaction ends.
+-- alone: lock the search for noisy tenants; false if another process has the lock.
+-- Locks: an advisory lock, tried, until the transaction ends.
 SELECT pg_try_advisory_xact_lock(20266613)

@@ -1,7 +1,7 @@
--- count: note new jobs of tenants with a rate, and forget what has left the period. `came` is a JSON
--- array of (tenant, period_ms, jobs). A slot is a thousandth of the period and counts from the last
--- job in it: a period is a thousandth too strict at most, never too generous.
--- Locks: the caller holds those of the tenants.
+-- count: record new jobs of tenants with a rate, and delete slots that have left the period.
+-- `came` is a JSON array of (tenant, period_ms, jobs). A slot is a thousandth of the period and counts
+-- from the last job in it. So a period is at most a thousandth too strict and never too generous.
+-- Locks: the caller holds the locks of the tenants.
 WITH came AS MATERIALIZED (
     SELECT c.tenant, c.jobs, t.at, c.period_ms * interval '1 millisecond' AS period,
            date_bin(greatest(1, c.period_ms / 1000) * interval '1 millisecond', t.at,

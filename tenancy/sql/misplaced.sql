@@ -1,5 +1,5 @@
--- misplaced: tenants with lanes that are kept apart though they should not be, or the other way round,
--- at most `most`. `isolates`: tenants that say nothing have namespaces, but for `default`.
+-- misplaced: at most `most` tenants with lanes in a namespace although the tenant has none, or the
+-- reverse. `isolates`: tenants without an isolation model have namespaces, except `default`.
 SELECT DISTINCT l.tenant
   FROM ojs_lane AS l LEFT JOIN ojs_tenant AS t ON t.id = l.tenant
  WHERE (l.queue <> ojs_queue_of(l.queue))

@@ -1,5 +1,5 @@
--- queues: in how many queues tenants have jobs that have not ended, and which of those that new jobs
--- are for; exact, since the caller holds their locks. `wanted` is a JSON array of (tenant, queues).
+-- queues: in how many queues tenants have live jobs, and in which of the queues that new jobs go to.
+-- Exact, since the caller holds their locks. `wanted` is a JSON array of (tenant, queues).
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(wanted)s::json) AS w (tenant text, queues text[])
 ), held AS MATERIALIZED (

@@ -1,6 +1,6 @@
--- samples: what tenants with traffic did in the last minute and have now, as of the last fold. The
--- counts are those of this minute and of the part of the one before it that is not a minute ago yet.
--- Tenants whose jobs have only run for longer are found by their leases.
+-- samples: activity of tenants with traffic in the last minute, and their current jobs, as of the last
+-- aggregation. The counts are of this minute and of a part of the minute before it: the part that lies
+-- within the last 60 seconds. Leases find tenants whose jobs have only run for longer.
 WITH clock AS MATERIALIZED (
     SELECT date_trunc('minute', now()) AS minute,
            1 - extract(epoch FROM now() - date_trunc('minute', now()))::float8 / 60 AS rest

@@ -1,9 +1,9 @@
--- shares: what tenants weigh that have jobs to hand out, whether this is one of them, and how many of
--- all starts of the last minutes were its own (as of the last fold).
+-- shares: the weights of all tenants with jobs to hand out, whether this tenant has any, and its
+-- starts and all starts of the last minutes (as of the last aggregation).
 WITH eligible AS MATERIALIZED (
     SELECT DISTINCT l.tenant
       FROM ojs_lane AS l
-     CROSS JOIN LATERAL (  -- one look each, where a semi-join might read all that waits
+     CROSS JOIN LATERAL (  -- one index lookup each; a semi-join might read all waiting jobs
            SELECT r.id FROM ojs_ready AS r
             WHERE r.lane_id = l.id AND r.seq >= l.low ORDER BY r.lane_id, r.seq LIMIT 1) AS head
      WHERE l.active AND l.blocked_by IS NULL AND NOT l.paused

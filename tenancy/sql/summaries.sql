@@ -1,6 +1,6 @@
--- summaries: jobs of tenants by state, exact as in the core's depths, in how many queues they are and
--- in how many they have not ended, and how many workers run some. One row for each tenant and state
--- that has jobs.
+-- summaries: jobs of tenants by state, exact as in the core's depths. Each row also has the tenant's
+-- number of queues, of queues with live jobs, and of workers that run a job. One row for each tenant
+-- and state that has jobs.
 WITH held AS MATERIALIZED (
     SELECT c.tenant, c.queue, c.state, sum(c.jobs) AS jobs
       FROM (SELECT d.tenant, d.queue, d.state, d.jobs FROM ojs_tenant_depth AS d

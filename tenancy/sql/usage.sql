@@ -1,5 +1,5 @@
--- usage: how many jobs of tenants wait (available, scheduled) and came in their period; exact, since
--- the caller holds their locks. `wanted` is a JSON array of (tenant, period_ms or null).
+-- usage: how many jobs of tenants wait (available, scheduled), and how many came in their period.
+-- Exact, since the caller holds their locks. `wanted` is a JSON array of (tenant, period_ms or null).
 -- `opens_at` is when the oldest slot of the period leaves it.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(wanted)s::json) AS w (tenant text, period_ms bigint)

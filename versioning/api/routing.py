@@ -1,4 +1,7 @@
-"""Endpoints under /ojs/v1/admin/routing. Spec: job-versioning 10, 11.3; contract 22.3, 22.4."""
+"""Endpoints under /ojs/v1/admin/routing.
+
+Spec: job-versioning 10, 11.3; contract 22.3, 22.4.
+"""
 
 from functools import partial
 
@@ -23,7 +26,7 @@ PATH = {"type": TYPE}
 
 
 def _known(job_type: str) -> str:
-    """Return a type that there could be. Raises NotFound."""
+    """Return a valid type. Raises NotFound."""
     if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
         raise NotFound.of("type", job_type)
     return job_type
@@ -34,7 +37,7 @@ def _detail(row: Routing) -> dict[str, object]:
 
 
 class RoutingCollection(OJSView):
-    """All rules."""
+    """List routing rules."""
 
     @operation("listRouting", {200: list_of(codec.RULES)}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
@@ -45,11 +48,11 @@ class RoutingCollection(OJSView):
 
 
 class RoutingDetail(OJSView):
-    """The rules of one type."""
+    """Show, set or delete the routing rules of a type."""
 
     @operation("getRouting", {200: codec.RULES}, path=PATH, refusals=(404,))
     def get(self, request: Request, type: str) -> Answer:
-        """Show the rules of a type and how its versions did; without any `rules` is empty."""
+        """Show the rules of a type and the outcomes of its versions; `rules` may be empty."""
         row = routing.find(_known(type))
         return Answer({"type": type, "rules": []} if row is None else _detail(row))
 
@@ -61,10 +64,10 @@ class RoutingDetail(OJSView):
         refusals=(409,),
     )
     def put(self, request: Request, type: str) -> Answer:
-        """Send so many of the jobs of a type to the workers of each version.
+        """Set the share of a type's jobs that goes to the workers of each version.
 
-        Counts for every job enqueued after the answer, at every server process; those that wait
-        follow. Outcomes so far are forgotten, and a rollback is over.
+        It applies to every job enqueued after the answer, at every server process; waiting jobs
+        follow. It resets the outcomes and ends a rollback.
         """
         wanted = parse_wanted(known_type(type, "type"), self.body())
         row, is_new = routing.put(wanted, self.caller)
@@ -72,16 +75,16 @@ class RoutingDetail(OJSView):
 
     @operation("deleteRouting", {204: None}, path=PATH, refusals=(404,))
     def delete(self, request: Request, type: str) -> Answer:
-        """Remove the rules of a type: its jobs go by their own versions."""
+        """Delete the rules of a type; its jobs then follow their own versions."""
         routing.delete(_known(type), self.caller)
         return Answer(None, status=204)
 
 
 class RoutingAction(OJSView):
-    """One thing done to the rules of a type."""
+    """Base of the actions on the rules of a type."""
 
     def revision(self) -> int | None:
-        """Read which rules are meant."""
+        """Read the revision of the rules that are meant."""
         return codec.decode_act(self.optional_body())
 
 
@@ -96,39 +99,39 @@ _acts = partial(
 
 
 class RoutingPromotion(RoutingAction):
-    """More for the newest version."""
+    """Promote the newest version."""
 
     @_acts("promoteRouting")
     def post(self, request: Request, type: str) -> Answer:
-        """Do the next step of the plan; without one the newest version gets all jobs."""
+        """Take the next step of the plan; without a plan the newest version gets all jobs."""
         return Answer(_detail(routing.promote(_known(type), self.caller, revision=self.revision())))
 
 
 class RoutingPause(RoutingAction):
-    """A plan that stands still."""
+    """Pause a plan."""
 
     @_acts("pauseRouting")
     def post(self, request: Request, type: str) -> Answer:
-        """Let no step of the plan follow by itself; a version that fails is still taken back."""
+        """Pause the automatic steps of the plan; a failing version is still rolled back."""
         row = routing.pause(_known(type), self.caller, is_paused=True, revision=self.revision())
         return Answer(_detail(row))
 
 
 class RoutingResumption(RoutingAction):
-    """A plan that goes on."""
+    """Resume a plan."""
 
     @_acts("resumeRouting")
     def post(self, request: Request, type: str) -> Answer:
-        """Let the plan go on; the bake time of its present step begins anew."""
+        """Resume the plan; the bake time of its present step starts again."""
         row = routing.pause(_known(type), self.caller, is_paused=False, revision=self.revision())
         return Answer(_detail(row))
 
 
 class RoutingRollback(RoutingAction):
-    """A version that is taken back."""
+    """Roll back the newest version."""
 
     @_acts("rollBackRouting")
     def post(self, request: Request, type: str) -> Answer:
-        """Send all jobs to the next lower version than the newest, at once; a plan is halted."""
+        """Send all jobs to the next version below the newest, at once; a plan is halted."""
         row = routing.roll_back(_known(type), self.caller, revision=self.revision())
         return Answer(_detail(row))

@@ -1,4 +1,4 @@
-"""Routing rules on the wire. Spec: contract 22.4."""
+"""Encode and decode routing rules. Spec: contract 22.4."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -44,7 +44,7 @@ from versioning.services.observed import Observed
 from versioning.services.routing import PlanState, state_of
 
 WEIGHT: Schema = {"type": "number", "minimum": 0, "maximum": MAX_WEIGHT}
-ENDS: Final = {True: "failed", False: "acked"}  # how the version's last attempt of a job ended
+ENDS: Final = {True: "failed", False: "acked"}  # end of the version's last attempt of a job
 MS: Schema = {"type": "number", "minimum": 0}
 RATE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 PERCENT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": WHOLE}
@@ -199,7 +199,7 @@ ACT = obj({}, {"revision": REVISION}, additionalProperties=False)
 
 
 def encode_rules(row: Routing) -> dict[str, Any]:
-    """Encode the rules of a type as they are in force."""
+    """Encode the effective rules of a type."""
     guard = guard_of(row.guard)
     return {
         "type": row.type,
@@ -218,7 +218,7 @@ def encode_rules(row: Routing) -> dict[str, Any]:
 
 
 def encode_guard(guard: Guard) -> dict[str, Any]:
-    """Encode when a version is taken back."""
+    """Encode the conditions of an automatic rollback."""
     return {
         "error_rate_threshold": guard.threshold,
         "evaluation_window": format_duration(guard.window_ms),
@@ -230,7 +230,7 @@ def encode_guard(guard: Guard) -> dict[str, Any]:
 
 
 def encode_plan(row: Routing) -> dict[str, Any] | None:
-    """Encode a plan with where it stands."""
+    """Encode a plan and its progress."""
     plan = plan_of(row.plan)
     if plan is None or row.step is None:
         return None
@@ -245,7 +245,7 @@ def encode_plan(row: Routing) -> dict[str, Any] | None:
 
 
 def encode_detail(row: Routing, observed: Observed) -> dict[str, Any]:
-    """Encode rules with how attempts of the versions ended."""
+    """Encode rules with the outcomes of the versions."""
     return {
         **encode_rules(row),
         "outcomes": [
@@ -269,7 +269,7 @@ def encode_detail(row: Routing, observed: Observed) -> dict[str, Any]:
 
 
 def encode_touched(one: TouchedJob) -> dict[str, Any]:
-    """Encode a job that a version had an attempt of, with what became of it."""
+    """Encode a touched job with its current state."""
     return {
         "id": one.id,
         "attempt_ended": ENDS[one.has_failed],
@@ -282,7 +282,7 @@ def encode_touched(one: TouchedJob) -> dict[str, Any]:
 
 
 def decode_act(body: Mapping[str, Any]) -> int | None:
-    """Read an action on rules: the revision that it is meant for, or None. Raises Unprocessable."""
+    """Read the revision that an action on rules is meant for, or None. Raises Unprocessable."""
     for name in body:
         if name != "revision":
             raise Unprocessable.field(name[:40], "is not known")
@@ -290,7 +290,7 @@ def decode_act(body: Mapping[str, Any]) -> int | None:
 
 
 def known_path(job_type: str) -> str:
-    """Return a type from a path that there could be. Raises NotFound."""
+    """Return a valid type from a path. Raises NotFound."""
     if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
         raise NotFound.of("type", job_type)
     return job_type

@@ -1,4 +1,7 @@
-"""Schemas on the wire: the form of the seed and that of SDKs. Spec: contract 30.1, 30.2."""
+"""Encode and decode schemas, in the seed's form and in the SDKs' form.
+
+Spec: contract 30.1, 30.2.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +34,7 @@ from versioning.services.routing import shares_by_type
 from versioning.services.schemas import Difference, Registered, Registration, shown
 
 MAX_COMPATIBLE, MAX_URI = 100, 2000
-SEED, UPSTREAM = "args_schema", "schema"  # which form a body has
+SEED, UPSTREAM = "args_schema", "schema"  # member that decides the form of a body
 MEMBERS = {
     "type", "job_type", "version", "args_schema", "schema", "compatible_with", "validation_mode",
     "uri",
@@ -190,7 +193,7 @@ def encode_schema(
 
 
 def encode_registered(done: Registered, *, is_latest: bool) -> dict[str, Any]:
-    """Encode what a registration made."""
+    """Encode the result of a registration."""
     flat = encode_schema(
         done.schema, is_latest=is_latest, routed=shares_by_type([done.schema.type])
     )
@@ -203,7 +206,7 @@ def encode_registered(done: Registered, *, is_latest: bool) -> dict[str, Any]:
 
 
 def encode_of_type(rows: Sequence[Row]) -> dict[str, Any]:
-    """Encode all schemas of a type, newest first, with the latest flat beside them."""
+    """Encode all schemas of a type, newest first, with the members of the latest at top level."""
     routed = shares_by_type([rows[0].type])
     every = [encode_schema(row, is_latest=row is rows[0], routed=routed) for row in rows]
     return {**every[0], "versions": every, "items": every}
@@ -227,7 +230,7 @@ def encode_versions(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def encode_entry(row: Row) -> dict[str, Any]:
-    """Encode a schema as SDKs read it."""
+    """Encode a schema in the SDKs' form."""
     return {
         "job_type": row.type,
         "type": row.type,
@@ -239,13 +242,13 @@ def encode_entry(row: Row) -> dict[str, Any]:
 
 
 def encode_wrapped(row: Row) -> dict[str, Any]:
-    """Encode a schema under `schema`, its facts beside it."""
+    """Encode a schema under `schema`, and its members at top level."""
     entry = encode_entry(row)
     return {**entry, "schema": entry}
 
 
 def encode_difference(found: Difference) -> dict[str, Any]:
-    """Encode what differs between two versions."""
+    """Encode the difference of two versions."""
     return {
         "type": found.new.type,
         "from": shown_version(found.old.version),
@@ -284,7 +287,7 @@ def decode_put(
 
 
 def decode_post(body: Mapping[str, Any]) -> Registration:
-    """Read a registration of the form of SDKs. Raises OJSError."""
+    """Read a registration in the SDKs' form. Raises OJSError."""
     _require_known(body)
     given = [body[name] for name in ("job_type", "type") if body.get(name) is not None]
     if not given:
@@ -309,7 +312,7 @@ def decode_post(body: Mapping[str, Any]) -> Registration:
 
 
 def decode_args(body: Mapping[str, Any]) -> tuple[str | None, list[Any]]:
-    """Read a request to check arguments: a version or None, and they. Raises OJSError."""
+    """Read a check of arguments; returns version (or None) and arguments. Raises OJSError."""
     for name in body:
         if name not in {"version", "args"}:
             raise Unprocessable.field(name, "is not a member of this request", body[name])
@@ -329,7 +332,7 @@ def known_type(raw: object, name: str) -> str:
 
 
 def known_version(raw: object) -> tuple[int, int, int]:
-    """Return what a version is compared by. Raises InvalidVersion."""
+    """Return the comparison key of a version. Raises InvalidVersion."""
     try:
         return parse_key(raw)
     except ValueError as problem:

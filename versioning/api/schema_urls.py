@@ -21,14 +21,14 @@ TYPE, ENTRY = f"{ADMIN}/<str:job_type>", f"{ENTRIES}/<str:job_type>"
 urlpatterns = [
     path(ADMIN, SchemaCollection.as_view(), name="ojs-schemas"),
     path(TYPE, SchemasOfType.as_view(), name="ojs-schemas-of-type"),
-    # no version is spelled like one of these
+    # no version has one of these names
     path(f"{TYPE}/versions", SchemaVersions.as_view(), name="ojs-schema-versions"),
     path(f"{TYPE}/diff", SchemaDiff.as_view(), name="ojs-schema-diff"),
     path(f"{TYPE}/validate", SchemaCheck.as_view(), name="ojs-schema-check"),
     path(f"{TYPE}/<str:version>", SchemaDetail.as_view(), name="ojs-schema"),
     path(ENTRIES, EntryCollection.as_view(), name="ojs-schema-entries"),
-    # A URI arrives decoded, slashes and all. Its scheme ends in the colon that no type has, and
-    # what follows belongs to it.
+    # A URI arrives decoded, with its slashes. Its scheme ends with a colon, which no type contains;
+    # the rest of the path belongs to the URI.
     re_path(
         rf"^{ENTRIES}/(?P<name>[^/]*:[\s\S]*)$",
         NamedEntry.as_view(schema=None),

@@ -1,4 +1,4 @@
-"""Endpoints of the schema registry: under admin/schemas as the seed has it, and for SDKs.
+"""Endpoints of the schema registry: admin/schemas in the seed's form, and schemas for SDKs.
 
 Spec: job-versioning 6.1, 11, contract 30.2.
 """
@@ -26,7 +26,7 @@ NAMED: dict[str, Any] = {
     "name": {**text(1), "description": "A job type, or the URI of a schema, percent-encoded"}
 }
 VERSION: dict[str, Any] = {"version": text(1)}
-LONGEST = 2000  # of a name in a path: of a URI
+LONGEST = 2000  # of a name in a path, which may be a URI
 FORCE = ("true", "false")
 DELETE_QUERY = {"force": {"type": "string", "enum": [*FORCE, ""]}}
 
@@ -38,17 +38,17 @@ def window_of(request: Request) -> Page:
 
 
 def storable(name: str) -> str:
-    """Return a name from a path that a row could have. Raises NotFound."""
+    """Return a name from a path if a row could have it. Raises NotFound."""
     if "\0" in name or len(name) > LONGEST:
         raise NotFound.of(schemas.KIND, name)
     return name
 
 
 class SchemaView(OJSView):
-    """Everybody who may read sees all schemas: they belong to types, not to tenants."""
+    """Base of the schema views. All readers see all schemas, which belong to types, not tenants."""
 
     def put_one(self, job_type: str, version: str) -> Answer:
-        """Register or update."""
+        """Register or update a schema."""
         on_conflict = chosen(self.request, "on_conflict", (codec.REPLACE, codec.ERROR))
         wanted = codec.decode_put(self.body(), job_type, version, on_conflict)
         done = schemas.register(wanted, self.caller)
@@ -56,7 +56,7 @@ class SchemaView(OJSView):
         return Answer(shown, status=201 if done.is_new else 200)
 
     def deleted(self, found: list[Schema], version: str | None) -> Answer:
-        """Delete, and tell what."""
+        """Delete schemas, and answer with their type and version."""
         force = chosen(self.request, "force", FORCE) == "true"
         schemas.delete(found, self.caller, force=force)
         shown = None if version is None else shown_version(found[0].version)
@@ -64,7 +64,7 @@ class SchemaView(OJSView):
 
 
 class SchemaCollection(SchemaView):
-    """All types."""
+    """List schemas."""
 
     @operation(
         "listSchemas",
@@ -83,7 +83,7 @@ class SchemaCollection(SchemaView):
 
 
 class SchemasOfType(SchemaView):
-    """One type."""
+    """Show or delete all schemas of a type."""
 
     @operation("getSchemas", {200: codec.OF_TYPE}, path=TYPE, refusals=(404,))
     def get(self, request: Request, job_type: str) -> Answer:
@@ -98,12 +98,12 @@ class SchemasOfType(SchemaView):
         refusals=(404, 409),
     )
     def delete(self, request: Request, job_type: str) -> Answer:
-        """Delete all schemas of a type, with `force=true` also those that live workers declare."""
+        """Delete all schemas of a type; with `force=true` even if live workers declare some."""
         return self.deleted(schemas.versions(storable(job_type)), None)
 
 
 class SchemaVersions(SchemaView):
-    """The versions of a type."""
+    """List the versions of a type."""
 
     @operation("listSchemaVersions", {200: codec.VERSIONS}, path=TYPE, refusals=(404,))
     def get(self, request: Request, job_type: str) -> Answer:
@@ -112,7 +112,7 @@ class SchemaVersions(SchemaView):
 
 
 class SchemaDiff(SchemaView):
-    """Two versions."""
+    """Compare two versions."""
 
     @operation(
         "diffSchemas",
@@ -122,9 +122,9 @@ class SchemaDiff(SchemaView):
         refusals=(404,),
     )
     def get(self, request: Request, job_type: str) -> Answer:
-        """Compare two versions: what differs, which of it breaks, which bump it demands.
+        """Compare two versions: the changes, which of them break, and the required bump.
 
-        `to` is the latest version where it is absent, `from` the one before `to`.
+        An absent `to` means the latest version, an absent `from` the version before `to`.
         """
         new = plain(request, "to")
         old = plain(request, "from")
@@ -135,7 +135,7 @@ class SchemaDiff(SchemaView):
 
 
 class SchemaCheck(SchemaView):
-    """Try arguments."""
+    """Check arguments."""
 
     @operation("checkArgs", {200: codec.CHECKED}, body=codec.VALIDATE, path=TYPE, refusals=(404,))
     def post(self, request: Request, job_type: str) -> Answer:
@@ -148,7 +148,7 @@ class SchemaCheck(SchemaView):
 
 
 class SchemaDetail(SchemaView):
-    """One version."""
+    """Show, register or delete the schema of a version."""
 
     @operation("getSchema", {200: codec.FLAT}, path={**TYPE, **VERSION}, refusals=(404,))
     def get(self, request: Request, job_type: str, version: str) -> Answer:
@@ -168,9 +168,9 @@ class SchemaDetail(SchemaView):
     def put(self, request: Request, job_type: str, version: str) -> Answer:
         """Register the schema of a version, or update it.
 
-        Sent as `args_schema` it replaces another document and is strict; sent as `schema` another
-        document is a conflict and problems are warnings. `on_conflict` and `validation_mode` say
-        otherwise.
+        A document in `args_schema` replaces a different document and is strict. In `schema`, a
+        different document is a conflict, and problems are warnings. `on_conflict` and
+        `validation_mode` override this.
         """
         return self.put_one(job_type, version)
 
@@ -182,7 +182,7 @@ class SchemaDetail(SchemaView):
         refusals=(404, 409),
     )
     def delete(self, request: Request, job_type: str, version: str) -> Answer:
-        """Delete the schema of a version, with `force=true` also if live workers declare it."""
+        """Delete the schema of a version; with `force=true` even if live workers declare it."""
         return self.deleted([schemas.find(storable(job_type), version)], version)
 
 
@@ -190,7 +190,7 @@ class SchemaDetail(SchemaView):
 
 
 class EntryCollection(SchemaView):
-    """All types."""
+    """List and register schemas."""
 
     @operation("listSchemaEntries", {200: list_of(codec.ENTRY, "schemas")}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
@@ -202,17 +202,17 @@ class EntryCollection(SchemaView):
 
     @operation("registerSchemaEntry", {201: codec.ENTRY_ANSWER}, body=codec.POST, refusals=(409,))
     def post(self, request: Request) -> Answer:
-        """Register the schema of a new version, which a URI may name."""
+        """Register the schema of a new version, with a URI if given."""
         done = schemas.register(codec.decode_post(self.body()), self.caller)
         return Answer(codec.encode_wrapped(done.schema), status=201)
 
 
 class NamedEntry(SchemaView):
-    """The latest of a type, or one by its URI."""
+    """Show or delete the schema of a type or of a URI."""
 
     @operation("getSchemaEntry", {200: codec.ENTRY_ANSWER}, path=NAMED, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
-        """Show the latest schema of a type, or the one that a URI names."""
+        """Show the latest schema of a type, or the schema of a URI."""
         storable(name)
         found = schemas.find_uri(name) if ":" in name else schemas.latest_of(name)
         return Answer(codec.encode_wrapped(found))
@@ -225,7 +225,7 @@ class NamedEntry(SchemaView):
         refusals=(404, 409),
     )
     def delete(self, request: Request, name: str) -> Answer:
-        """Delete all schemas of a type, or the one that a URI names."""
+        """Delete all schemas of a type, or the schema of a URI."""
         storable(name)
         if ":" in name:
             found = schemas.find_uri(name)
@@ -234,7 +234,7 @@ class NamedEntry(SchemaView):
 
 
 class EntryVersions(SchemaView):
-    """The versions of a type."""
+    """List the versions of a type."""
 
     @operation("listSchemaEntryVersions", {200: codec.VERSIONS}, path=TYPE, refusals=(404,))
     def get(self, request: Request, job_type: str) -> Answer:
@@ -243,7 +243,7 @@ class EntryVersions(SchemaView):
 
 
 class EntryDetail(SchemaView):
-    """One version."""
+    """Show or delete the schema of a version."""
 
     SHORT = "/ojs/v1/schemas/{job_type}/{version}"
 

@@ -1,4 +1,4 @@
-"""Endpoint /ojs/v1/admin/versions/{type}/touched: jobs that a version had attempts of."""
+"""Endpoint /ojs/v1/admin/versions/{type}/touched: jobs with attempts of a version."""
 
 from rest_framework.request import Request
 
@@ -18,7 +18,7 @@ ENDS = {ended: failed for failed, ended in codec.ENDS.items()}
 
 
 class TouchedJobs(OJSView):
-    """The last jobs of a version that was tried out."""
+    """The last jobs of a canary."""
 
     @operation(
         "listTouchedJobs",
@@ -34,9 +34,9 @@ class TouchedJobs(OJSView):
     def get(self, request: Request, type: str) -> Answer:
         """List the last jobs whose attempts by workers of a version ended, latest first.
 
-        `version` is the one that was taken back last where it is absent: without any the list is
-        empty. Only versions that rules try out are noted, up to 1,000 failed and as many
-        acknowledged jobs of each route, for 30 days. At most 100 at once.
+        An absent `version` means the version that was rolled back last; if there is none, the list
+        is empty. Only canaries are recorded: up to 1,000 failed and as many acknowledged jobs of
+        each version key, for 30 days. At most 100 at once.
         """
         asked = admin_page(request)
         window = Page(min(asked.limit, MAX_PER_PAGE), asked.offset)
@@ -53,7 +53,7 @@ class TouchedJobs(OJSView):
 
 
 def _version(request: Request) -> Version | None:
-    raw = request.query_params.get("version")  # an empty one is wrong, too
+    raw = request.query_params.get("version")  # an empty value is an error
     if raw is None:
         return None
     try:

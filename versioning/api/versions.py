@@ -55,15 +55,15 @@ VERSIONS = obj(
 
 
 class TypeVersionsView(OJSView):
-    """What is there of each version of a type."""
+    """Jobs, workers and removability of the versions of a type."""
 
     @operation("getTypeVersions", {200: VERSIONS}, path={"type": TYPE}, refusals=(404,))
     def get(self, request: Request, type: str) -> Answer:
         """Count jobs by version with the workers that accept it; `held`: no worker accepts them.
 
-        `removals` tells of each major whether handlers of it may go, and why. Counts are bounded:
-        those of the states in `at_least` may be more. Callers bound to a tenant may not ask:
-        workers are shared.
+        `removals` states for each major version whether its handlers can be removed, and why.
+        Counts are bounded: in the states of `at_least` there may be more jobs. Callers bound to a
+        tenant have no access, since workers are shared.
         """
         if len(type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(type):
             raise NotFound.of("type", type)

@@ -1,7 +1,8 @@
-"""Routing rules: which version each job of a type goes to. Spec: job-versioning 10, contract 22.4.
+"""Routing rules: the version that each job of a type goes to.
 
-A job's share is a hash of its id and of the revision of the rules, so that it is the same in every
-process, after a restart and at every attempt, and is drawn anew when the rules change.
+A hash of the job's id and the revision of the rules draws the version. So the draw is equal in
+every process, after a restart and at every attempt, and changes with the rules. Spec:
+job-versioning 10, contract 22.4.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,14 +21,14 @@ WHOLE: Final = 100  # percent
 
 
 class Mode(StrEnum):
-    """What becomes of a job's own version."""
+    """The effect of a job's own version."""
 
-    COMPATIBLE = "compatible"  # a worker has to accept it, too; rules that do not fit it are passed
-    OVERRIDE = "override"  # it does not count
+    COMPATIBLE = "compatible"  # the worker must accept it, too; rules that do not fit are skipped
+    OVERRIDE = "override"  # ignored
 
 
 class OnNoWorker(StrEnum):
-    """What becomes of jobs whose version nobody accepts."""
+    """The treatment of jobs whose version no worker accepts."""
 
     HOLD = "hold"
     FALLBACK = "fallback"  # after a while, workers that accept the job's own version get them
@@ -42,7 +43,7 @@ class Share(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What a route is of; `version` None: jobs without one, `target` None: no rule chose one."""
+    """The content of a version key; `version` None: unversioned jobs, `target` None: not drawn."""
 
     type: str
     version: Version | None
@@ -50,13 +51,13 @@ class Key(NamedTuple):
 
 
 def served_as(key: Key) -> Version | None:
-    """Return the version whose workers get a route's jobs, None: those of any."""
+    """Return the version whose workers get the jobs of a version key; None: any workers."""
     return key.version if key.target is None else key.target
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a type; `compatible` are versions that the registry lists for others."""
+    """The rules of a type; `compatible` has the versions that each version is compatible with."""
 
     revision: int
     shares: tuple[Share, ...]
@@ -66,7 +67,7 @@ class Rules:
 
     @property
     def live(self) -> tuple[Share, ...]:
-        """Those that get jobs."""
+        """The rules that get jobs."""
         return tuple(one for one in self.shares if one.weight > 0)
 
     @property
@@ -79,26 +80,26 @@ class Rules:
         return chosen(self.shares, bucket(job_id, self.revision))
 
     def assigned(self, job_id: str, version: Version | None) -> Version | None:
-        """Return where a job goes; None: the rules leave it to its own version."""
+        """Return the version that a job goes to; None: its own version decides."""
         return self.if_fitting(version, self.drawn(job_id))
 
     def if_fitting(self, version: Version | None, target: Version) -> Version | None:
-        """Return the target where a job of a version may be sent to it."""
+        """Return the target if a job of a version may be sent to it."""
         if self.mode is Mode.OVERRIDE or version is None or self.fits(version, target):
             return target
         return None
 
     def fits(self, version: Version, target: Version) -> bool:
-        """Tell whether jobs of a version are compatible with another."""
+        """Return whether jobs of a version are compatible with another version."""
         if target.major == version.major and target.minor >= version.minor:
             return True
         return version in self.compatible.get(target, ())
 
     def resolved(self, version: Version | None, target: Version | None) -> Version | None:
-        """Return where jobs go now that were sent to `target` by these rules or by older ones.
+        """Return the current target of jobs that these rules or older rules sent to `target`.
 
-        Where one version alone is left, all go there at once, before any is moved. A target that
-        the rules do not have any more is replaced by the lowest one until its jobs are drawn anew.
+        If one version alone is left, all jobs go there at once, before any is moved. A target that
+        the rules no longer have is replaced by the lowest version until its jobs are redrawn.
         """
         live = self.live
         if len(live) == 1:
@@ -111,13 +112,13 @@ class Rules:
 
 
 def bucket(job_id: str, revision: int) -> float:
-    """Return the place of a job between 0 and 1."""
+    """Return the position of a job between 0 and 1."""
     digest = sha256(f"{job_id}:{revision}".encode()).hexdigest()
     return int(digest[:DIGITS], 16) / BUCKETS
 
 
 def chosen(shares: Sequence[Share], place: float) -> Version:
-    """Walk the cumulative weights, in the order of the rules."""
+    """Return the version at a position of the cumulative weights, in the order of the rules."""
     ends = list(accumulate(one.weight for one in shares))
     for one, end in zip(shares, ends, strict=True):
         if place * ends[-1] < end:
@@ -126,9 +127,9 @@ def chosen(shares: Sequence[Share], place: float) -> Version:
 
 
 def admits(worker: Handles, key: Key, rules: Rules | None, *, has_fallen_back: bool) -> bool:
-    """Tell whether a worker is handed the jobs of a route. Spec: contract 22.4."""
+    """Return whether a worker gets the jobs of a version key. Spec: contract 22.4."""
     if key.version is None and not worker.accepts_unversioned(key.type):
-        return False  # whatever rules say
+        return False  # regardless of rules
     is_plain = key.version is None or worker.accepts(key.type, key.version)
     target = None if rules is None else rules.resolved(key.version, key.target)
     if rules is None or target is None:
@@ -139,7 +140,7 @@ def admits(worker: Handles, key: Key, rules: Rules | None, *, has_fallen_back: b
 
 
 def waits_for(key: Key, rules: Rules | None) -> Version | None:
-    """Return the version that a worker has to accept for a route, None: any does."""
+    """Return the version that a worker has to accept for a version key; None: any worker does."""
     target = None if rules is None else rules.resolved(key.version, key.target)
     return key.version if target is None else target
 
@@ -148,12 +149,12 @@ def waits_for(key: Key, rules: Rules | None) -> Version | None:
 
 
 def newest(shares: Iterable[Share]) -> Share:
-    """Return the rule of the highest version: the one that is tried out."""
+    """Return the rule of the highest version: the canary."""
     return max(shares, key=lambda one: one.version)
 
 
 def stable(shares: Sequence[Share]) -> Share | None:
-    """Return the rule of the next lower version, which a rollback sends all to, or None."""
+    """Return the rule of the next lower version, which gets all jobs at a rollback, or None."""
     highest = newest(shares).version
     lower = [one for one in shares if one.version < highest]
     return max(lower, key=lambda one: one.version) if lower else None
@@ -166,9 +167,9 @@ def collapsed(shares: Sequence[Share]) -> tuple[Share, ...] | None:
 
 
 def ramped(shares: Sequence[Share], percent: float) -> tuple[Share, ...]:
-    """Give the newest version so many percent; the others share the rest as they did before.
+    """Give the newest version a percentage; the other versions keep their ratio in the rest.
 
-    Where they had nothing, the next lower version gets it.
+    If they had no weight, the next lower version gets the rest.
     """
     highest, lower = newest(shares), stable(shares)
     others = sum(one.weight for one in shares if one is not highest)
@@ -185,6 +186,6 @@ def ramped(shares: Sequence[Share], percent: float) -> tuple[Share, ...]:
 
 
 def tidy(weight: float) -> float:
-    """Return a weight as short as it is said: whole where it is whole."""
+    """Return a weight in its shortest form: an integer if it is whole."""
     rounded = round(weight, 9)
     return int(rounded) if rounded == int(rounded) else rounded

@@ -1,6 +1,6 @@
-"""Reads what a request says about routing rules. Spec: contract 22.4.
+"""Parse routing rules of a request, and convert stored rules. Spec: contract 22.4.
 
-Everything is checked: what is wrong raises Unprocessable or InvalidVersion, naming the member.
+All members are checked; an error raises Unprocessable or InvalidVersion and names the member.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ MAX_RULES, MAX_STEPS, MAX_WEIGHT, MAX_SAMPLES = 20, 20, 1_000_000, 1_000_000
 MAX_SIGNIFICANCE: Final = 0.5
 FALLBACK_MS, WINDOW_MS = 30_000, 300_000
 SECOND_MS, DAY_MS = 1_000, 86_400_000
-MIN_WINDOW_MS: Final = 5_000  # how often it is looked at
+MIN_WINDOW_MS: Final = 5_000  # the interval of the loop that checks it
 MAX_BAKE_MS: Final = 30 * DAY_MS
 ACTION: Final = "route_all_to_previous"
 MEMBERS: Final = {
@@ -33,16 +33,16 @@ PLAN: Final = {"steps", "bake_time", "min_samples"}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Percentages of the newest version, one after the other, and how long each is watched."""
+    """Successive percentages of the newest version, and the observation time of each."""
 
     steps: tuple[float, ...]
     bake_ms: int
-    min_samples: int = 0  # outcomes of the newest version that a step needs besides
+    min_samples: int = 0  # additional outcomes of the newest version that a step needs
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What somebody wants the rules of a type to be; `revision` is that which is to be replaced."""
+    """The requested rules of a type; `revision` is the revision to replace."""
 
     type: str
     shares: tuple[Share, ...]
@@ -151,7 +151,7 @@ def _plan(raw: object) -> Plan | None:
 
 
 def parse_revision(raw: object) -> int | None:
-    """Read the revision of the rules to change, None: whatever it is. Raises Unprocessable."""
+    """Read the revision of the rules to change; None: any revision. Raises Unprocessable."""
     if raw is None:
         return None
     found = _whole(raw)
@@ -174,7 +174,7 @@ def _known(raw: Mapping[str, Any], members: set[str], prefix: str) -> None:
 
 
 def _word(raw: Mapping[str, Any], name: str, allowed: tuple[str, ...], prefix: str = "") -> str:
-    """Read one of some words; the first is the default."""
+    """Read one of the allowed words; the first is the default."""
     said = raw.get(name)
     if said is None:
         return allowed[0]
@@ -202,7 +202,7 @@ def _count(raw: Mapping[str, Any], name: str, prefix: str, least: int, default: 
 
 
 def _whole(raw: object) -> int | None:
-    """Read an integer, which JSON may write as 5.0; None: it is none."""
+    """Read an integer, which JSON may write as 5.0; None: not an integer."""
     if isinstance(raw, float) and raw.is_integer():
         return int(raw)
     return raw if type(raw) is int else None

@@ -1,7 +1,7 @@
-"""What differs between two documents of a type, and which version that demands.
+"""Compare two documents of a type, and find the version bump that the changes require.
 
-Spec: job-versioning 7, contract 30.5. What a document cannot be asked (`not`, `if`, patterns) and
-that differs is taken for narrowed and widened at once: nobody can say that it is neither.
+Spec: job-versioning 7, contract 30.5. Some keywords cannot be compared (`not`, `if`, patterns). If
+they differ, the change counts as both narrowed and widened.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ from jobs.domain import jsonio
 from versioning.domain.schema import Document, Target
 from versioning.domain.schema_load import at, token
 
-MOST: Final = 200  # changes that are told
+MOST: Final = 200  # most changes in a result
 
 
 class Rule(StrEnum):
-    """The words of job-versioning 7.1 and 7.2."""
+    """The wording of job-versioning 7.1 and 7.2."""
 
     OPTIONAL_ADDED = "adding an optional field"
     WIDENED = "widening a value constraint"
@@ -31,10 +31,10 @@ class Rule(StrEnum):
 
 
 class Compatibility(StrEnum):
-    """Which changes break.
+    """The changes that count as breaking.
 
-    Backward: what was sent before must still fit, and no field be removed (job-versioning 7.2).
-    Forward: what is sent now must fit the version before. Full: both.
+    Backward: old arguments must still fit, and no field be removed (job-versioning 7.2). Forward:
+    new arguments must fit the version before. Full: both.
     """
 
     NONE = "none"
@@ -44,7 +44,7 @@ class Compatibility(StrEnum):
 
 
 class OnBreaking(StrEnum):
-    """What becomes of a document that breaks."""
+    """The treatment of a document with breaking changes."""
 
     WARN = "warn"
     ENFORCE = "enforce"
@@ -61,17 +61,17 @@ class Bump(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: where in the arguments, what, by which rule, and whom it breaks."""
+    """One difference: its place in the arguments, kind and rule, and the directions it breaks."""
 
     path: str  # a JSON Pointer; `*` is any element or member
     kind: str
     message: str
     rule: Rule
-    backward: bool = False  # the new version refuses what fitted, or lacks what was there
-    forward: bool = False  # the version before refuses what fits now
+    backward: bool = False  # the new version refuses old arguments, or lacks a field
+    forward: bool = False  # the version before refuses new arguments
 
     def breaks(self, mode: Compatibility) -> bool:
-        """Tell whether it breaks what `mode` protects."""
+        """Return whether it breaks the compatibility of `mode`."""
         return {
             Compatibility.NONE: False,
             Compatibility.BACKWARD: self.backward,
@@ -81,7 +81,7 @@ class Change:
 
 
 def changes(old: Document, new: Document) -> list[Change]:
-    """List what differs, in the order of the documents."""
+    """List the differences, in the order of the documents."""
     compared = _Compared(old.form, new.form)
     if old.target is new.target:
         start = "/0" if new.target is Target.FIRST else ""
@@ -92,7 +92,7 @@ def changes(old: Document, new: Document) -> list[Change]:
 
 
 def demanded(found: Sequence[Change], mode: Compatibility) -> Bump:
-    """Return which part of the version must rise for these changes."""
+    """Return the part of the version that must rise for these changes."""
     if not found:
         return Bump.NONE
     return Bump.MAJOR if any(one.breaks(mode) for one in found) else Bump.MINOR
@@ -119,14 +119,14 @@ TYPES: Final = frozenset({"null", "boolean", "object", "array", "number", "strin
 
 
 class _Compared:
-    """Two forms whose schemas are compared; each pair of references once."""
+    """Two forms to compare; each pair of references is compared once."""
 
     def __init__(self, old: Any, new: Any) -> None:
         self.old, self.new = old, new
         self.seen: set[tuple[str, str]] = set()
 
     def schemas(self, old: Any, new: Any, path: str) -> Iterator[Change]:
-        """Yield what differs between two schemas for the value at `path`."""
+        """Yield the differences of two schemas for the value at `path`."""
         pair = _reference(old), _reference(new)
         if all(pair):
             if pair in self.seen:
@@ -171,7 +171,7 @@ class _Compared:
     def rest(
         self, old: Mapping[str, Any], new: Mapping[str, Any], name: str, path: str
     ) -> Iterator[Change]:
-        """Compare what is said of members or elements that are not named."""
+        """Compare the schemas of members or elements without a schema of their own."""
         before, after = old.get(name, True), new.get(name, True)
         if before is not after:
             yield from self.schemas(before, after, path + "/*")
@@ -242,7 +242,7 @@ class _Compared:
             )  # fmt: skip
 
     def targets_differ(self, old: Any, new: Any) -> bool:
-        """Tell whether references inside of equal schemas lead to different ones."""
+        """Return whether references inside of equal schemas lead to different schemas."""
         for reference in _references(old):
             inner = {"$ref": reference}
             if any(True for _ in self.schemas(inner, inner, "")):
@@ -265,7 +265,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _resolved(schema: Any, form: Any) -> Any:
-    """Follow references; what stands beside one counts, too."""
+    """Follow references and merge their sibling keywords."""
     while isinstance(schema, dict) and "$ref" in schema:
         target = at(form, schema["$ref"][1:])
         beside = {name: value for name, value in schema.items() if name != "$ref"}

@@ -1,4 +1,4 @@
-"""Which versions of which types a worker handles. Spec: job-versioning 8; contract 22.3."""
+"""Declarations of workers: the versions that they handle. Spec: job-versioning 8; contract 22.3."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,15 @@ from versioning.domain.version import Range, Version, parse_range
 
 MOST: Final = 1_000  # handlers of a worker
 MEMBERS: Final = frozenset({"type", "versions", "accept_unversioned"})
-UNVERSIONED: Final = 0  # the route of jobs without a version
+UNVERSIONED: Final = 0  # the version key of jobs without a version
 
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """What a worker accepts; types that it does not name it accepts, unless `is_exclusive`.
+    """The types and versions that a worker accepts.
 
-    `versioned_only` are the types of which it takes no jobs without a version.
+    It accepts unnamed types unless `is_exclusive`. It refuses unversioned jobs of the types in
+    `versioned_only`.
     """
 
     ranges: Mapping[str, tuple[Range, ...]] = field(default_factory=dict)
@@ -33,17 +34,17 @@ class Handles:
 
     @property
     def apart(self) -> frozenset[str]:
-        """Types whose jobs without a version it has to tell from those of other types."""
+        """Types that must be split before this worker claims unversioned jobs."""
         return frozenset(self.ranges) if self.is_exclusive else self.versioned_only
 
     def accepts_unversioned(self, job_type: str) -> bool:
-        """Tell whether a job without a version may go to it. Spec: D-VER-6, contract 22.3."""
+        """Return whether it accepts unversioned jobs of a type. Spec: D-VER-6, contract 22.3."""
         if job_type not in self.ranges:
             return not self.is_exclusive
         return job_type not in self.versioned_only
 
     def accepts(self, job_type: str, version: Version) -> bool:
-        """Tell whether a versioned job may go to it. Spec: job-versioning 8.2, 7.2."""
+        """Return whether it accepts jobs of a version. Spec: job-versioning 8.2, 7.2."""
         found = self.ranges.get(job_type)
         if found is None:
             return not self.is_exclusive
@@ -51,14 +52,14 @@ class Handles:
 
 
 ALL: Final = Handles()
-# takes back what was declared: the members are removed
+# clears a declaration: its members are removed
 CLEARED: Final = Declaration(0, '{"handlers":null,"exclusive":null}')
 
 
 def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
-    """Check what a worker sent and return it as it is stored; an empty list clears it.
+    """Check the handlers of a worker and return them as stored; an empty list clears them.
 
-    An entry may be the name of a type alone. Raises Unprocessable, InvalidVersionRange.
+    An entry may be just the name of a type. Raises Unprocessable, InvalidVersionRange.
     """
     if not handlers and not is_exclusive:
         return CLEARED
@@ -66,7 +67,7 @@ def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
         raise Unprocessable.field("handlers", f"must have at most {MOST} entries", len(handlers))
     entries = [_entry(n, one) for n, one in enumerate(handlers)]
     text = orjson.dumps({"handlers": entries, "exclusive": is_exclusive})
-    # kept signed, as a column has it; 0 says that there is none
+    # signed, as in the column; 0 means no declaration
     digest = int.from_bytes(hashlib.sha256(text).digest()[:8], signed=True) or 1
     return Declaration(digest, text.decode())
 
@@ -103,14 +104,14 @@ def _entry(n: int, raw: object) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_000)
 def handles(declaration: Declaration) -> Handles:
-    """Return what a stored declaration means; entries of one type add up."""
+    """Parse a stored declaration; entries of one type are merged."""
     if not declaration.digest:
         return ALL
     read = jsonio.loads(declaration.text.encode())
     if not (read.get("handlers") or read.get("exclusive")):
-        return ALL  # it names its turns alone
+        return ALL  # it declares only its queue rotation
     found: dict[str, tuple[Range, ...]] = {}
-    bare: set[str] = set()  # of which one entry takes jobs without a version
+    bare: set[str] = set()  # types of which an entry accepts unversioned jobs
     for entry in read["handlers"]:
         one = parse_range(entry["versions"])
         found[entry["type"]] = (*found.get(entry["type"], ()), one)

@@ -1,4 +1,4 @@
-"""What only this app refuses. Spec: contract 22.2."""
+"""Errors of this app alone. Spec: contract 22.2."""
 
 from jobs.domain.errors import Unprocessable
 

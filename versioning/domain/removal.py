@@ -1,7 +1,7 @@
-"""Whether handlers of some versions may go: the last step of expand and contract.
+"""Decide if handlers of some versions can be removed: the last step of expand and contract.
 
-Plain arithmetic over what was counted. "Yes" is said only of what was counted to the end; what was
-not is "unknown", never "yes". Spec: job-versioning 9.1.
+The module computes with counts. The answer is "yes" only if all counts are complete; otherwise it
+is "unknown", never "yes". Spec: job-versioning 9.1.
 """
 
 import re
@@ -26,7 +26,7 @@ class Safe(StrEnum):
 
 
 class Why(StrEnum):
-    """What an answer follows from; `FORCES` says which answer each allows."""
+    """The reasons of an answer; `FORCES` has the best answer that each allows."""
 
     JOBS_LEFT = "jobs_left"
     STILL_SENT = "still_sent"
@@ -68,7 +68,7 @@ FORCES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Live jobs by state; those of a state in `at_least` were not counted to the end."""
+    """Live jobs by state; the counts of the states in `at_least` are incomplete."""
 
     available: int = 0
     active: int = 0
@@ -79,11 +79,11 @@ class Jobs:
 
     @property
     def live(self) -> int:
-        """All of them."""
+        """The number of all live jobs."""
         return self.available + self.active + self.scheduled + self.retryable + self.pending
 
     def plus(self, other: "Jobs") -> "Jobs":
-        """Add those of another route."""
+        """Add the jobs of another version key."""
         return Jobs(
             self.available + other.available,
             self.active + other.active,
@@ -95,51 +95,51 @@ class Jobs:
 
 
 class Coming(NamedTuple):
-    """Who will send jobs of a version that are not stored yet."""
+    """Senders of jobs of a version that are not stored yet."""
 
     source: str  # in plural: `schedules`
-    senders: int  # that do so by themselves
-    resting: int = 0  # that have to be woken before
+    senders: int  # active
+    resting: int = 0  # paused
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What there is of one version of a type; None: of its jobs without one.
+    """The use of one version of a type; version None: of its unversioned jobs.
 
-    Jobs that routing rules send to a version are among its own, and among those that they came as.
+    A job that routing rules send to a version counts for this version and for its own version.
     """
 
     version: Version | None
     jobs: Jobs = field(default_factory=Jobs)
     dead_letters: int = 0
-    workers: int = 0  # that run and accept it
-    unheard: int = 0  # that accept it and only fetch: they may be gone
-    last_sent_at: datetime | None = None  # null: not since the look reaches back
+    workers: int = 0  # live, and accept it
+    unheard: int = 0  # accept it, but only FETCH: may be dead
+    last_sent_at: datetime | None = None  # null: not in the period of the look
     is_routed: bool = False  # routing rules send jobs to it
     coming: tuple[Coming, ...] = ()
 
     @property
     def is_coming(self) -> bool:
-        """Jobs of it will be sent without anybody's doing."""
+        """Whether active senders will send jobs of it."""
         return any(one.senders for one in self.coming)
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The moment of a look, and how far back it knows what was sent; null: to the start."""
+    """The moment of a look, and how far back it covers sent jobs; null: to the start."""
 
     now: datetime
     since: datetime | None
-    quiet: timedelta  # for so long no job of a version must have been sent
-    cut: tuple[str, ...] = ()  # sources of jobs that will be sent which it did not see to the end
+    quiet: timedelta  # a version may go if no job of it was sent for so long
+    cut: tuple[str, ...] = ()  # sources of future jobs that were not read completely
 
     @property
     def reaches(self) -> bool:
-        """The look covers the quiet time."""
+        """Whether the look covers the quiet time."""
         return self.since is None or self.since <= self.now - self.quiet
 
     def is_recent(self, at: datetime | None) -> bool:
-        """Tell whether it happened within the quiet time."""
+        """Return whether a time lies within the quiet time."""
         return at is not None and at > self.now - self.quiet
 
 
@@ -152,13 +152,13 @@ class Reason:
 
     @property
     def forces(self) -> Safe:
-        """The best answer that there can be with it."""
+        """The best answer that it allows."""
         return FORCES[self.why]
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Whether handlers of `removed` may go, and why; reasons that allow it are cautions."""
+    """The answer for handlers of `removed`, with reasons; reasons that allow it are cautions."""
 
     removed: str
     safe: Safe
@@ -166,7 +166,7 @@ class Removal:
 
 
 def parse_removal(text: str) -> Range:
-    """Read `1.x` or a range as workers declare it. Raises ValueError, which says what is wrong."""
+    """Read `1.x` or a range as workers declare it. Raises ValueError, which describes the error."""
     if match := MAJOR.fullmatch(text):
         major = int(match[1])
         return Range(Version(major), Version(major + 1))
@@ -174,10 +174,11 @@ def parse_removal(text: str) -> Range:
 
 
 def decide(removed: str, uses: Sequence[Use], bare: Use, looked: Looked) -> Removal:
-    """Tell whether handlers of versions may go; `uses`: all versions of the type, `bare`: none.
+    """Decide if handlers of versions can be removed.
 
-    Jobs without a version go to any worker, those that are left without old handlers included:
-    what arguments they have nobody knows, so they stand against it. Raises ValueError.
+    `uses` has all versions of the type, `bare` its unversioned jobs. Any worker gets unversioned
+    jobs, also a worker without old handlers. Their arguments are not described by a version, so
+    they prevent the removal. Raises ValueError.
     """
     gone = parse_removal(removed)
     going = [use for use in uses if use.version is not None and use.version in gone]

@@ -1,8 +1,8 @@
-"""Documents of the schema registry: what is taken, and how it is read. Spec: contract 30.3.
+"""Parse and check documents of the schema registry. Spec: contract 30.3.
 
-A document is JSON Schema 2020-12 that refers to nothing outside itself. It is stored as sent;
-what checks arguments is the form that `read` returns: `items` as an array, as draft-07 has it, has
-become `prefixItems`, and `format` is left only where it is asserted.
+A document is JSON Schema 2020-12 without references outside itself. It is stored as sent. `read`
+returns the form that checks arguments: an array in `items`, as in draft-07, becomes `prefixItems`,
+and only asserted values of `format` remain.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ MAX_DEPTH: Final = 64
 MAX_REFERENCES: Final = 1_000
 MAX_PATTERNS: Final = 64  # each may take a megabyte when it is compiled
 
-# which keywords hold schemas: one, a list, or one under each name; see also `schema_load`
+# keywords that hold schemas: one, a list, or one under each name; see also `schema_load`
 ONE: Final = frozenset(
     {
         "not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
@@ -43,14 +43,14 @@ REFUSED: Final = ("$dynamicRef", "$recursiveRef", "$vocabulary")
 
 
 class Target(StrEnum):
-    """What a document describes."""
+    """The value that a document describes."""
 
     ARGS = "args"  # the whole array
     FIRST = "first"  # its first element
 
 
 class Mode(StrEnum):
-    """What becomes of a job whose arguments do not fit."""
+    """The treatment of a job whose arguments do not fit."""
 
     STRICT = "strict"
     WARN = "warn"
@@ -59,14 +59,14 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that can be used: its form for checks, and what it describes."""
+    """A checked document: its form for checks, and the value that it describes."""
 
     form: dict[str, Any]
     target: Target
 
 
 def read(raw: object) -> Document:
-    """Check a document as far as it can be without compiling it.
+    """Check a document, as far as possible without compiling it.
 
     Raises InvalidSchema, whose details name the place in the document.
     """
@@ -88,7 +88,7 @@ def read(raw: object) -> Document:
 
 
 def refusal(place: str, problem: str, received: object = None) -> InvalidSchema:
-    """Refuse a document; `place` is a JSON Pointer into it."""
+    """Return the error for a document; `place` is a JSON Pointer into it."""
     found = InvalidSchema.field("schema" + place, problem, received)
     found.details["pointer"] = place
     return found
@@ -109,18 +109,18 @@ def _check_depth(raw: object) -> None:
 
 
 def _renamed(raw: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the members that count: name as sent, name in draft 2020-12, value."""
+    """Yield the relevant members: name as sent, name in draft 2020-12, value."""
     has_tuple = isinstance(raw.get("items"), list)
     renamed = {"items": "prefixItems", "additionalItems": "items"} if has_tuple else {}
     for name, value in raw.items():
         is_remark = name == "format" and (not isinstance(value, str) or value not in FORMATS)
-        # additionalItems says nothing without a tuple
+        # additionalItems has no effect without a tuple
         if name != "$schema" and not is_remark and (has_tuple or name != "additionalItems"):
             yield name, renamed.get(name, name), value
 
 
 class _Reader:
-    """Rewrites one document, and keeps what can only be judged when all of it is known."""
+    """Rewrites one document, and collects references to resolve at the end."""
 
     def __init__(self) -> None:
         self.places: dict[str, str] = {}  # of every schema: as sent, and in the form
@@ -182,7 +182,7 @@ class _Reader:
             raise refusal(place, f"has the pattern after the first {MAX_PATTERNS} of the document")
 
     def resolve(self) -> None:
-        """Let references point where the form has their targets."""
+        """Rewrite references to the places of their targets in the form."""
         for place, form in self.references:
             reference = form["$ref"]
             if not isinstance(reference, str) or not reference.startswith("#"):
@@ -198,7 +198,7 @@ class _Reader:
 
 
 def _fragment(pointer: str) -> str:
-    """Return a pointer as a URI has it."""
+    """Return a pointer, encoded as a URI fragment."""
     return "".join(
         char if char.isascii() and (char.isalnum() or char in "/~$-._!'()*+,;=:@") else
         "".join(f"%{byte:02X}" for byte in char.encode())

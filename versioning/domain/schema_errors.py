@@ -1,4 +1,4 @@
-"""What the schema registry refuses. Spec: contract 30.1, 30.3, 30.4, 30.5."""
+"""Errors of the schema registry. Spec: contract 30.1, 30.3, 30.4, 30.5."""
 
 from jobs.domain.errors import Conflict, Unprocessable, ValidationFailed
 

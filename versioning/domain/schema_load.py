@@ -1,10 +1,10 @@
-"""How much work one value may be for a document: bounded, whatever arguments come.
+"""Bound the work that a document can cause for one value, for any arguments.
 
-A schema leads to others for the same value (`allOf`, `$ref`, …) and for values inside it
-(`properties`, `items`, …). Where several ways lead to one place they multiply at each level, which
-a few lines can drive beyond any patience. So all ways down are walked: which schemas meet at one
-value, and how often each. References that come back end in a set that was seen; sets that grow
-for ever end at the bound.
+A schema leads to other schemas for the same value (`allOf`, `$ref`, …) and for values inside it
+(`properties`, `items`, …). If several paths lead to one place, they multiply at each level; a few
+lines can then cost unlimited time. So `check_load` walks all paths down and counts which schemas
+meet at one value, and how often each. Recursive references end in a set that was seen before. Sets
+that grow without end reach the bound.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 MAX_LOAD: Final = 1_000  # schemas that one value meets, each counted as often as it is reached
-MAX_SETS: Final = 20_000  # different ones that meet somewhere
+MAX_SETS: Final = 20_000  # different sets of schemas that meet
 MAX_CHAIN: Final = 100  # of schemas that lead to one another for the same value
 
 
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 class Inner(NamedTuple):
-    """A schema that another one uses, and for what: None is the same value."""
+    """A schema that another schema uses, and the step to its value; None: the same value."""
 
     place: str
     schema: Any
@@ -64,7 +64,7 @@ def at(form: Any, pointer: str) -> Any:
 
 
 def inner_schemas(schema: Mapping[str, Any], place: str = "") -> Iterator[Inner]:
-    """Yield the schemas that a schema uses, references not followed."""
+    """Yield the schemas that a schema uses, without following references."""
     for name, value in schema.items():
         here = place + token(name)
         if name in LISTS:
@@ -81,7 +81,7 @@ def inner_schemas(schema: Mapping[str, Any], place: str = "") -> Iterator[Inner]
 
 @dataclass(slots=True)
 class _Reach:
-    """What a schema leads to for one value: `size` schemas, and ways down with their number."""
+    """The schemas below a schema: `size` for the same value, and counted paths down."""
 
     size: int = 1
     down: Counter[tuple[Step, str]] = field(default_factory=Counter)
@@ -92,16 +92,16 @@ class _Reach:
 
 
 class _Walk:
-    """Knows what each place of one form leads to."""
+    """Cached paths from each place of one form."""
 
     def __init__(self, form: Any) -> None:
         self.form = form
-        self.known: dict[str, _Reach | None] = {}  # None: being looked at
+        self.known: dict[str, _Reach | None] = {}  # None: in progress
         self.schemas: dict[str, Any] = {}
         self.chain = 0
 
     def reach(self, place: str, schema: Any) -> _Reach:
-        """Raise Involved where a reference comes back without a step down."""
+        """Return the paths from a place. Raises Involved for a reference loop at one value."""
         if place in self.known:
             found = self.known[place]
             if found is None:
@@ -131,7 +131,7 @@ class _Walk:
         return found
 
     def below(self, met: Mapping[str, int]) -> Iterator[Counter[str]]:
-        """Yield which schemas meet, how often, one step below where `met` do."""
+        """Yield the schemas that meet one step below `met`, with their numbers."""
         down: Counter[tuple[Step, str]] = Counter()
         for place, times in met.items():
             for way, number in self.reach(place, self.schemas[place]).down.items():
@@ -150,7 +150,7 @@ class _Walk:
 
 
 def check_load(form: Any) -> None:
-    """Refuse a form by which one value may be much work. Raises Involved."""
+    """Refuse a form that may cause too much work for one value. Raises Involved."""
     walk = _Walk(form)
     walk.schemas[""] = form
     first = Counter({"": 1})

@@ -1,7 +1,7 @@
-"""Checks arguments by a document. Spec: contract 30.3, 30.4.
+"""Check arguments by a document. Spec: contract 30.3, 30.4.
 
-Compiled once and kept by whoever asks. Nothing is fetched, patterns run in linear time, and how
-much is said about wrong arguments is bounded, too: an answer never repeats them.
+The caller keeps the compiled document. No reference is fetched, and patterns run in linear time.
+The length of error messages is bounded, and they never repeat the arguments.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,8 @@ from versioning.domain.schema_load import token
 
 MAX_ERRORS: Final = 20
 MAX_PATTERN_BYTES: Final = 1_048_576
-MANY: Final = 10_000  # values; of more the first problem alone is told
-SHOWN: Final = 200  # characters of what a document asks for
+MANY: Final = 10_000  # values; beyond this number only the first problem is returned
+SHOWN: Final = 200  # characters quoted from a document
 PATTERNS = RegexOptions(size_limit=MAX_PATTERN_BYTES, dfa_size_limit=MAX_PATTERN_BYTES)
 LIMITS: Final = {
     "minimum": "must be at least {}",
@@ -49,10 +49,10 @@ RULES: Final = {
 
 
 class Validator:
-    """One compiled document; `asserts_formats` where `format` is more than a remark."""
+    """One compiled document; `asserts_formats` makes `format` an assertion."""
 
     def __init__(self, document: Document, *, asserts_formats: bool) -> None:
-        """Raise InvalidSchema, which names the place."""
+        """Compile the document. Raises InvalidSchema, which names the place."""
         self.target = document.target
         self.form = document.form
         try:
@@ -67,7 +67,7 @@ class Validator:
             raise refusal(place, _why_not(problem)) from None
 
     def problems(self, args: Sequence[Any]) -> list[str]:
-        """Return what is wrong with arguments, each as "/0/currency: required"; at most 20."""
+        """Return the problems of arguments, each as "/0/currency: required"; at most 20."""
         if self.target is Target.FIRST and not args:
             return ["/0: required"]
         value = args[0] if self.target is Target.FIRST else args
@@ -81,7 +81,7 @@ class Validator:
         ][:MAX_ERRORS]  # fmt: skip
 
     def _errors(self, value: Any) -> Iterator[ValidationError]:
-        if _is_small(value):  # all of them are made before the first one comes
+        if _is_small(value):  # the library creates all errors before it yields the first
             yield from islice(self._compiled.iter_errors(value), MAX_ERRORS)
             return
         try:
@@ -120,7 +120,7 @@ def _lines(problem: ValidationError, start: str, form: Any) -> Iterator[str]:
 
 
 def _asked(problem: ValidationError, form: Any) -> str:
-    """Return what the document says at the place that was not met."""
+    """Return the value of the keyword that was not met."""
     found = form
     try:
         for step in problem.schema_path:

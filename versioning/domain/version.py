@@ -1,4 +1,4 @@
-"""Versions and their ranges, which the core reads too: producers and handlers name them."""
+"""Versions and their ranges, from the core: producers and handlers name them."""
 
 from jobs.domain.ranges import ANY, Range, parse_range
 from jobs.domain.version import Version, parse_version, split_type

@@ -1,4 +1,4 @@
-"""Watch new versions: take back what fails, give more to what does not. The loop `canaries`.
+"""Watch canaries: roll back failing versions and advance plans. The loop `canaries`.
 
 Spec: job-versioning 10.2, contract 22.4. See docs/adr/0017.
 """
@@ -22,7 +22,7 @@ NONE = Outcomes()
 
 
 class Counted(NamedTuple):
-    """Rules, what speaks against their newest versions, and whether more of the record waits."""
+    """Rules, the evidence against their newest versions, and whether more events wait."""
 
     rows: list[Routing]
     trials: Mapping[str, Evidence]
@@ -30,15 +30,14 @@ class Counted(NamedTuple):
 
 
 def watch() -> int:
-    """Look once; returns how many types were changed, or 1 where more of the record waits.
+    """Look once; returns how many types were changed, or 1 if more events wait.
 
-    1. Count what has ended since the last look, and what speaks against new versions by now.
-    2. Take back the versions that fail more often than they may: rules that somebody has changed
-       meanwhile are left alone.
-    3. Do the steps of plans that have baked, where nothing speaks against the version.
-    4. Note where nobody accepts what was drawn, for rules that fall back then.
+    1. Count the attempts that ended since the last look, and update the evidence.
+    2. Roll back versions that fail too often; skip rules that have changed meanwhile.
+    3. Take the steps of plans that have baked, if no evidence speaks against the version.
+    4. Update fallbacks for rules that allow them and whose drawn version no worker accepts.
 
-    Each change is a transaction of its own: counts stay whatever becomes of it.
+    Each change is a transaction of its own, so counts stay if a change fails.
     """
     routes = latest()
     found = count(routes)
@@ -50,9 +49,9 @@ def watch() -> int:
 
 
 def count(routes: Routes) -> Counted:
-    """Count what has ended since the last time, and what speaks against new versions by now.
+    """Count the attempts that ended since the last call, and update the evidence.
 
-    One transaction: what was counted was weighed.
+    One transaction, so all counted outcomes enter the evidence.
     """
     with transaction.atomic():
         ended, has_more = outcomes.read(routes)
@@ -65,7 +64,7 @@ def count(routes: Routes) -> Counted:
 
 
 def _look(row: Routing, routes: Routes, ended: Mapping[int, Outcomes]) -> Evidence:
-    """Note what a look has seen of the two versions; the rules' own window is what was known."""
+    """Update the evidence with a look at both versions; the rules' window has earlier outcomes."""
     guard = guard_of(row.guard)
     stored = Trial.objects.filter(type=row.type).first()
     evidence = Evidence() if stored is None else Evidence(stored.looks, stored.log_bet)
@@ -98,7 +97,7 @@ def _pair(row: Routing, routes: Routes, found: ByVersion) -> Pair:
 
 
 def _decide(row: Routing, routes: Routes, trials: Mapping[str, Evidence], now: datetime) -> bool:
-    """Take a version back or let its plan go on; tells whether the rules have changed."""
+    """Roll back a version or advance its plan; returns whether the rules have changed."""
     rules, guard = routes.rules.get(row.type), guard_of(row.guard)
     if rules is None or rules.revision != row.revision or row.rolled_back_at is not None:
         return False

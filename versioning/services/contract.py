@@ -1,6 +1,6 @@
-"""The expand-and-contract assistant: may handlers of old versions go? Spec: job-versioning 9.1.
+"""The expand-and-contract assistant: can handlers of old versions go? Spec: job-versioning 9.1.
 
-Everything is looked at from outside, within bounds: neither producers nor claims do more for it.
+It reads from outside, within bounds; it adds no work to producers and claims.
 """
 
 from collections import Counter
@@ -34,17 +34,17 @@ from versioning.services.acceptance import acceptance_unversioned, accepts_versi
 from versioning.services.held import MOST
 from versioning.services.routes import latest
 
-LOOKED = 10_000  # jobs of each state, dead letters and lanes that are looked at
-EVENTS = 20_000  # so many of the newest are looked at for what was sent
-QUIET = timedelta(minutes=5)  # without a job of a version before its handlers may go
+LOOKED = 10_000  # jobs of each state, dead letters and lanes to read
+EVENTS = 20_000  # events to read, the newest first
+QUIET = timedelta(minutes=5)  # without a job of a version before its handlers can go
 LATER = (State.SCHEDULED, State.RETRYABLE, State.PENDING)
-GONE = 2  # jobs that are not stored any more
-BARE = None  # the version of jobs without one
+GONE = 2  # jobs that are no longer stored
+BARE = None  # the version of unversioned jobs
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is looked at; the answer is `unknown` where that is too little."""
+    """Bounds of the look; the answer is `unknown` if they are too small."""
 
     looked: int = LOOKED
     events: int = EVENTS
@@ -52,27 +52,27 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Accepts:
-    """Workers that run and accept the same versions of a type; `unheard` only fetch.
+    """Live workers that accept the same versions of a type; `unheard` only FETCH.
 
-    `versions` are the ranges that they declared; None: they did not name the type.
+    `versions` are the declared ranges; None: they did not name the type.
     """
 
     versions: tuple[str, ...] | None
-    accepted: tuple[Version, ...]  # of those that the type came with
+    accepted: tuple[Version, ...]  # of the versions that the type came with
     workers: int
     unheard: int
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What producers send of a type, what workers accept, what is left, and what may go."""
+    """The assessment of a type: sent jobs, workers, remaining jobs, and removable versions."""
 
     type: str
     uses: tuple[Use, ...]  # every version that it came with or was sent to, ascending
     unversioned: Use
     accepts: tuple[Accepts, ...]
     looked: Looked
-    dead_at_least: bool  # not the whole dead letter was looked at
+    dead_at_least: bool  # the dead letter was not read completely
     removals: tuple[Removal, ...]
 
 
@@ -83,10 +83,10 @@ def assess(
     quiet: timedelta = QUIET,
     bounds: Bounds | None = None,
 ) -> Assessment:
-    """Assess the removal of versions: `1.x` or ranges; None: of each major the type came with.
+    """Assess the removal of versions: `1.x` or ranges; None: each major the type came with.
 
-    Statements: five, one of each extension that sends jobs by itself, and those that read rules
-    anew. Raises ValueError where `removed` is neither.
+    Statements: five, one for each extension that sends jobs by itself, and the reads of a stale
+    cache. Raises ValueError if an entry of `removed` is invalid.
     """
     bounds = bounds or Bounds()
     for text in removed or ():
@@ -99,11 +99,11 @@ def assess(
         if key.type == job_type
     }
     routed = {share.version for share in rules.live} if rules else set()
-    # what will be sent comes first: once it is, it is among the jobs that are looked at next
+    # future jobs first: once sent, they are among the stored jobs that are read next
     coming, cut = _coming(job_type, bounds)
     versions = sorted(routed.union(*routes.values(), (v for v in coming if v is not None)))
     workers = of_workers()
-    # what was sent comes last: a job that came after one look is in the next
+    # sent jobs last: a job that arrives after one read is in the next read
     left, without = _left(routes, bounds), _unversioned(job_type, bounds)
     dead, dead_at_least = _dead(job_type, bounds)
     sent, looked = _sent(job_type, bounds, quiet)
@@ -142,7 +142,7 @@ def assess(
 def _coming(
     job_type: str, bounds: Bounds
 ) -> tuple[dict[Version | None, list[Coming]], tuple[str, ...]]:
-    """Find who will send which version, and the sources that were not seen to the end."""
+    """Find the senders of each version, and the sources that were not read completely."""
     found: dict[Version | None, list[Coming]] = {}
     sources = extensions.sends(job_type, looked=bounds.looked)
     for one in sources:
@@ -161,13 +161,13 @@ def _by_version(said: Iterable[tuple[str | int | None, int]]) -> Counter[Version
 
 
 def _versions_of(key: Key, rules: Rules | None) -> set[Version]:
-    """Return the versions that jobs of a route need: their own, and the one rules send them to."""
+    """Return the versions that jobs of a version key need: their own and the drawn version."""
     target = None if rules is None else rules.resolved(key.version, key.target)
     return {version for version in (key.version, target) if version is not None}
 
 
 def _numbers(workers: Iterable[Declared], job_type: str, version: Version) -> tuple[int, int]:
-    """Count the workers that accept a version and are heard of, and those that only fetch."""
+    """Count the workers that accept a version: with a heartbeat, and with FETCH only."""
     fit = [one for one in workers if accepts_version(one.declaration, job_type, version)]
     return sum(one.workers for one in fit), sum(one.unheard for one in fit)
 
@@ -177,7 +177,7 @@ def _summed(jobs: Iterable[Jobs]) -> Jobs:
 
 
 def _left(routes: Iterable[int], bounds: Bounds) -> dict[int, Jobs]:
-    """Count by route. A state whose look ended at its bound is `at_least` for every version."""
+    """Count by version key. A state that reached its bound is `at_least` for every version."""
     found = queries.left(sorted(routes), most=MOST, looked=bounds.looked) if routes else []
     cut = _cut(found, bounds.looked)
     return {
@@ -207,7 +207,7 @@ def _jobs(rows: Iterable[Left], cut: set[str], looked: int) -> Jobs:
     available = numbers.get(State.AVAILABLE)
     if available and (available.looked >= looked or available.jobs >= MOST):
         at_least.add(State.AVAILABLE.value)
-        if available.looked >= looked:  # jobs that run may be of lanes that were not looked at
+        if available.looked >= looked:  # active jobs may belong to lanes that were not read
             at_least |= {state.value for state in (State.ACTIVE, *LATER)}
     counted = {state.value: one.jobs for state, one in numbers.items()}
     return Jobs(**counted, at_least=frozenset(at_least))
@@ -225,11 +225,11 @@ def _dead(job_type: str, bounds: Bounds) -> tuple[Counter[Version | None], bool]
 def _sent(
     job_type: str, bounds: Bounds, quiet: timedelta
 ) -> tuple[dict[Version | None, datetime], Looked]:
-    """Find when each version was last sent, and how far back that is known.
+    """Find when each version was last sent, and how far back this is complete.
 
-    The record forgets what is old, or older than a number of events: what is behind its end is
-    older than its first event in the one case, and than its age in the other. Of jobs that are gone
-    it does not know the version, so nothing is known of what was sent before.
+    Retention removes old events by age and by number. Removed events are older than the age, or
+    older than the first remaining event. The version of a deleted job is unknown, so nothing before
+    the newest such event is complete.
     """
     found = queries.sent(job_type, looked=bounds.events)
     last: dict[Version | None, datetime] = {}

@@ -1,4 +1,4 @@
-"""The assistant's answer as JSON: one shape for the API and the command line."""
+"""Encode the assistant's answer as JSON, in one shape for the API and the command line."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from versioning.services.contract import Accepts, Assessment
 
 
 def encode(found: Assessment) -> dict[str, Any]:
-    """Encode all but the versions' part that `admin/versions` had before: see `encode_use`."""
+    """Encode all except the versions, which `encode_use` encodes."""
     return {
         "unversioned": encode_use(found.unversioned),
         "accepts": [_accepts(one) for one in found.accepts],
@@ -19,7 +19,7 @@ def encode(found: Assessment) -> dict[str, Any]:
 
 
 def encode_use(use: Use) -> dict[str, Any]:
-    """Encode what there is of a version, without its name."""
+    """Encode the use of a version, without its name."""
     jobs = use.jobs
     return {
         "available": jobs.available,
@@ -40,7 +40,7 @@ def encode_use(use: Use) -> dict[str, Any]:
 
 
 def encode_removal(one: Removal) -> dict[str, Any]:
-    """Encode an answer with its reasons, those that force it first."""
+    """Encode an answer with its reasons, the decisive reasons first."""
     return {
         "versions": one.removed,
         "safe": one.safe.value,

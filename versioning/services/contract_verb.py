@@ -1,6 +1,6 @@
 """manage.py ojs versions TYPE [--remove 1.x]: the gate of a pipeline that deploys workers.
 
-Exit codes: 0 safe, 3 not safe, 4 not known; 1 and 2 are those of commands that went wrong.
+Exit codes: 0 safe, 3 not safe, 4 unknown; 1 and 2 are the codes of failed commands.
 """
 
 from argparse import ArgumentParser
@@ -19,7 +19,7 @@ from versioning.services.contract import Assessment, Bounds, assess
 from versioning.services.contract_shape import encode, encode_use
 
 CODES: Final = {Safe.YES: 0, Safe.NO: 3, Safe.UNKNOWN: 4}
-LOOK: Final = 200_000  # a pipeline waits longer than a page
+LOOK: Final = 200_000  # a pipeline can wait longer than a page
 MOST_LOOK: Final = 10_000_000
 COLUMNS: Final = {  # their widths
     "available": 12, "active": 10, "scheduled": 12, "retryable": 12, "pending": 10,

@@ -1,4 +1,4 @@
-"""Tell of the version of a waiting job. Spec: job-versioning 8.2."""
+"""Explain a job that waits for a version. Spec: job-versioning 8.2."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from versioning.services.routes import latest
 
 
 def explain(job: Job, viewer: str | None) -> list[Gate]:
-    """Return the gate of a job that waits for a version: its own, or one that rules sent it to."""
+    """Return the gate of a job that waits for a version: its own or the drawn version."""
     key = job.route
     if not key:
         return _unversioned(job, viewer) if job.version is None else []
@@ -33,7 +33,7 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
 
 
 def _unversioned(job: Job, viewer: str | None) -> list[Gate]:
-    """Return the gate of a job without a version; none where no worker refuses it."""
+    """Return the gate of an unversioned job; none if no worker refuses it."""
     found = acceptance_unversioned(workers := of_workers(job.queue), job.type)
     if found.accepting == found.running and found.unheard == sum(w.unheard for w in workers):
         return []

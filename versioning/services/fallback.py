@@ -1,8 +1,9 @@
-"""Let jobs fall back to their own versions where nobody accepts what was drawn for them.
+"""Fall back to the jobs' own versions if no worker accepts the drawn version.
 
-For rules that say so (`on_no_worker`), queue by queue: a job that has waited for `fallback_after`
-while no worker that runs and fetches its queue accepts its route opens the route to all workers
-that accept its own version, until there is one that accepts it. Spec: contract 22.4.
+This applies to rules with `on_no_worker` `fallback`, queue by queue. The condition: a job has
+waited for `fallback_after`, and no live worker that fetches its queue accepts its version key. The
+version key is then open to all workers that accept the job's own version, until a worker accepts
+the drawn version. Spec: contract 22.4.
 """
 
 from django.db import transaction
@@ -15,13 +16,13 @@ from versioning.services.acceptance import acceptance, of_workers
 from versioning.services.held import LANES
 from versioning.services.routes import Routes, forget
 
-Place = tuple[int, str]  # a route, and a queue
+Place = tuple[int, str]  # a version key, and a queue
 
 
 def watch(routes: Routes) -> int:
-    """Look once; returns how many routes fell back or stopped to.
+    """Look once; returns how many fallbacks began or ended.
 
-    Locks: the version of the terms.
+    Locks: the configuration version.
     """
     falls = [t for t, rules in routes.rules.items() if rules.on_no_worker is OnNoWorker.FALLBACK]
     before = {(n, queue) for queue, fallen in routes.fallen.items() for n in fallen}

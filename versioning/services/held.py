@@ -1,6 +1,6 @@
-"""Tell of versions that no live worker accepts: the body of the loop `held_versions`.
+"""Report versions that no live worker accepts: the body of the loop `held_versions`.
 
-It looks from outside, so that no claim pays for it. Spec: contract 22.6, versioning.held.
+It looks from outside, so no claim pays for it. Spec: contract 22.6, versioning.held.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from versioning.models import Held
 from versioning.services.acceptance import acceptance, by_queue, is_bare
 from versioning.services.routes import Routes, latest
 
-MOST = 10_000  # jobs that are counted in a lane
-LANES = 1_000  # of a version that are looked at
+MOST = 10_000  # counted jobs of a lane
+LANES = 1_000  # lanes of a version that are read
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What a version has waiting where no worker accepts it; `queue` is the deepest."""
+    """The waiting jobs of a version where no worker accepts it; `queue` is the deepest."""
 
     queue: str
     jobs: int
@@ -34,13 +34,13 @@ class Backlog:
 
 
 def watch() -> int:
-    """Look once; returns of how many versions it told.
+    """Look once; returns the number of events.
 
-    1. Find the versions that have jobs and no worker that runs, fetches their queue and accepts.
-    2. Note new ones, and forget those for which that is over.
-    3. Tell of those that have lasted for `held_after_ms`, each once while it lasts.
+    1. Find the versions with jobs but without a live worker that fetches their queue and accepts.
+    2. Store new rows, and delete rows of versions that are accepted again.
+    3. Emit an event for each row that has lasted for `held_after_ms`, once while it lasts.
 
-    One transaction, run by one process at a time: what is told is noted with it.
+    One transaction, in one process at a time: the rows note the events in it.
     """
     with transaction.atomic():
         routes = latest()
@@ -59,7 +59,7 @@ def watch() -> int:
 
 
 def alerts() -> Alerts:
-    """Name the versions whose jobs wait for a worker that accepts them, once that was told."""
+    """Return the alerts for held versions whose event was emitted."""
     late = Held.objects.exclude(told_at=None)
     rows = NotedRows(late, "route", "since", facts={"jobs": "jobs"})
     return Alerts({"version_held": rows}, _alerts)
@@ -85,7 +85,7 @@ def _waits(jobs: int, key: Key, routes: Routes) -> str:
 
 
 def _found(routes: Routes) -> dict[int, Backlog]:
-    """Find what is held; jobs are counted only there, since others may be many."""
+    """Find held jobs; jobs are counted only there, since other queues may have many."""
     held = {(row.route, row.queue) for row in _unaccepted(routes)}
     wanted = sorted({route for route, _ in held})
     found: dict[int, Backlog] = {}
@@ -104,10 +104,10 @@ def _unaccepted(routes: Routes) -> list[queries.Waiting]:
 
 
 def is_held(row: queries.Waiting, workers: Sequence[queries.Declared], routes: Routes) -> bool:
-    """Tell whether no worker that runs accepts what waits.
+    """Return whether no live worker accepts these waiting jobs.
 
-    Jobs without a version count where workers run that refuse them: that nobody is there tells
-    nothing about versions.
+    Unversioned jobs count only if live workers refuse them: without any worker, the version is not
+    the cause.
     """
     found = acceptance(workers, routes, row.route, routes.fallen_in([row.queue]))
     return not found.accepting and (found.running > 0 or not is_bare(routes, row.route))

@@ -1,4 +1,4 @@
-"""Metrics of versions, from the database. Spec: contract 22.6."""
+"""Export metrics of versions, from the database. Spec: contract 22.6."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ MOST_VERSIONS, OTHER = 50, "_other"  # of a type, by attempts
 
 
 def families(label: Label) -> Iterable[Metric]:
-    """Read how many jobs are held, as of the last look of `held_versions`."""
+    """Read all metrics; held jobs are as of the last look of `held_versions`."""
     held = dict(Held.objects.values_list("route", "jobs"))
     types = dict(Route.objects.filter(id__in=held).values_list("id", "type"))
     summed: Counter[str] = Counter()
@@ -38,7 +38,7 @@ def families(label: Label) -> Iterable[Metric]:
 
 
 def _routed(label: Label) -> Iterable[Metric]:
-    """Tell the versions apart that most attempts of a type were of."""
+    """Label the versions with the most attempts of a type; the rest share a label."""
     family = CounterMetricFamily(
         "ojs_version_routed",
         "Attempts handed out, by the version whose workers got them",

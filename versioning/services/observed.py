@@ -1,4 +1,4 @@
-"""How versions of a type did lately, for whoever looks. Spec: contract 22.4."""
+"""Read the recent outcomes of a type's versions, for API and console. Spec: contract 22.4."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from versioning.services import outcomes
 from versioning.services.routes import latest
 from versioning.services.touched import touched
 
-TAKEN_BACK = 20  # jobs of a version that was taken back that are listed with its rules
+TAKEN_BACK = 20  # jobs of a rolled back version that are listed with its rules
 
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """How long the acknowledged attempts of a version ran, to within a tenth."""
+    """Run times of the acknowledged attempts of a version, to within a tenth."""
 
     attempts: int
     p50_ms: float
@@ -29,7 +29,10 @@ class RunTimes:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One version; the interval is where its failure rate lies. None: nothing was acknowledged."""
+    """One version with the confidence interval of its failure rate.
+
+    `ran` None: no attempt was acknowledged.
+    """
 
     version: Version
     outcomes: Outcomes
@@ -41,7 +44,7 @@ class Observation:
 class Observed:
     """Versions in descending order; `p_value` None: the rules ask for no significance.
 
-    `touched` are the last jobs of a version that was taken back; None: none was.
+    `touched` are the last jobs of a rolled back version; None: no rollback.
     """
 
     versions: tuple[Observation, ...]
@@ -50,9 +53,9 @@ class Observed:
 
 
 def observed(row: Routing) -> Observed:
-    """Return how attempts in the window of the rules ended, since they were last set by hand.
+    """Return the outcomes in the window of the rules, since their last manual change.
 
-    Run times are of whole minutes. At most five statements, and those that read routes anew.
+    Run times are of whole minutes. At most five statements, and the reads of a stale cache.
     """
     guard = guard_of(row.guard)
     window_ms = WINDOW_MS if guard is None else guard.window_ms

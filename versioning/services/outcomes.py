@@ -1,8 +1,8 @@
-"""How attempts of versions ended, read from the record of events.
+"""Count outcomes of versions from the event record.
 
-Workers' requests count nothing: the loop `canaries` reads the record from a stored position on, as
-others do (docs/adr/0012), and joins each end of an attempt with the route of its job. So an ACK
-costs nothing more, and each end counts once, whatever is killed when.
+Requests of workers count nothing. The loop `canaries` reads the record from a stored position on,
+as other readers do (docs/adr/0012). It joins each ended attempt with the version key of its job. So
+an ACK has no additional cost, and each end counts once, even if a process is killed.
 """
 
 from collections import Counter
@@ -30,9 +30,9 @@ ByVersion = Mapping[Version, Outcomes]
 
 
 def read(routes: Routes) -> tuple[dict[int, Outcomes], bool]:
-    """Count what has ended since the last time, by route, and tell whether there is more.
+    """Count by version key the attempts that ended since the last call; also whether more wait.
 
-    The first time only places the start. Call it in a transaction with what follows from it.
+    The first call only sets the start position. Call it in the transaction that uses the result.
     """
     types = sorted({key.type for key in routes.by_id.values()})
     if not types:
@@ -48,7 +48,7 @@ def read(routes: Routes) -> tuple[dict[int, Outcomes], bool]:
 
 
 def by_version(job_type: str, routes: Routes, found: Mapping[int, Outcomes]) -> ByVersion:
-    """Sum outcomes of a type by the version that its attempts count for."""
+    """Sum the outcomes of a type by the version that they count for."""
     acked: Counter[Version] = Counter()
     failed: Counter[Version] = Counter()
     for route, ended in found.items():
@@ -61,7 +61,7 @@ def by_version(job_type: str, routes: Routes, found: Mapping[int, Outcomes]) -> 
 
 
 def in_window(job_type: str, routes: Routes, window_ms: int) -> ByVersion:
-    """Sum the outcomes of a type in the last `window_ms`; one statement, two with the clock's."""
+    """Sum the outcomes of a type in the last `window_ms`; one statement, and one for the clock."""
     return since(job_type, routes, clock.now() - timedelta(milliseconds=window_ms + SLOT_S * 1000))
 
 
@@ -75,7 +75,7 @@ def since(job_type: str, routes: Routes, moment: datetime) -> ByVersion:
 
 
 def runs(job_type: str, routes: Routes, since: datetime) -> dict[Version, dict[int, int]]:
-    """Count what was acknowledged of a type since a minute, by version and bucket of duration."""
+    """Count acknowledged attempts of a type since a minute, by version and bucket of run time."""
     of_type = [route for route, key in routes.by_id.items() if key.type == job_type]
     found: dict[Version, Counter[int]] = {}
     for route, buckets in (queries.runs(of_type, since) if of_type else {}).items():
@@ -97,6 +97,6 @@ def started(routes: Routes) -> dict[tuple[str, Version], int]:
 
 
 def judged(rules: Rules) -> tuple[Version, Version] | None:
-    """Return the version that is tried out and the stable one; None: there is but one."""
+    """Return the canary and the stable version; None: there is only one version."""
     ordered = sorted((one.version for one in rules.shares), reverse=True)
     return (ordered[0], ordered[1]) if len(ordered) > 1 else None

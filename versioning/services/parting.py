@@ -1,10 +1,12 @@
-"""Tell jobs without a version of a type apart from those of other types. See docs/adr/0015.
+"""Split types: give unversioned jobs of a type a version key of their own. See docs/adr/0015.
 
-Somebody refuses them (`accept_unversioned`) or takes only what it names: so they get a route of
-their own. From the commit that makes it new ones are stored there. Those that wait in route 0 are
-moved by the loop `redraw`, and until none is left a worker that refuses them takes nothing from
-route 0. What comes back there later, retried by hand or after an attempt that ran meanwhile, is
-found when a claim of such a worker hits it: it does not get the job, and the move begins anew.
+A worker refuses such jobs (`accept_unversioned`) or takes only types that it names, so the claim
+must separate them. From the commit of the split on, new jobs are stored under the new version key.
+The loop `redraw` moves jobs that wait under version key 0. Until none is left, a worker that
+refuses them takes no jobs of version key 0.
+
+A job can return to version key 0 later: by a manual retry, or after an attempt that ran during the
+move. A claim of such a worker that meets it does not get it, and the move starts again.
 """
 
 from collections.abc import Sequence
@@ -29,11 +31,11 @@ from versioning.services import routes
 
 BATCH: Final = 500  # jobs at a time: their rows are locked meanwhile
 FIRST_ID: Final = str(UUID(int=0))
-AGAIN: Final = timedelta(seconds=1)  # until the next look at what others held
+AGAIN: Final = timedelta(seconds=1)  # until the next look at jobs whose rows were locked
 
 
 def ensure(declaration: Declaration | None) -> None:
-    """Tell apart what a worker has to; no statement where that was done before."""
+    """Split the types that a worker's declaration requires; no statement if all are split."""
     wanted = frozenset() if declaration is None else handles(declaration).apart
     if wanted and not wanted <= routes.known().apart.keys():
         _make(sorted(wanted - routes.latest().apart.keys()))
@@ -41,7 +43,7 @@ def ensure(declaration: Declaration | None) -> None:
 
 def _make(types: Sequence[str]) -> None:
     with transaction.atomic():
-        terms.hold()  # first: whoever makes routes waits for us
+        terms.hold()  # first: processes that create version keys wait for this lock
         there = set(Apart.objects.filter(type__in=types).values_list("type", flat=True))
         new = [one for one in types if one not in there]
         if not new:
@@ -53,9 +55,9 @@ def _make(types: Sequence[str]) -> None:
 
 
 def declined(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
-    """Return those of claimed jobs that the worker refuses; their types are moved anew then.
+    """Return the claimed jobs that the worker refuses, and restart the move of their types.
 
-    Raises the version of the terms, so that its next claim leaves route 0 out.
+    It raises the configuration version, so the worker's next claim leaves version key 0 out.
     """
     if request.declaration is None:
         return set()
@@ -73,13 +75,13 @@ def declined(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
 
 
 def part() -> int:
-    """Take one step of a move; returns how much it looked at, 0: nothing is left to do for now.
+    """Take one step of a move; returns how much it read, 0: no step is due.
 
-    1. Wait until the transactions have ended that may store jobs by what was known before: of
-       hosts, however long they last.
-    2. Move the next available jobs, then those that wait for a time or an activation.
-    3. Note where that stands. At the end nothing is left but what others held meanwhile, which is
-       looked for in another round; without that route 0 is open to all from the next claim on.
+    1. Wait for the end of transactions that may store jobs under the old configuration. A
+       host's transaction may last for any time.
+    2. Move the next available jobs, then the jobs that wait for a time or an activation.
+    3. Store the progress. Another round looks for jobs whose rows were locked. If there were none,
+       version key 0 is open to all workers from the next claim on.
     """
     now = clock.now()
     due = Apart.objects.filter(is_done=False, starts_at__lte=now)
@@ -102,7 +104,7 @@ def part() -> int:
 
 
 def _available(row: Apart) -> int:
-    """Look at the next jobs of the first lane of route 0 that has some; lanes by id."""
+    """Read the next jobs of the first lane of version key 0 that has some; lanes by id."""
     lanes = queries.undrawn_lanes([UNVERSIONED], lane=row.after_lane, limit=1)
     if not lanes:
         return 0
@@ -137,7 +139,7 @@ def _move(row: Apart, found: Sequence[queries.Waiter]) -> None:
 
 
 def _route(row: Apart, job_id: str) -> int:
-    """Return where a job goes: rules of its type, if there are any by now, count for it, too."""
+    """Return the version key of a job; rules that the type has by now apply, too."""
     rules = routes.known().rules.get(row.type)
     target = None if rules is None else rules.assigned(job_id, None)
     try:
@@ -157,10 +159,10 @@ def _next(row: Apart) -> None:
 
 
 def _note(row: Apart) -> None:
-    """Store where it stands, unless it began anew meanwhile."""
+    """Store the progress, unless the move has been restarted meanwhile."""
     with transaction.atomic():
         if row.is_done:
-            terms.change()  # claims that left route 0 out are planned anew
+            terms.change()  # claims that left version key 0 out are planned again
         Apart.objects.filter(type=row.type, turn=row.turn).update(
             is_done=row.is_done, waits_for=row.waits_for, is_later=row.is_later,
             has_missed=row.has_missed, after_lane=row.after_lane, after_seq=row.after_seq,

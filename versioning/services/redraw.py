@@ -1,9 +1,9 @@
-"""Draw waiting jobs anew after their type's rules have changed: the body of the loop `redraw`.
+"""Redraw waiting jobs after a change of their type's rules: the body of the loop `redraw`.
 
-New jobs are drawn when they are stored. Those that wait are moved to the lanes of their routes in
-steps, off the request that changed the rules: first the available ones, then those that wait for
-a time. A second turn follows later, for what was stored by the rules before while the first ran.
-Active jobs keep what they were drawn for. Spec: contract 22.4.
+New jobs are drawn when they are stored. Waiting jobs are moved to the lanes of their new version
+keys in steps, outside of the request that changed the rules. Available jobs come first, then jobs
+that wait for a time. A second turn follows later, for jobs that were stored under the old rules
+during the first. Active jobs keep their draw. Spec: contract 22.4.
 """
 
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ AGAIN_S: Final = 30  # until the second turn
 
 
 def redraw() -> int:
-    """Take one step for rules, or else one of what is told apart; returns how much it looked at."""
+    """Take one step of a redrawing, or else of a split; returns how much it read."""
     return _redraw() or parting.part()
 
 
 def _redraw() -> int:
-    """Take one step; returns how much it looked at, 0: nothing is left to do for now.
+    """Take one step; returns how much it read, 0: no step is due.
 
-    1. Find a type whose jobs are to be drawn, and its rules; those that have changed since began
-       another turn. At its beginning count what has ended.
-    2. Look at the next jobs of its stage and move those whose route is another now.
-    3. Note where that stands; the next stage follows, then the second turn, then none.
+    1. Find a type to redraw, and its rules; changed rules have begun another redrawing. At the
+       beginning, count the attempts that have ended.
+    2. Read the next jobs of the stage, and move jobs whose version key has changed.
+    3. Store the progress; the next stage follows, then the second turn, then the row is deleted.
     """
     now = clock.now()
     row = Redrawing.objects.filter(starts_at__lte=now).order_by("starts_at", "type").first()
@@ -54,7 +54,7 @@ def _redraw() -> int:
     if rules is None or rules.revision != row.revision:
         return 0
     if row.turn == row.after_lane == row.after_seq == 0 and row.stage == row.first_stage:
-        # outcomes are joined with the lanes of their jobs: count those of the rules before first
+        # outcomes are joined with the lanes of their jobs: count outcomes of the old rules first
         while canaries.count(known).has_more:
             pass
     looked = _later(row, rules) if row.stage == LATER else _available(row, rules, known)
@@ -65,7 +65,7 @@ def _redraw() -> int:
 
 
 def _available(row: Redrawing, rules: Rules, known: routes.Routes) -> int:
-    """Look at the next jobs of the first lane that has some; lanes by id."""
+    """Read the next jobs of the first lane that has some; lanes by id."""
     of_type = [route for route, key in known.by_id.items() if key.type == row.type]
     wanted = [UNVERSIONED] if row.stage == UNROUTED else of_type
     lanes = queries.undrawn_lanes(wanted, lane=row.after_lane, limit=LANES)
@@ -74,7 +74,7 @@ def _available(row: Redrawing, rules: Rules, known: routes.Routes) -> int:
     if lanes[0] != row.after_lane:
         row.after_lane, row.after_seq = lanes[0], 0
     found = queries.undrawn(lanes[0], seq=row.after_seq, limit=BATCH)
-    # what came since was drawn by these rules
+    # newer jobs were drawn by these rules
     older = [one for one in found if one.enqueued_at and one.enqueued_at <= row.starts_at]
     if not older:
         row.after_lane, row.after_seq = lanes[0] + 1, 0
@@ -121,7 +121,7 @@ def _next_stage(row: Redrawing) -> None:
 
 
 def _note(row: Redrawing) -> None:
-    """Store where it stands, unless the rules have changed meanwhile."""
+    """Store the progress, unless the rules have changed meanwhile."""
     with transaction.atomic():
         same = Redrawing.objects.filter(type=row.type, revision=row.revision)
         if row.turn > 1:

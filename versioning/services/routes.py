@@ -1,8 +1,8 @@
-"""Routes: versions of types, numbered once and known to every process. Spec: job-versioning 8.
+"""Version keys: numbers for versions of types, cached by every process. Spec: job-versioning 8.
 
-A route keeps jobs of other versions out of a lane, so that none that is held waits in front of one
-that is not. A new route raises the version of the terms: a claim that follows from older ones hands
-nothing out but is planned anew, so that all routes that a store has are known to whoever claims.
+A version key separates jobs of different versions into lanes, so no held job waits before a job
+that can run. A new version key raises the configuration version. A claim with an older version
+hands out nothing and is planned again, so every claim sees all stored version keys.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,14 +24,17 @@ from versioning.models import Fallback, Route
 from versioning.services import rule_cache
 from versioning.services.rule_cache import Parted
 
-TARGETS = 10  # times as many routes as versions: each may be sent to several others
+TARGETS = 10  # factor for drawn version keys: each version may be sent to several targets
 
-Fallen = frozenset[int]  # routes whose jobs go by their own versions for now
+Fallen = frozenset[int]  # version keys in fallback: their jobs follow their own versions for now
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """All routes and rules as of a version of the terms; `chosen` is what declarations accept."""
+    """All version keys and rules as of a configuration version.
+
+    `chosen` caches the accepted version keys of declarations.
+    """
 
     version: int
     by_id: Mapping[int, Key]
@@ -41,7 +44,7 @@ class Routes:
     chosen: dict[tuple[Declaration, Fallen], tuple[int, ...]] = field(default_factory=dict)
 
     def accepted(self, declaration: Declaration, queues: Collection[str] = ()) -> tuple[int, ...]:
-        """Return the routes that a declared worker takes, ascending."""
+        """Return the version keys that a worker with this declaration takes, ascending."""
         fallen = self.fallen_in(queues)
         found = self.chosen.get((declaration, fallen))
         if found is None:
@@ -52,10 +55,10 @@ class Routes:
         return found
 
     def takes_rest(self, declaration: Declaration) -> bool:
-        """Tell whether a worker takes route 0: jobs without a version of all types not told apart.
+        """Return whether a worker takes version key 0: unversioned jobs of types not split.
 
-        Not before those that it refuses are all out of there, and never if it takes only types that
-        it names: these have routes of their own.
+        It does so only after all jobs that it refuses are moved out. A worker that takes only types
+        that it names never does, since these types are split.
         """
         worker = handles(declaration)
         if worker.is_exclusive:
@@ -63,34 +66,34 @@ class Routes:
         return all(one in self.apart and self.apart[one].is_done for one in worker.versioned_only)
 
     def admits(self, declaration: Declaration, route: int, fallen: Fallen = frozenset()) -> bool:
-        """Tell whether a worker that declared this is handed the jobs of a route."""
+        """Return whether a worker with this declaration gets the jobs of a version key."""
         key = self.by_id[route]
         rules = self.rules.get(key.type)
         return admits(handles(declaration), key, rules, has_fallen_back=route in fallen)
 
     def fallen_in(self, queues: Collection[str]) -> Fallen:
-        """Return the routes that have fallen back in one of these queues."""
+        """Return the version keys that are in fallback in one of these queues."""
         if not self.fallen:
             return frozenset()
         return frozenset().union(*(self.fallen.get(queue, frozenset()) for queue in queues))
 
 
 class _Memory:
-    """What this process has read."""
+    """The cache of this process."""
 
     latest: Routes | None = None
     ids: dict[Key, int] = {}
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Read everything anew."""
+        """Invalidate the cache."""
         cls.latest, cls.ids = None, {}
 
 
 def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
-    """Narrow a claim to the routes that its worker accepts; those that declare nothing take all.
+    """Narrow a claim to the version keys that its worker accepts; without a declaration, all.
 
-    The routes are named even if they are all there are: one may be added while the claim runs.
+    The plan names the version keys even if it accepts all, since one may be added during the claim.
     """
     declaration = request.declaration
     if declaration is None or handles(declaration) is ALL:
@@ -113,10 +116,10 @@ def _narrowed(claim: ClaimPlan, routes: Routes, accepted: tuple[int, ...]) -> Cl
 
 
 def known() -> Routes:
-    """Return the routes as this process last read them."""
+    """Return the version keys as this process last read them."""
     found = _Memory.latest
     if found is None:
-        # the version first: what is added meanwhile is then not known yet, but never thought absent
+        # the version first: version keys added meanwhile are then unknown, but never assumed absent
         version = terms.version()
         rows = Route.objects.order_by("id")
         by_id = {row.id: key_of(row) for row in rows}
@@ -127,7 +130,7 @@ def known() -> Routes:
 
 
 def key_of(row: Route) -> Key:
-    """Return what a stored route is of."""
+    """Return the content of a stored version key."""
     return Key(row.type, _version(row.major, row.minor), _version(row.to_major, row.to_minor))
 
 
@@ -143,12 +146,12 @@ def _fallen() -> dict[str, Fallen]:
 
 
 def latest() -> Routes:
-    """Return the routes as they are: for who names no version that a claim would check."""
+    """Return the latest version keys, for callers whose version no claim would check."""
     return as_of(terms.version())
 
 
 def as_of(version: int) -> Routes:
-    """Return the routes as of a version of the terms or a later one."""
+    """Return the version keys as of a configuration version or a later version."""
     found = known()
     if found.version < version:
         forget()
@@ -157,9 +160,10 @@ def as_of(version: int) -> Routes:
 
 
 def route_of(job_type: str, version: Version | None, target: Version | None = None) -> int:
-    """Return the route of a version, made where it is new: SQL is only for what is not known here.
+    """Return the version key of a version; create it if it is new.
 
-    `target` is the version that rules sent the job to. Raises TooManyVersions.
+    SQL runs only if this process has not cached it. `target` is the version that rules drew. Raises
+    TooManyVersions.
     """
     if version is None and target is None:
         return UNVERSIONED
@@ -167,17 +171,16 @@ def route_of(job_type: str, version: Version | None, target: Version | None = No
     found = _Memory.ids.get(key)
     if found is None:
         found = _find(key) or _make(key)
-        # one that was made in a transaction that rolls back was never there
+        # a version key created in a transaction that rolls back must not enter the cache
         transaction.on_commit(partial(_Memory.ids.setdefault, key, found), robust=True)
     return found
 
 
 def assign(drafts: Sequence[JobDraft], version: int) -> None:
-    """Send jobs where rules of their types draw them, as of a version of the terms.
+    """Set the version keys of drafts as their rules draw them, as of a configuration version.
 
-    Those without a version go to the route of their type where it is told apart.
-
-    No statement but for what this process meets for the first time. Spec: contract 22.4.
+    Unversioned jobs of a split type get the version key of the type. No statement except for types
+    and versions that are new to this process. Spec: contract 22.4.
     """
     _, rules, apart = rule_cache.known(version)
     if not rules and not apart:
@@ -209,7 +212,7 @@ def _find(key: Key) -> int | None:
 
 def _make(key: Key) -> int:
     with transaction.atomic():
-        terms.hold()  # first: whoever makes routes waits for us
+        terms.hold()  # first: processes that create version keys wait for this lock
         if (found := _find(key)) is not None:
             return found
         _refuse_too_many(key)
@@ -232,7 +235,7 @@ def _refuse_too_many(key: Key) -> None:
 
 
 def forget() -> None:
-    """Read everything anew."""
+    """Invalidate the cache."""
     _Memory.cache_clear()
     rule_cache.forget()
 

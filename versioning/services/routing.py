@@ -1,7 +1,7 @@
-"""Routing rules of types: stored, changed, taken back. Spec: job-versioning 10, contract 22.4.
+"""Store, change and roll back routing rules. Spec: job-versioning 10, contract 22.4.
 
-Every change is one transaction, which raises the version of the terms first: changes follow one
-another by its lock, and the loop that rolls back sees in it whether somebody was faster.
+Every change is one transaction, which first raises the configuration version. Its lock puts changes
+in sequence, and the loop that rolls back checks under it whether the rules have changed.
 """
 
 from collections.abc import Mapping
@@ -47,17 +47,17 @@ UNROUTED, ROUTED = 0, 1  # stages of a redrawing: where it begins
 
 
 class PlanState(StrEnum):
-    """Where a plan stands."""
+    """The state of a plan."""
 
     RUNNING = "running"
     PAUSED = "paused"
     COMPLETE = "complete"
-    HALTED = "halted"  # its version was taken back
+    HALTED = "halted"  # its version was rolled back
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why the loop takes a version back: what it counted, by which revision."""
+    """The grounds of an automatic rollback: counted outcomes, and the revision of the rules."""
 
     revision: int
     seen: Outcomes
@@ -67,7 +67,7 @@ class Verdict:
 
 
 def find(job_type: str) -> Routing | None:
-    """Return the rules of a type, None where there are none."""
+    """Return the rules of a type, or None."""
     return Routing.objects.filter(type=job_type).first()
 
 
@@ -78,12 +78,12 @@ def page(*, limit: int, offset: int) -> tuple[list[Routing], int]:
 
 
 def shares_by_type(types: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return versions and weights of those of the types that have rules."""
+    """Return versions and weights of the types that have rules."""
     return dict(Routing.objects.filter(type__in=types).values_list("type", "rules"))
 
 
 def state_of(row: Routing) -> PlanState | None:
-    """Tell where the plan of rules stands, None: they have none."""
+    """Return the state of the plan of rules, or None without a plan."""
     if row.plan is None:
         return None
     if row.rolled_back_at is not None:
@@ -94,7 +94,7 @@ def state_of(row: Routing) -> PlanState | None:
 
 
 def next_step(row: Routing) -> int | None:
-    """Return the number of the step that follows, None: the plan has ended, or there is none."""
+    """Return the number of the next step; None: the plan has ended, or there is none."""
     plan = plan_of(row.plan)
     if plan is None or row.step is None or row.rolled_back_at is not None:
         return None
@@ -105,11 +105,12 @@ def next_step(row: Routing) -> int | None:
 
 
 def put(wanted: Wanted, caller: Caller = SYSTEM) -> tuple[Routing, bool]:
-    """Store rules in place of those of the type; returns them and whether there were none.
+    """Store rules in place of the type's rules; returns them and whether there were none.
 
-    They count from the commit on, in every process: for new jobs at once, for those that wait as
-    the loop `redraw` comes to them. Raises Conflict where the revision is another than the wanted
-    one, TooManyVersions. Locks: the version of the terms, then the rules.
+    They apply from the commit on, in every process: to new jobs at once, to waiting jobs when the
+    loop `redraw` reaches them. Raises Conflict if the revision differs from the wanted revision,
+    TooManyVersions.
+    Locks: the configuration version, then the rules.
     """
     with audited(caller, "routing.changed", wanted.type) as data:
         before = _locked(wanted.type)
@@ -132,7 +133,7 @@ def put(wanted: Wanted, caller: Caller = SYSTEM) -> tuple[Routing, bool]:
 
 
 def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = None) -> None:
-    """Remove the rules of a type: its jobs go by their own versions then.
+    """Delete the rules of a type; its jobs then follow their own versions.
 
     Raises NotFound, Conflict by the revision.
     """
@@ -140,7 +141,7 @@ def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = Non
         before = _required(job_type, revision)
         data["rules"] = before.rules
         Routing.objects.filter(type=job_type).delete()
-        # rows of waiting jobs stay where they are: their routes mean their own versions now
+        # waiting jobs keep their rows: their version keys now mean their own versions
         Redrawing.objects.filter(type=job_type).delete()
         _judge_anew(job_type)
         _tell_changed(job_type, [], before.rules, terms.version(), "delete", caller)
@@ -148,9 +149,9 @@ def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = Non
 
 
 def promote(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = None) -> Routing:
-    """Give the newest version the share of the next step of the plan, or all without one.
+    """Take the next step of the plan; without a plan the newest version gets all jobs.
 
-    Raises NotFound, Conflict where it has all already, or by the revision.
+    Raises NotFound, Conflict if it has all already, or by the revision.
     """
     with audited(caller, "routing.promoted", job_type) as data:
         row = _required(job_type, revision)
@@ -164,12 +165,12 @@ def promote(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = No
 
 
 def advance(job_type: str, revision: int) -> bool:
-    """Do the next step of a plan, unless the rules have changed; tells whether it did."""
+    """Take the next step of a plan, unless the rules have changed; returns whether it did."""
     with transaction.atomic():
         row = _locked(job_type)
         step = None if row is None or row.revision != revision else next_step(row)
         if row is None or step is None or row.is_paused:
-            transaction.set_rollback(True)  # nothing changes, nor do the terms
+            transaction.set_rollback(True)  # keeps the configuration version unchanged
             return False
         with audited(SYSTEM, "routing.stepped", job_type) as data:
             _step(row, shares_of(row.rules), step, "step", SYSTEM)
@@ -181,9 +182,9 @@ def advance(job_type: str, revision: int) -> bool:
 def pause(
     job_type: str, caller: Caller = SYSTEM, *, is_paused: bool, revision: int | None = None
 ) -> Routing:
-    """Let no step of the plan follow by itself, or go on: the present one begins anew then.
+    """Pause or resume the automatic steps of a plan; a resumed step starts its bake time again.
 
-    Raises NotFound, Conflict where there is no plan that goes on, or by the revision.
+    Raises NotFound, Conflict if no plan is in progress, or by the revision.
     """
     action = "routing.paused" if is_paused else "routing.resumed"
     with audited(caller, action, job_type):
@@ -198,9 +199,9 @@ def pause(
 
 
 def roll_back(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = None) -> Routing:
-    """Send all jobs to the next lower version than the newest.
+    """Send all jobs to the next version below the newest.
 
-    Raises NotFound, Conflict where there is none, or by the revision.
+    Raises NotFound, Conflict if there is none, or by the revision.
     """
     with transaction.atomic():
         row = _required(job_type, revision)
@@ -211,11 +212,11 @@ def roll_back(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = 
 
 
 def roll_back_by(job_type: str, verdict: Verdict) -> bool:
-    """Do the same for the loop, unless the rules have changed; tells whether it did."""
+    """Roll back for the loop, unless the rules have changed; returns whether it did."""
     with transaction.atomic():
         row = _locked(job_type)
         if row is None or row.revision != verdict.revision or row.rolled_back_at is not None:
-            transaction.set_rollback(True)  # nothing changes, nor do the terms
+            transaction.set_rollback(True)  # keeps the configuration version unchanged
             return False
         _collapse(row, verdict.seen, SYSTEM)
     routes.forget()
@@ -226,7 +227,7 @@ def roll_back_by(job_type: str, verdict: Verdict) -> bool:
 
 
 def _locked(job_type: str) -> Routing | None:
-    """Wait for everybody who changes what jobs go by, and return the rules as they are now."""
+    """Wait for all changes of the configuration, and return the current rules."""
     terms.change()
     return Routing.objects.select_for_update().filter(type=job_type).first()
 
@@ -267,7 +268,7 @@ def _step(
 
 
 def _collapse(row: Routing, seen: Outcomes | None, caller: Caller) -> None:
-    """Send all to the lower version, and tell it; the caller has made sure that there is one."""
+    """Send all jobs to the lower version and emit the event; the caller has checked it exists."""
     before = shares_of(row.rules)
     lower, after = stable(before), collapsed(before)
     if lower is None or after is None:
@@ -294,7 +295,7 @@ def _collapse(row: Routing, seen: Outcomes | None, caller: Caller) -> None:
 def _save(
     row: Routing, shares: tuple[Share, ...], before: Routing | None, change: str, caller: Caller
 ) -> None:
-    """Put rules in force under a new revision; waiting jobs are drawn anew."""
+    """Put rules in force under a new revision; waiting jobs are redrawn."""
     was = [] if before is None else before.rules
     row.rules = share_rows(shares)
     row.revision = terms.version()
@@ -310,9 +311,10 @@ def _save(
 
 
 def _judge_anew(job_type: str) -> None:
-    """Forget outcomes: those of other rules are not held against a version.
+    """Delete outcomes, so that outcomes of other rules do not count against a version.
 
-    Waits for the loop that counts them, which would bring back what it is just reading.
+    It waits for the loop that counts outcomes, which could otherwise restore the ones it is
+    reading.
     """
     queries.begin_reading()
     of_type = list(Route.objects.filter(type=job_type).values_list("id", flat=True))

@@ -1,8 +1,9 @@
-"""What this process knows about routing rules, and how it notices that they changed.
+"""Cache the routing rules of this process and notice their changes.
 
-Read as of a version of the terms (`jobs.services.lanes.terms`), all of them by one or two
-statements: few types have any. Each enqueue names the version that it follows from and stores
-nothing when that is not the latest, so rules count from their commit on, in every process.
+All rules are read as of a configuration version (`jobs.services.lanes.terms`), by one or two
+statements, since few types have any. Each enqueue names the version that it follows from, and
+stores nothing if that is not the latest. So rules take effect from their commit on, in every
+process.
 """
 
 from collections.abc import Mapping
@@ -21,14 +22,14 @@ Compatible = dict[Version, frozenset[Version]]
 
 
 class Parted(NamedTuple):
-    """The route of a type's jobs without a version; `is_done`: none is left in route 0."""
+    """The version key of a split type's unversioned jobs; `is_done`: none is left under key 0."""
 
     route: int
     is_done: bool
 
 
 class Known(NamedTuple):
-    """Rules by type and what is told apart, as of one version of the terms."""
+    """Rules by type and split types, as of one configuration version."""
 
     version: int
     by_type: Mapping[str, Rules]
@@ -36,30 +37,30 @@ class Known(NamedTuple):
 
 
 class _Memory:
-    """What this process has read; replaced as a whole."""
+    """The cache of this process; replaced as a whole."""
 
     latest = Known(0, {})
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Read everything anew."""
+        """Invalidate the cache."""
         cls.latest = Known(0, {})
 
 
 def of(version: int) -> Mapping[str, Rules]:
-    """Return the rules as of `version` of the terms or a later one; no SQL if they are known."""
+    """Return the rules as of a configuration version or a later version; no SQL if cached."""
     return known(version).by_type
 
 
 def known(version: int) -> Known:
-    """Return the rules and what is told apart as of `version` of the terms or a later one."""
+    """Return the rules and split types as of a configuration version or a later version."""
     found = _Memory.latest
     if found.version >= version:
         return found
     rows = Apart.objects.values_list("type", "route", "is_done")
     read_now = Known(version, read(), {row[0]: Parted(row[1], row[2]) for row in rows})
     if connection.in_atomic_block:
-        # those of a transaction that rolls back were never there
+        # rules of a transaction that rolls back must not enter the cache
         transaction.on_commit(partial(_learn, read_now), robust=True)
     else:
         _learn(read_now)
@@ -92,9 +93,9 @@ def rules_of(row: Routing, compatible: Compatible) -> Rules:
 
 
 def _compatible(types: list[str]) -> dict[str, Compatible]:
-    """Return which versions the registry says that a version is compatible with, by type.
+    """Return by type which versions the registry lists as compatible with a version.
 
-    Of the patches of a version the latest says it.
+    Of the patches of a version, the latest decides.
     """
     rows = Schema.objects.filter(type__in=types).order_by("patch")
     found: dict[str, Compatible] = {}
@@ -105,7 +106,7 @@ def _compatible(types: list[str]) -> dict[str, Compatible]:
 
 
 def forget() -> None:
-    """Read everything anew."""
+    """Invalidate the cache."""
     _Memory.cache_clear()
 
 

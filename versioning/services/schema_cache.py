@@ -1,9 +1,10 @@
-"""What this process knows about schemas, and how it notices that they changed.
+"""Cache the schemas of this process and notice their changes.
 
-Read when a type is met, as of a version of the terms (`jobs.services.lanes.terms`). Each enqueue
-names the version that it follows from and stores nothing when that is not the latest: a schema
-counts from its commit on, in every process, and types that were met cost no statement. Compiled
-documents are kept by what they say, so that a change of terms compiles none anew.
+Schemas of a type are read at its first use, as of a configuration version
+(`jobs.services.lanes.terms`). Each enqueue names the version that it follows from, and stores
+nothing if that is not the latest. So a schema takes effect from its commit on, in every process,
+and cached types cost no statement. Compiled documents are cached by their digest, so a new
+configuration version compiles none again.
 """
 
 from collections import OrderedDict
@@ -22,8 +23,8 @@ from versioning.domain.schema_version import Key
 from versioning.domain.validator import Validator
 from versioning.models import Schema
 
-MOST = 100_000  # types that a process remembers
-COMPILED = 1_000  # documents
+MOST = 100_000  # cached types of a process
+COMPILED = 1_000  # compiled documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Entries:
     by_key: dict[Key, Entry]
 
     def of(self, key: Key) -> Entry | None:
-        """Return the schema of a version: of its patches the one it names, else the latest."""
+        """Return the schema of a version: the exact patch, else the latest patch."""
         exact = self.by_key.get(key)
         if exact is not None:
             return exact
@@ -60,7 +61,7 @@ NONE = Entries({})
 
 
 class Known(NamedTuple):
-    """Schemas as of one version of the terms; `by_type` grows as types are met."""
+    """Schemas as of one configuration version; `by_type` grows at the first use of types."""
 
     version: int
     by_type: dict[str, Entries]
@@ -75,22 +76,22 @@ class _Compiled:
 
 
 class _Memory:
-    """What this process has read; replaced as a whole."""
+    """The cache of this process; replaced as a whole."""
 
     latest = Known(0, {})
     compiled = _Compiled()
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Read everything anew."""
+        """Invalidate the cache."""
         cls.latest = Known(0, {})
         cls.compiled = _Compiled()
 
 
 def of_types(types: Iterable[str], version: int) -> dict[str, Entries]:
-    """Return the schemas of types, as of `version` of the terms or a later one.
+    """Return the schemas of types, as of a configuration version or a later version.
 
-    One statement where some are new to this process.
+    One statement if some are new to this process.
     """
     found = _Memory.latest
     if found.version < version or len(found.by_type) > MOST:
@@ -98,11 +99,11 @@ def of_types(types: Iterable[str], version: int) -> dict[str, Entries]:
     missing = [one for one in set(types) if one not in found.by_type]
     if not missing:
         return found.by_type
-    read_now = _read(missing)  # after the version: may be later than it says, never earlier
+    read_now = _read(missing)  # read after the version: may be newer than it, never older
     if not connection.in_atomic_block:
         found.by_type.update(read_now)
         return found.by_type
-    # one that was registered in a transaction that rolls back was never there
+    # a schema registered in a transaction that rolls back must not enter the cache
     transaction.on_commit(partial(found.by_type.update, read_now), robust=True)
     return {**found.by_type, **read_now}
 
@@ -120,9 +121,9 @@ def _read(types: Iterable[str]) -> dict[str, Entries]:
 
 
 def validator(entry: Entry, *, asserts_formats: bool) -> Validator | None:
-    """Return the compiled document of a schema; None: it is gone by now.
+    """Return the compiled document of a schema; None: it has been deleted meanwhile.
 
-    One statement where it is new to this process.
+    One statement if it is new to this process.
     """
     compiled = _Memory.compiled
     key = entry.digest, asserts_formats
@@ -142,7 +143,7 @@ def validator(entry: Entry, *, asserts_formats: bool) -> Validator | None:
 
 
 def forget() -> None:
-    """Read everything anew; what is compiled stays true."""
+    """Invalidate the cached schemas; compiled documents stay valid."""
     _Memory.latest = Known(0, {})
 
 

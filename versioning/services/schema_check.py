@@ -18,9 +18,10 @@ PER_SCHEMA, LATEST = "per-schema", "latest"
 
 
 def refusals(drafts: Sequence[JobDraft], terms: int) -> dict[int, OJSError]:
-    """Return why drafts do not fit their schemas, by position; warnings go to the drafts.
+    """Return the errors of drafts that do not fit their schemas, by position.
 
-    `terms` is the version of the terms to go by. Drafts without a version are passed.
+    Warnings are set on the drafts. `terms` is the configuration version to use. By default, drafts
+    without a version are not checked.
     """
     setting = conf()
     if setting.schema_validation == Mode.OFF:
@@ -35,7 +36,7 @@ def refusals(drafts: Sequence[JobDraft], terms: int) -> dict[int, OJSError]:
 
 
 def _base(draft: JobDraft) -> str:
-    return split_type(draft.type)[0]  # it may keep its version, by the settings
+    return split_type(draft.type)[0]  # the type may keep its version, by the settings
 
 
 def _refusal(draft: JobDraft, entries: Entries) -> OJSError | None:

@@ -1,4 +1,4 @@
-"""Schemas of job types: registered, found, compared, deleted. Spec: contract 30.1, 30.2, 30.5."""
+"""Register, find, compare and delete schemas. Spec: contract 30.1, 30.2, 30.5."""
 
 import hashlib
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ NEWEST = ("-major", "-minor", "-patch")
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What somebody wants to register; versions as written."""
+    """A requested registration; versions as written."""
 
     type: str
     version: str
@@ -52,13 +52,13 @@ class Registration:
 
     @property
     def key(self) -> Key:
-        """What the version is compared by."""
+        """The comparison key of the version."""
         return parse_key(self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What became of it; `breaking` against the version `before`."""
+    """The result of a registration; `breaking` compares with the version `before`."""
 
     schema: Schema
     is_new: bool
@@ -90,7 +90,7 @@ def find_uri(uri: str) -> Schema:
 
 
 def versions(job_type: str) -> list[Schema]:
-    """Return the schemas of a type, newest first. Raises NotFound where there is none."""
+    """Return the schemas of a type, newest first. Raises NotFound if there is none."""
     found = list(Schema.objects.filter(type=job_type).order_by(*NEWEST))
     if not found:
         raise NotFound.of(KIND, job_type)
@@ -106,7 +106,7 @@ def latest_of(job_type: str) -> Schema:
 
 
 def is_latest(schema: Schema) -> bool:
-    """Tell whether no version of the type is higher."""
+    """Return whether no version of the type is higher."""
     key = schema.major, schema.minor, schema.patch
     return max(_keys(schema.type), default=key) == key
 
@@ -130,12 +130,12 @@ def numbers_of_versions(types: Sequence[str]) -> dict[str, int]:
 
 
 def document_of(schema: Schema) -> Document:
-    """Return the document as it is used."""
+    """Return the parsed document of a schema."""
     return read(jsonio.loads(schema.document.encode()))
 
 
 def problems(schema: Schema, args: Sequence[Any]) -> list[str]:
-    """Check arguments by a schema, as strictly as it can be."""
+    """Check arguments by a schema, with formats asserted."""
     return Validator(document_of(schema), asserts_formats=True).problems(args)
 
 
@@ -157,7 +157,7 @@ def _missing(job_type: str, version: str) -> NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between two versions of a type."""
+    """The differences between two versions of a type."""
 
     old: Schema
     new: Schema
@@ -168,7 +168,7 @@ class Difference:
 
 
 def difference(job_type: str, old: str | None, new: str | None) -> Difference:
-    """Compare two versions; the latest where `new` is None, the one before where `old` is.
+    """Compare two versions; None: `new` is the latest, `old` the version before `new`.
 
     Raises NotFound.
     """
@@ -203,7 +203,7 @@ def _before(wanted: Registration) -> Schema | None:
 
 
 def _breaking(wanted: Registration, row: Schema) -> tuple[list[Change], Schema | None]:
-    """Return what breaks against the version before. Raises BreakingChange."""
+    """Return the breaking changes against the version before. Raises BreakingChange."""
     policy = OnBreaking(conf().schema_compatibility)
     before = None if policy is OnBreaking.OFF else _before(wanted)
     if before is None:
@@ -226,7 +226,7 @@ def _breaking(wanted: Registration, row: Schema) -> tuple[list[Change], Schema |
 
 
 def shown(change: Change) -> dict[str, Any]:
-    """Return a change as answers have it."""
+    """Return a change as answers show it."""
     mode = Compatibility(conf().schema_compatibility_mode)
     is_breaking = change.breaks(mode)
     flags = {"backward": change.backward, "forward": change.forward}
@@ -245,10 +245,10 @@ def shown(change: Change) -> dict[str, Any]:
 
 
 def register(wanted: Registration, caller: Caller = SYSTEM) -> Registered:
-    """Store a schema; counts from the commit on, in every process.
+    """Store a schema; effective from the commit on, in every process.
 
-    Raises InvalidSchema, SchemaConflict where the version has another document, BreakingChange.
-    Locks: the version of the terms, behind which registrations follow one another.
+    Raises InvalidSchema, SchemaConflict if the version has another document, BreakingChange.
+    Locks: the configuration version, which puts registrations in sequence.
     """
     document = read(wanted.document)
     Validator(document, asserts_formats=True)
@@ -289,7 +289,7 @@ def _refuse_used(found: Sequence[Schema]) -> None:
 
 
 def digest(document: Any) -> str:
-    """Name a document by what it says, whatever the order of its members."""
+    """Return the digest of a document, independent of the order of its members."""
     try:
         text = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # integers of any size
@@ -317,16 +317,16 @@ def _conflict(wanted: Registration, message: str) -> SchemaConflict:
 
 
 def _take_over(row: Schema, stored: Schema) -> None:
-    """Let a row replace the stored one, which keeps how its version was first written."""
+    """Make a row replace the stored row; the first spelling of its version stays."""
     row.pk, row.version, row.created_at = stored.pk, stored.version, stored.created_at
     row.uri = row.uri or stored.uri
     row.updated_at = Now()
 
 
 def delete(found: Sequence[Schema], caller: Caller = SYSTEM, *, force: bool = False) -> None:
-    """Forget schemas of a type; jobs of their versions are not checked any more.
+    """Delete schemas of a type; jobs of their versions are no longer checked.
 
-    Raises SchemaInUse where workers that run declare just that version, unless `force`.
+    Raises SchemaInUse if live workers declare exactly one of these versions, unless `force`.
     """
     if not force:
         _refuse_used(found)

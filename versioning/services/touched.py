@@ -1,6 +1,6 @@
-"""The last jobs that a version which is tried out had attempts of: to be looked at if it goes back.
+"""The last jobs with attempts of a canary, for a review after a rollback.
 
-Noted from the record by the loop `canaries`, with outcomes: see services/outcomes.py.
+The loop `canaries` records them with the outcomes: see services/outcomes.py.
 """
 
 from typing import Final
@@ -13,13 +13,13 @@ from versioning.models import Routing, Touched
 from versioning.queries import Noted, TouchedJob
 from versioning.services.routes import Routes, latest
 
-KEPT: Final = 1_000  # of a route that failed, and as many that were acknowledged
+KEPT: Final = 1_000  # failed jobs of a version key, and as many acknowledged jobs
 KEPT_MS: Final = 30 * 86_400_000
 FORGOTTEN: Final = 5_000
 
 
 def noted(routes: Routes) -> Noted:
-    """Return the routes of versions that are tried out, or were until they were taken back."""
+    """Return the version keys of canaries, and of rolled back versions."""
     rows = Routing.objects.values_list("type", "rules", "rolled_back_from")
     tried = {job_type: _tried(rules, gone) for job_type, rules, gone in rows}
     return Noted(
@@ -39,17 +39,17 @@ def _tried(rules: list[dict[str, object]], gone: str | None) -> Version | None:
 
 
 def forget(noted_now: Noted) -> None:
-    """Drop what is too old, and of routes that are noted now what is beyond the last ones."""
+    """Delete old rows, and rows beyond the bound of current version keys."""
     queries.forget_touched(noted_now, age_ms=KEPT_MS, batch=FORGOTTEN)
 
 
 def touched(
     job_type: str, version: Version, *, failed: bool | None, limit: int, offset: int = 0
 ) -> list[TouchedJob]:
-    """List the last jobs of a type that workers of a version had attempts of, latest first.
+    """List the last jobs of a type with attempts by workers of a version, latest first.
 
-    `failed`: those whose attempt failed, or was acknowledged; None: both. One statement, and those
-    that read routes anew.
+    `failed` selects failed or acknowledged attempts; None: both. One statement, and the reads of a
+    stale cache.
     """
     of_version = _routes_of(job_type, version)
     if not of_version:
@@ -58,7 +58,7 @@ def touched(
 
 
 def count(job_type: str, version: Version, *, failed: bool | None) -> int:
-    """Count them: as few as are kept."""
+    """Count the stored rows, which are bounded."""
     some = {} if failed is None else {"has_failed": failed}
     return Touched.objects.filter(route__in=_routes_of(job_type, version), **some).count()
 

@@ -1,4 +1,4 @@
-"""Types that have versions or routing rules, for lists."""
+"""List types that have versions or routing rules."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from versioning.models import Held, Rollback, Route, Routing
 
 @dataclass(frozen=True, slots=True)
 class TypeLine:
-    """One type; `held` is how many of its jobs nobody accepted at the last look."""
+    """One type; `held` is the number of its jobs that no worker accepted at the last look."""
 
     type: str
     versions: int
@@ -42,11 +42,11 @@ def _lines(types: Sequence[str]) -> list[TypeLine]:
 
 
 def rollbacks(job_type: str, *, limit: int) -> list[Rollback]:
-    """List what was taken back of a type, latest first."""
+    """List the rollbacks of a type, latest first."""
     return list(Rollback.objects.filter(type=job_type).order_by("-at")[:limit])
 
 
 def taken_back(job_type: str) -> Version | None:
-    """Return the version of a type that was taken back last, None: none ever was."""
+    """Return the version of a type that was rolled back last, or None."""
     latest = rollbacks(job_type, limit=1)
     return parse_version(latest[0].from_version) if latest else None

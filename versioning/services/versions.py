@@ -1,4 +1,4 @@
-"""What waits and runs of each version of a type, and who accepts it. Spec: contract 22.3."""
+"""Count waiting and active jobs of each version of a type, and its workers. Spec: contract 22.3."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from versioning.services.routes import latest
 
 @dataclass(frozen=True, slots=True)
 class VersionLoad:
-    """One version; numbers of jobs are counted up to a bound, `workers` accept it and run."""
+    """One version; jobs are counted up to a bound, `workers` are live and accept it."""
 
     version: Version
     available: int
     active: int
     workers: int
-    held: int  # of the available: in queues where no worker that runs accepts it
+    held: int  # available jobs in queues where no live worker accepts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class TypeVersions:
 
     type: str
     versions: tuple[VersionLoad, ...]
-    workers: tuple[Declared, ...]  # that run, by what they declared
-    held_unversioned: int = 0  # the same of jobs without a version
+    workers: tuple[Declared, ...]  # live workers, by declaration
+    held_unversioned: int = 0  # held jobs without a version
 
     @property
     def held(self) -> int:
@@ -38,9 +38,9 @@ class TypeVersions:
 
 
 def versions(job_type: str) -> TypeVersions:
-    """Count the jobs of a type by version; three statements, and those that read routes anew.
+    """Count the jobs of a type by version; three statements, and the reads of a stale cache.
 
-    Jobs of one version may be of several routes, where rules sent them to other versions.
+    Jobs of one version may have several version keys, if rules sent them to other versions.
     """
     routes = latest()
     own = {n: k.version for n, k in routes.by_id.items() if k.type == job_type and k.version}

@@ -1,5 +1,5 @@
--- dead: the dead letter's jobs of a type by version, as sent; null: they have none. Up to `looked`
--- are looked at; the row without `is_found` counts those of other types.
+-- dead: jobs of a type in the dead letter by version, as sent; null: without a version.
+-- Up to `looked` jobs are read; the row without `is_found` counts jobs of other types.
 SELECT coalesce(j.id IS NOT NULL, false) AS is_found, j.version, count(*)::int AS jobs
   FROM (SELECT f.id FROM ojs_queue AS q
          CROSS JOIN LATERAL (

@@ -1,7 +1,7 @@
--- declarations: what the workers that run have declared that they handle, with a number that names it,
--- by queue that they may fetch; a worker that only fetches is not known to live, and counts as
--- `unheard`.
--- Null among `queues`: any queue. A worker that does not name its queues may fetch any of them.
+-- declarations: the declared handlers of live workers, with their number, by queue that they may
+-- fetch.
+-- A worker that only FETCHes may be dead and counts as `unheard`. Null among `queues`: any queue. A
+-- worker that does not name its queues may fetch any queue.
 SELECT q.name, min(w.declared) AS declared, d.handled::text AS declaration,
        count(*) FILTER (WHERE w.last_heartbeat_at IS NOT NULL) AS workers,
        count(*) FILTER (WHERE w.last_heartbeat_at IS NULL) AS unheard

@@ -1,4 +1,4 @@
--- forget_runs: delete durations that are older than any window, at most `batch`.
+-- forget_runs: delete run times that are older than any window, at most `batch`.
 DELETE FROM ojs_version_run
  WHERE (route, at, bucket) IN (
        SELECT u.route, u.at, u.bucket FROM ojs_version_run AS u

@@ -1,5 +1,6 @@
--- forget_touched: delete what is noted of jobs that a version touched: what is too old, and of each of
--- some routes what is not among the last `kept` that failed or were acknowledged; at most `batch`.
+-- forget_touched: delete touched jobs that are too old, at most `batch`.
+-- For each of `routes` it also deletes rows beyond the last `kept` failed and the last `kept`
+-- acknowledged jobs.
 DELETE FROM ojs_version_touched
  WHERE (route, job_id) IN (
        (SELECT h.route, h.job_id FROM ojs_version_touched AS h

@@ -1,8 +1,9 @@
--- left: the jobs of some routes by state, in one snapshot, so that none slips by from one state to
--- the next. Up to `looked` lanes of a route are looked at, `most` available jobs of a lane, and
--- `looked` jobs of each state that waits (1 scheduled, 2 pending, 5 retryable), since no index leads
--- from a lane to those. `looked` in the answer: how many lanes, or jobs of any route, that were.
--- What runs is read once, as a whole.
+-- left: the jobs of some version keys by state, in one snapshot, so that no job escapes between two
+-- states.
+-- It reads at most `looked` lanes of a version key and `most` available jobs of a lane. It also reads
+-- at most `looked` jobs of each waiting state (1 scheduled, 2 pending, 5 retryable), since no index
+-- leads from a lane to these jobs. In the result, `looked` is the number of lanes, or of jobs of any
+-- version key, that were read. Active jobs are read once, as a whole.
 WITH lane AS MATERIALIZED (
     SELECT k.id, k.route
       FROM unnest(%(routes)s::int[]) AS r (route)

@@ -1,12 +1,12 @@
--- outcomes: count by route what started and ended of some types, up to `batch` events since the last
--- time or the end of their transaction. Events below the oldest running transaction are complete: see
--- models.Event. Each counts once, because the position moves in the same statement.
--- Outcomes from before `judged_from` of the type's rules are left out. `types` without versions.
--- Slots are `slot_s` seconds long. Locks: the position, waited for.
--- A job that is gone by now has no route any more and does not count.
--- Of types with rules it notes how long what was acknowledged ran, by minute and by bucket as in
--- jobs/domain/latency.py; and of the routes `tried` the last `touched` jobs whose attempts failed, and
--- as many that were acknowledged.
+-- outcomes: count by version key the started and ended attempts of some types since the last call.
+-- It reads up to `batch` events, and the rest of the last event's transaction. Events below the oldest
+-- running transaction are complete: see models.Event. Each event counts once, because the position
+-- moves in the same statement. Outcomes from before `judged_from` of the type's rules are left out.
+-- `types` are names without versions. Slots are `slot_s` seconds long. A deleted job has no version
+-- key any more and does not count. For types with rules it stores the run times of acknowledged
+-- attempts, by minute and by bucket as in jobs/domain/latency.py. For the version keys `tried` it
+-- stores the last `touched` jobs whose attempts failed, and as many whose attempts were acknowledged.
+-- Locks: the position, waited for.
 WITH place AS MATERIALIZED (
     SELECT stamp FROM ojs_version_reader WHERE id = 1 FOR UPDATE
 ), upto AS MATERIALIZED (

@@ -1,5 +1,6 @@
--- overdue: in which queues jobs of some routes have waited for `after_ms` (by position of `routes`): the
--- first job of each of up to `lanes` lanes of a route is looked at.
+-- overdue: in which queues jobs of some version keys have waited for `after_ms` (by position of
+-- `routes`).
+-- It reads the first job of each of up to `lanes` lanes of a version key.
 SELECT DISTINCT r.route, x.queue
   FROM unnest(%(routes)s::int[], %(after_ms)s::bigint[]) AS r (route, after_ms)
  CROSS JOIN LATERAL (

@@ -1,7 +1,7 @@
--- sent: when jobs of a type were last sent, by version as sent, from the newest `looked` events; null:
--- without one. `kind`: 0 events of something else, 1 jobs that were sent, 2 such that are gone, of
--- which the version is not known. `oldest` and `newest` are of events. A job that was retried by hand
--- was sent when it was made.
+-- sent: when jobs of a type were last sent, by version as sent, from the newest `looked` events.
+-- Null: without a version. `kind`: 0 other events, 1 sent jobs, 2 sent jobs that are deleted, whose
+-- version is unknown. `oldest` and `newest` are of events. A job that was retried manually was sent at
+-- its creation.
 SELECT CASE WHEN NOT s.is_sent THEN 0 WHEN j.created_at IS NULL THEN 2 ELSE 1 END AS kind, j.version,
        max(j.created_at) AS last_at, min(e.at) AS oldest, max(e.at) AS newest,
        count(*)::int AS events, now()

@@ -1,6 +1,7 @@
--- touched: the last jobs whose attempts of some routes ended, latest first, of those that failed (true),
--- were acknowledged (false) or both (null); and what became of them: the code of the state, null with
--- the rest of a job that is gone. What runs now is not among them.
+-- touched: the last jobs whose attempts of some version keys ended, latest first.
+-- `failed` selects failed (true), acknowledged (false) or all attempts (null). The row has the current
+-- state of the job as a code; it is null, with the other members, for a deleted job. Running attempts
+-- are not included.
 WITH last AS MATERIALIZED (
     SELECT m.job_id, max(m.at) AS at, (array_agg(m.has_failed ORDER BY m.at DESC))[1] AS has_failed
       FROM unnest(%(routes)s::int[]) AS r (route)

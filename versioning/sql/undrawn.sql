@@ -1,5 +1,5 @@
--- undrawn: the next available jobs of a lane, behind one; their own versions are JSON.
--- Rows are picked first: a plan that knows neither limit nor lane would join whole tables.
+-- undrawn: the next available jobs of a lane, after `seq`; their own versions are JSON.
+-- Rows are picked first: a plan without values for limit and lane would join whole tables.
 WITH picked AS MATERIALIZED (
     SELECT y.id, y.lane_id, y.seq, y.enqueued_at FROM ojs_ready AS y
      WHERE y.lane_id = %(lane)s::bigint AND y.seq > %(seq)s::bigint

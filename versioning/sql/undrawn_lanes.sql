@@ -1,5 +1,5 @@
--- undrawn_lanes: the next lanes of some routes, from one on, that have available jobs. Route 0 is that
--- of jobs that no rule has sent anywhere, of any type.
+-- undrawn_lanes: the next lanes of some version keys, from `lane` on, that have available jobs.
+-- Version key 0 belongs to jobs of any type that no rule has sent to a version.
 SELECT k.id
   FROM ojs_lane_key AS k
  WHERE k.id >= %(lane)s::bigint AND k.route = ANY (%(routes)s::int[])

@@ -1,5 +1,5 @@
--- undrawn_later: the next jobs that wait for a time or an activation, behind one; their own versions
--- are JSON.
+-- undrawn_later: the next jobs that wait for a time or an activation, after `kind` and `id`.
+-- Their own versions are JSON.
 WITH picked AS MATERIALIZED (
     SELECT l.id, l.kind, l.lane_id FROM ojs_later AS l
      WHERE (l.kind, l.id) > (%(kind)s::smallint, %(id)s::uuid)

@@ -1,6 +1,6 @@
--- unversioned: jobs without a version of a type by state, in one snapshot. Their lanes have jobs of all
--- types, so up to `looked` jobs of each state are looked at, the newest first; `looked` in the
--- answer: how many that were.
+-- unversioned: unversioned jobs of a type by state, in one snapshot.
+-- Their lanes have jobs of all types, so up to `looked` jobs of each state are read, the newest first.
+-- In the result, `looked` is the number of jobs read.
 WITH looked AS MATERIALIZED (
     (SELECT 3 AS state, r.id FROM ojs_ready AS r ORDER BY r.id DESC LIMIT %(looked)s::int)
     UNION ALL

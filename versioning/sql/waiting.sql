@@ -1,6 +1,6 @@
--- waiting: how many available jobs some routes have in each queue, counted up to `most` in a lane
--- and in up to `lanes` lanes of a route.
--- The routes of lanes are read by ojs_lane_key_route, which no claim writes to.
+-- waiting: how many available jobs some version keys have in each queue.
+-- Jobs are counted up to `most` in a lane and in up to `lanes` lanes of a version key. The lanes of
+-- version keys are read by ojs_lane_key_route, which no claim writes to.
 SELECT r.route, x.queue, sum(x.jobs)::int AS jobs, now()
   FROM unnest(%(routes)s::int[]) AS r (route)
  CROSS JOIN LATERAL (

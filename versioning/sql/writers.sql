@@ -1,6 +1,6 @@
--- writers: transactions of others that may store jobs by what they knew before: those that have
--- written to ojs_job, whose lock they took before they looked at anything, and those that hold a
--- snapshot. `among` asks which of some are still open; null: all that there are now.
+-- writers: other transactions that may store jobs under an older configuration.
+-- These have written to ojs_job, whose lock they took before they read anything, or hold a snapshot.
+-- `among` limits the search to transactions found before; null: all that are open now.
 SELECT DISTINCT l.virtualtransaction
   FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
  WHERE l.pid IS DISTINCT FROM pg_backend_pid()

@@ -1,4 +1,4 @@
-"""manage.py simulate_scheduling: what other pools, weights and limits would do."""
+"""manage.py simulate_scheduling: simulate the effect of other pools, weights and limits."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ class Command(BaseCommand):
     help = "Replay jobs under changed pools, weights and limits, in virtual time."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare what to simulate."""
+        """Declare the options of a simulation."""
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--minutes", type=int, help="replay what ran in the last minutes")
         what.add_argument("--scenario", type=Path, help="simulate the jobs of a YAML file")
@@ -82,7 +82,7 @@ def _number(most: int) -> int:
 
 
 def table(found: Comparison) -> str:
-    """Lay an outcome out as text: a line for each queue and tenant, before and after."""
+    """Format an outcome as text: a line for each queue and tenant, before and after."""
     head = (
         f"{len(found.load.arrivals)} jobs, {_span(found.load.until_ms)},"
         f" steps of {found.step_ms} ms"
