@@ -25,7 +25,7 @@ class _Source:
 
     def __init__(self) -> None:
         self.begin()
-        os.register_at_fork(after_in_child=self.begin)  # parent and child have the same bits
+        os.register_at_fork(after_in_child=self.begin)  # otherwise both have the same bits
 
     def begin(self) -> None:
         self._lock, self._latest = Lock(), 0

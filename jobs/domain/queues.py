@@ -23,7 +23,7 @@ PREFIX: Final = re.compile(r"(?:[a-z][a-z0-9_.-]*)?\*")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How many jobs or bytes may wait in a queue, and what happens to one more; one is bounded."""
+    """The bound on waiting jobs or bytes of a queue, and the action at the bound; one is set."""
 
     max_depth: int | None = None
     max_size_bytes: int | None = None

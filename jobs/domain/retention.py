@@ -22,7 +22,7 @@ class RetentionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Ages in milliseconds from the end of a job, None for ever; the dead letter's number, too."""
+    """Ages in milliseconds from the end of a job, None for ever; and the dead letter's number."""
 
     completed: int | None = 7 * DAY_MS
     cancelled: int | None = 7 * DAY_MS

@@ -1,3 +1,3 @@
--- outlook: how full pools are, who is in them, and the turns that come next; see functions/outlook.sql.
+-- outlook: the load and workers of pools, and the next steps of rotations; see functions/outlook.sql.
 SELECT ojs_outlook(%(pools)s::text[], %(plans)s::jsonb, %(queue)s::text, %(slots)s::int,
                    %(silence_ms)s::bigint)::text

@@ -1,6 +1,5 @@
--- depths: jobs per queue and state, exact at this statement's snapshot: the folded counts plus the
--- events not folded yet, one of which without a job stands for many that were removed.
--- `queues` null: all.
+-- depths: jobs per queue and state, exact at this statement's snapshot: the aggregated counts plus the
+-- unaggregated events. An event without a job stands for many removed jobs. `queues` null: all.
 SELECT queue, state, sum(jobs)::bigint AS jobs FROM (
     SELECT d.queue, d.state, d.jobs FROM ojs_depth AS d
      WHERE %(queues)s::text[] IS NULL OR d.queue = ANY (%(queues)s::text[])

@@ -1,4 +1,4 @@
--- schema_functions: the hashes of the sources of the stored functions that are there.
+-- schema_functions: the hashes of the sources of the installed stored functions.
 -- Locks: none.
 SELECT f.name, f.hash
   FROM ojs_function AS f
