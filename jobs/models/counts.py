@@ -109,7 +109,7 @@ class Latency(models.Model):
 
 
 class TenantDepth(models.Model):
-    """Jobs of a tenant by queue and state, as of the last folded event: for keys bound to it."""
+    """Jobs of a tenant by queue and state, as last aggregated: for keys bound to the tenant."""
 
     pk = models.CompositePrimaryKey("tenant", "queue", "state")
     tenant = NameField()
