@@ -36,7 +36,7 @@ class Principal:
 
     @property
     def sees_classified(self) -> bool:
-        """Arguments and results of classified jobs are shown: to keys, and by a permit."""
+        """Whether it may see arguments and results of classified jobs: a key, or by a permit."""
         permit = table().named["jobs.see_classified"]
         return self.holds is None or all(map(self.holds, permit.permissions))
 

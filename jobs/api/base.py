@@ -136,7 +136,7 @@ class OJSView(APIView):
 
     @classmethod
     def required(cls, method: str) -> Required | None:
-        """Return what a method takes; None: the table of permits lacks its operation."""
+        """Return the rights that a method requires; None: the permits lack its operation."""
         kind: Any = cls  # mypy considers a class of views unhashable
         return _required(kind, method)
 

@@ -155,7 +155,7 @@ class Ready(OJSView):
         return Answer(shown, status=200 if is_current else 503)
 
     def _missing(self) -> str:
-        """Name what the database lacks to who may know; the route itself is public."""
+        """Name the missing parts of the database to authorized callers; the route is public."""
         if self.may(self.optional) and (parts := lacking()):
             return f"missing: {parts}"
         return "missing"

@@ -22,7 +22,10 @@ OVERRIDE = obj(
 
 
 def decode_override(raw: object, job: Job) -> Override | None:
-    """Read what a manual retry changes, by the rules of PUSH. Raises InvalidRequest and others."""
+    """Read the changes of a manual retry, by the rules of PUSH.
+
+    Raises InvalidRequest and others.
+    """
     if raw is None:
         return None
     if not isinstance(raw, Mapping):

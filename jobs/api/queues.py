@@ -218,7 +218,7 @@ class QueueDetail(OJSView):
         "getQueue", {200: obj({**STATS, "state": STATUS, "created_at": TIME})}, refusals=(404,)
     )
     def get(self, request: Request, name: str) -> Answer:
-        """Show a queue with its numbers; a key bound to a tenant sees those of its jobs alone."""
+        """Show a queue with its numbers; a key bound to a tenant sees those of its jobs."""
         numbers = stats(known_name(name), self.principal.tenant)
         shown = encode_stats(numbers)
         return Answer(

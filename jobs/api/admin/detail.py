@@ -98,7 +98,7 @@ def details(job: Job, replay: Replay | None) -> dict[str, Any]:
 
 
 def replay_facts(job: Job, replay: Replay | None) -> dict[str, Any]:
-    """Return how often a job was replayed, also merged into its `meta` for who looks there."""
+    """Return how often a job was replayed, also merged into its `meta` for some clients."""
     if replay is None:
         return {"replay_count": 0}
     meta = orjson.loads(job.meta)
