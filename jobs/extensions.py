@@ -159,7 +159,7 @@ class Extension:
     def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
         """Return the options in a request's headers, spelled as in WSGI: see `Caller.asks`.
 
-        Raises OJSError where they say what they must not.
+        Raises OJSError for invalid headers.
         """
         return ()
 
@@ -256,8 +256,8 @@ class Extension:
     def apart(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
         """Return the members of `tenants` that have a namespace: only their claims get their jobs.
 
-        With the version of the terms, as `weigh` does. Asked when lanes are made, or given their
-        weights anew.
+        With the configuration version, as `weigh` does. Called when lanes are made, or their shares
+        change.
         """
         raise NotImplementedError
 

@@ -44,7 +44,7 @@ _current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
 
 
 class Retry(Exception):
-    """Raise it to fail the attempt with a normal retry, whatever the policy lists."""
+    """Raise it to fail the attempt with a normal retry, whichever errors the policy excludes."""
 
     code = "RETRY"
 

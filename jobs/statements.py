@@ -70,7 +70,7 @@ class Statements:
         parts: tuple[tuple[str, str], ...] = (),
         on: BaseDatabaseWrapper | None = None,
     ) -> list[Any]:
-        """Do the same for a statement of the hot path, which casts each of its parameters.
+        """Run a statement of the hot path, which casts each of its parameters.
 
         `parts` are the marks in it and the files that replace them; `on` is a connection other than
         this thread's. Outside of transactions the statement goes to libpq directly.

@@ -26,7 +26,7 @@ class Principal:
 
     name: str
     grant: keys.Grant
-    is_narrowed: bool = False  # to a tenant, by a header of the request
+    is_narrowed: bool = False  # to a tenant, for this request
     holds: Callable[[str], bool] | None = None  # checks a permission of a session; None: a key
 
     @property

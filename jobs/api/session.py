@@ -57,7 +57,7 @@ def staff(request: HttpRequest) -> Session | None:
 
 def _is_own_page(request: HttpRequest) -> bool:
     kind = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
-    # a form of any site can send the other types
+    # a form of any site can send the other content types
     is_json = kind in {JSON_TYPE, OJS_TYPE}
     return (is_json and _is_same_origin(request)) or ((is_json or not kind) and _has_token(request))
 

@@ -100,7 +100,7 @@ class FetchJobs(WorkerView):
 
 
 class AckView(WorkerView):
-    """Base of what completes one job."""
+    """Base of endpoints that complete one job."""
 
     may_refuse = False
 
@@ -140,7 +140,7 @@ class AckOwnPath(AckView):
 
 
 class NackView(WorkerView):
-    """Base of what fails one attempt."""
+    """Base of endpoints that fail one attempt."""
 
     may_refuse = False
 

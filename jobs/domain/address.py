@@ -68,7 +68,7 @@ def literal(host: str) -> Address | None:
 
 
 def is_private(address: Address) -> bool:
-    """Tell whether an address, or the one that it wraps, is outside of the public internet."""
+    """Return whether an address, or the address that it wraps, is outside the public internet."""
     return is_nowhere(address) or not _unwrapped(address).is_global
 
 

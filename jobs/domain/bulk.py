@@ -21,7 +21,7 @@ class Verb(StrEnum):
 
 
 DONE: Final = {Verb.CANCEL: "cancelled", Verb.RETRY: "retried", Verb.DELETE: "deleted"}
-# ended jobs that operators may run anew: 24.1
+# ended jobs that operators may run anew: contract 24.1
 REVIVED: Final = frozenset({State.DISCARDED, State.CANCELLED})
 # verbs of operators on many jobs: a retry also starts retryable jobs early
 ALLOWED: Final[Mapping[Verb, frozenset[State]]] = {
@@ -29,7 +29,7 @@ ALLOWED: Final[Mapping[Verb, frozenset[State]]] = {
     Verb.RETRY: REVIVED | {State.RETRYABLE},
     Verb.DELETE: TERMINAL,
 }
-# verbs of clients on many jobs: 11.2 names these two states for a retry
+# verbs of clients on many jobs: contract 11.2 names these two states for a retry
 ALLOWED_TO_CLIENTS: Final[Mapping[Verb, frozenset[State]]] = {
     **ALLOWED,
     Verb.RETRY: frozenset({State.DISCARDED, State.RETRYABLE}),

@@ -228,7 +228,7 @@ class _Reader:
             }
         elif options is not None:
             self.refuse("options", "must be an object", options)
-        self.get: Callable[[str], Any] = merged.get  # asked for each member: no way around
+        self.get: Callable[[str], Any] = merged.get  # called for each member
         self.is_plain = PLAIN.issuperset(merged)
 
     def refuse(self, name: str, problem: str, received: object = None) -> None:

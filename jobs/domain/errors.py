@@ -122,7 +122,7 @@ class Unauthenticated(OJSError):
 class PermissionDenied(OJSError):
     code, status, type = "permission_denied", 403, "auth"
     hint = "use an API key that has the scope, or a user who has the permission"
-    principal: str = "anonymous"  # who was refused
+    principal: str = "anonymous"  # the refused principal
 
 
 class TLSRequired(PermissionDenied):

@@ -4,7 +4,7 @@
     constraint = [ ">=" / ">" / "<=" / "<" / "=" ] version
     sep        = spaces, or a comma with spaces around it
 
-All constraints hold at once, so that a range is what lies between two versions.
+All constraints apply at once, so a range is an interval of versions.
 """
 
 import re

@@ -28,7 +28,7 @@ WIDE: Final = 1 << 63  # integers from here on are written digit by digit
 
 
 class OnConflict(StrEnum):
-    """What a match does to the new job."""
+    """The effect of a match on the new job."""
 
     REJECT = "reject"
     REPLACE = "replace"

@@ -73,7 +73,7 @@ def lock_schema(own: BaseDatabaseWrapper) -> int | None:
 
 
 def bound_session(on: BaseDatabaseWrapper, lock_ms: int) -> None:
-    """Bound the waits of a session for locks, 0: none; its statements may run any time."""
+    """Bound the waits of a session for locks, 0: none; its statements have no time limit."""
     run_hot("schema_bound", {"lock_ms": lock_ms}, on=on)
 
 

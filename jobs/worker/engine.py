@@ -109,7 +109,7 @@ class Engine:
 
     def run(self) -> int:
         """Work until told to end, then drain. Returns an exit code."""
-        connection.close()  # it was made before the fork
+        connection.close()  # it was opened with other bounds
         for_thread(Work.REQUESTS)
         self._acker.start()
         threads = [
@@ -149,7 +149,7 @@ class Engine:
         pause = FIRST_POLL_S
         while self.standing is not Standing.TERMINATE and not self._must_leave.is_set():
             # The server cannot notice the death of a worker without heartbeats: its jobs would wait
-            # for the end of their leases. So claims begin after the first stored heartbeat (GS-17).
+            # for the end of their leases. So claims begin after the first heartbeat. Spec: GS-17.
             free = self._free() if self._is_known.is_set() else 0
             if free <= 0 or self.standing is Standing.QUIET:
                 self._wake.wait(TICK_S)
@@ -237,7 +237,8 @@ class Engine:
     def _return_lost_claims(self) -> None:
         """Give back the jobs of a claim whose answer was lost, instead of waiting for their leases.
 
-        The order matters: a job that ends meanwhile is known, or its lease is gone by the flush.
+        The order matters: a job that ends meanwhile is in `known`, or its lease is gone by the
+        flush.
         """
         if not self._may_have_lost_claims:
             return

@@ -24,7 +24,7 @@ from jobs.services.access.verified import verify
 from jobs.services.audit.audit import audited, record
 
 GRACE = timedelta(days=1)  # how long the secret before a rotation is still accepted
-CACHED = 20_000  # known and unknown keys; the oldest leave first
+CACHED = 20_000  # entries, also of unknown keys; the oldest leave first
 USE_NOTED = timedelta(minutes=1)
 
 

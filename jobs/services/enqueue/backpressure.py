@@ -78,7 +78,7 @@ def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     wanted = {}
     for queue, theirs in given.items():
         bound = known.of(queue).bound
-        assert bound is not None  # noqa: S101 - only those were taken
+        assert bound is not None  # noqa: S101 - only bounded queues are selected
         is_weighed = bound.max_size_bytes is not None
         size = sum(written(draft).size for draft in theirs) if is_weighed else 0
         wanted[queue] = Wanted(bound, len(theirs), size)

@@ -51,7 +51,7 @@ def _settle(asked: Sequence[Repeats], outcomes: Mapping[int, Outcome]) -> None:
 def _repeated(
     drafts: Sequence[JobDraft], known: Mapping[int, str], outcomes: Mapping[int, Outcome]
 ) -> dict[int, Outcome]:
-    """Return the answers to repeats; two repeats of one new draft share its outcome."""
+    """Return the answers to repeats; a repeat of a new draft of the request shares its outcome."""
     found = {job.id: job for job in show_many(sorted(set(known.values())))} if known else {}
     here = {drafts[n].id: outcome for n, outcome in outcomes.items()}
     answer: dict[int, Outcome] = {}

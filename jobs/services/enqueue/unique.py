@@ -123,7 +123,7 @@ def _without_replacing(
 
 
 def _policy(draft: JobDraft) -> UniquePolicy:
-    assert draft.unique is not None  # noqa: S101 - only those have fingerprints
+    assert draft.unique is not None  # noqa: S101 - hits have a policy
     return draft.unique
 
 

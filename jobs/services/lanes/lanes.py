@@ -38,7 +38,7 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
 
 
 def identities(jobs: Collection[Job]) -> dict[str, LaneKey]:
-    """Return the lane keys of waiting and started jobs, by job id."""
+    """Return the keys of the jobs' present or last lanes, by job id."""
     known = {job.id: job.lane_id for job in jobs}
     rows = Row.objects.filter(id__in=set(known.values()))
     keys = {

@@ -54,7 +54,7 @@ def unread_from() -> int | None:
 
 
 def is_beat_logged() -> bool:
-    """Return whether heartbeats have lines: they are on record for these, too."""
+    """Return whether heartbeats have log lines: then their events are recorded, too."""
     return logger.isEnabledFor(logging.DEBUG)
 
 

@@ -18,7 +18,7 @@ from jobs import SERVES, VERSION, queries
 from jobs.conf import conf
 
 FIRST: Final = "0.1.0"  # the first release
-PREFIX: Final = "ojs_"  # of the labels of our apps
+PREFIX: Final = "ojs_"  # of the app labels
 ASK_S: Final = 0.5
 SHOWN: Final = 3  # differences in a refusal
 # tables of release 0.1.0 that its migrations made without models
@@ -111,7 +111,7 @@ def finish(alias: str) -> list[str]:
 
 
 def bound_locks(alias: str, lock_ms: int) -> None:
-    """Set the lock timeout of a migration's statements, 0: none; and let them run any time."""
+    """Set the lock timeout of a migration's statements, 0: none; and remove their time limit."""
     if not _is_pooled(alias):
         queries.bound_session(connections[alias], lock_ms)
 
