@@ -67,9 +67,9 @@ class Conf:
     strict_attributes: bool = False  # refuses unknown attributes instead of storing them
     meta_reject_newlines: bool = False
     trace_inject: bool = True  # adds the request's trace context to the meta of its jobs
-    stamp_request_id: bool = False  # and its id, as `request_id`
+    stamp_request_id: bool = False  # adds its id, too: as `request_id`
     gather_enqueues: bool = True  # of concurrent threads, where connections are kept
-    log_sample: float = 1.0  # fraction of jobs with ordinary log lines, from 0 to 1
+    log_sample: float = 1.0  # from 0 to 1: the part of jobs with ordinary log lines
     default_on_exhaustion: str = "discard"  # or "dead_letter", where a policy does not say
     # ISO 8601 durations, as in queues; "0" and 0: for ever, any number
     retention_completed: str = "P7D"

@@ -40,7 +40,7 @@ class Loop:
     # run and skips the run while no row is due.
     due_in_ms: Callable[[], int | None] | None = None
     full: int = 1  # rows of a full batch, which the next one follows at once
-    longest_ms: int = 0  # up to this, a pause is ten times as long as the run before it
+    longest_ms: int = 0  # up to this: a pause is ten times as long as the run before it
     rest_ms: int = 0  # between batches, for work that must not slow down other work
 
 

@@ -39,7 +39,7 @@ logger = logging.getLogger("ojs.loops")
 
 FOLLOW_S = 1.0  # how often a standby tries to take the lock
 RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
-RESTS = 10  # a pause lasts up to so many times the run before, see Loop.longest_ms
+RESTS = 10  # a pause lasts up to so many times the run before: see Loop.longest_ms
 NOTE_S = 5.0  # how often a leader stores that its loop runs
 
 CORE = (

@@ -13,7 +13,7 @@ class Caller:
     # the same if a header named it; null: the key is bound to it
     tenant_header: str | None = None
     request_id: str | None = None
-    block_ms: int = 0  # how long to wait for room in a full queue of the strategy `block`
+    block_ms: int = 0  # in a full queue of the strategy `block`: how long to wait
     told: dict[str, str] = field(default_factory=dict)  # headers for the answer
     address: str | None = None  # of the client
     # defaults that the request adds to the meta of its jobs

@@ -13,9 +13,9 @@ class Verdict(StrEnum):
     """The explanation as one word; wire names."""
 
     NEXT = "next"  # the next claim of one job from its queue takes it
-    IN_LINE = "in_line"  # it is claimable, and other jobs come first
+    IN_LINE = "in_line"  # claimable: other jobs come first
     HELD = "held"  # a gate is closed
-    UNSERVED = "unserved"  # it is claimable, and no known worker asks for it, or may have it
+    UNSERVED = "unserved"  # claimable: no known worker asks for it, or may have it
     ACTIVE = "active"
     ENDED = "ended"
 

@@ -25,7 +25,7 @@ logger = logging.getLogger("ojs.stream")
 POLL_S = 0.1
 PATIENCE_MS = 250  # how long an event waits for older transactions to end
 BATCH = 2_000  # rows per read
-MOST_AHEAD = 10_000  # events sent ahead of one old transaction before the feed skips it
+MOST_AHEAD = 10_000  # limit: with more events sent ahead of one old transaction, the feed skips it
 RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
 JOIN_S = 5.0
 
