@@ -1,4 +1,4 @@
-"""How long the database may take, by what a thread does with it.
+"""Bounds on the time of database statements, by the kind of work of a thread.
 
 The settings name the bounds; the engine of the standalone server (`ojs_project.database`) puts them
 into each new connection. In another project the host's own database settings count.
@@ -17,11 +17,11 @@ GRACE_S: Final = 2.0  # beyond the server's own bound, until the client ends the
 
 
 class Work(Enum):
-    """What a thread does."""
+    """The kind of work of a thread."""
 
-    REQUESTS = auto()  # somebody waits for the answer; also a worker's claims and heartbeats
+    REQUESTS = auto()  # a client waits for the answer; also a worker's claims and heartbeats
     TASKS = auto()  # loops, operator tasks, handlers, commands
-    MIGRATIONS = auto()  # a rebuilt table takes as long as it takes
+    MIGRATIONS = auto()  # rebuilding a table has no bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ _thread = _Thread()
 
 
 def for_process(work: Work) -> None:
-    """Say what the threads of this process do. Connections made from now on go by it."""
+    """Set the kind of work of this process, for connections made from now on."""
     _Process.work = work
 
 
 def for_thread(work: Work | None) -> None:
-    """Say what this thread does, None: what its process does, for connections made from now on."""
+    """Set this thread's kind of work, None: its process's, for connections made from now on."""
     _thread.work = work
 
 
@@ -75,7 +75,7 @@ def current() -> Bounds:
 
 @contextmanager
 def answered_within(seconds: float) -> Iterator[None]:
-    """Let the client wait less for each answer in the block: for probes."""
+    """Shorten the client's wait for each answer in the block, for probes."""
     before = _thread.most_s
     _thread.most_s = seconds
     try:

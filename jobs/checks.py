@@ -13,7 +13,7 @@ from jobs.domain.hashers import HASHERS
 from jobs.domain.retention import parse_age
 
 TRANSPORT = "jobs.api.transport.Transport"
-MAY_BE_ZERO = {  # any number, any time
+MAY_BE_ZERO = {  # without bound
     "retention_dead_letter_jobs", "retention_event_rows", "statement_timeout_ms", "lock_timeout_ms",
     "task_statement_timeout_ms", "task_lock_timeout_ms", "idle_in_transaction_timeout_ms",
     "login_account_failures", "login_address_failures",

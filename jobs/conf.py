@@ -19,23 +19,23 @@ class Conf:
     test_directives: bool = False
     metrics_public: bool = False
     short_paths: bool = True
-    json_user_agents: tuple[str, ...] = ()  # beginnings; these get application/json, `*`: all
+    json_user_agents: tuple[str, ...] = ()  # prefixes; these get application/json, `*`: all
     admin_ui_dir: str | None = None
     extensions: tuple[str, ...] = ()
     enqueue_middleware: tuple[str, ...] = ()
     execution_middleware: tuple[str, ...] = ()
     events_exclude: tuple[str, ...] = ("job.heartbeat", "worker.heartbeat")  # may end in `*`
-    stream_heartbeat_ms: int = 10_000  # of the event streams: a comment at least this often
+    stream_heartbeat_ms: int = 10_000  # of event streams: a comment at least this often
     stream_limit: int = 500  # streams per process, each a thread
-    stream_limit_per_client: int = 100  # of them for one key or address
+    stream_limit_per_client: int = 100  # of these for one key or address
     stream_buffer: int = 1_000  # events that wait for a slow client
     stream_events_per_second: int = 100  # per stream; more wait in the buffer
-    stream_stats_ms: int = 2_000  # how often admin/stats/stream tells the numbers
-    sse_query_token: bool = False  # a key may come as ?access_token= of a stream
+    stream_stats_ms: int = 2_000  # interval of the numbers in admin/stats/stream
+    sse_query_token: bool = False  # a key may be sent as ?access_token= of a stream
     direct_database: str = "default"  # alias of a connection past any pooler
     docs_url: str = "https://openjobspec.org/errors/"
     homepage: str = "https://openjobspec.org/"
-    # how long the database may take; 0: any time. For requests, and for all other work
+    # Bounds of database statements for requests, and for all other work; 0: no bound
     statement_timeout_ms: int = 6_000
     lock_timeout_ms: int = 5_000
     task_statement_timeout_ms: int = 300_000
@@ -44,17 +44,17 @@ class Conf:
     default_visibility_ms: int = 1_800_000
     worker_silence_ms: int = 30_000
     shutdown_grace_ms: int = 30_000
-    # requests, and jobs enqueued, that one principal may send a second to one process; 0: any
+    # Requests, and enqueued jobs, per principal, second and process; 0: any number
     api_requests_per_s: int = 0
     api_enqueues_per_s: int = 0
     api_burst_s: int = 5  # how many seconds' worth may come at once
     api_key_cache_ms: int = 3_000
-    encryption_keys: tuple[str, ...] = ()  # of stored secrets: the first seals, all open
-    apikey_hasher: str = "sha256"  # of keys that are made from now on; or "argon2", "scrypt"
-    require_tls: bool = False  # plain HTTP answers 403, but for health
-    trusted_proxies: tuple[str, ...] = ()  # networks whose X-Forwarded-* are believed
-    tls_subject_header: str | None = None  # in which these name a client's certificate
-    # failed logins that one account, and one address, may have in a window; 0: any number
+    encryption_keys: tuple[str, ...] = ()  # of stored secrets: the first encrypts, all decrypt
+    apikey_hasher: str = "sha256"  # of new keys; or "argon2", "scrypt"
+    require_tls: bool = False  # plain HTTP answers 403, except health
+    trusted_proxies: tuple[str, ...] = ()  # networks with trusted X-Forwarded-*
+    tls_subject_header: str | None = None  # with a client's certificate, from these
+    # failed logins per account, and per address, in a window; 0: any number
     login_account_failures: int = 10
     login_address_failures: int = 100
     login_window_ms: int = 900_000
@@ -63,15 +63,15 @@ class Conf:
     max_meta_bytes: int = 65_536
     max_result_bytes: int = 1_048_576
     max_batch: int = 10_000
-    job_types: tuple[str, ...] = ()  # globs of the types that are taken; empty: all
-    strict_attributes: bool = False  # refuses attributes that nobody knows instead of keeping them
+    job_types: tuple[str, ...] = ()  # globs of the accepted types; empty: all
+    strict_attributes: bool = False  # refuses unknown attributes instead of storing them
     meta_reject_newlines: bool = False
-    trace_inject: bool = True  # the request's trace context goes into the meta of its jobs
-    stamp_request_id: bool = False  # and its id, as `request_id`
-    gather_enqueues: bool = True  # of threads at the same time, where connections are kept
-    log_sample: float = 1.0  # of the jobs whose ordinary log lines are written, from 0 to 1
+    trace_inject: bool = True  # adds the request's trace context to the meta of its jobs
+    stamp_request_id: bool = False  # adds its id, too: as `request_id`
+    gather_enqueues: bool = True  # of concurrent threads, where connections are kept
+    log_sample: float = 1.0  # from 0 to 1: the part of jobs with ordinary log lines
     default_on_exhaustion: str = "discard"  # or "dead_letter", where a policy does not say
-    # ISO 8601 durations here, as queues have them; "0" and 0: for ever, any number
+    # ISO 8601 durations, as in queues; "0" and 0: for ever, any number
     retention_completed: str = "P7D"
     retention_cancelled: str = "P7D"
     retention_discarded: str = "P30D"
@@ -79,7 +79,7 @@ class Conf:
     retention_dead_letter_jobs: int = 10_000  # per queue
     retention_events: str = "P7D"
     retention_event_rows: int = 1_000_000
-    retention_unread_events: int = 10_000_000  # how many wait for a reader that stands still
+    retention_unread_events: int = 10_000_000  # for a reader that stands still
     retention_minutes: str = "P2D"  # of the counts per minute, hour and day
     retention_hours: str = "P90D"
     retention_days: str = "P730D"
@@ -88,7 +88,7 @@ class Conf:
 
     @property
     def heard_ms(self) -> int:
-        """How old the noted sign of a worker's life, or a lease, is when a request is noted."""
+        """Age from which a stored sign of life, or a lease, is renewed by a request."""
         return self.worker_silence_ms // 20
 
 
@@ -111,7 +111,7 @@ class Cached(Protocol):
 
 
 def read_anew(*cached: Cached, setting: str = "OJS") -> None:
-    """Let cached functions forget what they read when a test changes the setting."""
+    """Clear cached functions of settings when a test changes one."""
 
     def forget(*, setting: str, of: str = setting, **_: Any) -> None:
         if setting == of:

@@ -1,4 +1,4 @@
-"""The seam: what an extension may add to the core, and in which order they are asked.
+"""The seam: the hooks of extensions, and the order in which they are called.
 
 `OJS["EXTENSIONS"]` is one ordered list of dotted paths, like Django's MIDDLEWARE. A hook that is
 not overridden costs nothing: the lists below hold only extensions that have it.
@@ -25,8 +25,8 @@ from jobs.domain.job import Job
 from jobs.domain.transition import Transition
 from jobs.domain.vault import Resealed
 
-OTHER_TENANTS = "_other"  # those that metrics do not tell apart
-Label = Callable[[str, str], str]  # names a label value of a kind; those beyond a bound share one
+OTHER_TENANTS = "_other"  # tenants without a label in metrics
+Label = Callable[[str, str], str]  # maps a label value of a kind; values beyond a bound share one
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +36,24 @@ class Loop:
     name: str
     run: Callable[[], int]
     interval_ms: int
-    # in how many ms the next row is due, None: no row waits; asked before each turn, which is left
-    # out while nothing is due
+    # Returns in how many ms the next row is due, None: no row waits. The loop calls it before each
+    # run and skips the run while no row is due.
     due_in_ms: Callable[[], int | None] | None = None
-    full: int = 1  # rows of a batch that the next one follows at once
-    longest_ms: int = 0  # up to this, a pause is ten times as long as the turn before it
-    rest_ms: int = 0  # between batches that follow each other, for work that must not crowd others
+    full: int = 1  # rows of a full batch, which the next one follows at once
+    longest_ms: int = 0  # up to this: a pause is ten times as long as the run before it
+    rest_ms: int = 0  # between batches, for work that must not slow down other work
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an extension declares in the manifest. Spec: contract 3.9."""
+    """A feature of an extension in the manifest. Spec: contract 3.9."""
 
     name: str
     uri: str
     version: str
     tier: str = "official"  # or "experimental"
     capabilities: dict[str, bool] = field(default_factory=dict)
-    paths: tuple[str, ...] = ()  # the beginnings of its paths below /ojs/v1
+    paths: tuple[str, ...] = ()  # prefixes of its paths below /ojs/v1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Verb:
 
 
 class NotedRows(NamedTuple):
-    """Rows that a loop keeps, few; the rest are names of their columns."""
+    """The few rows of a loop's notes; the other members are names of their columns."""
 
     found: QuerySet[Any]
     subject: str
@@ -80,42 +80,43 @@ class NotedRows(NamedTuple):
 
 
 class Alerts(NamedTuple):
-    """What the loops of an extension have noted that an operator should look at, by kind of alert.
+    """The notes of an extension's loops, as alerts for operators, by kind of alert.
 
     The rows of all extensions are read in one statement.
     """
 
     rows: Mapping[str, NotedRows]
-    tell: Callable[[Sequence[Noted]], Iterable[Alert]]  # called where there are rows
+    tell: Callable[[Sequence[Noted]], Iterable[Alert]]  # called if there are rows
 
 
 class TenantLabels(NamedTuple):
-    """Tenants in metrics."""
+    """The labels of tenants in metrics."""
 
-    most: int  # the first ones with a job; the others are called OTHER_TENANTS
-    everywhere: bool  # in all metrics of jobs and queues, not only where an extension says so
+    most: int  # the first tenants with a job; all others share OTHER_TENANTS
+    everywhere: bool  # in all metrics of jobs and queues, not only in an extension's own
 
 
 class Weighed(NamedTuple):
-    """Weights of lanes, and the version of the terms they follow from; 1 where nobody says."""
+    """Weights of lanes, and their configuration version; the default weight is 1."""
 
     version: int
     named: Mapping[LaneKey, float]
-    otherwise: Mapping[LaneKey, float] = {}  # where no extension names one
-    factors: Mapping[LaneKey, float] = {}  # what is left of a weight, whoever named it
-    boosts: Mapping[LaneKey, int] = {}  # added to the priority; 0 where nobody says
+    otherwise: Mapping[LaneKey, float] = {}  # for lanes that no extension names
+    factors: Mapping[LaneKey, float] = {}  # throttles, applied to the final weight
+    boosts: Mapping[LaneKey, int] = {}  # added to the priority; the default is 0
 
 
 class Sends(NamedTuple):
     """Jobs of a type that an extension will store later; see `Extension.sends`.
 
-    By version as written, None: without one, and how many of `source` send it.
+    By version as written, None: without a version; `source` names the senders, and each count is
+    how many of them send it.
     """
 
-    source: str  # what will send them, in plural: `schedules`
+    source: str  # the senders, in plural: `schedules`
     versions: tuple[tuple[str | int | None, int], ...]
-    resting: tuple[tuple[str | int | None, int], ...] = ()  # those that somebody has to wake before
-    is_cut: bool = False  # not all were looked at
+    resting: tuple[tuple[str | int | None, int], ...] = ()  # paused senders
+    is_cut: bool = False  # not all senders were read
 
 
 class Repeats(Protocol):
@@ -124,12 +125,13 @@ class Repeats(Protocol):
     def known(self) -> Mapping[int, str]:
         """Return the ids of the jobs that drafts have become before, by position.
 
-        That may be another draft of the request. Locks what keeps others from storing them until
-        the transaction ends, in one order for all; nothing but a schedule is locked before.
+        It may be the id of another draft of the request. Locks: rows that keep other transactions
+        from storing the drafts until the end of this one, in one order for all; only a schedule is
+        locked before.
         """
 
     def settle(self, stored: Mapping[int, str | None]) -> None:
-        """Note what became of the drafts that were not known: a job, or None if it was refused."""
+        """Store the results of new drafts: a job, or None if it was refused."""
 
 
 class Extension:
@@ -138,15 +140,15 @@ class Extension:
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft | None:
         """Change, drop (None) or refuse (raise) one draft.
 
-        Outside any transaction, without SQL but for what this process meets for the first time.
+        It runs outside any transaction, without SQL except for values that are new to this process.
         """
         return draft
 
     def tenant_of(self, headers: Mapping[str, Any]) -> str | None:
         """Return the tenant that a request names in its headers, spelled as in WSGI.
 
-        The request sees and touches nothing of others then, as one whose key is bound to it.
-        Raises OJSError where they say what they must not.
+        The request then sees and changes only data of this tenant, like a key bound to it. Raises
+        OJSError for invalid headers.
         """
         return None
 
@@ -155,14 +157,14 @@ class Extension:
         return {}
 
     def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
-        """Return what a request asks for in its headers, spelled as in WSGI: see `Caller.asks`.
+        """Return the options in a request's headers, spelled as in WSGI: see `Caller.asks`.
 
-        Raises OJSError where they say what they must not.
+        Raises OJSError for invalid headers.
         """
         return ()
 
     def repeats(self, drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
-        """Return who knows which of these were stored before; None: none can have been.
+        """Return an object that finds drafts stored before; None: there can be none.
 
         Without SQL. Raises OJSError.
         """
@@ -171,26 +173,27 @@ class Extension:
     def refusals(
         self, drafts: Sequence[JobDraft], caller: Caller, terms: int
     ) -> Mapping[int, OJSError]:
-        """Return why drafts must not be stored, by position, and set the `warnings` of others.
+        """Return the refusals of drafts by position, and set the `warnings` of other drafts.
 
-        Asked before each insert, outside any transaction of its own, and for what will be enqueued
-        later. `terms` as `gates` has it. No statement for what this process has met before.
+        Called before each insert, outside any transaction of its own, and for drafts that are
+        enqueued later. `terms` as in `gates`. Runs a statement only for values that are new to this
+        process.
         """
         return {}
 
     def assign(self, drafts: Sequence[JobDraft], terms: int) -> None:
-        """Set the routes of drafts that are just being stored, as of a version of the terms.
+        """Set the version keys of drafts that are just being stored, for a configuration version.
 
-        Asked before each insert, after `refusals`; `terms` as `gates` has it. Of a change of the
-        terms in between another insert follows, so set the same route again where it still holds.
-        No statement for what this process has met before.
+        Called before each insert, after `refusals`; `terms` as in `gates`. If the configuration
+        changes meanwhile, the insert is repeated, so set the same version key again where it still
+        holds. Runs a statement only for values that are new to this process.
         """
 
     def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
-        """Tell whether `admit` must run for these; false keeps enqueue at one statement.
+        """Return whether `admit` must run for these; false keeps enqueue at one statement.
 
-        `terms` is the version of the terms that the insert will name: go by what you know of this
-        version or a later one, and a change counts from its commit on.
+        `terms` is the configuration version that the insert will name. Use configuration of this
+        version or a later one; then a change applies from its commit on.
         """
         return False
 
@@ -201,41 +204,42 @@ class Extension:
         """Take the locks of `admit` for all of a request whose parts are admitted one by one."""
 
     def refused(self, problem: OJSError, caller: Caller) -> None:
-        """Tell of a refusal by `admit`, which is undone by now."""
+        """Report a refusal by `admit`, whose transaction has rolled back."""
 
     def plan(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         """Reorder or narrow a claim; data only, from the extension's own cache.
 
-        A request that names no queues takes those that the plan names.
+        A request that names no queues takes the queues of the plan.
         """
         return plan
 
     def declines(self, jobs: Sequence[Job], request: FetchRequest) -> Collection[str]:
-        """Return the ids of claimed jobs that this worker must not get after all.
+        """Return the ids of claimed jobs that this worker must not get.
 
-        For what a plan cannot rule out. They are given back uncounted, and a claim that has nothing
-        else is planned anew: see to it that it does not meet them again.
+        For conditions that a plan cannot express. These jobs are given back uncounted. A claim that
+        has no other job is planned anew, so make sure that it does not claim them again.
         """
         return ()
 
     def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
-        """Return what a worker says that it handles, as it is stored. Raises OJSError.
+        """Return the worker's declaration of its handlers, as it is stored. Raises OJSError.
 
         It comes back in `FetchRequest.declaration`; the first extension that has the hook decides.
         """
         raise NotImplementedError
 
     def enlists(self, worker_id: str, pool: str | None) -> None:
-        """Refuse a worker that reports itself and must not work here. Raises OJSError.
+        """Refuse a worker that registers and must not work here. Raises OJSError.
 
-        `pool` is the one it names with this report. No statement unless the settings ask for one.
+        `pool` is the pool that it names with this report. No statement unless the settings require
+        one.
         """
 
     def forget(self) -> None:
-        """Drop what `plan`, `weigh`, `ways` and `apart` go by: those terms are not the latest."""
+        """Invalidate the cached configuration behind `plan`, `weigh`, `ways` and `apart`."""
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
-        """Return the weights and boosts of lanes that are being made, or are to be shared anew.
+        """Return the weights and boosts of lanes that are being made, or whose shares change.
 
         `forget` is called when the version is not the latest. The first extension that names a
         weight or a boost decides.
@@ -243,64 +247,65 @@ class Extension:
         raise NotImplementedError
 
     def ways(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
-        """Return how those of `queues` are shared whose way is not the plain one.
+        """Return the queues among `queues` whose sharing policy is not the default.
 
-        With the version of the terms, as `weigh` does. Asked when lanes are made.
+        With the configuration version, as `weigh` does. Called when lanes are made.
         """
         raise NotImplementedError
 
     def apart(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
-        """Return those of `tenants` whose jobs only claims for them take.
+        """Return the members of `tenants` that have a namespace: only their claims get their jobs.
 
-        With the version of the terms, as `weigh` does. Asked when lanes are made, or given their
-        weights anew.
+        With the configuration version, as `weigh` does. Called when lanes are made, or their shares
+        change.
         """
         raise NotImplementedError
 
     def knows(self, tenant: str) -> bool:
-        """Tell whether there is a tenant: a FETCH that names `tenant:queue` asks for its jobs."""
+        """Return whether a tenant exists: a FETCH may name `tenant:queue`."""
         return False
 
     def tenant_without(self, scope: str) -> str | None:
-        """Return whose a request is that names no tenant and needs this scope; None: any's."""
+        """Return the tenant of a request that names none and needs this scope; None: any tenant."""
         return None
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gates of this extension that a waiting job meets, open ones too.
 
-        At most two statements. `viewer` is the tenant that whoever asks is bound to: leave out
-        numbers of others. A gate that a claim enforces has to go by what `plan` goes by. The
-        `route` of the job is that of its lane.
+        At most two statements. `viewer` is the tenant that the caller is bound to: leave out
+        numbers of other tenants. A gate that a claim enforces must use the data that `plan` uses.
+        The `route` of the job is the version key of its lane.
         """
         return ()
 
     def sends(self, job_type: str, *, looked: int) -> Sends | None:
-        """Tell what it will send of a type that no job is stored for yet; None: never anything.
+        """Return the jobs of a type that it will store later; None: never any.
 
-        The type is without a version. One statement, by an index that leads to what sends the type,
-        `looked` entries of it at most.
+        The type is without a version. It takes one statement, by an index that leads to the senders
+        of the type, and reads at most `looked` entries of it.
         """
         return None
 
     def alerts(self) -> Alerts:
-        """Name what an operator should look at."""
+        """Return alerts for operators."""
         return Alerts({}, lambda _: ())
 
     def observe(self, transitions: Sequence[Transition]) -> None:
-        """Follow up on `watched` jobs that ended, or ran anew after they had, in that transaction.
+        """Follow up on `watched` jobs that ended or were revived, in the transaction of the change.
 
-        Called with the jobs' rows locked. Anything it raises undoes the end of the jobs, too.
+        Called with the jobs' rows locked. Any error that it raises undoes the end of the jobs, too.
         """
 
     def retains(self, job_ids: Sequence[str]) -> set[str]:
-        """Return those of `watched`, ended jobs that must not be removed yet.
+        """Return the `watched`, ended jobs that must not be removed yet.
 
-        Asked once per batch, in the transaction that removes the others, with their rows locked.
+        Called once per batch, in the transaction that removes the other jobs, with their rows
+        locked.
         """
         return set()
 
     def unread_from(self) -> int | None:
-        """Return the stamp from which it has yet to read the event record, None: it waits for none.
+        """Return the stamp behind which it has not read the event record, None: it is no reader.
 
         Retention leaves events from there on, up to a bound; see services/record/unread.py.
         """
@@ -319,29 +324,29 @@ class Extension:
         return ()
 
     def loops(self) -> Iterable[Loop]:
-        """Contribute periodic work to `runworker`."""
+        """Return its loops for `runworker`."""
         return ()
 
     def metrics(self, label: Label) -> Iterable[Metric]:
-        """Contribute to /metrics what the database knows: any process answers the same values.
+        """Return metrics from the database for /metrics: any process answers the same values.
 
-        Nothing here reads a table that grows with the number of jobs.
+        They read no table that grows with the number of jobs.
         """
         return ()
 
     def tenant_labels(self) -> TenantLabels | None:
-        """Say which tenants metrics tell apart; None: none.
+        """Return the labels of tenants in metrics; None: none.
 
-        Has to be the same in all processes: counters of tenants begin when they are told apart.
+        It must be the same in all processes: counters of a tenant begin when it gets a label.
         """
         return None
 
     def verbs(self) -> Sequence[Verb]:
-        """Contribute verbs to `manage.py ojs`."""
+        """Return its verbs for `manage.py ojs`."""
         return ()
 
     def manifest(self) -> Sequence[Facts]:
-        """Declare what it offers, with its capabilities and its paths."""
+        """Return its features for the manifest, with capabilities and paths."""
         return ()
 
 
@@ -366,19 +371,19 @@ def having(hook: str) -> tuple[Any, ...]:
 
 
 def tell_refused(problem: OJSError, caller: Caller) -> None:
-    """Let the extensions tell of a refusal."""
+    """Call the extensions' hooks for a refusal."""
     for hook in having("refused"):
         hook(problem, caller)
 
 
 def tenant_labels() -> TenantLabels | None:
-    """Return which tenants metrics tell apart, as the first extension that says it has it."""
+    """Return the labels of tenants in metrics, from the first extension that has some."""
     said = (hook() for hook in having("tenant_labels"))
     return next((labels for labels in said if labels is not None), None)
 
 
 def refusals(drafts: Sequence[JobDraft], caller: Caller, terms: int) -> dict[int, OJSError]:
-    """Return why drafts must not be stored, by position; the first extension that says so."""
+    """Return the refusals of drafts by position; the first extension that refuses decides."""
     found: dict[int, OJSError] = {}
     for hook in having("refusals"):
         found = {**hook(drafts, caller, terms), **found}
@@ -386,19 +391,19 @@ def refusals(drafts: Sequence[JobDraft], caller: Caller, terms: int) -> dict[int
 
 
 def sends(job_type: str, *, looked: int) -> list[Sends]:
-    """Return what extensions will send of a type."""
+    """Return the jobs of a type that extensions will store later."""
     said = (hook(job_type, looked=looked) for hook in having("sends"))
     return [one for one in said if one is not None]
 
 
 def forget() -> None:
-    """Let all extensions read anew what follows from the terms."""
+    """Invalidate the cached configuration of all extensions."""
     for hook in having("forget"):
         hook()
 
 
 def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration | None:
-    """Return what a worker declares; None: no extension wants to know. Raises OJSError."""
+    """Return a worker's declaration; None: no extension reads it. Raises OJSError."""
     for hook in having("declared"):
         found: Declaration = hook(handlers, is_exclusive=is_exclusive)
         return found

@@ -33,7 +33,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes.envelopes import limits
 from jobs.services.outcome.progress import Progress, report
 
-MODULE = "ojs_jobs"  # looked for in every installed app
+MODULE = "ojs_jobs"  # searched in every installed app
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +44,7 @@ _current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
 
 
 class Retry(Exception):
-    """Raise it to fail the attempt with a normal retry, whatever the policy lists."""
+    """Raise it to fail the attempt with a normal retry, whichever errors the policy excludes."""
 
     code = "RETRY"
 
@@ -61,14 +61,14 @@ class JobTimeout(BaseException):
 
 @dataclass(slots=True)
 class Context:
-    """What a running handler may ask and say about its job."""
+    """The job of a running handler, for reading and reporting."""
 
     job: Job
     worker_id: str
     result: Any = None  # the job's result when the handler returns None
     _cancelled: bool = False
     extras: dict[str, Any] = field(default_factory=dict)  # for execution middleware
-    raised: BaseException | None = None  # what ended the attempt
+    raised: BaseException | None = None  # the exception that ended the attempt
 
     @property
     def attempt(self) -> int:
@@ -88,7 +88,7 @@ class Context:
 
     @property
     def parent_results(self) -> list[Any] | None:
-        """Results of the steps before in its workflow; None where there are none."""
+        """The results of earlier steps in its workflow; None without a workflow."""
         found: list[Any] | None = self._member("parent_results")
         return found
 
@@ -97,11 +97,11 @@ class Context:
         return jsonio.loads(text.encode() if isinstance(text, str) else text).get(name)
 
     def is_cancelled(self) -> bool:
-        """Tell whether the job was cancelled meanwhile; a long handler looks now and then."""
+        """Return whether the job was cancelled meanwhile; a long handler calls it repeatedly."""
         return self._cancelled
 
     def cancel(self) -> None:
-        """Note that the job was cancelled."""
+        """Mark the job as cancelled."""
         self._cancelled = True
 
     def progress(
@@ -120,7 +120,7 @@ class Context:
 
     @property
     def last_checkpoint(self) -> Any:
-        """Where an earlier attempt said that this one may go on, None when it did not."""
+        """The checkpoint of an earlier attempt, None without one."""
         return orjson.loads(self.job.attributes).get("last_checkpoint")
 
 
@@ -150,8 +150,8 @@ class JobHandler(Generic[P, R]):
     type: str
     terms: dict[str, Any] = field(default_factory=dict)  # envelope members of every job
     idempotent: bool = False  # may run twice after a crash, so results may be acked in batches
-    versions: str | None = None  # of jobs that it takes; None: any
-    accept_unversioned: bool = True  # it takes jobs without a version, too
+    versions: str | None = None  # of accepted jobs; None: any
+    accept_unversioned: bool = True  # it accepts jobs without a version, too
 
     @property
     def range(self) -> Range:
@@ -170,7 +170,7 @@ class JobHandler(Generic[P, R]):
         """Store a job with these arguments; None when middleware dropped it.
 
         Joins the caller's transaction: a rollback leaves no job. Raises TypeError for arguments
-        the function does not take, OJSError for values the envelope does not take.
+        that the function does not accept, OJSError for values that the envelope does not accept.
         """
         draft = parse_job(
             {**self.terms, "type": self.type, "args": self.bind(args, kwargs)},
@@ -192,7 +192,7 @@ class JobHandler(Generic[P, R]):
         return self.function(*args, **keywords)
 
 
-KEYWORDS = "__kwargs__"  # marks the object that carries a call's keyword arguments
+KEYWORDS = "__kwargs__"  # marks the object of a call's keyword arguments
 
 
 def _terms(terms: dict[str, Any]) -> dict[str, Any]:
@@ -214,11 +214,11 @@ def job(
 ) -> Callable[[Callable[P, R]], JobHandler[P, R]]:
     """Register a function as the handler of a job type.
 
-    Terms are members of the envelope (queue, priority, retry, meta, tags, …), besides `timeout`
-    and `delay` in seconds. With `versions` the worker asks for these versions of the type alone;
-    several handlers may share a type where their ranges do not meet, and jobs without a version go
-    to the one of the latest that takes them: not with `accept_unversioned` False. Raises ValueError
-    when a job could have two handlers, or for a wrong term.
+    Terms are members of the envelope (queue, priority, retry, meta, tags, …), besides `timeout` and
+    `delay` in seconds. With `versions` the worker requests these versions of the type alone.
+    Several handlers may share a type if their ranges do not overlap. Jobs without a version go to
+    the handler of the latest versions that accepts them: not with `accept_unversioned` False.
+    Raises ValueError when a job could have two handlers, or for a wrong term.
     """
     taken = ANY if versions is None else parse_range(versions)
     if any(not other.range.meet(taken).is_empty for other in _registry.get(type, ())):
@@ -246,7 +246,7 @@ def handler_of(job: Job) -> JobHandler[Any, Any] | None:
 
 
 def declaration() -> Declaration | None:
-    """Return which versions the handlers take, as a worker declares them; None: any."""
+    """Return the versions that the handlers accept, as a worker declares them; None: any."""
     named = [
         {
             "type": handler.type,
@@ -263,7 +263,7 @@ def declaration() -> Declaration | None:
 def handled_queues() -> tuple[str, ...]:
     """Return the queues that registered handlers enqueue to, `default` first; empty without any.
 
-    No others: their jobs may be meant for workers in other languages.
+    Other queues are left out: their jobs may be meant for workers in other languages.
     """
     named = {
         str(handler.terms.get("queue", "default")) for one in _registry.values() for handler in one

@@ -1,8 +1,8 @@
-"""Runs the periodic work: one leader per loop among any number of processes.
+"""Run the periodic work: one leader per loop among any number of processes.
 
 Each loop has a thread, a connection of its own and a session advisory lock. Leadership only saves
 work: every loop body is harmless when two run it at once. A leader that dies or loses its
-connection gives the lock up with it, and another copy takes over at its next try.
+connection gives up the lock with it, and another copy takes over at its next try.
 """
 
 import logging
@@ -37,19 +37,19 @@ from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.loops")
 
-FOLLOW_S = 1.0  # how often a copy that does not lead tries to
+FOLLOW_S = 1.0  # how often a standby tries to take the lock
 RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
-RESTS = 10  # times its length a turn is followed by a pause, where Loop.longest_ms allows
-NOTE_S = 5.0  # how often a leader notes that its loop turns
+RESTS = 10  # a pause lasts up to so many times the run before: see Loop.longest_ms
+NOTE_S = 5.0  # how often a leader stores that its loop runs
 
 CORE = (
     Loop("promote", promote, 100, due_in_ms),
     Loop("reap", reap, 250),
     Loop("reap_dead_workers", reap_dead_workers, 1000),
     Loop("expire", expire, 250),
-    # Each fold makes a new version of every counter that moved, one per tenant and state. They stay
-    # while anybody holds a snapshot, and the next folds walk over all of them. So a fold is not
-    # followed by one of what came meanwhile, and one that takes long by a long pause.
+    # Each run makes a new version of every changed counter, one per tenant and state. These
+    # versions stay while a snapshot is held, and the next runs read all of them. So a run is not
+    # repeated at once for newer events, and a long run is followed by a long pause.
     Loop("fold", fold, 500, full=BATCH // 2, longest_ms=2000),
     Loop("log", log, 500, full=LINES),
     Loop("heal", heal, 1000),
@@ -70,7 +70,7 @@ def all_loops() -> tuple[Loop, ...]:
 
 
 def run_once(names: Iterable[str] | None = None) -> int:
-    """Run loops until they find nothing more, for tests and one-off use; returns rows changed."""
+    """Run loops until no rows are left, for tests and one-off use; returns rows changed."""
     wanted = None if names is None else set(names)
     return sum(_drain(loop) for loop in all_loops() if wanted is None or loop.name in wanted)
 
@@ -99,7 +99,7 @@ class LoopRunner:
             thread.start()
 
     def stop(self, timeout_s: float = 10) -> None:
-        """Finish the running batches and give the locks up."""
+        """Finish the running batches and give up the locks."""
         self._stop.set()
         until = monotonic() + timeout_s
         for thread in self._threads:
@@ -110,13 +110,13 @@ class LoopRunner:
         while not self._stop.is_set():
             try:
                 self._lead(loop, attempts)
-            except Exception as problem:  # a broken loop must not take the others with it
+            except Exception as problem:  # a broken loop must not end the others
                 connections.close_all()
                 self._stop.wait(attempts.failed(problem))
         connections.close_all()
 
     def _lead(self, loop: Loop, attempts: Attempts) -> None:
-        """Take the lock and tick, or wait for a turn."""
+        """Take the lock and run, or wait as a standby."""
         close_old_connections()
         if not queries.lead(crc32(loop.name.encode()) & 0x7FFFFFFF):
             attempts.went_well()
@@ -128,7 +128,7 @@ class LoopRunner:
             began = monotonic()
             due_ms = _due_ms(loop)
             for now in self._turn(loop) if due_ms <= 0 else (began,):
-                if now - noted >= NOTE_S:  # also within a long turn: the loop is at work
+                if now - noted >= NOTE_S:  # also within a long run: the loop works
                     queries.tick(loop.name)
                     noted = now
             took = monotonic() - began
@@ -139,7 +139,7 @@ class LoopRunner:
             while not self._stop.wait(min(NOTE_S, max(0.0, until - monotonic()))):
                 if monotonic() >= until:
                     break
-                queries.tick(loop.name)  # also within a long pause: the loop is there
+                queries.tick(loop.name)  # also within a long pause: the loop is alive
                 noted = monotonic()
 
     def _turn(self, loop: Loop) -> Iterator[float]:
@@ -156,7 +156,7 @@ def _traced(loop: Loop) -> Loop:
 
 
 def _due_ms(loop: Loop) -> int:
-    """Ask how long there will be nothing to do: an idle turn is this one look."""
+    """Return how long no row is due: an idle run is this one statement."""
     if loop.due_in_ms is None:
         return 0
     due = loop.due_in_ms()
@@ -166,6 +166,6 @@ def _due_ms(loop: Loop) -> int:
 def _pause_s(loop: Loop, due_ms: int) -> float:
     if loop.due_in_ms is None:
         return loop.interval_ms / 1000
-    if due_ms <= 0:  # what was due is done
+    if due_ms <= 0:  # the due rows are done
         due_ms = _due_ms(loop)
     return min(loop.interval_ms, max(1, due_ms)) / 1000

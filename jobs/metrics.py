@@ -1,7 +1,7 @@
 """In-process metrics of the API; lifecycle counters come from the database instead.
 
-Names follow contract 32.3. Children are resolved once per label set: looking them up is the
-dearest part of counting.
+Names follow contract 32.3. Children are resolved once per label set: looking them up is the dearest
+part of counting.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ _checkpoint = Histogram(
     buckets=(64, 256, 1024, 4096, 16_384, 65_536),
 )
 
-MOST_QUEUES = 200  # further ones share `_other`
+MOST_QUEUES = 200  # further queues share `_other`
 _queues: dict[str, Any] = {}
 _names: dict[str, set[str]] = {}
 
@@ -99,5 +99,5 @@ def observe_drifts(tables: Mapping[str, int]) -> None:
 
 
 def observe_tick(loop: str, seconds: float) -> None:
-    """Count one turn of a loop."""
+    """Count one run of a loop."""
     _tick.labels(loop).observe(seconds)

@@ -16,7 +16,7 @@ from jobs.conf import conf, read_anew
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import ValidationFailed
 
-Wrapper = Callable[[Any, Callable[[Any], Any]], Any]  # (what passes, next) to what comes back
+Wrapper = Callable[[Any, Callable[[Any], Any]], Any]  # (input, next) to output
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Chain:
             self.add(link.name, link.wrapper)
 
     def __iter__(self) -> Iterator[Link]:
-        """Go from the outermost to the innermost."""
+        """Iterate from the outermost to the innermost."""
         return iter(self._links)
 
     def add(self, name: str, wrapper: Wrapper) -> None:

@@ -158,7 +158,7 @@ PERMITS: Final = (
         api={ADMIN_WRITE: "directWorker directWorkers adminDeleteWorker"},
         admin="ojs_jobs.Worker:quiet ojs_jobs.Worker:resume ojs_jobs.Worker:terminate",
     ),
-    # API keys, and who is restricted to tenants
+    # API keys, and users' tenants
     Permit("keys.see", ADMIN, ("ojs_jobs.view_apikey",), ALL),
     Permit(
         "keys.create", ADMIN, ("ojs_jobs.add_apikey",), ALL,
@@ -206,7 +206,7 @@ class Table:
         )
 
     def role_of(self, permission: str) -> Role | None:
-        """Return the least role that a permission is for; None: no permit takes it."""
+        """Return the least role that a permission is for; None: no permit requires it."""
         roles = [one.role for one in self.named.values() if permission in one.permissions]
         return min(roles, default=None)
 
@@ -218,7 +218,7 @@ def table() -> Table:
 
 
 def required(operation: str) -> Required:
-    """Return what an operation of the API takes, by its id. Raises KeyError."""
+    """Return the rights that an operation of the API requires, by its id. Raises KeyError."""
     return table().operations[operation]
 
 

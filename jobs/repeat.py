@@ -1,4 +1,4 @@
-"""Repeat what the database undid because other transactions were in its way."""
+"""Repeat transactions that the database undid because of other transactions."""
 
 import random
 import threading
@@ -18,7 +18,7 @@ PAUSE_S: Final = 0.02  # at most, before the first repetition; longer before eac
 
 
 def refusal(problem: BaseException) -> Refusal | None:
-    """Return what an error of Django's or psycopg's means; None: it is not of the database."""
+    """Return the meaning of an error of Django or psycopg; None: not an error of the database."""
     if isinstance(problem, Error):
         kind: tuple[type[Exception], ...] = (OperationalError, InterfaceError)
         cause: BaseException | None = problem.__cause__
@@ -33,7 +33,7 @@ def refusal(problem: BaseException) -> Refusal | None:
 
 
 def repeated(run: Callable[[], T], on: BaseDatabaseWrapper | None = None, tries: int = TRIES) -> T:
-    """Run one whole transaction, again where the database undid it for a passing reason.
+    """Run one whole transaction; repeat it if the database undid it for a temporary reason.
 
     Inside of a transaction `run` runs once: only the owner of the transaction can repeat it.
     """
@@ -47,6 +47,6 @@ def repeated(run: Callable[[], T], on: BaseDatabaseWrapper | None = None, tries:
             mine = on or connection
             if mine.in_atomic_block or not mine.autocommit:
                 raise
-        # the others need a moment; a random one, so that two do not meet again
+        # other transactions need a moment; a random one, so that two do not meet again
         threading.Event().wait(random.random() * PAUSE_S * attempt)  # noqa: S311 - no secret
     raise AssertionError("the loop returns or raises")

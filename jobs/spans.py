@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry, where its API is installed and configured. Spec: contract 32.2.
+"""Spans of OpenTelemetry, if its API is installed and configured. Spec: contract 32.2.
 
-Without the package the functions that are decorated here stay as they are; without a provider a
-call asks for one and goes on. Nothing here exports: that is the SDK's, which who traces sets up.
+Without the package the decorated functions stay unchanged. Without a provider a call checks for one
+and goes on. This module exports nothing: the operator's SDK does.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ def producing(enqueue: Function) -> Function:
 
 
 def consuming(execute: Function) -> Function:
-    """Run an attempt in a span `{queue} process`, linked to where the job came from."""
+    """Run an attempt in a span `{queue} process`, linked to the job's producer."""
     if not IS_THERE:
         return execute
 
@@ -93,7 +93,7 @@ def consuming(execute: Function) -> Function:
 
 
 def turning(name: str, run: Callable[[], int]) -> Callable[[], int]:
-    """Make a span of each turn of a loop that changed something or failed."""
+    """Make a span of each run of a loop that changed rows or failed."""
     if not IS_THERE:
         return run
 
@@ -119,13 +119,13 @@ def turning(name: str, run: Callable[[], int]) -> Callable[[], int]:
 
 
 def _tracer() -> "Tracer | None":
-    """Return what makes spans, None where nobody configured it."""
+    """Return the tracer, None if none is configured."""
     return _tracer_at(int(monotonic()))
 
 
 @lru_cache(maxsize=1)
 def _tracer_at(second: int) -> "Tracer | None":
-    """Ask once a second: while there is none, the answer is looked for in the environment."""
+    """Check once a second: without a tracer, each check reads the environment."""
     provider = trace.get_tracer_provider()
     return None if isinstance(provider, trace.ProxyTracerProvider) else _tracer_of(provider)
 
@@ -145,7 +145,7 @@ def _facts(job: JobDraft | Job, operation: str) -> dict[str, Any]:
 
 
 def _produced(tracer: "Tracer", draft: JobDraft, caller: Caller) -> "Span":
-    """Begin the span of a draft: a child of the span that is current, else of what it brings."""
+    """Begin the span of a draft: a child of the current span, else of the draft's trace context."""
     brought = {**(caller.stamps or {}), **draft.meta}
     is_inside = trace.get_current_span().get_span_context().is_valid
     parent = None if is_inside else _extracted(brought)
@@ -170,7 +170,7 @@ def _settle(span: "Span", outcome: Job | OJSError | None) -> None:
 
 
 def _fail(span: "Span", kind: str) -> None:
-    """Note a failure without its message, which may quote an argument."""
+    """Record a failure without its message, which may quote an argument."""
     span.set_attribute("error.type", kind)
     span.set_status(Status(StatusCode.ERROR))
 
@@ -182,7 +182,7 @@ def _links(job: Job) -> "list[Link]":
 
 
 def _extracted(meta: Any) -> "Context":
-    """Return the trace context of a job's meta, an empty one where there is none."""
+    """Return the trace context of a job's meta, an empty one if it has none."""
     brought = {
         name: meta[name]
         for name in ("traceparent", "tracestate")

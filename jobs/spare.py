@@ -1,7 +1,8 @@
-"""Connections that belong to no thread.
+"""The connection pool: connections that no thread owns.
 
-Threads that take turns at one statement take the connection that was used last: its backend has
-the plan in its caches, and there are as many as statements at once, not as many as threads.
+Threads that run the same statement in turn take the connection that was used last: its backend has
+the plan in its caches. There are as many connections as concurrent statements, not as many as
+threads.
 """
 
 import os
@@ -12,12 +13,12 @@ from contextlib import contextmanager
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-_idle: list[BaseDatabaseWrapper] = []  # the one used last is the last
+_idle: list[BaseDatabaseWrapper] = []  # the most recently used is the last
 
 
 @contextmanager
 def borrowed() -> Iterator[BaseDatabaseWrapper]:
-    """Lend a connection to this thread, in autocommit; it ends as Django's own would."""
+    """Lend a connection to this thread, in autocommit; it is closed by Django's own rules."""
     try:
         lent = _idle.pop()
     except IndexError:
@@ -33,9 +34,9 @@ def borrowed() -> Iterator[BaseDatabaseWrapper]:
 
 
 def _was_left(lent: BaseDatabaseWrapper) -> bool:
-    """Tell whether the server has ended a connection meanwhile, without asking it.
+    """Return whether the server has ended an idle connection, without a query.
 
-    It says so, or hangs up; nobody told it anything that it would answer otherwise.
+    An idle connection has no unread data: data is the server's message of the end, or a hang-up.
     """
     raw = lent.connection
     if raw is None or raw.closed:
@@ -48,7 +49,7 @@ def _was_left(lent: BaseDatabaseWrapper) -> bool:
 
 
 def close_spare() -> None:
-    """Close those that nobody has."""
+    """Close the idle connections."""
     while _idle:
         _idle.pop().close()
 

@@ -1,4 +1,4 @@
-"""SQL files as statements: `<name>.sql` in a folder or below it, each read once, run by name."""
+"""Load SQL files as statements: `<name>.sql` in a folder or below it, read once, run by name."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ from jobs.repeat import repeated
 
 KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
-# The statement is not prepared any more, or its plan has lost its shape: nothing was done yet. Or
-# `migrate` has just replaced a function that it was about to call: all that it did was undone.
+# 26000, 0A000: the statement is no longer prepared, or its plan has lost its shape. 42883: `migrate`
+# has just replaced a function that the statement calls. PostgreSQL has undone all effects.
 OUTDATED = {"26000", "0A000", "42883"}
 DONE = frozenset(map(int, (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)))
 TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
@@ -54,9 +54,9 @@ class Statements:
     ) -> list[Any]:
         """Run a statement and return its rows as tuples: ids as text, times in UTC, JSON as asked.
 
-        A statement that is a transaction by itself is repeated after a deadlock.
-        `suffix` is constant text that follows the statement, such as an order; `parts` are such
-        texts by the mark that they stand for, `/* mark */`.
+        A statement that is a transaction by itself is repeated after a deadlock. `suffix` is
+        constant text that follows the statement, such as an order. `parts` are such texts by the
+        mark that they replace, `/* mark */`.
         """
         text = self.text(name) + suffix
         for mark, part in (parts or {}).items():
@@ -71,10 +71,10 @@ class Statements:
         parts: tuple[tuple[str, str], ...] = (),
         on: BaseDatabaseWrapper | None = None,
     ) -> list[Any]:
-        """Do the same for a statement of the hot path, which casts each of its parameters.
+        """Run a statement of the hot path, which casts each of its parameters.
 
-        `parts` are the marks in it and the files that stand for them; `on` is a
-        connection other than this thread's. Outside of transactions it goes to libpq directly.
+        `parts` are the marks in it and the files that replace them; `on` is a connection other than
+        this thread's. Outside of transactions the statement goes to libpq directly.
         """
         text = self._whole(name, parts)
         mine = on or connections[DEFAULT_DB_ALIAS]
@@ -96,7 +96,7 @@ def _run(mine: BaseDatabaseWrapper, text: str, params: Mapping[str, Any]) -> lis
 def _cursor(mine: BaseDatabaseWrapper) -> CursorWrapper:
     """Return the cursor kept with a connection; a new one where statements are logged.
 
-    Making one took a tenth of the time that an enqueue spends in Python.
+    Making a cursor took a tenth of the time that an enqueue spends in Python.
     """
     mine.close_if_health_check_failed()
     mine.ensure_connection()
@@ -106,7 +106,7 @@ def _cursor(mine: BaseDatabaseWrapper) -> CursorWrapper:
     kept: CursorWrapper | None = getattr(raw, KEPT, None)
     if kept is None:
         kept = _made(mine)
-        setattr(raw, KEPT, kept)  # and ends with it
+        setattr(raw, KEPT, kept)  # and is dropped with it
     return kept
 
 
@@ -116,12 +116,12 @@ def _fetched(cursor: CursorWrapper, text: str, params: Mapping[str, Any]) -> lis
 
 
 def _direct(kept: CursorWrapper) -> "_Direct | None":
-    """Return the short way of a connection; None where it must not be taken."""
+    """Return the direct path of a connection; None if it must not be used."""
     raw = kept.cursor.connection
     if (
         not raw.autocommit
         or raw.pgconn.transaction_status != TransactionStatus.IDLE
-        or raw.prepare_threshold is None  # a pooler is between, or nothing may be prepared
+        or raw.prepare_threshold is None  # a pooler is between, or statements must not be prepared
         or kept.db.queries_logged
         or kept.db.execute_wrappers
     ):
@@ -136,10 +136,10 @@ def _direct(kept: CursorWrapper) -> "_Direct | None":
 class _Direct:
     """Prepares and runs statements by libpq's own calls.
 
-    psycopg's cursor sends, waits and receives in steps: generators of Python which give the
-    interpreter up and take it again at each, beside the other threads that want it. This is one
-    call. Only for statements that are transactions by themselves: psycopg drops all prepared
-    statements after a rollback, and one that is gone is prepared again and repeated here.
+    psycopg's cursor sends, waits and receives in generators of Python. At each step they release
+    the interpreter and take it again, beside other threads that want it. This class makes one call.
+    It is only for statements that are transactions by themselves: psycopg drops all prepared
+    statements after a rollback, and a dropped statement is prepared again and repeated here.
     """
 
     def __init__(self, kept: CursorWrapper) -> None:
@@ -149,7 +149,7 @@ class _Direct:
         self._transformer = Transformer(cursor)
         self._prepared: dict[str, tuple[bytes, tuple[str, ...]]] = {}
         self._number = 0
-        # a cursor that counts and bounds its statements does so with these: ojs_project/database
+        # a cursor that counts and bounds its statements uses these: ojs_project/database
         self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
             cursor, "direct", lambda run: run()
         )
@@ -169,7 +169,7 @@ class _Direct:
             except Error as problem:
                 if problem.sqlstate not in OUTDATED:
                     raise
-                self._prepared.pop(text, None)  # absent when preparing it was what failed
+                self._prepared.pop(text, None)  # absent when preparing it failed
                 result = self._run(text, params)
             self._transformer.set_pgresult(result)
             return self._transformer.load_rows(0, result.ntuples, tuple)
@@ -199,7 +199,7 @@ class _Direct:
 
 def _made(mine: BaseDatabaseWrapper) -> CursorWrapper:
     cursor = mine.cursor()
-    # for this cursor only: a job has up to seven times, and ids are handed on as text
+    # for this cursor only: a job has up to seven times, and ids are passed on as text
     cursor.cursor.adapters.register_loader(TIMESTAMPTZ, _TimeLoader)
     cursor.cursor.adapters.register_loader(UUID, TextLoader)
     return cursor

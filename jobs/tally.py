@@ -1,8 +1,8 @@
-"""Metrics of the hot path, written a moment later by a thread of their own.
+"""Deferred metrics of the hot path, written a moment later by a thread of their own.
 
-prometheus_client packs every number into a file that processes share, under a lock: with three of
-them a request, and the code for it out of the processor's caches each time, that was a tenth of an
-enqueue. One thread that writes many has it in its caches.
+prometheus_client packs every number into a file that processes share, under a lock. With three
+numbers per request, and cold processor caches each time, this took a tenth of an enqueue. One
+thread that writes many numbers keeps the caches warm.
 """
 
 import logging
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-EVERY_S: Final = 0.2  # what a process that is killed may lose
+EVERY_S: Final = 0.2  # a killed process loses at most this
 
 logger = logging.getLogger("ojs.metrics")
 
@@ -30,7 +30,7 @@ def later(write: Write, number: float) -> None:
 
 
 def write_now() -> None:
-    """Write what waits."""
+    """Write the waiting numbers."""
     while _pending:
         try:
             write, number = _pending.popleft()
@@ -38,7 +38,7 @@ def write_now() -> None:
             return
         try:
             write(number)
-        except Exception:  # nobody waits for it, and others do
+        except Exception:  # one failure must not stop the other numbers
             logger.exception("metrics.lost")
 
 
@@ -56,7 +56,7 @@ def _run() -> None:
 
 
 def _forget() -> None:
-    """Begin anew in a forked process: its parent writes what waits, and threads stay there."""
+    """Begin anew in a forked process: its parent writes its own numbers, and threads stay there."""
     _begun.clear()
     _pending.clear()
 

@@ -1,4 +1,4 @@
-"""Help for the tests of projects that use `@job`: run what was enqueued, here and now.
+"""Help for the tests of projects that use `@job`: run enqueued jobs in the test itself.
 
     def test_signup_sends_a_mail(db):
         client.post("/signup", …)
@@ -8,9 +8,9 @@
         assert (run.type, run.state) == ("mail.send", State.COMPLETED)
         assert len(mail.outbox) == 1
 
-Jobs take the ways of production: they are claimed, run by their handlers with the configured
+Jobs are processed as in production: they are claimed, run by their handlers with the configured
 middleware, and acknowledged or failed by their retry policies. It works inside a test's
-transaction, where a worker would see nothing. Only timeouts are not enforced.
+transaction, which a worker could not see. Only timeouts are not enforced.
 """
 
 from collections.abc import Sequence
@@ -59,10 +59,10 @@ class Run:
 def run_available(
     queues: Sequence[str] = (), *, raises: bool = True, most: int = MOST
 ) -> list[Run]:
-    """Run available jobs, and those they enqueue, until none is left; returns every attempt.
+    """Run available jobs, and the jobs they enqueue, until none is left; returns every attempt.
 
-    `queues`: those of the handlers when empty. `raises`: pass on what a handler raised, after its
-    attempt was failed, except Retry and Discard; with False look at `Run.error`. Raises
+    `queues`: if empty, the queues of the handlers. `raises`: re-raise a handler's exception, after
+    its attempt was failed, except Retry and Discard; with False look at `Run.error`. Raises
     TooManyJobs above `most` attempts.
     """
     autodiscover_modules(MODULE)
@@ -79,13 +79,13 @@ def run_available(
 
 
 def make_due() -> int:
-    """Let the time of scheduled and retryable jobs have come; returns how many there were."""
+    """Make scheduled and retryable jobs due now; returns how many there were."""
     Later.objects.filter(due_at__isnull=False).update(due_at=Now())
     return promote()
 
 
 def _claim(queues: tuple[str, ...]) -> Job | None:
-    waters.forget()  # what is remembered may stand in a transaction that was rolled back
+    waters.forget()  # marks may come from a transaction that was rolled back
     # jobs of the test's transaction are offered at its commit, which never comes
     queries.wake([lane for lane, _ in queries.asleep()])
     claimed = fetch(FetchRequest(queues, worker_id=WORKER, declaration=declaration())).jobs
@@ -96,7 +96,7 @@ def _execute(context: Context) -> Ack | Nack:
     before = connection.savepoint()
     if before is None:  # in no transaction
         return execute(context)
-    # in production a handler's statement fails alone; here it would spoil the test's transaction
+    # In production a handler's statement fails alone; here it would spoil the test's transaction
     outcome = execute(context)
     if connection.needs_rollback or _is_spoiled():
         connection.needs_rollback = False
@@ -111,7 +111,7 @@ def _is_spoiled() -> bool:
 
 
 def _answer(outcome: Ack | Nack) -> None:
-    """Send the outcome; a refusal stays one, as when the handler cancelled its own job."""
+    """Send the outcome; a refusal is ignored, as when the handler cancelled its own job."""
     if isinstance(outcome, Ack):
         ack([outcome])
     else:

@@ -1,8 +1,8 @@
-"""What is tried again and again: one log line when it begins to fail, one when it goes well again.
+"""Log repeated failures: one line when they begin, one line when they end.
 
-A database that is away fails every loop and every thread of a process. They share one line; the
-line of its return has the number of failures. All else that fails has a line with its traceback,
-the same failure at most once a minute.
+A lost database fails every loop and every thread of a process. They share one line; the line of its
+return has the number of failures. Any other failure has a line with its traceback, the same failure
+at most once a minute.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import Any, Final
 from jobs.domain.errors import BackendError
 from jobs.repeat import refusal
 
-AGAIN_S: Final = 60.0  # how often a failure that goes on is logged
+AGAIN_S: Final = 60.0  # how often a continuing failure is logged
 SETTLED_S: Final = 1.0  # without a failure, until the database counts as back
 
 
@@ -22,7 +22,7 @@ class Database:
     """Whether the database is away, as the threads of this process see it."""
 
     def __init__(self, logger: logging.Logger) -> None:
-        """It is there."""
+        """Start with an available database."""
         self._logger = logger
         self._lock = Lock()
         self._since: float | None = None
@@ -44,7 +44,7 @@ class Database:
         self._logger.warning("database.lost", extra=facts)
 
     def answered(self) -> None:
-        """Note that it did what was asked."""
+        """Record a success."""
         if self._since is None:
             return
         with self._lock:
@@ -60,12 +60,12 @@ database = Database(logging.getLogger("ojs.database"))
 
 
 class Attempts:
-    """What one thread tries again and again, ever later and never at the same time as others."""
+    """The repeated tries of one thread, with growing and random pauses."""
 
     def __init__(
         self, logger: logging.Logger, message: str, first_s: float, most_s: float, **facts: Any
     ) -> None:
-        """Take the line's message and facts, and how long to pause."""
+        """Set the line's message and facts, and the pauses."""
         self._logger, self._message, self._facts = logger, message, facts
         self._first_s, self._most_s = first_s, most_s
         self._pause_s = first_s
@@ -74,7 +74,7 @@ class Attempts:
         self._logged = 0.0
 
     def failed(self, problem: Exception) -> float:
-        """Note a failure; returns how many seconds to pause before the next try."""
+        """Record a failure; returns how many seconds to pause before the next try."""
         found = refusal(problem)
         if found is not None and found.error is not BackendError:
             database.failed(problem, str(self._facts.get("loop", self._message)))
@@ -85,7 +85,7 @@ class Attempts:
         return pause_s * (0.5 + random.random() / 2)  # noqa: S311 - spreads tries, no secret
 
     def went_well(self) -> None:
-        """Note a success."""
+        """Record a success."""
         self._pause_s, self._failures, self._kind = self._first_s, 0, None
         database.answered()
 

@@ -1,6 +1,6 @@
-"""The core in Django admin: everything to read, actions by services, API keys to make and revoke.
+"""The core in Django admin: all tables to read, actions by services, API keys to make and revoke.
 
-Tables whose key has several columns cannot be shown there; the console shows what they hold.
+Django's admin cannot show tables whose key has several columns; the console shows their contents.
 """
 
 from jobs.admin.base import MANY, BoundedPaginator, ById, Permitted, ReadOnly, caller_of, each

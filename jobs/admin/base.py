@@ -1,4 +1,4 @@
-"""What the admin pages of all apps share: read by index and up to a limit, act by services."""
+"""Shared parts of all admin pages: bounded lists by index, and actions by services."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -23,40 +23,40 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic only for
 
     @cached_property
     def count(self) -> int:
-        """Return how many rows can be paged through."""
+        """Return the number of rows on all pages."""
         listed = self.object_list
         return listed[:MANY].count() if isinstance(listed, QuerySet) else len(listed)
 
 
 class Permitted(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for type checkers
-    """Asks the table of permits who may add, change, delete and use each action.
+    """Looks up the permits to add, change, delete and use each action.
 
-    A verb that the table lacks is open to nobody. Reading takes the permission to view the model.
+    A verb without a permit is refused. Reading requires the permission to view the model.
     """
 
     def may(self, request: HttpRequest, verb: str) -> bool:
-        """Tell whether the user has the permit of a verb on this model."""
+        """Return whether the user has the permit of a verb on this model."""
         permit = table().admin.get(f"{self.opts.label}:{verb}")
         return permit is not None and request.user.has_perms(permit.permissions)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Tell whether the user may view the model."""
+        """Return whether the user may view the model."""
         return request.user.has_perm(f"{self.opts.app_label}.view_{self.opts.model_name}")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Tell whether the user may add a row."""
+        """Return whether the user may add a row."""
         return self.may(request, "add")
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Tell whether the user may change a row."""
+        """Return whether the user may change a row."""
         return self.may(request, "change")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Tell whether the user may delete a row."""
+        """Return whether the user may delete a row."""
         return self.may(request, "delete")
 
     def get_actions(self, request: HttpRequest, action_location: Any = None) -> dict[str, Any]:
-        """Offer the actions that the user has the permit of.
+        """Return the actions that the user has a permit for.
 
         Django names the location from release 6.1 on.
         """
@@ -71,10 +71,10 @@ class ReadOnly(Permitted):
     paginator = BoundedPaginator
     show_full_result_count = False
     list_per_page = 50
-    console_page = ""  # that shows a row, by its key
+    console_page = ""  # shows a row, by its key
 
     def get_view_on_site_url(self, obj: Model | None = None) -> str | None:
-        """Lead from a row to its page in the console, where there is one."""
+        """Redirect from a row to its page in the console, if there is one."""
         if obj is None or not self.console_page:
             return None
         return on_console(self.console_page, obj.pk)
@@ -99,7 +99,7 @@ class ById(ReadOnly):
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether text is a UUID."""
+    """Return whether text is a UUID."""
     try:
         forms.UUIDField().clean(text)
     except forms.ValidationError:
@@ -118,7 +118,7 @@ def on_console(name: str, *args: object) -> str | None:
 def each(
     request: HttpRequest, rows: Iterable[Any], work: Callable[[Any, Caller], object], done: str
 ) -> None:
-    """Do something to each chosen row by its service, and tell what was refused."""
+    """Apply a service to each chosen row, and show the refusals."""
     who, count = caller_of(request), 0
     for row in rows:
         try:
@@ -131,6 +131,6 @@ def each(
 
 
 def caller_of(request: HttpRequest) -> Caller:
-    """Return who acts, as the audit log names them."""
+    """Return the actor for the audit log."""
     who = f"admin:{request.user.get_username()}"
     return Caller(who, address=request.META.get("REMOTE_ADDR"))

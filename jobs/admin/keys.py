@@ -1,4 +1,4 @@
-"""API keys, and who is restricted to tenants: made and changed by services."""
+"""API keys and users' tenants in Django admin, changed by services."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from jobs.services.access import api_keys, staff
 
 
 class GlobsField(forms.CharField):
-    """Globs by comma; none matches everything."""
+    """Globs separated by commas; an empty text matches everything."""
 
     def clean(self, value: Any) -> list[str]:
         """Split the globs."""
@@ -25,7 +25,7 @@ class GlobsField(forms.CharField):
 
 
 class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers
-    """What a key is made with."""
+    """The members of a new key."""
 
     name = forms.CharField()
     scopes = forms.MultipleChoiceField(
@@ -74,9 +74,9 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
 
 @admin.register(models.ApiKey)
 class ApiKeyAdmin(Permitted):
-    """Keys are made, rotated and revoked here; nothing else of a key can be changed.
+    """Makes, rotates and revokes keys; no other member of a key can be changed.
 
-    A revoked key stays, as the record of who had access.
+    A revoked key stays, as the record of past access.
     """
 
     form = NewKeyForm
@@ -94,7 +94,7 @@ class ApiKeyAdmin(Permitted):
 
     @admin.display(description="key")
     def shown_prefix(self, key: models.ApiKey) -> str:
-        """Show what can be recognised of a key."""
+        """Show the public part of a key."""
         return keys.shown(key.prefix)
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
@@ -148,7 +148,7 @@ class ApiKeyAdmin(Permitted):
 
     @admin.action(description="Revoke the chosen keys")
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
-        """Revoke for good."""
+        """Revoke the keys for good."""
         who = caller_of(request)
         revoked = sum(api_keys.revoke(key.prefix, who) for key in queryset)
         self.message_user(request, f"{revoked} keys revoked.")
@@ -169,7 +169,7 @@ class ApiKeyAdmin(Permitted):
 
 
 class StaffForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers
-    """Whose restriction it is, and to which tenants."""
+    """A user and the tenants it is restricted to."""
 
     tenants = SimpleArrayField(
         forms.CharField(max_length=256),
@@ -184,7 +184,7 @@ class StaffForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for 
 
 @admin.register(models.Staff)
 class StaffAdmin(Permitted):
-    """Users who see and change the things of some tenants alone."""
+    """Users who see and change the data of some tenants alone."""
 
     form = StaffForm
     list_display = ("user", "tenants")
@@ -195,7 +195,7 @@ class StaffAdmin(Permitted):
     ordering = ("user__username",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        """Keep whose it is."""
+        """Keep the user fixed."""
         return ("user",) if obj else ()
 
     def save_model(
@@ -209,10 +209,10 @@ class StaffAdmin(Permitted):
         staff.restrict(obj.user, form.cleaned_data["tenants"], caller_of(request))
 
     def delete_model(self, request: HttpRequest, obj: models.Staff) -> None:
-        """Let the user see all."""
+        """Remove the restriction of a user."""
         staff.free(obj.user, caller_of(request))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[models.Staff]) -> None:
-        """Free each."""
+        """Remove the restriction of each user."""
         for row in queryset:
             self.delete_model(request, row)

@@ -15,14 +15,14 @@ from jobs.services.workers import workers
 
 @admin.register(models.Job)
 class JobAdmin(ById):
-    """Wide rows; the state of a live job stands in its narrow row."""
+    """Wide rows; the state of a live job is in its narrow row."""
 
     list_display = ("id", "type", "queue", "tenant", "priority", "attempt", "created_at")
     console_page = "job"
     actions = ("retry", "cancel")
 
     def get_exclude(self, request: HttpRequest, obj: models.Job | None = None) -> tuple[str, ...]:
-        """Leave out what a classified job carries: the console shows it to who may."""
+        """Leave out a classified job's contents: the console shows them to authorized users."""
         return ("args", "result") if obj is not None and word_of(obj.meta) else ()
 
     @admin.action(description="Retry the chosen jobs")
@@ -50,18 +50,18 @@ class QueueAdmin(ReadOnly):
 
     @admin.action(description="Pause the chosen queues")
     def pause(self, request: HttpRequest, queryset: QuerySet[models.Queue]) -> None:
-        """Start none of their jobs."""
+        """Pause the queues."""
         each(request, queryset, lambda row, who: queues.pause(row.name, who), "queues are paused")
 
     @admin.action(description="Resume the chosen queues")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Queue]) -> None:
-        """Start their jobs again."""
+        """Resume the queues."""
         each(request, queryset, lambda row, who: queues.resume(row.name, who), "queues go on")
 
 
 @admin.register(models.Lane)
 class LaneAdmin(ReadOnly):
-    """What the scheduler chooses between."""
+    """The lanes of the scheduler."""
 
     list_display = (
         "queue", "priority", "tenant", "route", "weight", "ordered", "limits", "vt", "active",
@@ -82,7 +82,7 @@ class ReadyAdmin(ReadOnly):
 
 @admin.register(models.Lease)
 class LeaseAdmin(ReadOnly):
-    """Active jobs and who holds them."""
+    """Active jobs and their workers."""
 
     list_display = ("id", "worker_id", "tenant", "pool", "attempt", "started_at", "due_at")
     ordering = ("due_at",)
@@ -112,17 +112,17 @@ class WorkerAdmin(ReadOnly):
 
     @admin.action(description="Let the chosen workers take no new jobs")
     def quiet(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
-        """Tell them with their next heartbeat."""
+        """Send the directive with their next heartbeat."""
         self._direct(request, queryset, "quiet")
 
     @admin.action(description="Let the chosen workers take jobs again")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
-        """Tell them with their next heartbeat."""
+        """Send the directive with their next heartbeat."""
         self._direct(request, queryset, "resume")
 
     @admin.action(description="Let the chosen workers finish and exit")
     def terminate(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
-        """Tell them with their next heartbeat."""
+        """Send the directive with their next heartbeat."""
         self._direct(request, queryset, "terminate")
 
     def _direct(self, request: HttpRequest, queryset: QuerySet[models.Worker], verb: str) -> None:
@@ -135,7 +135,7 @@ class WorkerAdmin(ReadOnly):
 
 @admin.register(models.LoopTick)
 class LoopTickAdmin(ReadOnly):
-    """When each loop last did its turn."""
+    """The last run of each loop."""
 
     list_display = ("name", "ticked_at")
     ordering = ("name",)
@@ -143,7 +143,7 @@ class LoopTickAdmin(ReadOnly):
 
 @admin.register(models.Audit)
 class AuditAdmin(ReadOnly):
-    """Who did what."""
+    """The audit log."""
 
     list_display = ("at", "actor", "action", "outcome", "target", "reason", "address")
     list_filter = ("outcome",)
@@ -154,7 +154,7 @@ class AuditAdmin(ReadOnly):
 
 @admin.register(models.Maintenance)
 class MaintenanceAdmin(ReadOnly):
-    """Whether nothing is handed out."""
+    """The switch of maintenance."""
 
     list_display = ("started_at", "ends_at", "reason", "actor")
 
@@ -169,14 +169,14 @@ class ReplayAdmin(ReadOnly):
 
 @admin.register(models.ReplayRule)
 class ReplayRuleAdmin(ReadOnly):
-    """What is retried by itself."""
+    """Replay rules."""
 
     list_display = ("name", "queue", "type", "error_type", "tenant", "delay_ms", "max_replays")
 
 
 @admin.register(models.Limit)
 class LimitAdmin(ReadOnly):
-    """Rate limits, as jobs or queues say them and as they are overridden."""
+    """Rate limits of jobs and queues, and their overrides."""
 
     list_display = ("key", "kind", "tenant", "policy", "override", "override_until", "updated_at")
     list_filter = ("kind", "is_exceeded")
@@ -186,21 +186,21 @@ class LimitAdmin(ReadOnly):
 
 @admin.register(models.QueueTemplate)
 class QueueTemplateAdmin(ReadOnly):
-    """How queues that are made from now on are configured."""
+    """The configuration of queues that are made from now on."""
 
     list_display = ("id", "config", "policy")
 
 
 @admin.register(models.Terms)
 class TermsAdmin(ReadOnly):
-    """The version of what processes remember of the configuration."""
+    """The configuration version."""
 
     list_display = ("id", "version")
 
 
 @admin.register(models.LaneKey)
 class LaneKeyAdmin(ReadOnly):
-    """Which jobs are in which lane."""
+    """The identities of lanes."""
 
     list_display = ("id", "queue", "tenant", "priority", "route", "limits")
     search_fields = ("queue__exact", "tenant__exact")
@@ -210,7 +210,7 @@ class LaneKeyAdmin(ReadOnly):
 
 @admin.register(models.Debt)
 class DebtAdmin(ReadOnly):
-    """What lanes owe for jobs that are charged later."""
+    """Charges of lanes that are added later."""
 
     list_display = ("id", "lane_id", "cost")
     ordering = ("-id",)
@@ -218,7 +218,7 @@ class DebtAdmin(ReadOnly):
 
 @admin.register(models.Unique)
 class UniqueAdmin(ReadOnly):
-    """Which jobs hold a unique key."""
+    """The fingerprints of jobs."""
 
     list_display = ("job_id", "created_at", "ended")
     search_fields = ("job_id__exact",)
@@ -235,7 +235,7 @@ class UniqueAdmin(ReadOnly):
 
 @admin.register(models.Progress)
 class ProgressAdmin(ReadOnly):
-    """How far active jobs are, as their workers said."""
+    """The reported progress of active jobs."""
 
     list_display = ("job_id", "attempt", "progress", "message", "updated_at", "stalled_at")
     ordering = ("-job_id",)
@@ -243,7 +243,7 @@ class ProgressAdmin(ReadOnly):
 
 @admin.register(models.QueueSize)
 class QueueSizeAdmin(ReadOnly):
-    """How many bytes wait in queues that are bounded."""
+    """The waiting bytes of bounded queues."""
 
     list_display = ("queue", "bytes")
     search_fields = ("queue",)
@@ -252,7 +252,7 @@ class QueueSizeAdmin(ReadOnly):
 
 @admin.register(models.TenantLabel)
 class TenantLabelAdmin(ReadOnly):
-    """Which tenants metrics name."""
+    """The tenants with a label in metrics."""
 
     list_display = ("tenant", "place")
     search_fields = ("tenant",)
@@ -261,21 +261,21 @@ class TenantLabelAdmin(ReadOnly):
 
 @admin.register(models.FoldPosition)
 class FoldPositionAdmin(ReadOnly):
-    """How far the counts have followed the events."""
+    """The position of the aggregation in the events."""
 
     list_display = ("id", "stamp")
 
 
 @admin.register(models.LogPosition)
 class LogPositionAdmin(ReadOnly):
-    """How far the log lines of jobs have followed the events."""
+    """The position of the log lines in the events."""
 
     list_display = ("id", "stamp", "seq")
 
 
 @admin.register(models.Charge)
 class ChargeAdmin(ReadOnly):
-    """What jobs of queues cost, where lanes share time."""
+    """The queues whose jobs are charged by run time."""
 
     list_display = ("queue", "jobs", "mean_ms", "stamp")
     search_fields = ("queue",)
@@ -284,13 +284,13 @@ class ChargeAdmin(ReadOnly):
 
 @admin.register(models.ArchivedJob)
 class ArchivedJobAdmin(ById):
-    """Jobs that have left the table of jobs."""
+    """Removed jobs that were archived."""
 
     list_display = ("id", "queue", "finished_at", "archived_at")
 
 
 @admin.register(models.ResultExpiry)
 class ResultExpiryAdmin(ById):
-    """When results of jobs go."""
+    """The expiry of results."""
 
     list_display = ("id", "due_at")

@@ -1,4 +1,4 @@
-"""Who a request comes from and what it may do: API keys, staff sessions. Spec: contract 31."""
+"""Authenticate requests by API key or staff session, and check their rights. Spec: contract 31."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from jobs.permits import table
 from jobs.services.access.api_keys import Known, cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
-SUBJECT = "ojs.tls_subject"  # of a certificate, set by `transport`: no header can be called so
+SUBJECT = "ojs.tls_subject"  # of a certificate, set by `transport`: no header can have this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Principal:
 
     name: str
     grant: keys.Grant
-    is_narrowed: bool = False  # to a tenant, by the request itself
-    holds: Callable[[str], bool] | None = None  # a permission, of a session; None: a key
+    is_narrowed: bool = False  # to a tenant, for this request
+    holds: Callable[[str], bool] | None = None  # checks a permission of a session; None: a key
 
     @property
     def tenant(self) -> str | None:
@@ -36,7 +36,7 @@ class Principal:
 
     @property
     def sees_classified(self) -> bool:
-        """Arguments and results of classified jobs are shown: to keys, and by a permit."""
+        """Whether it may see arguments and results of classified jobs: a key, or by a permit."""
         permit = table().named["jobs.see_classified"]
         return self.holds is None or all(map(self.holds, permit.permissions))
 
@@ -48,7 +48,7 @@ class Principal:
             raise refusal
 
     def within(self, tenant: str) -> "Principal":
-        """Return who may do the same to one tenant alone. Raises TenantMismatch."""
+        """Return the same principal, bound to one tenant. Raises TenantMismatch."""
         if self.tenant == tenant:
             return self
         if self.tenant is not None:
@@ -69,26 +69,26 @@ class Principal:
                 raise self._denied(f"enqueue jobs of type {kind!r}", queue=queue)
 
     def may_fetch(self, queue: str) -> bool:
-        """Tell whether the key covers a queue."""
+        """Return whether the key covers a queue."""
         return keys.allowed(queue, self.grant.queues_fetch)
 
     def may_handle(self, kind: str) -> bool:
-        """Tell whether the key covers a job type."""
+        """Return whether the key covers a job type."""
         return keys.allowed(kind, self.grant.job_types)
 
     @property
     def is_limited(self) -> bool:
-        """The key covers some queues or job types alone."""
+        """Whether the key covers only some queues or job types."""
         grant = self.grant
         return bool(grant.queues_enqueue or grant.queues_fetch or grant.job_types)
 
     @property
     def is_limited_worker(self) -> bool:
-        """The key answers for the jobs of some queues or job types alone."""
+        """Whether the key may answer only for jobs of some queues or job types."""
         return bool(self.grant.queues_fetch or self.grant.job_types)
 
     def require_jobs(self, operation: str, jobs: Iterable[JobKind]) -> None:
-        """Refuse to change jobs the key does not cover. Raises PermissionDenied.
+        """Refuse to change jobs that the key does not cover. Raises PermissionDenied.
 
         It covers the queues that it enqueues to or fetches from, and the types it is limited to.
         """
@@ -102,11 +102,11 @@ class Principal:
                 raise self._denied(f"{operation} of type {job.type!r}", queue=job.queue)
 
     def require_queues(self, operation: str, queues: Iterable[str]) -> None:
-        """Refuse to change what concerns all jobs of queues. Raises as `require_jobs`."""
+        """Refuse a change that affects all jobs of queues. Raises as `require_jobs`."""
         self.require_jobs(operation, (JobKind(queue, None) for queue in queues))
 
     def require_unlimited(self, operation: str) -> None:
-        """Refuse a limited key what concerns all queues. Raises PermissionDenied."""
+        """Refuse a limited key an operation on all queues. Raises PermissionDenied."""
         if self.is_limited:
             raise self._denied(f"{operation} in all queues")
 
@@ -210,7 +210,7 @@ def _session(request: HttpRequest) -> Principal:
 
 
 def _certified(request: HttpRequest) -> Principal | None:
-    """Return who the certificate says it is, None without one. Raises Unauthenticated."""
+    """Return the principal of the certificate, None without one. Raises Unauthenticated."""
     subject = request.META.get(SUBJECT)
     if not subject:
         return None
@@ -230,7 +230,7 @@ def _known(text: str) -> Principal:
 
 
 def _still(known: Known, now: datetime) -> Principal:
-    """Return who a key stands for. Raises Unauthenticated when it has ended."""
+    """Return the principal of a key. Raises Unauthenticated when it has ended."""
     if known.why_not:
         raise _ended(known.why_not, "the API key was revoked")
     if known.expires_at and known.expires_at <= now:

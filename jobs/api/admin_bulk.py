@@ -36,7 +36,7 @@ class AdminVerb(OJSView):
     verb: ClassVar[Verb]
 
     def act(self) -> Answer:
-        """Read the request and do it."""
+        """Read the request and apply the verb."""
         body = self.body()
         if body.get("confirm") is not True:
             raise ConfirmationRequired(
@@ -68,7 +68,7 @@ class AdminVerb(OJSView):
 
 
 class AdminBulkCancel(AdminVerb):
-    """CANCEL of many."""
+    """CANCEL of many jobs."""
 
     verb = Verb.CANCEL
 
@@ -79,7 +79,7 @@ class AdminBulkCancel(AdminVerb):
 
 
 class AdminBulkRetry(AdminVerb):
-    """Manual retry of many."""
+    """Manual retry of many jobs."""
 
     verb = Verb.RETRY
 
@@ -87,13 +87,13 @@ class AdminBulkRetry(AdminVerb):
     def post(self, request: Request) -> Answer:
         """Make ended and retryable jobs available by id or filter, at most 10,000.
 
-        A filter takes discarded and retryable jobs unless `state` names cancelled ones.
+        A filter selects discarded and retryable jobs; cancelled jobs only if `state` names them.
         """
         return self.act()
 
 
 class AdminBulkDelete(AdminVerb):
-    """Removal of many."""
+    """Removal of many jobs."""
 
     verb = Verb.DELETE
 

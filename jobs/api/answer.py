@@ -1,4 +1,4 @@
-"""What a view returns: JSON by orjson, or ready bytes of any type.
+"""Answers of views: JSON by orjson, or ready bytes of any type.
 
 A plain HttpResponse instead of DRF's Response: a template response with renderer and negotiation
 costs as much as the rest of DRF together, and an API with one body needs neither.
@@ -13,8 +13,8 @@ from jobs.api.media import JSON_TYPE, OJS_TYPE, STREAM_TYPE
 from jobs.conf import conf
 from jobs.domain import jsonio
 
-PASSING: Final = frozenset({429, 503, 504})  # statuses of what is expected to pass
-RETRY_AFTER: Final = "1"  # seconds, where a refusal does not say
+PASSING: Final = frozenset({429, 503, 504})  # statuses of temporary problems
+RETRY_AFTER: Final = "1"  # seconds, where a refusal has no time
 
 
 class Answer(HttpResponse):
@@ -28,7 +28,7 @@ class Answer(HttpResponse):
         headers: Mapping[str, str] | None = None,
         media: str | None = None,
     ) -> None:
-        """Leave `media` to the request: see `settle`."""
+        """Keep the media type open until the request is known: see `settle`."""
         super().__init__(_body(data), status=status, content_type=media or OJS_TYPE)
         self._has_choice = media is None
         if status in PASSING:
@@ -37,10 +37,10 @@ class Answer(HttpResponse):
             self.headers[name] = value
 
     def settle(self, request: HttpRequest) -> None:
-        """Choose between the two types of one body: OJS unless only JSON is asked for. Spec: D15.
+        """Choose between the two types of the body: OJS unless only JSON is accepted. Spec: D15.
 
-        Never 406: whatever a client accepts, it gets one of them. A client that asks for the OJS
-        type and understands only the other one is known by its name, where the settings list it.
+        Never 406: every client gets one of the two types. The settings list the names of clients
+        that ask for the OJS type but understand only the other.
         """
         if not self._has_choice:
             return
@@ -62,13 +62,13 @@ class EventStream(StreamingHttpResponse):
     """Server-sent events, as bytes of whole frames; the server sends it outside its workers."""
 
     def __init__(self, frames: Iterator[bytes], close: Callable[[], None]) -> None:
-        """Take the frames; `close` runs once, whether or not any was asked for."""
+        """Take the frames; `close` runs once, whether or not a frame was sent."""
         super().__init__(_Frames(frames, close), content_type=STREAM_TYPE)
         self.headers["Cache-Control"] = "no-cache"
         self.headers["X-Accel-Buffering"] = "no"  # proxies pass frames on as they come
 
     def settle(self, request: HttpRequest) -> None:
-        """Have no choice of types."""
+        """Keep the type: streams have only one."""
 
 
 class _Frames:

@@ -1,6 +1,6 @@
-"""What every OJS endpoint shares: media types, access, headers and the error body.
+"""Shared parts of all OJS endpoints: media types, access, headers and the error body.
 
-Spec: contract 3.1, 4, 31. A view method returns an `Answer`; it raises OJSError for anything else.
+Spec: contract 3.1, 4, 31. A view method returns an `Answer`; for anything else it raises OJSError.
 """
 
 import logging
@@ -61,11 +61,11 @@ READABLE = frozenset(map(chr, range(33, 127)))
 
 
 class OJSView(APIView):
-    """Base of all endpoints. The table of permits says what each operation takes.
+    """Base of all endpoints. The table of permits has the rights that each operation requires.
 
-    The id of an operation stands at its method. `inherited` has those of methods that a view
-    takes over from another one. Every method answers with an Answer; where DRF's types name its
-    own Response the annotation is Any.
+    The id of an operation is at its method. `inherited` has the ids of methods that a view inherits
+    from another view. Every method answers with an Answer; where DRF's types name its own Response
+    the annotation is Any.
     """
 
     schema = OperationSchema()
@@ -81,15 +81,15 @@ class OJSView(APIView):
     deepest: ClassVar[int] = jsonio.REQUEST_DEPTH  # levels of the body
 
     principal: Principal
-    is_anybody: bool  # no key is asked for
+    is_anybody: bool  # no key is required
     identity: str  # the request id
     began: float
     http: HttpRequest  # Django's own; DRF's takes a detour for each attribute
     allowance: Allowance
-    told: dict[str, str]  # headers that services give to the answer
+    told: dict[str, str]  # headers that services add to the answer
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check version and access before the handler runs, instead of all that DRF could check."""
+        """Check version and access before the handler runs, instead of all of DRF's checks."""
         self._check_method()
         check_path(self.http)
         _check_version(self.http)
@@ -113,10 +113,10 @@ class OJSView(APIView):
             raise MethodNotAllowed.of(sent, self.allowed_methods)
 
     def admitted(self, wanted: Required) -> Principal:
-        """Return the caller as far as an operation lets it in. Raises OJSError.
+        """Return the caller, narrowed to its tenant for this operation. Raises OJSError.
 
-        A header that names a tenant narrows the caller to it, and so does the default tenant
-        where the server is set so. An operation on all tenants refuses a narrowed caller.
+        A header that names a tenant narrows the caller to it, and so does the default tenant if the
+        settings say so. An operation on all tenants refuses a narrowed caller.
         """
         principal = authenticate(self.http, wanted)
         if wanted.scope is None:
@@ -136,8 +136,8 @@ class OJSView(APIView):
 
     @classmethod
     def required(cls, method: str) -> Required | None:
-        """Return what a method takes; None: the table of permits lacks its operation."""
-        kind: Any = cls  # mypy takes a class of views for unhashable
+        """Return the rights that a method requires; None: the permits lack its operation."""
+        kind: Any = cls  # mypy considers a class of views unhashable
         return _required(kind, method)
 
     def require(self, operation: str) -> None:
@@ -148,10 +148,10 @@ class OJSView(APIView):
         self.principal.require(table().operations[operation])
 
     def as_seen(self, job: Job, *, is_listed: bool = False) -> Job:
-        """Return a job as the caller may see it; a look at a classified job is recorded.
+        """Return a job as the caller may see it; access to a classified job is recorded.
 
-        A user needs a permit for the arguments and the result of a classified job, and no list
-        shows them. Keys are for software, which gets all.
+        A user needs a permit for the arguments and the result of a classified job, and lists never
+        show them. Keys are for software, which gets all.
         """
         word = None if self.principal.holds is None else classification(job)
         if word is None:
@@ -162,7 +162,7 @@ class OJSView(APIView):
         return job
 
     def may(self, operation: str) -> bool:
-        """Tell whether the caller may use an operation too."""
+        """Return whether the caller may also use another operation."""
         try:
             self.admitted(table().operations[operation])
         except (OJSError, DatabaseError, InterfaceError):
@@ -171,7 +171,7 @@ class OJSView(APIView):
 
     @property
     def caller(self) -> Caller:
-        """Who asks, for services."""
+        """The caller of services."""
         return Caller(
             self.principal.name,
             self.principal.tenant,
@@ -185,7 +185,7 @@ class OJSView(APIView):
         )
 
     def _stamps(self) -> dict[str, str] | None:
-        """Return what jobs of this request say of it. Spec: contract 32.2."""
+        """Return the defaults that this request adds to its jobs. Spec: contract 32.2."""
         meta, found = self.http.META, {}
         if "HTTP_TRACEPARENT" in meta and conf().trace_inject:
             found = trace_context(meta["HTTP_TRACEPARENT"], meta.get("HTTP_TRACESTATE"))
@@ -194,7 +194,7 @@ class OJSView(APIView):
         return found or None
 
     def charge(self, tokens: int, *, enqueues: bool) -> None:
-        """Count the request, or its jobs, for whoever sent it. Raises RateLimited."""
+        """Count the request, or its jobs, for its principal. Raises RateLimited."""
         if limits_requests():
             who = _address(self.http) if self.is_anybody else self.principal.name
             self.allowance.charge(who, tokens, enqueues=enqueues, may_refuse=self.may_refuse)
@@ -248,7 +248,7 @@ class OJSView(APIView):
         self.http = request
         self.allowance = Allowance()
         self.told = {}
-        return Request(request)  # its parsers and authenticators are none
+        return Request(request)  # no parsers and authenticators of DRF
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer 405 with Allow."""
@@ -279,13 +279,13 @@ def _check_version(request: HttpRequest) -> None:
 
 
 def check_path(request: HttpRequest) -> None:
-    """Refuse a path with U+0000, which the database takes in no text. Raises InvalidRequest."""
+    """Refuse a path with U+0000, which the database cannot store. Raises InvalidRequest."""
     if "\0" in request.path_info:
         raise InvalidRequest.field("path", "must not contain the character U+0000")
 
 
 def _check_query(request: HttpRequest) -> None:
-    """Refuse parameters with U+0000, which the database takes in no text."""
+    """Refuse parameters with U+0000, which the database cannot store."""
     if "%00" in request.META.get("QUERY_STRING", ""):
         for name, values in request.GET.lists():
             if any("\0" in value for value in values):
@@ -314,7 +314,7 @@ def _content_length(request: HttpRequest) -> int:
 
 
 def _read_chunks(request: HttpRequest) -> int:
-    """Read a body that came without its length, which Django takes for empty; returns its size."""
+    """Read a body without a length, which Django considers empty; returns its size."""
     request._body = request.META["wsgi.input"].read(conf().max_body_bytes + 1)
     return len(request._body)
 
@@ -336,7 +336,7 @@ def stamp(response: HttpResponseBase, identity: str, more: Mapping[str, str]) ->
     headers = response.headers
     headers["OJS-Version"] = OJS_VERSION
     headers["X-Request-Id"] = identity
-    headers["X-Content-Type-Options"] = "nosniff"  # jobs hold what others sent
+    headers["X-Content-Type-Options"] = "nosniff"  # jobs contain foreign data
     if "Cache-Control" not in headers:
         headers["Cache-Control"] = "no-store"
     for name, value in more.items():
@@ -387,7 +387,7 @@ def _framework_errors() -> Mapping[type[Exception], Callable[[Any], OJSError]]:
         exceptions.NotFound: lambda e: NotFound("no such resource"),
         exceptions.Throttled: lambda e: RateLimited(str(e.detail)),
         exceptions.ValidationError: lambda e: InvalidRequest(str(e.detail)),
-        # a host name that is not served, a body that ends early
+        # an unknown host name, a body that ends early
         SuspiciousOperation: lambda e: InvalidRequest("the request is not acceptable"),
         UnreadablePostError: lambda e: InvalidPayload("the body could not be read"),
     }
@@ -407,10 +407,10 @@ def as_ojs_error(exc: Exception) -> OJSError:
 
 
 def database_error(exc: DatabaseError | InterfaceError) -> OJSError:
-    """Translate what the database refused: by its code, see `jobs/domain/sqlstates.py`."""
+    """Translate an error of the database: by its code, see `jobs/domain/sqlstates.py`."""
     found = refusal(exc) or MISTAKE
     refused.note(exc)
     if found.error is BackendError:
         logger.error("request.failed", exc_info=exc)
-    # it may have been lost in the middle of a commit: who retries elsewhere has to know
+    # the connection may have been lost during a commit: a client that retries must know
     return found.error(found.message, details={} if found.is_undone else {"outcome": "unknown"})

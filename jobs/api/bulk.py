@@ -50,7 +50,7 @@ class Repeatable(OJSView):
     is_atomic: ClassVar[bool] = False
 
     def answer_once(self, body: Mapping[str, Any], work: Callable[[], Reply]) -> Answer:
-        """Do the work, or repeat the answer that its key has."""
+        """Do the work, or return the stored answer of its key."""
         key = _key(self.http.META.get("HTTP_IDEMPOTENCY_KEY"), body)
         if key is None:
             reply = work()
@@ -76,7 +76,7 @@ def _key(header: str | None, body: Mapping[str, Any]) -> str | None:
 
 
 class BulkEnqueue(Repeatable):
-    """PUSH of many, each by itself unless asked otherwise."""
+    """PUSH of many jobs, each by itself by default."""
 
     is_atomic = True
 
@@ -91,10 +91,10 @@ class BulkEnqueue(Repeatable):
         refusals=(409, 429),
     )
     def post(self, request: Request) -> Answer:
-        """Enqueue up to 1,000 jobs, those that can be; with `atomicity` `atomic` all or none.
+        """Enqueue up to 1,000 jobs, each accepted one; with `atomicity` `atomic` all or none.
 
         201: all are stored; 200: some equal stored jobs or were dropped by middleware; 207: some
-        failed; 422: all failed, or one did and all were taken back.
+        failed; 422: all failed, or one failed and all were undone.
         """
         body = self.body()
         atomicity = "partial" if body.get("atomicity") is None else body["atomicity"]
@@ -180,7 +180,7 @@ class BulkVerb(Repeatable):
     verb: ClassVar[Verb]
 
     def act(self) -> Answer:
-        """Read the request and do it."""
+        """Read the request and apply the verb."""
         body = self.body()
         ids, wanted = decode_targets(body)
         require_covered(self.principal, ids, wanted.queue, wanted.type)
@@ -228,7 +228,7 @@ def _item(job_id: str, status: str) -> dict[str, str]:
 
 
 class BulkCancel(BulkVerb):
-    """CANCEL of many."""
+    """CANCEL of many jobs."""
 
     verb = Verb.CANCEL
 
@@ -236,14 +236,14 @@ class BulkCancel(BulkVerb):
     def post(self, request: Request) -> Answer:
         """Cancel jobs by `job_ids` or by `filter`: exactly one of them.
 
-        A filter takes available and scheduled jobs unless it names states; running jobs are
+        A filter selects available and scheduled jobs unless it names states; running jobs are
         cancelled by id only.
         """
         return self.act()
 
 
 class BulkRetry(BulkVerb):
-    """Manual retry of many."""
+    """Manual retry of many jobs."""
 
     verb = Verb.RETRY
 
@@ -254,7 +254,7 @@ class BulkRetry(BulkVerb):
 
 
 class BulkDelete(BulkVerb):
-    """Removal of many."""
+    """Removal of many jobs."""
 
     verb = Verb.DELETE
 

@@ -139,7 +139,7 @@ def pool_name(body: Mapping[str, Any]) -> str | None:
 
 
 def _fetched_queue(value: object) -> None:
-    """Check the name of a queue that may have that of a tenant before it. Raises InvalidRequest."""
+    """Check the name of a queue that may have a tenant in front. Raises InvalidRequest."""
     tenant, queue = split_queue(value) if isinstance(value, str) else (None, value)
     if tenant == "" or not (isinstance(queue, str) and QUEUE_PATTERN.fullmatch(queue)):
         raise InvalidRequest.field("queues", "is not a valid queue name", value)
@@ -153,7 +153,7 @@ def queue_name(field: str, value: object) -> str:
 
 
 def integer(body: Mapping[str, Any], name: str, *, low: int = 0, high: int = 2**53) -> int | None:
-    """Read an optional integer; 10.0 counts, true does not. Raises InvalidRequest."""
+    """Read an optional integer; 10.0 is an integer, true is not. Raises InvalidRequest."""
     raw = body.get(name)
     if raw is None:
         return None
@@ -185,7 +185,7 @@ def priority_of(raw: object) -> int:
 
 
 def job_id(body: Mapping[str, Any]) -> str:
-    """Read `job_id`; text that is no id names no job, which is for the service to say."""
+    """Read `job_id`; other text is no error here, and the service finds no job for it."""
     raw = body.get("job_id")
     if not isinstance(raw, str) or not raw:
         raise InvalidRequest.field("job_id", "is required and must be a string", raw)
@@ -193,7 +193,7 @@ def job_id(body: Mapping[str, Any]) -> str:
 
 
 def of_path(body: Mapping[str, Any], job_id: str) -> dict[str, Any]:
-    """Give a body the job id of its path. Raises InvalidRequest where it names another one."""
+    """Set the job id of the path in a body. Raises InvalidRequest if the body names another one."""
     if body.get("job_id") not in (None, job_id):
         raise InvalidRequest.field("job_id", "must be that of the path", body["job_id"])
     return {**body, "job_id": job_id}
@@ -247,7 +247,7 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
 
 
 def declaration(body: Mapping[str, Any]) -> Declaration | None:
-    """Read which versions of which types a worker handles. Spec: contract 22.3."""
+    """Read the versions of types that a worker handles. Spec: contract 22.3."""
     handlers, exclusive = body.get("handlers"), body.get("handlers_exclusive")
     if exclusive is not None and not isinstance(exclusive, bool):
         raise Unprocessable.field("handlers_exclusive", "must be a boolean", exclusive)
@@ -259,9 +259,9 @@ def declaration(body: Mapping[str, Any]) -> Declaration | None:
 
 
 def handled(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types that a FETCH declares handlers for, and whether it wants no others.
+    """Return the types that a FETCH declares handlers for, and whether it accepts no others.
 
-    Handlers that are names alone declare nothing.
+    Handlers without versions declare nothing.
     """
     handlers = body.get("handlers") or ()
     declared = [one for one in handlers if isinstance(one, Mapping)]
@@ -273,7 +273,7 @@ def handled(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_registration(body: Mapping[str, Any], *, tenant: str | None = None) -> Report:
-    """Decode a registration: a heartbeat that also says which job types the worker handles."""
+    """Decode a registration: a heartbeat that also has the worker's job types."""
     report = decode_heartbeat(body, tenant=tenant)
     handlers = _of_worker(body).get("handlers")
     if handlers is None:
@@ -287,9 +287,9 @@ def decode_registration(body: Mapping[str, Any], *, tenant: str | None = None) -
 
 
 def _of_worker(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Take in what stands in `worker`, its `id` as `worker_id`. Raises InvalidRequest.
+    """Merge the members of `worker`, its `id` as `worker_id`. Raises InvalidRequest.
 
-    What stands beside it, too, must be the same. Spec: fair-scheduling 14.1.
+    A member in both places must be equal. Spec: fair-scheduling 14.1.
     """
     raw = body.get("worker")
     if raw is None:
@@ -356,12 +356,12 @@ def _labels(body: Mapping[str, Any]) -> Any:
 
 
 def encode_job(job: Job, **more: Any) -> orjson.Fragment:
-    """Encode an envelope. JSON members are spliced in as stored, never parsed."""
+    """Encode an envelope. JSON members are inserted as stored, never parsed."""
     return orjson.Fragment(_envelope(job, more))
 
 
 def job_answer(job: Job, **more: Any) -> bytes:
-    """Write an answer about one job, wrapped and flat: clients read one or the other.
+    """Write an answer about one job, wrapped and flat: each client reads one of the two forms.
 
     Spec: contract 24.6.
     """

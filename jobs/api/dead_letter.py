@@ -1,6 +1,7 @@
 """Endpoints under /ojs/v1/dead-letter. Spec: contract 2.4, 3.6, 10.7, 28.
 
-The admin API has the same ones under its own prefix and scopes: `jobs/api/admin/dead_letter.py`.
+The admin API has the same endpoints under its own prefix and scopes:
+`jobs/api/admin/dead_letter.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -151,7 +152,7 @@ class DeadLetterCollection(OJSView):
         return Answer({"jobs": shown, "items": shown, "total": total, "pagination": pagination})
 
     def window(self, request: Request) -> Page:
-        """Read the window of the list. Raises InvalidRequest."""
+        """Read the filter of the list. Raises InvalidRequest."""
         return page(request)
 
     def decode_filter(self, request: Request) -> DeadLetterFilter:
@@ -180,7 +181,7 @@ class DeadLetterCollection(OJSView):
         aliases={"/ojs/v1/admin/dead-letter": "adminEmptyDeadLetter"},
     )
     def delete(self, request: Request) -> Answer:
-        """Delete the jobs of the dead letter that match for good, at most 10,000 at once."""
+        """Delete the matching jobs of the dead letter for good, at most 10,000 at once."""
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
@@ -202,7 +203,7 @@ def encode_dead(jobs: Sequence[Job]) -> list[orjson.Fragment]:
 
 
 def decode_body_filter(body: Mapping[str, Any], tenant: str | None) -> DeadLetterFilter:
-    """Read `filter` and `older_than` of a body; what is misspelt must not delete everything.
+    """Read `filter` and `older_than` of a body; a misspelt member must not delete everything.
 
     Raises InvalidRequest.
     """
@@ -252,7 +253,7 @@ def _purged(swept: Swept) -> dict[str, Any]:
 
 
 class DeadLetterStats(OJSView):
-    """How much there is."""
+    """Its statistics."""
 
     @operation(
         "getDeadLetterStats",
@@ -262,9 +263,8 @@ class DeadLetterStats(OJSView):
     def get(self, request: Request) -> Answer:
         """Count the dead letter by queue, type and error.
 
-        By type and error the latest 10,000 are told apart, by queue as many of each are counted;
-        `is_partial` says that there are more. `retention` is that of queues without one of their
-        own.
+        By type and error the latest 10,000 jobs are counted, by queue at most 10,000 of each.
+        `is_partial` states that there are more. `retention` applies to queues without their own.
         """
         found = dead_letter_stats(self.principal.tenant)
         return Answer(
@@ -305,7 +305,7 @@ class DeadLetterJob(JobDetail):
         aliases={"/ojs/v1/admin/dead-letter/{job_id}": "adminGetDeadLetterJob"},
     )
     def get(self, request: Request, job_id: str) -> Answer:
-        """Show a discarded job with everything known of it."""
+        """Show a discarded job with all its details."""
         self.visible(job_id)
         job = dead_letter(job_id)
         more = details(job, replays_of([job.id]).get(job.id))
@@ -322,7 +322,7 @@ class DeadLetterJob(JobDetail):
         return Answer({"deleted": True, "job_id": job_id, "id": job_id})
 
     def remove(self, job_id: str) -> None:
-        """Delete the job if the caller may see it. Raises NotFound."""
+        """Delete a job that the caller may see. Raises NotFound."""
         self.changeable(job_id)
         operate.delete_dead_letter(job_id, self.caller)
 
@@ -352,7 +352,7 @@ class DeadLetterRetry(JobDetail):
 
 
 class DeadLetterRetryAll(OJSView):
-    """Manual retry of many."""
+    """Manual retry of many jobs."""
 
     @operation(
         "retryDeadLetter",
@@ -361,7 +361,7 @@ class DeadLetterRetryAll(OJSView):
         aliases={"/ojs/v1/admin/dead-letter/retry": "adminRetryDeadLetter"},
     )
     def post(self, request: Request) -> Answer:
-        """Make the jobs that match available again, at most 10,000 at once."""
+        """Make the matching jobs available again, at most 10,000 at once."""
         body = self.body()
         require_confirm(body)
         wanted = decode_body_filter(body, self.principal.tenant)
@@ -382,7 +382,7 @@ class DeadLetterRetryAll(OJSView):
 
 
 class DeadLetterPurge(OJSView):
-    """Empty the dead letter, as the command line client asks for it."""
+    """Empty the dead letter, at the path of the command line client."""
 
     @operation(
         "purgeDeadLetter",

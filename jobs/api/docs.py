@@ -39,7 +39,7 @@ PAGE = """<!doctype html>
 
 @cache
 def document() -> bytes:
-    """Return the OpenAPI document of this process: all its routes, written once."""
+    """Return the OpenAPI document of this process: all its routes, generated once."""
     return orjson.dumps(Generator().get_schema())  # type: ignore[no-untyped-call]  # no types
 
 

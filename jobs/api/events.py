@@ -30,7 +30,7 @@ from jobs.domain.place import FIRST, read_place
 from jobs.services.record.events import EventFilter, following, history, latest
 
 MAX_EVENTS = 1000
-MAX_OFFSET = 10_000  # further back leads `after`
+MAX_OFFSET = 10_000  # `after` leads further back
 DEFAULT_EVENTS = 100
 
 EVENT = component(
@@ -98,7 +98,7 @@ class EventCollection(OJSView):
         """List events: the latest first, a page at a time, or those after an event in order.
 
         `cursor` is the newest event of the answer, for `after`. Older pages reach 10,000 events
-        back; `pagination.total` counts no further than what is known to be there.
+        back; `pagination.total` counts only events that certainly exist.
         """
         wanted = event_filter(request, self.principal.tenant)
         window = page(request, default=DEFAULT_EVENTS, most=MAX_EVENTS)
@@ -123,7 +123,7 @@ class EventCollection(OJSView):
 
 
 class JobHistory(JobDetail):
-    """What happened to one job."""
+    """The events of one job."""
 
     http_method_names = ["get", "head", "options"]
 

@@ -64,7 +64,7 @@ WORKER: Schema = obj(
 
 
 class HealthView(OJSView):
-    """Is the server well."""
+    """The health of the server."""
 
     optional = "getHealth?numbers"
 
@@ -72,7 +72,8 @@ class HealthView(OJSView):
     def get(self, request: Request) -> Answer:
         """Show health; 503 when the database does not answer.
 
-        Numbers of queues, workers and loops are for who may read and is bound to no tenant.
+        Numbers of queues, workers and loops need a read permission and a caller that is bound to no
+        tenant.
         """
         found = health()
         is_reader = not found.error and self.may(self.optional)
@@ -126,12 +127,12 @@ class Alive(OJSView):
 
     @operation("isAlive", {200: ALIVE}, aliases={"/healthz": "isAliveZ"})
     def get(self, request: Request) -> Answer:
-        """Tell that the process answers."""
+        """Answer, as proof that the process is alive."""
         return Answer({"status": "ok"})
 
 
 class Ready(OJSView):
-    """Whether to send requests here."""
+    """Whether this process should get requests."""
 
     optional = "isReady?lacking"
 
@@ -154,7 +155,7 @@ class Ready(OJSView):
         return Answer(shown, status=200 if is_current else 503)
 
     def _missing(self) -> str:
-        """Name what the database lacks to who may know; the route itself is public."""
+        """Name the missing parts of the database to authorized callers; the route is public."""
         if self.may(self.optional) and (parts := lacking()):
             return f"missing: {parts}"
         return "missing"
@@ -167,13 +168,13 @@ def _loops(found: Health) -> str:
 
 
 class WorkerHealth(OJSView):
-    """How one worker is."""
+    """The health of one worker."""
 
     @operation("getWorkerHealth", {200: WORKER, 503: WORKER}, refusals=(404,))
     def get(self, request: Request, worker_id: str) -> Answer:
-        """Show how a worker is.
+        """Show the health of a worker.
 
-        503 when it is about to leave or was not heard of for long.
+        503 when it is about to leave or was silent for long.
         """
         if "\0" in worker_id or not may_know(worker_id, self.principal.tenant):
             raise NotFound.of("worker", worker_id)

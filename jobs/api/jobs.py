@@ -96,7 +96,7 @@ class JobCollection(OJSView):
         },
     )
     def get(self, request: Request) -> Answer:
-        """List jobs, newest first, those of an ended state by their end."""
+        """List jobs, newest first; ended jobs by their end."""
         window = page(request)
         state = request.query_params.get("state") or None
         if state is not None and state not in STATES:
@@ -135,9 +135,9 @@ class JobCollection(OJSView):
     def post(self, request: Request) -> Answer:
         """Enqueue one job.
 
-        200: an enqueue middleware of this server dropped the job, it equals a stored one and its
-        `unique` says `ignore`, or `OJS-Federation-Dedupe: 1` was sent with a federation id that is
-        known.
+        200 in three cases. An enqueue middleware of this server dropped the job. The job equals a
+        stored job and its `unique` policy is `ignore`. Or `OJS-Federation-Dedupe: 1` was sent with
+        a federation id that is stored.
         """
         draft = codec.decode_job(self.body())
         self.principal.require_enqueue([(draft.queue, draft.type)])
@@ -153,7 +153,7 @@ class JobCollection(OJSView):
 
 
 class JobBatch(OJSView):
-    """PUSH of many, all or none."""
+    """PUSH of many jobs, all or none."""
 
     @operation(
         "createJobs",
@@ -174,20 +174,20 @@ class JobBatch(OJSView):
     def post(self, request: Request) -> Answer:
         """Enqueue a batch.
 
-        `dropped` holds the positions of jobs that an enqueue middleware of this server dropped;
-        a job that equals a stored one and whose `unique` says `ignore`, or that was stored before,
-        has `deduplicated`.
+        `dropped` holds the positions of jobs that an enqueue middleware of this server dropped. A
+        job has `deduplicated` if it equals a stored job and its `unique` policy is `ignore`, or if
+        it was stored before.
         """
         drafts = decode_all(codec.decode_batch(self.body()))
         self.principal.require_enqueue((draft.queue, draft.type) for draft in drafts)
         self.charge(len(drafts), enqueues=True)
         try:
             stored = enqueue(drafts, self.caller)
-        except Duplicate as problem:  # a batch of one is a batch, too
+        except Duplicate as problem:  # a batch of one job needs an index, too
             problem.details.setdefault("index", 0)
             raise
         kept = [encode_stored(self.as_seen(job)) for job in stored if job is not None]
-        # all or none: the command line client counts both
+        # all or none: the command line client reads both counts
         counts = {"count": len(kept), "enqueued": len(kept), "failed": 0}
         answer: dict[str, Any] = {"jobs": kept, **counts}
         if len(kept) < len(stored):
@@ -201,7 +201,7 @@ def encode_stored(job: Job) -> Any:
 
 
 def decode_all(raw: list[Any]) -> list[JobDraft]:
-    """Decode every job of a batch; raises the first problem, naming its index and the others."""
+    """Decode every job of a batch; raises the first problem, with its index and all others."""
     drafts, problems = [], []
     for index, item in enumerate(raw):
         try:
@@ -228,7 +228,7 @@ class JobDetail(OJSView):
         "changeJob", {200: JOB_ANSWER}, body=obj({"priority": PRIORITY}), refusals=(404, 409)
     )
     def patch(self, request: Request, job_id: str) -> Answer:
-        """Change the priority of a job that waits: available, scheduled or pending."""
+        """Change the priority of a waiting job: available, scheduled or pending."""
         priority = decode_priority(self.body())
         self.changeable(job_id)
         return Answer(
@@ -289,7 +289,7 @@ class JobResult(JobDetail):
     def get(self, request: Request, job_id: str) -> Answer:
         """Show the result of a job, with `wait=true` once it has ended.
 
-        While many others wait the answer comes at once: look at `state` and ask again.
+        If many others wait, the answer comes at once: check `state` and ask again.
         """
         wait_s = decode_wait(request)
         job = self.visible(job_id)

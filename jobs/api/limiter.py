@@ -1,7 +1,7 @@
-"""How many requests a principal may send: a token bucket per process. Spec: contract 27.3.
+"""Limit the requests of a principal: a token bucket per process. Spec: contract 27.3.
 
-Off unless configured. Fetch, ack, nack and heartbeat are never refused: a worker that may not
-report would only make more work.
+Off by default. Fetch, ack, nack and heartbeat are never refused: a worker that cannot report causes
+more work.
 """
 
 import threading
@@ -12,8 +12,8 @@ from typing import Final
 from jobs.conf import conf
 from jobs.domain.errors import RateLimited
 
-UNLIMITED: Final = 2**31 - 1  # what the headers show when nothing is limited
-PRINCIPALS: Final = 10_000  # remembered; the one that was silent longest is forgotten first
+UNLIMITED: Final = 2**31 - 1  # value of the headers without a limit
+PRINCIPALS: Final = 10_000  # remembered; the longest silent one is dropped first
 
 
 class Buckets:
@@ -46,17 +46,17 @@ buckets = Buckets()
 
 
 def limits_requests() -> bool:
-    """Tell whether the operator limits requests."""
+    """Return whether the settings limit requests."""
     return bool(conf().api_enqueues_per_s or conf().api_requests_per_s)
 
 
 class Allowance:
-    """What one answer says about its principal's limit."""
+    """The limit of the principal, for the headers of one answer."""
 
     __slots__ = ("limit", "remaining", "reset_s")
 
     def __init__(self) -> None:
-        """Nothing is limited."""
+        """Whether there is no limit."""
         self.limit, self.remaining, self.reset_s = UNLIMITED, UNLIMITED, 0.0
 
     def charge(self, principal: str, tokens: int, *, enqueues: bool, may_refuse: bool) -> None:

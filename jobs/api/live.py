@@ -1,4 +1,4 @@
-"""Streams of their own kind: one job's progress, and the numbers of the whole system.
+"""Special streams: one job's progress, and the numbers of the whole system.
 
 Spec: contract 25.5, 29.
 """
@@ -37,7 +37,7 @@ from jobs.services.record.events import EventFilter, StoredEvent, event_name, la
 from jobs.stream.subscription import Scope, Subscription, Told
 
 LAST = 1
-MOST_EVENTS_PER_S = 50  # of jobs; further ones are left out
+MOST_EVENTS_PER_S = 50  # of jobs; further events are left out
 JOBS = (Kind.ENQUEUED, Kind.COMPLETED, Kind.FAILED, Kind.CANCELLED)
 OTHERS = {
     Kind.WORKER_STARTED: "worker.joined",
@@ -59,8 +59,8 @@ class ProgressStream(JobDetail, StreamView):
     def get(self, request: Request, job_id: str) -> Any:
         """Follow the progress of a job as server-sent events.
 
-        Each report is told twice, unnamed and as `progress`; the end is told as `completed`,
-        `failed` or `cancelled`. Who reconnects after the end gets 204.
+        Each report is sent twice, unnamed and as `progress`; the end is sent as `completed`,
+        `failed` or `cancelled`. A client that reconnects after the end gets 204.
         """
         if self.visible(job_id).finished_at is not None and last_event_id(self):
             return Answer(None, status=204)
@@ -78,7 +78,7 @@ class ProgressStream(JobDetail, StreamView):
         )
 
     def _opening(self, job_id: str) -> tuple[bytes, bool]:
-        """Tell how far the job is now."""
+        """Return the frame of the job's present progress."""
         job = self.visible(job_id)
         found, _ = latest(EventFilter(job_id=job_id), limit=LAST)
         number = found[0].place.number if found else None
@@ -86,7 +86,7 @@ class ProgressStream(JobDetail, StreamView):
 
 
 def _progress_frames(event: StoredEvent) -> bytes:
-    """Tell what is stored by now: the event itself has neither the fraction nor the data."""
+    """Return a frame of the stored progress: the event itself has neither fraction nor data."""
     if event.job_id is None or not (event.kind == Kind.PROGRESS or is_end(event)):
         return b""
     try:
@@ -103,7 +103,7 @@ def _twice(job: Job, number: int | None) -> bytes:
 
 
 class StatsStream(StreamView):
-    """The numbers of the whole system, and what happens in it."""
+    """The numbers and events of the whole system."""
 
     @operation("streamStats", {200: None}, **STREAM)
     def get(self, request: Request) -> Any:

@@ -1,7 +1,7 @@
-"""Logins at the console and Django's admin: bounded, and in the audit log. Spec: contract 31.5.
+"""Bound and record logins at the console and Django's admin. Spec: contract 31.5.
 
-Django tells of logins by signals alone, whatever page or backend they went by. A host's own
-customers log in elsewhere and are none of the audit log's business.
+Django reports logins by signals alone, for every page and backend. Customers of a host project log
+in elsewhere, and the audit log leaves them out.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ from jobs.services.audit.audit import record
 PAGES = {
     "ojs_console": "console",
     "admin": "admin",
-}  # how actors are called, by application of URLs
+}  # names of actors, by application of URLs
 MAX_NAME = 150  # of a user
 
 
 class ThrottledBackend(ModelBackend):
-    """Django's own users and passwords, tried a bounded number of times by any page."""
+    """Django's own users and passwords, with a bounded number of tries on any page."""
 
     def authenticate(
         self,
@@ -31,7 +31,7 @@ class ThrottledBackend(ModelBackend):
         password: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Check a password. Raises RateLimited where too many failed lately."""
+        """Check a password. Raises RateLimited after too many recent failures."""
         if request is None or username is None:  # not from a page
             return super().authenticate(request, username, password, **kwargs)
         attempt = throttle_logins.begin(username, request.META.get("REMOTE_ADDR", ""))
@@ -54,7 +54,7 @@ def _succeeded(*, request: HttpRequest | None, user: Any, **_: Any) -> None:
 
 
 def _failed(*, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
-    """Record who it was said to be: nobody is known, so the entry is nobody's."""
+    """Record the tried user name; it is not authenticated, so the entry has no user."""
     page = _page(request)
     if page and request:
         name = str(credentials.get("username", ""))[:MAX_NAME].replace("\x00", "")

@@ -1,7 +1,7 @@
-"""GET /ojs/manifest: what this server can do, computed from what is installed. Spec: contract 3.9.
+"""GET /ojs/manifest: features of this server, from the installed apps. Spec: contract 3.9.
 
-A feature is named here once: its capabilities, its name as an extension and its paths. A test holds
-the list against the routes of the server.
+A feature is named here once: its capabilities, its name as an extension and its paths. A test
+compares the list with the routes of the server.
 """
 
 from typing import Any, Final
@@ -86,7 +86,7 @@ REALTIME: Final = Facts(
     paths=("events/stream", "jobs/{job_id}/events", "queues/{name}/events",
            "jobs/{job_id}/progress/stream", "admin/stats/stream"),
 )  # fmt: skip
-# told as false where nothing installed has them
+# false where no installed app has them
 NAMED: Final = (
     "batch_enqueue", "cron_jobs", "dead_letter", "delayed_jobs", "job_ttl", "priority_queues",
     "rate_limiting", "schema_validation", "unique_jobs", "workflows", "pause_resume",
@@ -130,7 +130,7 @@ MANIFEST = component(
 
 
 def installed(*, is_live: bool = True) -> list[Facts]:
-    """Return what this server offers; `is_live`: it can send event streams."""
+    """Return the features of this server; `is_live`: it can send event streams."""
     found = [*CORE, *([REALTIME] if is_live else [])]
     for hook in extensions.having("manifest"):
         found += hook()
@@ -138,7 +138,7 @@ def installed(*, is_live: bool = True) -> list[Facts]:
 
 
 class Manifest(OJSView):
-    """What this server can do, computed from what is installed."""
+    """The features of this server, from the installed apps."""
 
     @operation("getManifest", {200: MANIFEST})
     def get(self, request: Request) -> Answer:

@@ -31,21 +31,21 @@ SUMMARY = obj(
 
 
 class Metrics(OJSView):
-    """Everything Prometheus may know."""
+    """All metrics for Prometheus."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Need no key when the deployment says so."""
+        """Require no key if the settings say so."""
         if not conf().metrics_public:
             super().initial(request, *args, **kwargs)
 
     @operation("getMetrics", {200: None}, media={TEXT: text(), PLAIN_TEXT: text()})
     def get(self, request: Request) -> Answer:
-        """Show the lifecycle metrics and those of the server processes."""
+        """Show the lifecycle metrics and the metrics of the server processes."""
         return prometheus_text(request)
 
 
 def prometheus_text(request: Request) -> Answer:
-    """Return everything in the text format, as exactly `text/plain` when only that is accepted."""
+    """Return all metrics in the text format, as `text/plain` when only that is accepted."""
     write_now()
     text = exposition() + bytes(ExportToDjangoView(request).content)
     is_plain = request.META.get("HTTP_ACCEPT", "").strip() == PLAIN_TEXT

@@ -24,7 +24,7 @@ STATIONS = array(
 
 
 class MiddlewareChains(OJSView):
-    """What jobs pass on their way in and out."""
+    """The middleware of jobs at enqueue and at execution."""
 
     @operation("listMiddleware", {200: obj({"enqueue": STATIONS, "execution": STATIONS})})
     def get(self, request: Request) -> Answer:

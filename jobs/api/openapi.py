@@ -1,4 +1,4 @@
-"""Operations are described beside their views; drf-spectacular joins them to one document.
+"""Describe operations beside their views; drf-spectacular joins them to one document.
 
 A description is data on the view method that only the document reads: requests pay nothing. Every
 operation gets the shared parameters, headers and errors of contract 3.1 and 4 by itself.
@@ -24,7 +24,7 @@ from jobs.permits import table
 View = TypeVar("View", bound=Callable[..., Any])
 
 TYPES = (OJS_TYPE, JSON_TYPE)
-EVERYWHERE = (422, 500, 503, 504)  # a version not spoken; trouble with the database
+EVERYWHERE = (422, 500, 503, 504)  # a version not supported; trouble with the database
 PATH = {"job_id": ID, "name": QUEUE, "worker_id": WORKER_ID}
 PARAMETERS: dict[str, Schema] = {
     "OJSVersion": {
@@ -70,11 +70,11 @@ SECURITY: dict[str, Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What the document says about one method of a view."""
+    """The description of one method of a view."""
 
     id: str
     answers: Mapping[int, Schema | None]  # by status; None: without a body
-    refusals: tuple[int, ...] = ()  # besides those every operation has
+    refusals: tuple[int, ...] = ()  # besides the errors of every operation
     body: Schema | None = None
     needs_body: bool = True
     query: Mapping[str, Schema] = field(default_factory=dict)

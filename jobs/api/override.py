@@ -1,4 +1,4 @@
-"""What a manual retry may change. Spec: contract 3.6, 24.1, 28.2."""
+"""Read the changes of a manual retry. Spec: contract 3.6, 24.1, 28.2."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ from jobs.domain.job import Job
 from jobs.services.lanes.envelopes import limits
 from jobs.services.outcome.revive import Override
 
-TENANT: Final = "tenant_id"  # the member of `meta` that says whose a job is
+TENANT: Final = "tenant_id"  # the member of `meta` that names the job's tenant
 OVERRIDABLE = frozenset({"queue", "args", "meta", "priority", "retry"})
 OVERRIDE = obj(
     {}, {name: JOB_REQUEST_MEMBERS[name] for name in sorted(OVERRIDABLE)},
@@ -22,7 +22,10 @@ OVERRIDE = obj(
 
 
 def decode_override(raw: object, job: Job) -> Override | None:
-    """Read what a manual retry changes, by the rules of PUSH. Raises InvalidRequest and others."""
+    """Read the changes of a manual retry, by the rules of PUSH.
+
+    Raises InvalidRequest and others.
+    """
     if raw is None:
         return None
     if not isinstance(raw, Mapping):
@@ -30,7 +33,7 @@ def decode_override(raw: object, job: Job) -> Override | None:
     if unknown := sorted(set(raw) - OVERRIDABLE):
         raise InvalidRequest.field(f"override.{unknown[0]}", "cannot be changed by a retry")
     given: dict[str, Any] = {name: raw[name] for name in OVERRIDABLE & raw.keys()}
-    # null is "not given" for what PUSH may leave out, and args it may not
+    # null is "not given" for members that PUSH may leave out; args may not be null
     given = {name: value for name, value in given.items() if value is not None or name == "args"}
     draft = parse_job({"type": job.type, "args": [], **given}, limits=limits())
     return Override(

@@ -48,8 +48,8 @@ class Page:
 def pagination(total: int, limit: int, offset: int, following: str | None) -> dict[str, Any]:
     """Build the one `pagination` object of all lists. Spec: contract 3.1, 24, 40.
 
-    `following` is the text of the next page's cursor, None on the last page. Official clients
-    count in pages; of an offset between two pages they get the one that it lies in.
+    `following` is the text of the next page's cursor, None on the last page. Official clients count
+    in pages; for an offset between two pages they get the page that contains it.
     """
     shown: dict[str, Any] = {
         "total": total,
@@ -65,7 +65,7 @@ def pagination(total: int, limit: int, offset: int, following: str | None) -> di
 
 
 def encode_cursor(text: str) -> str:
-    """Spell a cursor for the wire."""
+    """Encode a cursor for the wire."""
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -83,10 +83,10 @@ def page(
 ) -> Page:
     """Read the window of a request, at most `most` items. Raises InvalidRequest.
 
-    `has_cursor` false leaves the cursor to the caller, whose cursors say something else.
+    `has_cursor` false leaves the cursor to the caller, whose cursors have another content.
     """
     query = request.query_params
-    # all are checked, also those that another one overrides
+    # all are checked, also parameters that another one overrides
     given = {name: _number(query.get(name), name, low) for name, low in LOWEST.items()}
     limit = min(given["per_page"] or given["limit"] or default, most)
     if has_cursor and (cursor := query.get("cursor")):

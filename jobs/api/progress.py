@@ -33,7 +33,7 @@ from jobs.metrics import observe_progress
 from jobs.services.outcome.progress import Progress, progress_of, report
 
 MAX_DATA_BYTES = MAX_CHECKPOINT_BYTES = 65_536
-SOFT_DATA_BYTES = 4096  # more is taken, with a warning
+SOFT_DATA_BYTES = 4096  # more is accepted, with a warning
 MAX_MESSAGE = 10_000
 
 PROGRESS = component(
@@ -62,7 +62,7 @@ def _one_of(number: str) -> list[Schema]:
 
 
 def decode_progress(body: Mapping[str, Any], name: str, scale: float) -> Progress:
-    """Read a report; `name` is the number's member, `scale` what counts as done."""
+    """Read a report; `name` is the number's member, `scale` the value of 100 percent."""
     raw = body.get(name)
     if raw is not None and (isinstance(raw, bool) or not isinstance(raw, int | float)):
         raise Unprocessable.field(name, "must be a number", raw)
@@ -83,7 +83,7 @@ def decode_progress(body: Mapping[str, Any], name: str, scale: float) -> Progres
 
 
 def encode_progress(job: Job, now: Progress | None = None) -> dict[str, Any]:
-    """Encode what is known of a job's progress, read here unless it is given."""
+    """Encode the progress of a job, read here unless it is given."""
     now = now or progress_of(job)
     return {
         "job_id": job.id,
@@ -96,7 +96,7 @@ def encode_progress(job: Job, now: Progress | None = None) -> dict[str, Any]:
 
 
 def progress_answer(job: Job, *, reported: Progress | None = None, stored: bool = True) -> Answer:
-    """Answer with what is known of a job's progress; after a report also whether it counted."""
+    """Answer with the progress of a job; after a report also whether it was stored."""
     now = progress_of(job)
     headers = {"Cache-Control": "no-cache"}
     if now.fraction is not None:
@@ -113,7 +113,7 @@ class ProgressView(JobDetail):
     """Stores reports."""
 
     def reported(self, job_id: str, wanted: Progress, worker_id: str | None) -> Answer:
-        """Store a report and show what is known then. Raises NotFound, Conflict."""
+        """Store a report and show the progress. Raises NotFound, Conflict."""
         job = self.visible(job_id)
         if refusal := self.principal.answer_refusal(JobKind(job.queue, job.type)):
             raise refusal
@@ -132,7 +132,7 @@ class JobProgress(ProgressView):
 
     @operation("getProgress", {200: PROGRESS}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
-        """Show what was reported last."""
+        """Show the latest progress report."""
         return progress_answer(self.visible(job_id))
 
     @operation(
@@ -144,8 +144,7 @@ class JobProgress(ProgressView):
     def put(self, request: Request, job_id: str) -> Answer:
         """Report progress.
 
-        Clamped to 0 to 1; never falls within an attempt; nothing is stored unless the job is
-        active.
+        Clamped to 0 to 1; never falls within an attempt; only reports of active jobs are stored.
         """
         body = self.body()
         wanted, worker_id = decode_progress(body, "progress", 1.0), codec.worker_id(body)
@@ -153,7 +152,7 @@ class JobProgress(ProgressView):
 
 
 class WorkerProgress(ProgressView):
-    """The SDKs' way to report progress, in percent."""
+    """The path for progress reports of SDKs, in percent."""
 
     http_method_names = ["post", "options"]
 

@@ -39,11 +39,11 @@ def _configured(name: str, config: dict[str, Any]) -> Answer:
 
 
 class QueueConfig(OJSView):
-    """The configuration of one queue, or, under the name `_default`, of those to come."""
+    """The configuration of one queue, or, under the name `_default`, of new queues."""
 
     @operation("getQueueConfig", {200: obj(CONFIGURATION)}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
-        """Show how a queue is configured; `_default`: how new queues will be."""
+        """Show the configuration of a queue; `_default`: of new queues."""
         config = template() if name == TEMPLATE else config_of(known_name(name))
         return Answer(encode_config(name, config))
 
@@ -51,7 +51,7 @@ class QueueConfig(OJSView):
     def put(self, request: Request, name: str) -> Answer:
         """Change the configuration of a queue, made if unknown.
 
-        Absent members stay, null resets one. Under the name `_default`: that of new queues.
+        Absent members stay, null resets a member. Under the name `_default`: of new queues.
         """
         self.principal.require_queues("configure", [name])
         body = self.body()
@@ -68,7 +68,7 @@ class AdminQueueConfig(OJSView):
     def put(self, request: Request, name: str) -> Answer:
         """Change the configuration of a queue; `paused` pauses or resumes it.
 
-        Under the name `_default`: that of new queues, which start unpaused.
+        Under the name `_default`: of new queues, which start unpaused.
         """
         self.principal.require_queues("configure", [name])
         change = self.body()
@@ -88,7 +88,7 @@ class AdminQueueRateLimit(OJSView):
 
     @operation("setQueueRateLimit", {200: CONFIGURED}, body=QUEUE_RATE)
     def put(self, request: Request, name: str) -> Answer:
-        """Limit how many jobs of a queue start in a time, or how many run."""
+        """Limit the starts of a queue's jobs in a period, or its running jobs."""
         codec.queue_name("name", name)
         self.principal.require_queues("configure", [name])
         body = self.body()

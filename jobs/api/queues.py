@@ -151,7 +151,7 @@ def encode_config(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_new(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return the name and the configuration of a queue to make."""
+    """Return the name and the configuration of a new queue."""
     name = codec.queue_name("name", body.get("name"))
     config = body.get("config")
     if config is None:
@@ -173,7 +173,7 @@ class QueueCollection(OJSView):
 
     @operation("listQueues", {200: QUEUE_LIST}, query=QUERY)
     def get(self, request: Request) -> Answer:
-        """List queues by name; a key bound to a tenant sees those where that one has jobs."""
+        """List queues by name; a key bound to a tenant sees the queues with the tenant's jobs."""
         window, tenant = page(request), self.principal.tenant
         found, total = queues(limit=window.limit, offset=window.offset, tenant=tenant)
         return Answer(
@@ -218,7 +218,7 @@ class QueueDetail(OJSView):
         "getQueue", {200: obj({**STATS, "state": STATUS, "created_at": TIME})}, refusals=(404,)
     )
     def get(self, request: Request, name: str) -> Answer:
-        """Show a queue with its numbers; a key bound to a tenant sees those of its jobs alone."""
+        """Show a queue with its numbers; a key bound to a tenant sees those of its jobs."""
         numbers = stats(known_name(name), self.principal.tenant)
         shown = encode_stats(numbers)
         return Answer(
@@ -236,8 +236,8 @@ class QueueDetail(OJSView):
     def delete(self, request: Request, name: str) -> Answer:
         """Delete a queue.
 
-        202: it is drained first: it takes no new jobs, what waits is cancelled or moved, active
-        jobs end.
+        202: it is drained first. It takes no new jobs, waiting jobs are cancelled or moved, and
+        active jobs end.
         """
         self.principal.require_queues("delete jobs", [name])
         body = self.optional_body()

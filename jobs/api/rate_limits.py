@@ -194,7 +194,7 @@ class RateLimitDetail(OJSView):
         aliases={OVERRIDE_PATH: "setRateLimitOverride"},
     )  # fmt: skip
     def put(self, request: Request, key: str) -> Answer:
-        """Let other limits count for a key than what its jobs say, until a time if one is given."""
+        """Override the limits that jobs set for a key, until a time if one is given."""
         body = self.body()
         rate = body.get("rate")
         if rate is not None and not isinstance(rate, Mapping):
@@ -213,7 +213,7 @@ class RateLimitDetail(OJSView):
         aliases={OVERRIDE_PATH: "deleteRateLimitOverride"},
     )
     def delete(self, request: Request, key: str) -> Answer:
-        """Let what jobs say count again."""
+        """End an override: the limits of jobs apply again."""
         limits.end_override(known_key(key), self.caller)
         return Answer(None, status=204)
 

@@ -1,6 +1,6 @@
-"""Staff who are logged in may use the API from their browser. Spec: contract 24.5, 31.
+"""Let logged-in staff use the API from their browser. Spec: contract 24.5, 31.
 
-Looked at only when a request brings no key: API paths have no session middleware to pay for.
+A session is read only when a request brings no key: API paths have no session middleware.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ SAFE: Final = {"GET", "HEAD", "OPTIONS"}
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A user who is logged in: the name, the tenant it is restricted to, what it may do."""
+    """A logged-in user: the name, the tenant it is restricted to, its permissions."""
 
     name: str
     tenant: str | None
-    holds: Callable[[str], bool]  # a permission
+    holds: Callable[[str], bool]  # checks a permission
 
 
 def staff(request: HttpRequest) -> Session | None:
-    """Return the user who is logged in, None when nobody is.
+    """Return the logged-in user, None without one.
 
     Raises PermissionDenied when another site may have sent the request.
     """
@@ -57,13 +57,13 @@ def staff(request: HttpRequest) -> Session | None:
 
 def _is_own_page(request: HttpRequest) -> bool:
     kind = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
-    # a form of any site can send the other types
+    # a form of any site can send the other content types
     is_json = kind in {JSON_TYPE, OJS_TYPE}
     return (is_json and _is_same_origin(request)) or ((is_json or not kind) and _has_token(request))
 
 
 def _is_same_origin(request: HttpRequest) -> bool:
-    """Tell whether the browser says so."""
+    """Return whether the browser's headers prove the same origin."""
     site = request.META.get("HTTP_SEC_FETCH_SITE")
     if site is not None:
         return bool(site == "same-origin")
@@ -72,7 +72,7 @@ def _is_same_origin(request: HttpRequest) -> bool:
 
 
 def _has_token(request: HttpRequest) -> bool:
-    """Tell whether the request carries the CSRF token of the login, as Django checks it."""
+    """Return whether the request carries the CSRF token of the login, as Django checks it."""
     check = CSRFCheck(_no_view)
     check.process_request(request)
     return check.process_view(request, _no_view, (), {}) is None

@@ -1,7 +1,7 @@
-"""The official admin UI at /ojs/admin/, when an operator has its files. Spec: contract 24.5.
+"""Serve the official admin UI at /ojs/admin/, if its files are installed. Spec: contract 24.5.
 
-It is a page of its own with history routing: every path below is answered by its index, and what is
-below `assets/` by that file, also from one level deeper, where deep links resolve it.
+It is a single-page application with history routing. Every path below is answered by its index. A
+path below `assets/` is answered by that file, also one level deeper, where deep links resolve it.
 """
 
 import base64

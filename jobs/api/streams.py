@@ -1,7 +1,7 @@
-"""Server-sent events: of one job, one queue, or everything the caller may see. Spec: contract 25.3.
+"""Server-sent events: of one job, one queue, or all visible events. Spec: contract 25.3.
 
-A view checks access and finds what is followed, in a request thread; the frames are made in a
-thread of the stream's own (see `EventStream`), which uses the database only to resume.
+A view checks access and finds the followed job or queue, in a request thread. The stream's own
+thread makes the frames (see `EventStream`), and uses the database only to resume.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ from jobs.stream.subscription import Dropped, Scope, Subscription, Told
 RETRY_MS = 3000
 GRACE_MS = 5000
 REPLAY = 500  # events read at a time to resume
-LAST = 10  # events of a job among which its end is
+LAST = 10  # the end of a job is among its last events
 ENDS = {CODES[state] for state in TERMINAL}
 
 feed = Feed()
@@ -70,9 +70,9 @@ DESCRIBED = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one stream tells: `channel` as clients name it, `opening` frames before the first event.
+    """The content of one stream: `channel` as clients name it, `opening` frames before all events.
 
-    `opening` also says whether the stream ends with them; `is_last` ends it after an event.
+    `opening` also returns whether the stream ends with them; `is_last` ends it after an event.
     """
 
     channel: str
@@ -90,7 +90,7 @@ class StreamView(OJSView):
     http_method_names = ["get", "options"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Take the key from the address where that is switched on: EventSource sends no headers."""
+        """Accept the key as a parameter if the settings allow it: EventSource sends no headers."""
         token = self.http.GET.get("access_token")
         if token and conf().sse_query_token and "HTTP_AUTHORIZATION" not in self.http.META:
             self.http.META["HTTP_AUTHORIZATION"] = f"Bearer {token}"
@@ -98,7 +98,7 @@ class StreamView(OJSView):
 
 
 def follow(view: OJSView, plan: Plan) -> EventStream:
-    """Start a stream for the caller of a view: what follows Last-Event-ID, else from now on."""
+    """Start a stream for the caller of a view: events after Last-Event-ID, or new events."""
     after = last_event_id(view) if plan.is_replayed else None
     member = Subscription(plan.scope, wants(plan.wanted))
     return opened(
@@ -116,7 +116,7 @@ def opened(
     *,
     joins: bool = True,
 ) -> EventStream:
-    """Give a stream its place and its events; `frames` gets a test whether it may go on.
+    """Reserve a place for a stream and start it; `frames` gets a test whether it may go on.
 
     Raises RealtimeUnavailable, RateLimited, BackendUnavailable.
     """
@@ -124,7 +124,7 @@ def opened(
         raise RealtimeUnavailable("event streams are not served by this kind of server")
     free = places.take(_client(view))
     try:
-        if joins:  # before the answer begins: what is committed after its head is told
+        if joins:  # before the answer begins, so that no later commit is missed
             feed.join(member)
     except Exception:
         free()
@@ -138,7 +138,7 @@ def opened(
 
 
 def _is_welcome(view: OJSView) -> bool:
-    """Tell whether the caller's key or session still allows the stream."""
+    """Return whether the caller's key or session still allows the stream."""
     wanted = view.required("GET")
     try:
         return wanted is not None and view.may(wanted.operation)
@@ -153,7 +153,7 @@ def _client(view: OJSView) -> str:
 
 
 def last_event_id(view: OJSView) -> str | None:
-    """Return the event after which the client goes on: an id or a number of ours, else None."""
+    """Return the event behind which the client continues: an id or a number of ours, else None."""
     given = view.http.META.get("HTTP_LAST_EVENT_ID") or view.http.GET.get("last_event_id")
     return str(given).strip() if given and read_place(str(given).strip()) else None
 
@@ -174,7 +174,7 @@ def wants(wanted: EventFilter) -> Callable[[StoredEvent], bool]:
 
 
 def names(event: StoredEvent, types: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names under which a stream tells an event: its own, and a change of state."""
+    """Return the names under which a stream sends an event: its own, and a change of state."""
     found = []
     name = NAMES.get(event.kind)  # type: ignore[call-overload]  # codes are those of Kind
     if name and not is_excluded(event.kind):
@@ -189,20 +189,20 @@ def names(event: StoredEvent, types: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def frame(name: str | None, data: object, number: int | None = None) -> bytes:
-    """Render one event of a stream; without a name browsers take it for a `message`."""
+    """Render one event of a stream; browsers call an event without a name `message`."""
     head = b"" if number is None else b"id: %d\n" % number
     head += b"" if name is None else b"event: %s\n" % name.encode()
     return head + b"data: " + jsonio.dumps(data) + b"\n\n"
 
 
-@lru_cache(1024)  # equal wishes share one renderer, and so what it rendered
+@lru_cache(1024)  # streams with equal types share one renderer and its results
 def render(types: tuple[str, ...]) -> Render:
-    """Return how the events of a stream are rendered: typed, then the change of state."""
+    """Return the renderer of events: as its own type, then as a change of state."""
 
     def frames(event: StoredEvent) -> bytes:
         shown = names(event, types)
         last = len(shown) - 1
-        # what may still be preceded has no id, so that a client resumes before it
+        # an unsettled event has no id, so that a client resumes before it
         number = event.place.number if event.is_settled else None
         return b"".join(
             frame(name, _payload(name, event), number if n == last else None)
@@ -265,7 +265,7 @@ def _frames(
 
 
 def _shared(told: Told, plan: Plan) -> bytes:
-    """Render an event once for all clients with equal wishes."""
+    """Render an event once for all clients with the same renderer."""
     known = told.rendered.get(plan.render)
     if known is None:
         known = told.rendered[plan.render] = plan.render(told.event)
@@ -273,7 +273,7 @@ def _shared(told: Told, plan: Plan) -> bytes:
 
 
 def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> Iterator[bytes]:
-    """Tell what was missed, then join the live events; `told` gets what both may have."""
+    """Send missed events, then join the live events; `told` gets events that may come twice."""
     place = read_place(after) or FIRST
     ends = kept()
     if ends and place.stamp < ends[0].stamp:
@@ -286,7 +286,7 @@ def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> 
         place = found[-1].place
         found, has_more = _page(plan, place, settled=True)
     feed.join(member)
-    # Once more, now that nothing new can be missed
+    # Read once more: from now on the live events are complete
     has_more = True
     while has_more:
         found, has_more = _page(plan, place, settled=False)
@@ -301,7 +301,7 @@ def _page(plan: Plan, after: Place, *, settled: bool) -> tuple[list[StoredEvent]
 
 
 def _gap(plan: Plan, given: Place, last: Place) -> bytes:
-    """Tell that events are gone; how many is known of the whole record alone, not of one tenant."""
+    """Report removed events; their number is known for the whole record, not for one tenant."""
     is_whole = plan.wanted.tenant is None
     missed = max(1, (last.seq - given.seq) % (1 << 22)) if is_whole else 1
     return frame(
@@ -343,7 +343,7 @@ def _now() -> str:
 
 
 class AllEvents(StreamView):
-    """Everything the caller may see, by filter or channel."""
+    """All events that the caller may see, by filter or channel."""
 
     @operation("streamEvents", {200: None}, **DESCRIBED)
     def get(self, request: Request) -> Any:
@@ -352,7 +352,7 @@ class AllEvents(StreamView):
 
 
 class Events(EventCollection, StreamView):
-    """The record as JSON, or as a stream to who accepts that."""
+    """The record as JSON, or as a stream to clients that accept it."""
 
     http_method_names = ["get", "head", "options"]
 
@@ -367,8 +367,8 @@ class Events(EventCollection, StreamView):
         """List events: the latest first, a page at a time, or those after an event in order.
 
         `cursor` is the newest event of the answer, for `after`. Older pages reach 10,000 events
-        back; `pagination.total` counts no further than what is known to be there. With
-        `Accept: text/event-stream` the same events are a stream.
+        back; `pagination.total` counts only events that certainly exist. With `Accept:
+        text/event-stream` the same events are a stream.
         """
         facts = self.http.META
         if (
@@ -389,11 +389,11 @@ class JobEvents(JobDetail, StreamView):
     def get(self, request: Request, job_id: str) -> Any:
         """Follow one job as server-sent events; ends with the job.
 
-        Who reconnects when there is nothing left to tell gets 204, which ends an EventSource.
+        A client that reconnects after the last event gets 204, which ends an EventSource.
         """
         asked = event_filter(request, self.principal.tenant)
         job = self.visible(job_id)
-        # the end is looked for whatever types are asked for, so only rendering goes by them
+        # the end is needed with any filter of types, so only rendering applies the filter
         wanted = replace(asked, job_id=job_id, types=())
         is_resumed = last_event_id(self) is not None
         if job.finished_at is not None and is_resumed and _is_told(self, wanted):
@@ -411,7 +411,7 @@ class JobEvents(JobDetail, StreamView):
         )
 
     def _end(self, job_id: str, types: tuple[str, ...], *, is_told: bool) -> tuple[bytes, bool]:
-        """Tell how a job ended that has ended, unless a resume did; nothing more will come."""
+        """Return the frame of a job's end, unless a resume sent it; no more events will come."""
         if self.visible(job_id).finished_at is None:
             return b"", False
         found, _ = latest(EventFilter(job_id=job_id), limit=LAST)
@@ -422,7 +422,7 @@ class JobEvents(JobDetail, StreamView):
 
 
 def _is_told(view: OJSView, wanted: EventFilter) -> bool:
-    """Tell whether a client that reconnects has seen everything."""
+    """Return whether a client that reconnects has received all events."""
     place = read_place(last_event_id(view) or "") or FIRST
     wanted = replace(wanted, with_moves=True)
     found, _ = following(wanted, place, limit=1, settled=False)
@@ -430,7 +430,7 @@ def _is_told(view: OJSView, wanted: EventFilter) -> bool:
 
 
 def is_end(event: StoredEvent) -> bool:
-    """Tell whether nothing more comes of the event's job: the last part, where it has several."""
+    """Return whether this is the last event of its job: the last part, if it has several."""
     is_followed = event.data.get("dead_letter") and not is_excluded(Kind.DEAD_LETTERED)
     return (
         event.to_state in ENDS
@@ -451,7 +451,7 @@ class QueueEvents(StreamView):
 
 
 def plan_of(request: Request, view: OJSView) -> Plan:
-    """Read what a global stream is asked for. Raises InvalidRequest, NotFound, PermissionDenied."""
+    """Read the parameters of a global stream. Raises InvalidRequest, NotFound, PermissionDenied."""
     wanted = event_filter(request, view.principal.tenant)
     channel = unquote(request.query_params.get("channel") or "all")
     kind, _, name = channel.partition(":")

@@ -11,11 +11,11 @@ from jobs.services.upkeep.reset import reset
 
 
 class Reset(OJSView):
-    """Wipe everything; exists only for test runs."""
+    """Deletes all data; exists only for test runs."""
 
     @operation("reset", {204: None}, refusals=(404,))
     def post(self, request: Request) -> Answer:
-        """Forget all jobs. 404 unless OJS_ALLOW_RESET is on."""
+        """Delete all jobs. 404 unless OJS_ALLOW_RESET is on."""
         if not conf().allow_reset:
             raise NotFound("no such resource")
         reset()

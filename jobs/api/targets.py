@@ -1,4 +1,4 @@
-"""Which jobs a bulk request means: `job_ids` or `filter`. Spec: contract 11.2, 24.1, 24.6."""
+"""Read the targets of a bulk request: `job_ids` or `filter`. Spec: contract 11.2, 24.1, 24.6."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -71,9 +71,9 @@ def decode_targets(body: Mapping[str, Any]) -> tuple[list[str] | None, JobFilter
 def require_covered(
     principal: Principal, ids: Collection[str] | None, queue: str | None, kind: str | None
 ) -> None:
-    """Refuse a limited key jobs of others; a filter must name what it is limited by.
+    """Refuse a limited key other jobs; a filter must name the queue or type of the key.
 
-    A key without limits costs no look. Raises PermissionDenied.
+    A key without limits costs no statement. Raises PermissionDenied.
     """
     if not principal.is_limited:
         return

@@ -1,8 +1,8 @@
-"""What is believed of a request's way here: its source, its transport, its certificate.
+"""Determine the trusted facts of a request: client address, transport and certificate.
 
-Spec: contract 31.4. Django middleware that is in the chain only while one of its settings is.
-What comes after it reads the source from `REMOTE_ADDR` and the transport from
-`request.is_secure()`, as it does without proxies.
+Spec: contract 31.4. This Django middleware is in the chain only while one of its settings is set.
+Later code reads the address from `REMOTE_ADDR` and the transport from `request.is_secure()`, as it
+does without proxies.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,16 @@ HEALTH: Final = frozenset(
 
 
 class Transport:
-    """Believes trusted proxies, forgets what others forward, and refuses plain HTTP if told so."""
+    """Trusts headers of known proxies, drops those of others, and refuses plain HTTP if set so."""
 
     def __init__(self, get_response: Handler) -> None:
-        """Stay out of the chain where nothing asks for it."""
+        """Leave the chain if no setting needs it."""
         if not (conf().require_tls or conf().trusted_proxies):
             raise MiddlewareNotUsed
         self._next = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Settle where the request comes from, then answer it."""
+        """Determine the request's source, then answer it."""
         if conf().trusted_proxies:
             _settle(request.META)
         if conf().require_tls and not request.is_secure() and request.path_info not in HEALTH:
@@ -46,7 +46,7 @@ class Transport:
 
 
 def _settle(meta: dict[str, Any]) -> None:
-    """Take over what a trusted peer forwards; drop it where anyone may have written it."""
+    """Use the forwarded headers of a trusted peer; drop them from any other peer."""
     trusted = peers.networks(conf().trusted_proxies)
     peer = str(meta.get("REMOTE_ADDR", ""))
     subject = meta.pop(_header(conf().tls_subject_header or ""), None)
@@ -58,7 +58,7 @@ def _settle(meta: dict[str, Any]) -> None:
     if forwarded:
         meta["REMOTE_ADDR"] = peers.client_of(peer, [forwarded], trusted)
     if protocol := meta.get(FORWARDED_PROTO):
-        # the nearest proxy's word is the last; a client may have sent those before
+        # the last value is the nearest proxy's; a client may have sent earlier values
         secure = protocol.rpartition(",")[2].strip().lower() == "https"
         meta["wsgi.url_scheme"] = "https" if secure else "http"
     if subject:
@@ -66,5 +66,5 @@ def _settle(meta: dict[str, Any]) -> None:
 
 
 def _header(name: str) -> str:
-    """Return the key of a header in META; that of no header for an empty name."""
+    """Return the key of a header in META; for an empty name a key that no header has."""
     return f"HTTP_{name.upper().replace('-', '_')}"

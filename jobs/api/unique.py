@@ -25,7 +25,7 @@ LIST = obj({"items": array(UNIQUE_JOB), "pagination": PAGINATION})
 
 
 class UniqueJobs(OJSView):
-    """The jobs that keep equal ones out."""
+    """The jobs that block equal jobs."""
 
     @operation("listUniqueJobs", {200: LIST}, query=QUERY)
     def get(self, request: Request) -> Answer:

@@ -65,7 +65,7 @@ from jobs.domain.errors import NotFound
 
 
 def short_path(request: HttpRequest, rest: str) -> HttpResponse:
-    """Answer /v1/… as /ojs/v1/…: the command line client asks there. Spec: contract 24.6."""
+    """Answer /v1/… as /ojs/v1/…, the paths of the command line client. Spec: contract 24.6."""
     long_path = f"/ojs/v1/{rest}"
     if not conf().short_paths:
         return unknown_path(request)

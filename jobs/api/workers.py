@@ -28,17 +28,17 @@ from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from jobs.services.workers.held import queues_of_worker
 from jobs.services.workers.leave import leave
 
-HEARTBEAT_S = 5  # how often a worker should be heard
-POOL_HEADER = "HTTP_X_OJS_POOL"  # counts where the body names no pool
+HEARTBEAT_S = 5  # how often a worker should send one
+POOL_HEADER = "HTTP_X_OJS_POOL"  # applies if the body names no pool
 
 
 class WorkerView(OJSView):
-    """Base of what only workers call."""
+    """Base of endpoints for workers."""
 
     def known(self, ids: Iterable[str]) -> dict[str, OJSError | None]:
-        """Return the ids that may name jobs the caller sees, and why it may not answer for them.
+        """Return the job ids that the caller may see, and a refusal for each job it may not answer.
 
-        A key without limits costs no look.
+        A key without limits costs no statement.
         """
         formed = {job_id for job_id in ids if is_id(job_id)}
         tenant = self.principal.tenant
@@ -48,15 +48,15 @@ class WorkerView(OJSView):
         return {job_id: self.principal.answer_refusal(kind) for job_id, kind in found.items()}
 
     def require_worker(self, worker_id: str | None) -> None:
-        """Refuse to speak for a worker of queues the key does not cover. Raises PermissionDenied.
+        """Refuse to act for a worker of queues the key does not cover. Raises PermissionDenied.
 
-        A key without limits costs no look.
+        A key without limits costs no statement.
         """
         if self.principal.grant.queues_fetch and worker_id is not None:
             self.principal.require_fetch(queues_of_worker(worker_id))
 
     def of_pool(self, report: Report) -> Report:
-        """Return a report with the pool that the caller's key binds it to, if it does."""
+        """Return a report with the pool that the caller's key is bound to, if any."""
         return replace(report, pool=self.principal.pool(report.pool))
 
     def known_id(self, job_id: str) -> str:
@@ -100,7 +100,7 @@ class FetchJobs(WorkerView):
 
 
 class AckView(WorkerView):
-    """Base of what completes one job."""
+    """Base of endpoints that complete one job."""
 
     may_refuse = False
 
@@ -140,7 +140,7 @@ class AckOwnPath(AckView):
 
 
 class NackView(WorkerView):
-    """Base of what fails one attempt."""
+    """Base of endpoints that fail one attempt."""
 
     may_refuse = False
 
@@ -179,7 +179,7 @@ Item = Ack | Nack
 
 
 class BatchView(WorkerView):
-    """Many answers about jobs in one request; each item stands for itself.
+    """Many answers about jobs in one request; each item succeeds or fails by itself.
 
     Declared extension `x-batch-ack`: 200 with one result per item, in order.
     """
@@ -194,7 +194,7 @@ class BatchView(WorkerView):
         barred = {job_id: problem for job_id, problem in known.items() if problem}
         mine = known.keys() - barred.keys()
         first = {item.job_id: item for item in reversed(wanted) if item.job_id in mine}
-        # a job named again is answered as a second request would be
+        # a repeated job id is answered as in a second request
         again = {i.job_id: i for i in wanted if i.job_id in first and i is not first[i.job_id]}
         done, refused = self.outcomes(first), self.outcomes(again) | barred
         results = [
@@ -230,14 +230,14 @@ class BatchView(WorkerView):
 
 
 class AckBatch(BatchView):
-    """ACK of many."""
+    """ACK of many jobs."""
 
     may_refuse = False
     member = "acks"
 
     @operation("ackJobs", **schemas.batch("acks", schemas.ACK, schemas.ACKED))
     def post(self, request: Request) -> Answer:
-        """Complete many jobs; each item stands for itself."""
+        """Complete many jobs; each item succeeds or fails by itself."""
         return self.answer()
 
     def decode(self, item: Mapping[str, Any]) -> Item:
@@ -254,14 +254,14 @@ class AckBatch(BatchView):
 
 
 class NackBatch(BatchView):
-    """FAIL of many."""
+    """FAIL of many attempts."""
 
     may_refuse = False
     member = "nacks"
 
     @operation("nackJobs", **schemas.batch("nacks", schemas.NACK, schemas.NACKED))
     def post(self, request: Request) -> Answer:
-        """Fail many attempts; each item stands for itself."""
+        """Fail many attempts; each item succeeds or fails by itself."""
         return self.answer()
 
     def decode(self, item: Mapping[str, Any]) -> Item:
@@ -290,7 +290,7 @@ class Heartbeat(WorkerView):
         aliases={"/ojs/v1/workers/beat": "beat"},
     )
     def post(self, request: Request) -> Answer:
-        """Note that a worker lives and tell it what to do."""
+        """Record a worker's sign of life and answer with its directive."""
         report = self.of_pool(codec.decode_heartbeat(self.body(), tenant=self.principal.tenant))
         self.require_worker(report.worker_id)
         known = self.known(report.active_ids)
@@ -308,7 +308,7 @@ class RegisterWorker(WorkerView):
         "registerWorker", {200: schemas.REGISTERED}, body=schemas.REGISTRATION, refusals=(409,)
     )
     def post(self, request: Request) -> Answer:
-        """Note a worker, what it is and the pool it belongs to."""
+        """Register a worker with its properties and its pool."""
         report = codec.decode_registration(self.body(), tenant=self.principal.tenant)
         self.require_worker(report.worker_id)
         heard = heartbeat(self.of_pool(report))
@@ -324,11 +324,11 @@ class RegisterWorker(WorkerView):
 
 
 class OneWorker(WorkerView):
-    """A worker as itself."""
+    """One worker, for its own requests."""
 
     @operation("deregisterWorker", {204: None}, refusals=(404,))
     def delete(self, request: Request, worker_id: str) -> Answer:
-        """Note that a worker has ended, and give back the jobs it still holds."""
+        """Record that a worker has ended, and return the jobs it still holds."""
         self.require_worker(worker_id)
         leave(worker_id, tenant=self.principal.tenant)
         return Answer(None, status=204)

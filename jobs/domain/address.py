@@ -1,8 +1,8 @@
-"""Where requests may be sent that others asked for: the form of a URL, refused addresses.
+"""Judge where requests may be sent: the form of a URL, and refused addresses.
 
 Spec: contract 26.2, 23.7.
 
-A name is only judged by its addresses, when a connection is made: what it resolves to may change.
+A name is judged by its addresses when a connection is made, since its addresses may change.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ PORTS: Final = {"https": 443, "http": 80}
 Address = IPv4Address | IPv6Address
 # IPv6 networks whose last 32 bits are the IPv4 address that packets go to
 WRAPPERS: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("::ffff:0:0/96"))  # NAT64, IPv4-mapped
-# Ways into other networks, by gateways that this server knows nothing of; no server is there
+# Addresses that lead into other networks through gateways unknown to this server; no server has
+# such an address
 TUNNELS: Final = (
     IPv6Network("64:ff9b:1::/48"),  # local NAT64, RFC 8215
     IPv6Network("::/96"),  # IPv4-compatible
@@ -39,7 +40,7 @@ class Target:
 
 
 def read_target(url: str, *, allow_http: bool) -> Target:
-    """Return the parts of a URL. Raises ValueError saying what is wrong with it."""
+    """Return the parts of a URL. Raises ValueError with the problem."""
     if len(url) > MAX_URL or not url.isascii() or any(one <= " " or one == "\x7f" for one in url):
         raise ValueError(f"must be at most {MAX_URL} ASCII characters without spaces")
     try:
@@ -67,17 +68,17 @@ def literal(host: str) -> Address | None:
 
 
 def is_private(address: Address) -> bool:
-    """Tell whether an address, or the one that it wraps, is outside of the public internet."""
+    """Return whether an address, or the address that it wraps, is outside the public internet."""
     return is_nowhere(address) or not _unwrapped(address).is_global
 
 
 def is_loopback(address: Address) -> bool:
-    """Tell whether an address, or the one that it wraps, is this machine."""
+    """Return whether an address, or the address that it wraps, is this machine."""
     return _unwrapped(address).is_loopback
 
 
 def is_nowhere(address: Address) -> bool:
-    """Tell whether no server can be at an address, or at the one that it wraps.
+    """Return whether an address, or the address that it wraps, belongs to no server.
 
     Cloud metadata services are at link-local addresses.
     """
@@ -100,6 +101,6 @@ def _unwrapped(address: Address) -> Address:
 
 
 def is_local_name(host: str) -> bool:
-    """Tell whether a name can only be this machine's, without asking anybody."""
+    """Return whether a name can only be this machine's, without a look-up."""
     name = host.rstrip(".").lower()
     return name == "localhost" or name.endswith(".localhost")

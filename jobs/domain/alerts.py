@@ -1,4 +1,4 @@
-"""What an operator should look at now."""
+"""Alerts for operators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One thing that is not as it should be: `subject` names it among those of its `kind`."""
+    """One alert: `subject` names the affected thing among those of its `kind`."""
 
     kind: str  # "queue_starved"
     subject: str
     text: str  # a sentence
     since: datetime | None = None
-    tenant: str | None = None  # whose it is alone; None: the system's
+    tenant: str | None = None  # the only tenant it concerns; None: the system
 
 
 class Noted(NamedTuple):
-    """What some loop has noted of one thing; `facts` are those of its kind."""
+    """A note of a loop about one subject; `facts` depend on the kind."""
 
     kind: str
     subject: str

@@ -1,4 +1,4 @@
-"""Verbs on one job or many: which states they take, and which jobs a filter means.
+"""Verbs on one job or many: the states they accept, and the jobs that a filter selects.
 
 Spec: contract 11.2, 24.1, 28.2.
 """
@@ -13,7 +13,7 @@ from jobs.domain.states import TERMINAL, State
 
 
 class Verb(StrEnum):
-    """What is done to each job."""
+    """The operation on each job."""
 
     CANCEL = "cancel"
     RETRY = "retry"
@@ -21,21 +21,21 @@ class Verb(StrEnum):
 
 
 DONE: Final = {Verb.CANCEL: "cancelled", Verb.RETRY: "retried", Verb.DELETE: "deleted"}
-# ended jobs that operators may run anew: 24.1
+# ended jobs that operators may run anew: contract 24.1
 REVIVED: Final = frozenset({State.DISCARDED, State.CANCELLED})
-# what operators may do to many jobs: a retry also hastens those that wait for theirs
+# verbs of operators on many jobs: a retry also starts retryable jobs early
 ALLOWED: Final[Mapping[Verb, frozenset[State]]] = {
     Verb.CANCEL: frozenset(State) - TERMINAL,
     Verb.RETRY: REVIVED | {State.RETRYABLE},
     Verb.DELETE: TERMINAL,
 }
-# what clients may do to many jobs: 11.2 names these two states for a retry
+# verbs of clients on many jobs: contract 11.2 names these two states for a retry
 ALLOWED_TO_CLIENTS: Final[Mapping[Verb, frozenset[State]]] = {
     **ALLOWED,
     Verb.RETRY: frozenset({State.DISCARDED, State.RETRYABLE}),
 }
-# what a filter without states means: running jobs must be named, and so must those that somebody
-# cancelled before they run after all
+# The states of a filter without states. Running jobs must be named, and for a retry also cancelled
+# jobs.
 DEFAULTS: Final[Mapping[Verb, tuple[State, ...]]] = {
     Verb.CANCEL: (State.AVAILABLE, State.SCHEDULED),
     Verb.RETRY: (State.DISCARDED, State.RETRYABLE),
@@ -45,7 +45,7 @@ DEFAULTS: Final[Mapping[Verb, tuple[State, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """AND of what is set; `type` may end in `*`, times are those of the latest enqueue.
+    """A filter: all set members must match; `type` may end in `*`, times are of the latest enqueue.
 
     `states` empty: the default of the verb. `dead`: the dead letter alone.
     """
@@ -55,7 +55,7 @@ class JobFilter:
     tenant: str | None = None
     error_type: str | None = None
     priority: int | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)  # contained in the job's
+    meta: Mapping[str, Any] = field(default_factory=dict)  # contained in the job's meta
     since: datetime | None = None
     until: datetime | None = None
     older_than_ms: int | None = None

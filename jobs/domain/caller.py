@@ -1,4 +1,4 @@
-"""Who asks: what a service may know about a request."""
+"""The caller of a service, and the facts of its request."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,17 +9,17 @@ class Caller:
     """The principal of one call; the defaults are the server itself."""
 
     name: str = "system"
-    tenant: str | None = None  # whose request it is: sees and touches nothing else; None: any
-    # the same where a header said so; null: the key is bound to it
+    tenant: str | None = None  # the only tenant whose data it reads and changes; None: any
+    # the same if a header named it; null: the key is bound to it
     tenant_header: str | None = None
     request_id: str | None = None
-    block_ms: int = 0  # how long to wait for room in a full queue that blocks
+    block_ms: int = 0  # in a full queue of the strategy `block`: how long to wait
     told: dict[str, str] = field(default_factory=dict)  # headers for the answer
-    address: str | None = None  # where the request came from
-    # what the request adds to the meta of its jobs where they do not say it
+    address: str | None = None  # of the client
+    # defaults that the request adds to the meta of its jobs
     stamps: Mapping[str, str] | None = None
-    reason: str | None = None  # why, for the audit log where the service is told no other
-    asks: Collection[str] = ()  # what extensions read in the request's headers: Extension.wishes
+    reason: str | None = None  # for the audit log, unless the service gets another reason
+    asks: Collection[str] = ()  # extensions' options in the request headers: Extension.wishes
 
 
 SYSTEM = Caller()

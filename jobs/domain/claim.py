@@ -1,4 +1,4 @@
-"""What a FETCH asks for and what the extensions make of it. Spec: contract 3.4, 9.2, 10.1."""
+"""A FETCH as data, and its plan by the extensions. Spec: contract 3.4, 9.2, 10.1."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,14 +8,14 @@ from math import floor
 from typing import Final, NamedTuple
 
 MAX_WEIGHT: Final = 1_000_000  # of a queue
-NAMESPACE_END: Final = ":"  # between tenant and queue; in no name of a queue
+NAMESPACE_END: Final = ":"  # between tenant and queue; queue names cannot contain it
 POOL_PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}")
 
 
 class Declaration(NamedTuple):
-    """Which versions of types a worker handles: JSON as an extension wrote it; NONE: nothing."""
+    """The versions of types that a worker handles: JSON written by an extension; NONE: none."""
 
-    digest: int  # names the text
+    digest: int  # identifies the text
     text: str
 
 
@@ -24,9 +24,9 @@ UNDECLARED: Final = Declaration(0, "null")
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """A worker's wish for jobs; `queues` in the worker's order, none: those of its pool.
+    """A worker's request for jobs; `queues` in the worker's order, empty: the queues of its pool.
 
-    A queue may be named as `tenant:queue`, which asks for the jobs of that tenant alone.
+    A queue may be named as `tenant:queue`, which requests the jobs of that tenant alone.
     """
 
     queues: tuple[str, ...]
@@ -34,22 +34,22 @@ class FetchRequest:
     worker_id: str | None = None
     visibility_ms: int | None = None  # null: the job's, then the server's
     tenant: str | None = None  # null: any
-    bound_to: str | None = None  # the tenant that the caller is bound to, whose its worker is
+    bound_to: str | None = None  # the tenant that the caller is bound to, and its worker with it
     pool: str | None = None
-    is_declared: bool = True  # the worker named the pool itself; false: it is known from before
-    strategy: str | None = None  # how the queues shall take turns, where the server leaves it open
+    is_declared: bool = True  # the worker named the pool itself; false: the server remembers it
+    strategy: str | None = None  # the queue strategy, where the server leaves it open
     weights: Mapping[str, float] | None = None
     may_fetch: Callable[[str], bool] | None = None  # by queue name; null: any
-    # what it handles; null: as it declared before
+    # the versions it handles; null: as it declared before
     declaration: Declaration | None = None
-    # the declaration of its worker that all this goes by in part, which the claim checks; null: the
-    # request says everything itself
+    # The worker's declaration that parts of this request follow from; the claim checks it. Null:
+    # the request is complete by itself.
     remembered: int | None = None
-    prefetches: bool = False  # it holds more than it runs, and keeps count of that itself
+    prefetches: bool = False  # it holds more jobs than it runs, and counts its running jobs itself
 
 
 class Strategy(IntEnum):
-    """How queues take turns; the codes of `ojs_turns`."""
+    """The strategies of queue rotation; the codes of `ojs_turns`."""
 
     STRICT = 0
     ROUND_ROBIN = 1
@@ -58,7 +58,7 @@ class Strategy(IntEnum):
 
     @property
     def wire(self) -> str:
-        """Its name on the wire."""
+        """The name on the wire."""
         return self.name.lower().replace("_", "-")
 
 
@@ -74,10 +74,11 @@ STRATEGIES: Final = {one.wire: one for one in Strategy}
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What the queues of a claim take turns by; `weights` by position.
+    """The queue rotation of a claim; `weights` by position.
 
-    `key` names where the turns stand, for all processes. `ratio` null: no queue is owed any. With
-    `is_global` only queues whose best job has the highest priority of all take them.
+    `key` names the stored position, which all processes share. `ratio` null: no starvation
+    prevention. With `is_global` only queues whose best job has the highest priority of all take
+    part.
     """
 
     key: str
@@ -90,13 +91,13 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
-    """One claim as data; extensions narrow or reorder it, and widen only what the request left out.
+    """One claim as data; extensions narrow or reorder it, and widen only members left out.
 
-    `restless` are queues whose lanes' virtual times may fall, so that what was once the first lane
-    bounds nothing. `routes` null accepts any; `refuses` tells that there are others. `turns` null:
-    each queue until it is empty, in their order. `terms` is the version of the terms that the plan
-    follows from, null: of none. `scopes` names those that tenants share over, by queue, where it is
-    more than the queue.
+    `restless` are queues with non-monotonic lanes: their virtual times may fall, so low-water marks
+    do not apply. `routes` null accepts any version key; `refuses` states that there are others.
+    `turns` null: each queue until it is empty, in their order. `terms` is the configuration version
+    that the plan follows from, null: none. `scopes` names the scope of each queue that tenants
+    share over several queues.
     """
 
     queues: tuple[str, ...]
@@ -113,9 +114,9 @@ class ClaimPlan:
 
 
 class Way(NamedTuple):
-    """How jobs of a queue are shared: oldest first whosever they are, or tenants pay durations.
+    """The sharing policy of a queue: oldest first over all tenants, or charged by duration.
 
-    Or tenants share it together with the other queues of a `scope`, null: by itself. ADR 0018.
+    A `scope` shares the queue among tenants together with other queues; null: by itself. ADR 0018.
     """
 
     is_ordered: bool = False
@@ -124,14 +125,14 @@ class Way(NamedTuple):
 
     @property
     def is_restless(self) -> bool:
-        """Whether virtual times may fall, or are none."""
+        """Whether virtual times are non-monotonic, or not used."""
         return self.is_ordered or self.is_timed
 
 
 class Share(NamedTuple):
-    """How a lane shares its queue with others; `boost` is added to the priority of its jobs.
+    """A lane's share of its queue; `boost` is added to the priority of its jobs.
 
-    `found_in` is the queue that claims find it in, null: that of its key, or as it is.
+    `found_in` is the queue in which claims find the lane, null: the queue of its key, or no change.
     """
 
     weight: float = 1.0
@@ -141,7 +142,7 @@ class Share(NamedTuple):
 
 
 class LaneKey(NamedTuple):
-    """What makes jobs equal before the scheduler; `priority` is that of the jobs, unboosted."""
+    """Scheduling key: jobs with equal keys share a lane; `priority` is without boost."""
 
     queue: str
     priority: int
@@ -150,21 +151,20 @@ class LaneKey(NamedTuple):
     limits: tuple[int, ...] = ()  # ids of the limits that the jobs name, ascending
 
     def namespaced(self) -> str:
-        """Return the queue that a claim finds the lane in where its tenant is kept apart."""
+        """Return the queue in which a claim finds the lane if its tenant has a namespace."""
         return f"{self.tenant}{NAMESPACE_END}{self.queue}"
 
 
 def split_queue(name: str) -> tuple[str | None, str]:
-    """Return the tenant, None: any, and the queue that `tenant:queue` or a plain name names."""
+    """Return the tenant (None: any) and the queue of `tenant:queue` or of a plain name."""
     tenant, mark, queue = name.rpartition(NAMESPACE_END)
     return (tenant if mark else None), queue
 
 
 def reduced(configured: float, factor: float) -> float:
-    """Return what a throttle leaves of a weight: whole numbers, at least 1, while that takes any.
+    """Return the weight under a throttle: a whole number, at least 1, if that is a reduction.
 
-    Else the plain part of it: a tenant that weighs 1, as all do that nobody said anything about,
-    would keep its whole share otherwise.
+    Otherwise the exact product: a tenant of the default weight 1 would not be throttled at all.
     """
     left = max(1, floor(configured * factor))
     return left if left < configured else configured * factor

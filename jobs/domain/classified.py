@@ -1,6 +1,6 @@
-"""Jobs whose arguments are not for everybody's eyes. Spec: contract 31.4.
+"""Classified jobs: their arguments are hidden in the console. Spec: contract 31.4.
 
-What a job may say of itself in `meta.data_classification`; workers and API keys get it whole.
+A job sets `meta.data_classification`; workers and API keys receive the whole job.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from jobs.domain.job import Job
 
 MEMBER: Final = "data_classification"
 SEEN: Final = "job.arguments_seen"  # in the audit log
-HIDDEN: Final = "(classified)"  # shown in place of what a classified job carries
+HIDDEN: Final = "(classified)"  # shown in place of a classified job's contents
 CLOSED: Final = frozenset({"confidential", "restricted"})
 
 
@@ -23,14 +23,14 @@ def redacted(job: Job) -> Job:
 
 
 def classification(job: Job) -> str | None:
-    """Return why a job's arguments and result are hidden from operators; None: they are not."""
+    """Return why a job's arguments and result are hidden from operators; None: they are shown."""
     return word_of(orjson.loads(job.meta))
 
 
 def word_of(meta: dict[str, Any]) -> str | None:
     """Return the same by a job's meta, as `ojs_matches` does in SQL.
 
-    Letter case does not count: `Restricted` is meant, too.
+    Letter case does not count: `Restricted` is accepted, too.
     """
     said = meta.get(MEMBER)
     word = said.strip().lower() if isinstance(said, str) else None

@@ -1,18 +1,18 @@
-"""What started, and what could start. Spec: fair-scheduling 10.2, 11."""
+"""Figures of started and claimable jobs. Spec: fair-scheduling 10.2, 11."""
 
 from datetime import datetime
 from typing import NamedTuple
 
 
 class Started(NamedTuple):
-    """Jobs that started, and how long they had waited together."""
+    """Started jobs, and the sum of their waiting times."""
 
     jobs: int = 0
     wait_ms: int = 0
 
 
 class OpenQueue(NamedTuple):
-    """Whether a queue has a job to hand out, and when one started last, as of the last fold."""
+    """Whether a queue has a claimable job, and its last start as of the last aggregation."""
 
     is_open: bool
     last_at: datetime | None

@@ -1,4 +1,4 @@
-"""What a request with equal jobs comes to. Spec: contract 6.3, 11.1."""
+"""Decide what happens to jobs with equal fingerprints. Spec: contract 6.3, 11.1."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ CANCELLED, SCHEDULED, PENDING = (
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A stored job with a fingerprint, or one that is about to be stored."""
+    """A stored job with a fingerprint, or a job that is about to be stored."""
 
     id: str
     state: int  # code
     created_at: datetime
-    # (absolute time, or None; milliseconds from PUSH, or None) at which it is to run
+    # start: (absolute time, or None; milliseconds from PUSH, or None)
     schedule: tuple[datetime | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One job of a request; `key` None: without a policy. `known` is what it would be."""
+    """One job of a request; `key` None: without a policy. `known` describes it once stored."""
 
     policy: UniquePolicy | None
     key: str | None
@@ -36,16 +36,16 @@ class Asked:
 
 @dataclass(slots=True)
 class Verdict:
-    """What becomes of one job: stored unless `hit`; `schedule` replaces its own when set."""
+    """The decision on one job: stored unless `hit`; `schedule` replaces its own when set."""
 
     hit: Known | None = None
-    is_refused: bool = False  # else the hit is the answer
+    is_refused: bool = False  # otherwise the answer is the hit
     schedule: tuple[datetime | None, int | None] | None = None
 
 
 @dataclass(slots=True)
 class Decision:
-    """What a request comes to; `cancels` are stored jobs and jobs of the request, in order."""
+    """The decisions on a request; `cancels` are stored jobs and jobs of the request, in order."""
 
     verdicts: list[Verdict]
     cancels: list[str]
@@ -54,7 +54,7 @@ class Decision:
 def decide(
     asked: Sequence[Asked], stored: Mapping[str, Iterable[Known]], now: datetime
 ) -> Decision:
-    """Check each job in order against stored jobs and those before it. Spec: contract 6.3.
+    """Check each job in order against stored jobs and earlier jobs. Spec: contract 6.3.
 
     `stored` has the jobs by fingerprint. A refusal does not end the check: the caller chooses
     whether it concerns the job or the request.
@@ -78,7 +78,7 @@ def _verdict(
     hits = [job for job in known if is_hit(policy, job, now)]
     if not hits:
         return Verdict()
-    # of equal times the one that came later in this request, or has the higher id
+    # at equal times the later job of this request, or the higher id
     newest = max(enumerate(hits), key=lambda pair: (pair[1].created_at, pair[0]))[1]
     if policy.on_conflict not in REPLACING:
         return Verdict(newest, is_refused=policy.on_conflict is OnConflict.REJECT)
@@ -91,7 +91,7 @@ def _verdict(
 
 
 def is_hit(policy: UniquePolicy, job: Known, now: datetime) -> bool:
-    """Tell whether a job with the same fingerprint counts for a new job with this policy."""
+    """Return whether a job with the same fingerprint counts for a new job with this policy."""
     if not policy.mask >> job.state & 1:
         return False
     if policy.period_ms is None:

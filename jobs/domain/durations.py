@@ -1,8 +1,8 @@
 """Durations as whole milliseconds. Spec: contract 5.2, 24.1, D25.
 
 Retry policies and `+` times of jobs take ISO 8601 alone (`parse_duration`). All other requests and
-settings also take short forms (`parse_short_duration`). Periods must be longer than nothing and may
-be named units (`parse_period`).
+settings also take short forms (`parse_short_duration`). Periods must be longer than 0 and may be
+named units (`parse_period`).
 """
 
 import re
@@ -67,7 +67,7 @@ def parse_short_duration(text: object) -> int:
 
 
 def format_duration(ms: int) -> str:
-    """Spell milliseconds in the largest whole units, days at most: 90000 is PT1M30S."""
+    """Format milliseconds in the largest whole units, days at most: 90000 is PT1M30S."""
     days, rest = divmod(ms, UNIT_MS["days"])
     hours, rest = divmod(rest, UNIT_MS["hours"])
     minutes, rest = divmod(rest, UNIT_MS["minutes"])
@@ -83,8 +83,8 @@ def format_duration(ms: int) -> str:
 def parse_period(text: object) -> int:
     """Return the milliseconds of a duration, of a short form (90s, 7d) or of a named unit.
 
-    What operators type. Raises ValueError, also for nothing and above 100 years. Spec: contract
-    24.1, 27.1.
+    For operators' input. Raises ValueError, also for 0 and above 100 years. Spec: contract 24.1,
+    27.1.
     """
     if isinstance(text, str) and text in NAMED_MS:
         return NAMED_MS[text]

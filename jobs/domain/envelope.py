@@ -57,31 +57,31 @@ KNOWN: Final = frozenset(
     }
 )  # fmt: skip
 
-# What most jobs come with; the members beside it are not even looked for then
+# The members of most jobs; for such a job no other member is looked up
 PLAIN: Final = frozenset(
     {"specversion", "id", "type", "version", "queue", "args", "meta", "priority"}
 )
 
-# Read by extensions, so known however strict a server is. Spec: contract 22
+# Read by extensions, so accepted by the strictest server. Spec: contract 22
 EXTENDED: Final = frozenset({"version"})
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server takes, and what it adds; sizes in bytes. Spec: contract 1.6, 28.1, 31.3."""
+    """The limits and defaults of a server; sizes in bytes. Spec: contract 1.6, 28.1, 31.3."""
 
     max_envelope_bytes: int = 1_048_576
     max_meta_bytes: int = 65_536
     types: tuple[str, ...] = ()  # globs; empty: all
     takes_unknown: bool = True  # attributes
     takes_newlines: bool = True  # in texts of meta
-    takes_any_names: bool = False  # in meta: of jobs that an earlier release accepted
-    retry: RetryPolicy = DEFAULT_POLICY  # what a job's own policy is merged over
+    takes_any_names: bool = False  # in meta: for jobs that an earlier release accepted
+    retry: RetryPolicy = DEFAULT_POLICY  # a job's own policy is merged over it
 
 
 @dataclass(slots=True)
 class JobDraft:
-    """A valid job that is not stored yet; times in UTC, relative ones in milliseconds from PUSH.
+    """A valid job that is not stored yet; times in UTC, relative times in milliseconds from PUSH.
 
     Not frozen for the same reason as `Job`.
     """
@@ -97,7 +97,7 @@ class JobDraft:
     retry: RetryPolicy = DEFAULT_POLICY
     retry_given: tuple[Any, Any] = (None, None)  # `retry` and `max_attempts` as sent
     timeout_ms: int | None = None
-    timeout_in_seconds: bool = False  # sent as `timeout`, so returned as such too (D5)
+    timeout_in_seconds: bool = False  # sent as `timeout`, so returned as `timeout` (D5)
     visibility_ms: int | None = None
     visibility_in_seconds: bool = False
     scheduled_at: datetime | None = None
@@ -112,14 +112,14 @@ class JobDraft:
     extra: dict[str, Any] = field(default_factory=dict)  # unknown members, kept for the client
     tenant: str = "_default"
     version: str | int | None = None  # as sent; see domain/version.py
-    type_given: str | None = None  # the type with the version behind it, where it came so
-    route: int = 0  # lane route; 0: any worker of the type
+    type_given: str | None = None  # the type with the version behind it, if it was sent so
+    route: int = 0  # version key of the lane; 0: any worker of the type
     watched: bool = False  # an extension follows its end
-    warnings: Sequence[str] = ()  # what an extension tells the producer
+    warnings: Sequence[str] = ()  # warnings of extensions for the producer
 
 
 def attributes(draft: JobDraft) -> dict[str, Any]:
-    """Return the envelope members that are fixed at PUSH and live in one column."""
+    """Return the envelope members that are fixed at PUSH and share one column."""
     shown: dict[str, Any] = {
         **draft.extra,
         "tags": draft.tags,
@@ -146,8 +146,8 @@ def attributes(draft: JobDraft) -> dict[str, Any]:
 def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
     """Check one PUSH request and return its draft. Spec: contract 1.1, 1.7.
 
-    Raises InvalidRequest with all problems of shape, InvalidRetryPolicy, the 413s, Unsupported;
-    Unprocessable for a type or an attribute that this server was told not to take.
+    Raises InvalidRequest with all problems of shape, InvalidRetryPolicy, the 413s, Unsupported.
+    Raises Unprocessable for a type or an attribute that the settings of this server exclude.
     """
     reader = _Reader(raw)
     _check_sizes(raw, limits)
@@ -174,7 +174,7 @@ def _check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:
 
 
 def _check_settings(job: JobDraft, limits: Limits) -> None:
-    """Refuse what is well formed and not wanted here. Spec: contract 31.3."""
+    """Refuse valid members that the settings of this server exclude. Spec: contract 31.3."""
     if limits.types and not allowed(job.type, limits.types):
         raise Unprocessable.field("type", "is not one that this server takes", job.type)
     if not limits.takes_unknown and (unknown := sorted(job.extra.keys() - EXTENDED)):
@@ -188,7 +188,10 @@ def _check_settings(job: JobDraft, limits: Limits) -> None:
 
 
 def _check_names(meta: Mapping[str, Any]) -> None:
-    """Refuse names in meta that could pass for markup or headers elsewhere. Spec: contract 31.3."""
+    """Refuse names in meta that other software could read as markup or headers.
+
+    Spec: contract 31.3.
+    """
     problems = [
         Problem(f"meta.{name[:128]}", "must be named by 1 to 128 of a-z, A-Z, 0-9 and _.:-")
         for name in meta
@@ -225,7 +228,7 @@ class _Reader:
             }
         elif options is not None:
             self.refuse("options", "must be an object", options)
-        self.get: Callable[[str], Any] = merged.get  # asked for each member: no way around
+        self.get: Callable[[str], Any] = merged.get  # called for each member
         self.is_plain = PLAIN.issuperset(merged)
 
     def refuse(self, name: str, problem: str, received: object = None) -> None:
@@ -260,7 +263,7 @@ class _Reader:
         )
         job.scheduled_at, job.scheduled_in_ms = self.schedule()
         job.expires_at, job.expires_in_ms = self.time("expires_at")
-        # one of each kind cannot be compared without a clock: services/enqueue/settle.py
+        # two times of one kind need a clock to compare: services/enqueue/settle.py
         if _is_later(job.scheduled_at, job.expires_at) or _is_later(
             job.scheduled_in_ms, job.expires_in_ms
         ):
@@ -290,7 +293,7 @@ class _Reader:
         return str(value)
 
     def type(self) -> tuple[str, str | None]:
-        """Read the type and what stands behind it as its version."""
+        """Read the type and the version behind it, if there is one."""
         value = self.raw.get("type")
         if isinstance(value, str):
             base, behind = version.split_type(value)
@@ -443,7 +446,7 @@ def _is_later(first: Any, second: Any) -> bool:
 
 
 def _whole(value: object) -> int | None:
-    """Return an integer as JSON means it: 10.0 counts, true does not."""
+    """Return an integer as JSON defines it: 10.0 is an integer, true is not."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

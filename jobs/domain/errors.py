@@ -1,4 +1,4 @@
-"""What can be refused, and how the wire says it: one class is one code. Spec: contract 4."""
+"""The refusals and their form on the wire: one class is one code. Spec: contract 4."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
@@ -8,7 +8,7 @@ LISTED = 100  # problems of a batch that an answer lists
 
 
 def shown(value: object) -> object:
-    """Return `value` if it is small enough to repeat in an answer, else what it is."""
+    """Return `value` if it is small enough to repeat in an answer, else its kind and size."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
@@ -37,13 +37,13 @@ class OJSError(Exception):
         headers: dict[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        """Keep the parts of the answer."""
+        """Set the parts of the answer."""
         super().__init__(message)
         self.message = message
         self.details = dict(details or {})
         self.headers = dict(headers or {})
         self.extra = dict(extra or {})
-        self.listed: dict[str, Any] = {}  # told of it besides, where it is one of several
+        self.listed: dict[str, Any] = {}  # further members if it is one of several errors
 
     @classmethod
     def field(cls, name: str, problem: str, received: object = None) -> Self:
@@ -83,7 +83,7 @@ class Problem:
     __slots__ = ("field", "message", "received")
 
     def __init__(self, field: str, message: str, received: object = None) -> None:
-        """Name the attribute, the rule and what came."""
+        """Set the attribute, the rule and the received value."""
         self.field, self.message, self.received = field, message, received
 
 
@@ -122,7 +122,7 @@ class Unauthenticated(OJSError):
 class PermissionDenied(OJSError):
     code, status, type = "permission_denied", 403, "auth"
     hint = "use an API key that has the scope, or a user who has the permission"
-    principal: str = "anonymous"  # who was refused
+    principal: str = "anonymous"  # the refused principal
 
 
 class TLSRequired(PermissionDenied):
@@ -140,7 +140,7 @@ class NotFound(OJSError):
 
     @classmethod
     def of(cls, kind: str, identity: str) -> Self:
-        """Say that there is no such `kind`."""
+        """Return the error for an unknown `kind`."""
         identity = str(shown(identity))
         return cls(
             f"{kind} {identity} does not exist",
@@ -159,7 +159,7 @@ class MethodNotAllowed(OJSError):
 
     @classmethod
     def of(cls, method: str, allowed: Iterable[str]) -> Self:
-        """Name the method and those that work."""
+        """Name the method and the allowed methods."""
         listed = ", ".join(allowed)
         return cls(
             f"{method} is not allowed here, use {listed}",

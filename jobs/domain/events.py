@@ -1,4 +1,4 @@
-"""The event vocabulary and the numbers that stand for it in the database. Spec: contract 12.4."""
+"""Event names and their storage codes. Spec: contract 12.4."""
 
 from collections.abc import Iterable
 from enum import IntEnum, unique
@@ -7,10 +7,10 @@ from typing import Final
 
 @unique
 class Kind(IntEnum):
-    """Storage code of an event; those from 100 to 109 are bookkeeping and never shown.
+    """Storage code of an event; codes 100 to 109 are for bookkeeping and are never shown.
 
     RETRY_EXHAUSTED and DEAD_LETTERED are never stored: they follow from a stored DISCARDED, and
-    `sql/record/events.sql` makes them of it when events are read.
+    `sql/record/events.sql` makes them when events are read.
     """
 
     ENQUEUED = 1
@@ -76,9 +76,9 @@ class Kind(IntEnum):
     CIRCUIT_CLOSED = 114
     FEDERATION_CONFLICT = 115  # one federation id, jobs in several regions
     MOVED = 100  # a change of state without an event of its own
-    REMOVED = 101  # a finished job was deleted; without a job: as many as its data counts
+    REMOVED = 101  # a finished job was deleted; without a job: its data has the number
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
-    CAME_TO_QUEUE = 103  # the same, as the other queue sees it: neither a new job nor a new state
+    CAME_TO_QUEUE = 103  # the same for the other queue: neither a new job nor a new state
 
 
 NAMES: Final = {
@@ -145,13 +145,13 @@ NAMES: Final = {
     Kind.CIRCUIT_CLOSED: "federation.circuit_closed",
     Kind.FEDERATION_CONFLICT: "federation.conflict",
 }
-ALSO: Final = {"job.progress": "progress.updated"}  # the name by which a filter may mean it, too
+ALSO: Final = {"job.progress": "progress.updated"}  # filters accept this name as well
 
-STATE_CHANGED: Final = "job.state_changed"  # of streams only: every change of state is one
+STATE_CHANGED: Final = "job.state_changed"  # of streams only: it stands for every change of state
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Tell whether an event name is one of `patterns`, which may end in `*`."""
+    """Return whether an event name matches one of `patterns`, which may end in `*`."""
     names = (name, ALSO.get(name, name))
     return any(
         pattern in names

@@ -1,4 +1,4 @@
-"""Why a job waits, where it stands and when it may start; or what picked it."""
+"""Why a job waits, its position and its possible start; or the claim that took it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from jobs.domain.gates import Gate, held_until
 
 
 class Verdict(StrEnum):
-    """In one word; wire names."""
+    """The explanation as one word; wire names."""
 
     NEXT = "next"  # the next claim of one job from its queue takes it
-    IN_LINE = "in_line"  # it may be handed out, others come first
-    HELD = "held"  # some gate is closed
-    UNSERVED = "unserved"  # it may be handed out, and nobody known asks, or may have it
+    IN_LINE = "in_line"  # claimable: other jobs come first
+    HELD = "held"  # a gate is closed
+    UNSERVED = "unserved"  # claimable: no known worker asks for it, or may have it
     ACTIVE = "active"
     ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How many jobs come before it; `is_lower_bound`: the count ended there."""
+    """How many jobs come before it; `is_lower_bound`: the count stopped there."""
 
     ahead: int
     is_lower_bound: bool
@@ -30,10 +30,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The place of an available job in its lane and, over all lanes, in its queue.
+    """The position of an available job in its lane and, over all lanes, in its queue.
 
-    `is_next` None: it or one of the equals is, which nothing tells beforehand. `queue` is left out
-    for who may not know of other tenants.
+    `is_next` None: one of several equal jobs is next, and none can be predicted. `queue` is left
+    out for a caller bound to a tenant.
     """
 
     lane: Place
@@ -43,7 +43,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """When it may start, or the reason why that is not known."""
+    """When it may start, or the reason why this is unknown."""
 
     starts_at: datetime | None
     reason: str | None
@@ -53,7 +53,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The claim that picked it, as far as it is recorded; None: it is not, or not any more."""
+    """The claim that took it, as far as it is recorded; None: not recorded, or no longer."""
 
     started_at: datetime
     attempt: int
@@ -83,7 +83,7 @@ class Explanation:
 
 
 def standing(found: Mapping[str, Any] | None, *, is_eligible: bool) -> Standing | None:
-    """Read what `ojs_explain` says of the position."""
+    """Read the position from the result of `ojs_explain`."""
     if found is None:
         return None
     ahead = found["own"] + found["others"]
@@ -98,7 +98,7 @@ def standing(found: Mapping[str, Any] | None, *, is_eligible: bool) -> Standing 
 
 
 def verdict(gates: Sequence[Gate], place: Standing | None, *, is_eligible: bool) -> Verdict:
-    """Say of a waiting job how it is."""
+    """Return the verdict on a waiting job."""
     if not is_eligible:
         return Verdict.HELD
     if any(gate.is_closed for gate in gates):
@@ -107,7 +107,7 @@ def verdict(gates: Sequence[Gate], place: Standing | None, *, is_eligible: bool)
 
 
 def message(said: Verdict, gates: Sequence[Gate], place: Standing | None) -> str:
-    """Say of a waiting job in a sentence or two why it does not run."""
+    """Explain in a sentence or two why a waiting job does not run."""
     closed = [gate.message for gate in gates if gate.is_closed]
     if closed:
         others = len(closed) - 1
@@ -129,7 +129,7 @@ def message(said: Verdict, gates: Sequence[Gate], place: Standing | None) -> str
 def estimate(
     gates: Sequence[Gate], place: Standing | None, now: datetime, per_minute: float
 ) -> Estimate:
-    """Tell when a waiting job may start by what its queue starts per minute just now."""
+    """Estimate the start of a waiting job by the queue's present starts per minute."""
     begins = held_until(gates, now)
     if begins is None:
         blocker = next(gate for gate in gates if gate.is_closed and gate.until is None)

@@ -1,4 +1,4 @@
-"""What may hold a job back: gates as data with the words for operators.
+"""Gates that can hold a job back, as data with the words for operators.
 
 Spec: contract 20.5, which lists the decisions of a FETCH in order.
 """
@@ -29,8 +29,8 @@ class GateState(StrEnum):
 class Gate:
     """One condition that a job meets on its way to a worker.
 
-    `until` is when it changes by itself. `is_enforced` false: it tells who asks for jobs, not
-    whether one that asks may have this one.
+    `until` is when it changes by itself. `is_enforced` false: it describes the workers that ask for
+    jobs, not whether such a worker may have this job.
     """
 
     gate: str
@@ -44,13 +44,13 @@ class Gate:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing passes."""
+        """Whether the gate is closed."""
         return self.state is GateState.CLOSED
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The job that the gates are about, as far as they need it."""
+    """The facts that the gates need about their job."""
 
     queue: str
     tenant: str
@@ -62,10 +62,10 @@ class Waiting:
 
 
 def gates_of(job: Waiting, facts: Mapping[str, Any], viewer: str | None) -> list[Gate]:
-    """Return the gates that the core knows, in the order in which they decide.
+    """Return the gates of the core, in the order in which they decide.
 
-    `facts` are those of `ojs_explain`, times parsed. Who is bound to a tenant (`viewer`) sees no
-    numbers of what several tenants share.
+    `facts` are the result of `ojs_explain`, times parsed. A caller bound to a tenant (`viewer`)
+    gets no numbers that several tenants share.
     """
     found = [_maintenance(facts), _queue(job, facts), *_time(job, facts)]
     if job.expires_at is not None:
@@ -104,7 +104,7 @@ def _queue(job: Waiting, facts: Mapping[str, Any]) -> Gate:
 
 
 def _time(job: Waiting, facts: Mapping[str, Any]) -> Iterator[Gate]:
-    """Tell of the wait before a job becomes available."""
+    """Return the gate of a job that is not available yet."""
     if job.state is State.PENDING:
         yield _gate("activation", "It is pending: it waits to be activated.", closed=True)
     elif job.state in {State.SCHEDULED, State.RETRYABLE}:
@@ -145,7 +145,7 @@ def _lane(facts: Mapping[str, Any]) -> Gate:
 
 
 def _priority(lane: Mapping[str, Any] | None) -> tuple[dict[str, int], str]:
-    """Return the priority in numbers, and in words what its tenant makes of it."""
+    """Return the priority in numbers, and the effect of its tenant's boost in words."""
     if lane is None:
         return {}, ""
     numbers = {"priority": lane["priority"]}
@@ -181,7 +181,7 @@ def _limit(limit: Mapping[str, Any], viewer: str | None) -> Gate:
 
 
 def limit_name(limit: Mapping[str, Any]) -> str:
-    """Return what a limit is called on the wire."""
+    """Return a limit's name on the wire."""
     suffix = limit["tenant"] if limit["kind"] == OF_TENANT else limit["key"]
     return LIMIT_NAMES[limit["kind"]] + str(suffix)
 
@@ -240,6 +240,6 @@ def _workers(queue: str, facts: Mapping[str, Any], viewer: str | None) -> Gate:
 
 
 def held_until(gates: Sequence[Gate], now: datetime) -> datetime | None:
-    """Return when the last closed gate opens by itself; None: some never does."""
+    """Return when the last closed gate opens by itself; None: some gate never does."""
     ends = [gate.until for gate in gates if gate.is_closed]
     return None if None in ends else max([now, *(end for end in ends if end is not None)])

@@ -1,8 +1,8 @@
-"""How secrets of API keys are hashed. Spec: contract 31.2.
+"""Hash the secrets of API keys. Spec: contract 31.2.
 
-A secret has 256 random bits, so the fast hash cannot be searched and is the default. The slow ones
-are for those whose rules ask for one. A stored hash says which it is, so keys of all three
-open at the same time: SHA-256 is its 32 bare bytes, the others are text with their parameters.
+A secret has 256 random bits, so the fast hash cannot be searched and is the default. The slow
+hashes are for operators whose rules require one. A stored hash names its kind, so keys of all three
+kinds work at the same time: SHA-256 is its 32 bare bytes, the others are text with parameters.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 HASHERS: Final = ("sha256", "argon2", "scrypt")
 SCRYPT: Final = b"$scrypt$"
 ARGON2: Final = b"$argon2"
-# 16 MiB and about 50 ms, as is recommended for interactive logins
+# 16 MiB and about 50 ms, as recommended for interactive logins
 COST, BLOCK, LANES, SALT_BYTES, HASH_BYTES = 16_384, 8, 1, 16, 32
 MEMORY: Final = 64 * 1024 * 1024  # more than a hash takes: OpenSSL's own bound is below that
 
@@ -25,7 +25,7 @@ _argon2: Final = PasswordHasher()  # the library's parameters, which are those o
 
 
 def hashed(secret: str, hasher: str) -> bytes:
-    """Hash a secret as it is stored."""
+    """Return the hash of a secret in its stored form."""
     if hasher == "argon2":
         return _argon2.hash(secret).encode()
     if hasher == "scrypt":
@@ -40,12 +40,12 @@ def fast(secret: str) -> bytes:
 
 
 def is_slow(stored: bytes) -> bool:
-    """Tell whether comparing with this hash takes long."""
+    """Return whether comparing with this hash takes long."""
     return stored.startswith((SCRYPT, ARGON2)) and len(stored) != hashlib.sha256().digest_size
 
 
 def matches(secret: str, stored: bytes) -> bool:
-    """Tell whether this is the hash of the secret, in constant time."""
+    """Return whether this is the hash of the secret, in constant time."""
     if not is_slow(stored):
         return hmac.compare_digest(fast(secret), stored)
     if stored.startswith(SCRYPT):

@@ -9,23 +9,23 @@ from typing import Final
 
 PATTERN: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 TICKS_PER_MS: Final = 4096  # the 12 bits after the milliseconds count them: RFC 9562, 6.2
-BULK: Final = 512  # ids whose random bits are asked for at once
+BULK: Final = 512  # ids whose random bits are read at once
 VARIANT: Final = int.from_bytes(b"\x80\0\0\0\0\0\0\0" * BULK)  # 2, in the upper bits of each
 RANDOM: Final = int.from_bytes(b"\x3f\xff\xff\xff\xff\xff\xff\xff" * BULK)
 
 
 class _Source:
-    """Hands out each tick once, in rising order, with a random second half of an id.
+    """Gives out each tick once, in rising order, with a random second half of the id.
 
-    The package uuid6 adds a whole millisecond to an id that would not rise otherwise, so its ids
-    run ahead of the clock, for hours after a big import; ticks would take 4 million ids a second.
-    Random bits are asked for and written in bulk: asking the system for those of each id took as
-    long as the rest of it.
+    The package uuid6 adds a whole millisecond to an id that would not rise otherwise. So its ids
+    run ahead of the clock, for hours after a big import. Ticks run ahead only above 4 million ids a
+    second. Random bits are read and written in bulk: a system call for each id would double the
+    cost of an id.
     """
 
     def __init__(self) -> None:
         self.begin()
-        os.register_at_fork(after_in_child=self.begin)  # parent and child have the same bits
+        os.register_at_fork(after_in_child=self.begin)  # otherwise both have the same bits
 
     def begin(self) -> None:
         self._lock, self._latest = Lock(), 0
@@ -53,21 +53,21 @@ def new_id() -> str:
     """Make an id above every earlier one of this process, so that a batch keeps its order."""
     tick, half = _source.take()
     ms, fraction = divmod(tick, TICKS_PER_MS)
-    # written here, as a UUID object takes ten times longer
+    # formatted here, since a UUID object takes ten times longer
     text = (ms << 16 | 7 << 12 | fraction).to_bytes(8).hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:]}-{half}"
 
 
 def is_id(text: object) -> bool:
-    """Tell whether a value has the form of a job id."""
+    """Return whether a value has the form of a job id."""
     return isinstance(text, str) and PATTERN.fullmatch(text) is not None
 
 
 def time_of(job_id: str) -> datetime:
-    """Return when an id was made, to the millisecond."""
+    """Return the time at which an id was made, to the millisecond."""
     return datetime.fromtimestamp(int(job_id[:8] + job_id[9:13], 16) / 1000, UTC)
 
 
 def request_id() -> str:
-    """Name a request that came without an id."""
+    """Return a new id for a request without one."""
     return f"req_{new_id()}"

@@ -1,4 +1,4 @@
-"""A job as the server knows it."""
+"""A job as stored, with its present state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ COMPLETED, CANCELLED, DISCARDED = (
 
 
 class JobKind(NamedTuple):
-    """What a key may be limited to; `type` None: jobs of all types in the queue."""
+    """The facts that a key can be restricted by; `type` None: jobs of all types in the queue."""
 
     queue: str
     type: str | None
@@ -21,7 +21,7 @@ class JobKind(NamedTuple):
 
 @dataclass(slots=True)
 class Job:
-    """All facts of one job. JSON members are serialized text: parse only where someone looks.
+    """All facts of one job. JSON members are serialized text: parse them only where needed.
 
     Not frozen: one is built per job on the hot path, and a frozen dataclass costs four times that.
     """
@@ -61,15 +61,15 @@ class Job:
     pool: str | None = None
     watched: bool = False
     deduplicated: bool = False  # the answer to a new job with the same fingerprint
-    warnings: Sequence[str] = ()  # what extensions told when it was enqueued
+    warnings: Sequence[str] = ()  # of extensions at its enqueue
     request_id: str | None = None  # of the request that stored it
-    progress: str | None = None  # JSON object of envelope members: what the attempt reported
+    progress: str | None = None  # JSON object of envelope members: the report of the attempt
 
 
 def ends_of(job: Job) -> dict[str, datetime]:
-    """Return when a job ended, by the members that say so; one that still may run has none.
+    """Return when a job ended, from the time that fits its state; None if it may still run.
 
-    An attempt that failed for good was completed, too. Spec: contract 2.2.
+    An attempt that failed for good counts as completed, too. Spec: contract 2.2.
     """
     if job.finished_at is None:
         return {}

@@ -1,7 +1,7 @@
-"""JSON in and out, within what PostgreSQL can store. Spec: contract 1.5.
+"""Parse and write JSON, within the limits of PostgreSQL. Spec: contract 1.5.
 
-orjson does the work; what it reads differently from the contract is caught by cheap looks at the
-bytes before and, where one finds something, by the exact and slow way.
+orjson parses. Where orjson differs from the contract, cheap checks of the bytes find possible cases
+first. Only such a case takes the exact and slow way.
 """
 
 import json
@@ -11,8 +11,8 @@ import orjson
 
 from jobs.domain.errors import InvalidPayload
 
-REQUEST_DEPTH: Final = 64  # of what clients send. Spec: contract 31.3
-MAX_DEPTH: Final = 100  # of what servers store, and tell one another around it
+REQUEST_DEPTH: Final = 64  # of documents from clients. Spec: contract 31.3
+MAX_DEPTH: Final = 100  # of stored documents, and of those between servers with an outer object
 ANY_DIGIT: Final = bytes.maketrans(b"123456789", b"000000000")
 LONG_NUMBER: Final = b"0" * 19  # may exceed 64 bits, which orjson turns into a float
 NUL: Final = b"\\u0000"
@@ -43,7 +43,7 @@ def loads(body: bytes, deepest: int = MAX_DEPTH) -> Any:
 
 def _check_depth(value: Any, deepest: int) -> None:
     level = [value]
-    for _ in range(deepest):  # level by level: recursion would need a stack as deep
+    for _ in range(deepest):  # level by level: recursion would need an equally deep stack
         level = [
             inner
             for outer in level
@@ -56,7 +56,7 @@ def _check_depth(value: Any, deepest: int) -> None:
 
 
 def _exact(body: bytes) -> Any:
-    orjson.loads(body)  # its rules for everything but the size of integers, at most 309 digits
+    orjson.loads(body)  # all rules of orjson but the size of integers, at most 309 digits
     return json.loads(body)
 
 

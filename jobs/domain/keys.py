@@ -1,4 +1,4 @@
-"""API keys as text: `ojs_<prefix8>_<secret43>`, and what a key may do. Spec: contract 31.2."""
+"""API keys as text: `ojs_<prefix8>_<secret43>`, and the rights of a key. Spec: contract 31.2."""
 
 import re
 import secrets
@@ -31,7 +31,7 @@ GROUPS = {
 
 
 def make(hasher: str = "sha256") -> tuple[str, str, bytes]:
-    """Return a new key as (its text, prefix, hash of the secret); only the text opens anything."""
+    """Return a new key as (its text, prefix, hash of the secret); only the text gives access."""
     prefix = "".join(secrets.choice(ALPHABET) for _ in range(8))
     text, secret_hash = renew(prefix, hasher)
     return text, prefix, secret_hash
@@ -44,7 +44,7 @@ def renew(prefix: str, hasher: str = "sha256") -> tuple[str, bytes]:
 
 
 def shown(prefix: str) -> str:
-    """Return what may be shown of a key."""
+    """Return the part of a key that may be shown."""
     return f"ojs_{prefix}_…"
 
 
@@ -55,7 +55,7 @@ def split(text: str) -> tuple[str, str] | None:
 
 
 def expand(names: list[str]) -> frozenset[str]:
-    """Turn scopes and role names into scopes. Raises ValueError naming an unknown one."""
+    """Convert scopes and role names to scopes. Raises ValueError naming an unknown one."""
     granted: set[str] = set()
     for name in names:
         if name not in SCOPES and name not in GROUPS:
@@ -66,7 +66,7 @@ def expand(names: list[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a principal may do; empty globs allow all, and None binds to nothing."""
+    """The rights of a principal; empty globs allow all, and None binds to nothing."""
 
     scopes: frozenset[str]
     tenant: str | None = None
@@ -74,9 +74,9 @@ class Grant:
     queues_fetch: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     pool: str | None = None
-    region: str | None = None  # the only one that it may act for
+    region: str | None = None  # the only region that it may act for
 
 
 def allowed(name: str, globs: tuple[str, ...]) -> bool:
-    """Tell whether a queue or type is covered."""
+    """Return whether a queue or type is covered."""
     return not globs or any(fnmatchcase(name, glob) for glob in globs)

@@ -1,7 +1,7 @@
 """Latencies in fixed buckets whose bounds grow by a fifth each. Spec: contract 32.6.
 
-Bucket n holds what took more than 1.2 to the power of n - 1 and at most 1.2 to the power of n
-milliseconds, bucket 0 everything up to one; sql/record/fold.sql sorts them in.
+Bucket n holds latencies above 1.2 to the power of n - 1 and up to 1.2 to the power of n
+milliseconds. Bucket 0 holds all latencies up to one. `sql/record/fold.sql` assigns the buckets.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ GROWTH: Final = 1.2
 def percentile(jobs: Mapping[int, int], share: float) -> float:
     """Return the milliseconds that `share` of the jobs (by bucket) did not exceed; 0 for none.
 
-    It names the middle of a bucket, so it is less than a tenth away from the true one.
+    It returns the middle of a bucket, so it is less than a tenth away from the true value.
     """
     wanted = share * sum(jobs.values())
     counted = 0

@@ -1,4 +1,4 @@
-"""How many jobs of a group may run at once or start in a time. Spec: contract 27, 10.5."""
+"""Limits on the active jobs or the starts of a group of jobs. Spec: contract 27, 10.5."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ KEY: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]{0,254}")
 WHEN_REACHED: Final = ("wait", "reschedule", "drop")
 MOST: Final = 1_000_000_000
 SECOND_MS, SLOWEST = 1000, 0.001
-PARTS: Final = 1000  # slots of a window: how finely starts are told apart
+PARTS: Final = 1000  # slots of a window: the resolution at which starts are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class LimitPolicy:
 
     @property
     def has_any(self) -> bool:
-        """It limits something."""
+        """Whether any limit is set."""
         return (self.concurrency, self.rate, self.throttle) != (None, None, None)
 
     @property
     def slot_ms(self) -> int | None:
-        """How finely starts have to be told apart, null: they need not be noted."""
+        """The width of a slot in which starts are counted, null: starts are not counted."""
         slots = []
         if self.rate_ms is not None:
             slots.append(max(1, self.rate_ms // PARTS))
@@ -78,7 +78,7 @@ class LimitPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """What a job says about the group it belongs to; `key` null: all jobs of its queue."""
+    """A job's own limit and its group; `key` null: all jobs of its queue."""
 
     key: str | None
     policy: LimitPolicy
@@ -127,7 +127,7 @@ def parse_key(raw: object, path: str) -> str:
 
 
 def parse_policy(raw: Mapping[str, Any], path: str = "rate_limit") -> LimitPolicy:
-    """Read the limits: the spec's form, `max_per_second`, or `limit` and `period` as a rate.
+    """Read limits: the spec's form, `max_per_second`, or `limit` and `period` as a rate.
 
     Raises InvalidRequest.
     """
@@ -147,7 +147,7 @@ def parse_policy(raw: Mapping[str, Any], path: str = "rate_limit") -> LimitPolic
 def _rate(raw: Mapping[str, Any], path: str) -> tuple[int | None, int | None]:
     per_second = raw.get("max_per_second")
     if isinstance(per_second, float) and SLOWEST <= per_second <= MOST:
-        # whole jobs, in no second more than that
+        # round down to whole jobs, so that no second has more
         return int(per_second) or 1, round(max(1, 1 / per_second) * SECOND_MS)
     if per_second is not None:
         return whole(per_second, f"{path}.max_per_second", low=1), SECOND_MS
@@ -168,7 +168,7 @@ def _window(raw: object, path: str, limit: str = "limit") -> tuple[int | None, i
     if not isinstance(raw, Mapping):
         raise InvalidRequest.field(path, "must be an object of limit and period", raw)
     if raw.get("limit") is None and raw.get("period") is not None:
-        _period(raw["period"], f"{path}.period")  # what is there is checked first
+        _period(raw["period"], f"{path}.period")  # a present period is checked first
     number = whole(raw.get("limit"), f"{path}.{limit}", low=1)
     return number, _period(raw.get("period"), f"{path}.period")
 

@@ -1,4 +1,4 @@
-"""Which event of the record is which log line. Spec: contract 32.5."""
+"""Map events of the record to log lines. Spec: contract 32.5."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ TIMEOUT: Final = "timeout"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How events of a kind are logged; `facts` are those members of their data that are told."""
+    """The log line of a kind; `facts` are the members of the event's data that the line has."""
 
     level: int
     category: str
@@ -66,12 +66,12 @@ class Recorded(NamedTuple):
     waited_ms: int | None
     data: Mapping[str, Any]
     request_id: str | None  # of the request that stored the job
-    traceparent: object  # as the job's meta has it
+    traceparent: object  # from the job's meta
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; `facts` are named as in Python, without those that are not known."""
+    """One line; `facts` have Python names, without unknown facts."""
 
     at: datetime
     level: int
@@ -85,7 +85,7 @@ def wanted_kinds(is_enabled: Callable[[int], bool]) -> list[int]:
 
 
 def line_of(event: Recorded) -> Line | None:
-    """Make the line of an event of `SHAPES`; None: the next event of the job tells it."""
+    """Make the line of an event of `SHAPES`; None: the next event of the job has the line."""
     name, shape = _name(event), SHAPES[event.kind]
     if name is None:
         return None
@@ -133,7 +133,7 @@ def _times(event: Recorded) -> dict[str, int | None]:
 
 
 def _error(error: object) -> dict[str, Any]:
-    """Tell what failed but not its message, which may quote an argument."""
+    """Return a failure without its message, which may quote an argument."""
     if not isinstance(error, Mapping):
         return {}
     return {"error_type": error.get("type"), "error_code": error.get("code")}

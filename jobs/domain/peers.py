@@ -1,4 +1,4 @@
-"""Who a request comes from where trusted proxies stand in front. Spec: contract 31.4."""
+"""Find the client's address of a request behind trusted proxies. Spec: contract 31.4."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def networks(texts: tuple[str, ...]) -> Networks:
 
 @lru_cache(maxsize=4096)
 def is_within(text: str, trusted: Networks) -> bool:
-    """Tell whether an address is in one of the networks; what is no address is in none."""
+    """Return whether an address is in one of the networks; False for text that is no address."""
     address = _read(text)
     return address is not None and any(address in network for network in trusted)
 
@@ -29,9 +29,9 @@ def is_within(text: str, trusted: Networks) -> bool:
 def client_of(peer: str, forwarded: Iterable[str], trusted: Networks) -> str:
     """Return the address of the client behind trusted proxies.
 
-    `forwarded` are the values of X-Forwarded-For, the nearest proxy's last. Each entry was
-    written by the peer after it, so they are believed from the end for as long as those peers
-    are trusted; what stands before them anyone may have made up.
+    `forwarded` are the values of X-Forwarded-For, the nearest proxy's last. Each entry was written
+    by the peer after it. So entries are trusted from the end for as long as these peers are
+    trusted; the entries before them may be forged.
     """
     known = peer
     for entry in reversed([part for value in forwarded for part in value.split(",")]):

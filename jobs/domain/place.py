@@ -1,9 +1,11 @@
-"""Where an event stands in the record, as the wire names it. Spec: contract 12.3, 25.1.
+"""The position of an event in the record, and its names on the wire.
 
-The record is ordered by (stamp, seq), and one stored event may be read as several, its parts. Both
-names of an event hold all three, so that reading goes on exactly behind any event: the id is a
-UUIDv7 whose random bits are the place, the number (`seq` on the wire, the id of server-sent events)
-is the place itself.
+Spec: contract 12.3, 25.1.
+
+The record is ordered by (stamp, seq), and one stored event may be read as several parts. Both names
+of an event contain stamp, seq and part, so a reader can continue exactly behind any event. The id
+is a UUIDv7 whose random bits are the position. The number (`seq` on the wire, the id of server-sent
+events) is the position itself.
 """
 
 from datetime import datetime
@@ -19,7 +21,7 @@ MAX_DIGITS: Final = 19
 
 
 class Place(NamedTuple):
-    """A place; `seq` is cut to its low bits when it was read from a name."""
+    """A position; `seq` is cut to its low bits when it was read from a name."""
 
     stamp: int
     seq: int
@@ -27,7 +29,7 @@ class Place(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The place as one number of 63 bits that rises along the record."""
+        """The position as one number of 63 bits that rises along the record."""
         return (
             (self.stamp & (1 << STAMP_BITS) - 1) << SEQ_BITS + PART_BITS
             | (self.seq & SEQ_MASK) << PART_BITS
@@ -39,14 +41,14 @@ FIRST: Final = Place(0, 0, 0)
 
 
 def event_id(place: Place, at: datetime) -> str:
-    """Name an event."""
+    """Return the id of an event."""
     ms = int(at.timestamp() * 1000) & (1 << 48) - 1
     high, low = place.number >> 62, place.number & (1 << 62) - 1
     return f"evt_{UUID(int=ms << 80 | high << 64 | low, version=7)}"
 
 
 def read_place(name: str) -> Place | None:
-    """Return the place that an event id or number names, None for anything else."""
+    """Return the position that an event id or number names, None for any other text."""
     if name.isascii() and name.isdigit() and len(name) <= MAX_DIGITS:
         return _place(int(name))
     try:

@@ -8,7 +8,7 @@ RULE: Final = f"must be an integer from -{MAX_PRIORITY} to {MAX_PRIORITY}, or hi
 
 
 def parse_priority(raw: object) -> int:
-    """Return a priority; 10.0 counts as JSON has it, true does not. Raises ValueError."""
+    """Return a priority; 10.0 is accepted as in JSON, true is not. Raises ValueError."""
     if isinstance(raw, str):
         if raw.lower() in NAMES:
             return NAMES[raw.lower()]
@@ -20,7 +20,7 @@ def parse_priority(raw: object) -> int:
 
 
 def read_priority(text: str) -> int:
-    """Return the priority that somebody typed: digits or a name. Raises ValueError."""
+    """Return the priority in typed text: digits or a name. Raises ValueError."""
     stripped = text.strip()
     digits = stripped.removeprefix("-")
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= len(str(MAX_PRIORITY))

@@ -1,4 +1,4 @@
-"""How a queue is configured. Spec: contract 10.4, 24.4, 27.4."""
+"""The configuration of a queue. Spec: contract 10.4, 24.4, 27.4."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from jobs.domain.retry import parse_policy as parse_retry
 
 STRATEGIES: Final = ("reject", "block", "drop_oldest")
 WARNING: Final = 0.8  # of the bound
-BOUNDS: Final = {"max_depth": MOST, "max_size_bytes": 10**15}  # and the most they can be
+BOUNDS: Final = {"max_depth": MOST, "max_size_bytes": 10**15}  # and their highest values
 FOR_EVER: Final = (None, 0, "0", "P0D", "PT0S")
 RETAINED: Final = ("completed", "discarded", "cancelled")
 MAX_TYPES: Final = 1000
@@ -23,7 +23,7 @@ PREFIX: Final = re.compile(r"(?:[a-z][a-z0-9_.-]*)?\*")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How many jobs or bytes may wait in a queue, and what happens to one more; one is bounded."""
+    """The bound on waiting jobs or bytes of a queue, and the action at the bound; one is set."""
 
     max_depth: int | None = None
     max_size_bytes: int | None = None
@@ -31,7 +31,7 @@ class Bound:
     warning_threshold: float = WARNING
 
     def tightest(self, jobs: int, size: int) -> "Pressure":
-        """Return what of the bound is used most when so many jobs and bytes wait."""
+        """Return the tightest bound and its use for so many waiting jobs and bytes."""
         used = [
             Pressure(unit, held, most)
             for unit, held, most in (
@@ -42,13 +42,13 @@ class Bound:
         return max(used, key=lambda pressure: pressure.ratio)
 
     def allows(self, jobs: int, size: int) -> bool:
-        """Tell whether so much may wait."""
+        """Return whether so many jobs and bytes may wait."""
         return self.tightest(jobs, size).ratio <= 1
 
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """How much of a bound is used; `unit` is jobs or bytes."""
+    """The use of a bound; `unit` is jobs or bytes."""
 
     unit: str
     held: int
@@ -56,13 +56,13 @@ class Pressure:
 
     @property
     def ratio(self) -> float:
-        """The part that is used; 1 is full."""
+        """The used part; 1 is full."""
         return self.held / self.bound
 
 
 @dataclass(frozen=True, slots=True)
 class QueueTerms:
-    """What a configuration means for a job that is stored; defaults where it says nothing."""
+    """The effect of a configuration on an enqueue; defaults for absent members."""
 
     bound: Bound | None = None
     visibility_ms: int | None = None
@@ -73,7 +73,7 @@ class QueueTerms:
     is_draining: bool = False
 
     def allows(self, job_type: str) -> bool:
-        """Tell whether jobs of this type may be stored."""
+        """Return whether jobs of this type may be stored."""
         return any(
             job_type.startswith(name[:-1]) if name.endswith("*") else job_type == name
             for name in self.allowed_types
@@ -99,13 +99,13 @@ def terms_of(config: Mapping[str, Any], *, is_draining: bool = False) -> QueueTe
 
 
 def limit_of(config: Mapping[str, Any]) -> LimitPolicy:
-    """Return the limit that a stored configuration puts on the queue's active jobs."""
+    """Return the limit that a stored configuration sets on the queue's active jobs."""
     rate = parse_policy(config.get("rate_limit") or {})
     return LimitPolicy(config.get("concurrency"), rate.rate, rate.rate_ms)
 
 
 def merge(stored: Mapping[str, Any], change: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
-    """Return `stored` with a checked change: absent members stay, null resets one.
+    """Return `stored` with a checked change: absent members stay, null resets a member.
 
     Unknown members are refused when `strict`, else ignored. Raises InvalidRequest and
     InvalidRetryPolicy.
@@ -128,7 +128,7 @@ def merge(stored: Mapping[str, Any], change: Mapping[str, Any], *, strict: bool)
 
 
 def _spread(change: Mapping[str, Any]) -> dict[str, Any]:
-    """Spell aliases: `max_size` is backpressure.max_depth."""
+    """Replace aliases: `max_size` is backpressure.max_depth."""
     spread = dict(change)
     if "max_size" in spread:
         bound = spread.pop("max_size")
@@ -193,7 +193,7 @@ def _rate_limit(value: object, _before: object) -> dict[str, Any]:
 
 
 def rate_of(policy: LimitPolicy) -> dict[str, Any]:
-    """Return how a configuration stores the rate of a queue."""
+    """Return the rate of a queue as a configuration stores it."""
     return {"limit": policy.rate, "period": format_duration(policy.rate_ms or 1000)}
 
 
@@ -254,7 +254,7 @@ def _dead_letter(given: object) -> Any:
 
 
 def _age(given: object, path: str) -> str | None:
-    """Read how long something is kept; null or 0 is for ever."""
+    """Read a retention period; null or 0 is for ever."""
     if given in FOR_EVER and not isinstance(given, bool):
         return None
     try:

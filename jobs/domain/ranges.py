@@ -4,7 +4,7 @@
     constraint = [ ">=" / ">" / "<=" / "<" / "=" ] version
     sep        = spaces, or a comma with spaces around it
 
-All constraints hold at once, so that a range is what lies between two versions.
+All constraints apply at once, so a range is an interval of versions.
 """
 
 import re
@@ -31,16 +31,16 @@ class Range:
     high: Version | None = None
 
     def __contains__(self, version: Version) -> bool:
-        """Tell whether a version lies in it."""
+        """Return whether a version lies in the range."""
         return self.low <= version and (self.high is None or version < self.high)
 
     @property
     def is_empty(self) -> bool:
-        """No version lies in it."""
+        """Whether no version lies in the range."""
         return self.high is not None and self.low >= self.high
 
     def meet(self, other: "Range") -> "Range":
-        """Return what lies in both."""
+        """Return the intersection of two ranges."""
         ends = [end for end in (self.high, other.high) if end is not None]
         return Range(max(self.low, other.low), min(ends, default=None))
 
@@ -49,7 +49,7 @@ ANY: Final = Range()
 
 
 def parse_range(value: object) -> Range:
-    """Read a range. Raises ValueError, which names the constraint that is wrong and why."""
+    """Read a range. Raises ValueError, which names the wrong constraint and the reason."""
     if not isinstance(value, str) or not value.strip(" "):
         raise ValueError('must be text such as "*", "2.0" or ">=1.0 <3.0"')
     if len(value) > MAX_RANGE:

@@ -1,4 +1,4 @@
-"""How long ended jobs stay: what a queue asks for over the defaults. Spec: contract 10.6, 28.3."""
+"""Retention of ended jobs: a queue's own over the defaults. Spec: contract 10.6, 28.3."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,17 +12,17 @@ AGES: Final = ("completed", "cancelled", "discarded")
 
 
 class RetentionError(ValueError):
-    """A retention that makes no sense; `field` is its place in the object."""
+    """An invalid retention; `field` is the path of the member."""
 
     def __init__(self, field: str, problem: str) -> None:
-        """Name the field."""
+        """Set the field."""
         super().__init__(problem)
         self.field = field
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Ages in milliseconds from the end of a job, None for ever; the dead letter's number, too."""
+    """Ages in milliseconds from the end of a job, None for ever; and the dead letter's number."""
 
     completed: int | None = 7 * DAY_MS
     cancelled: int | None = 7 * DAY_MS
@@ -32,7 +32,7 @@ class Retention:
 
 
 def parse_age(value: object) -> int | None:
-    """Return milliseconds, None for null, "0" or a duration of nothing, which mean for ever.
+    """Return milliseconds, None for null, "0" or a duration of 0, which mean for ever.
 
     Raises ValueError.
     """
@@ -44,8 +44,8 @@ def parse_age(value: object) -> int | None:
 def parse_retention(raw: object, default: Retention) -> Retention:
     """Read the retention of a queue's configuration, as domain/queues.py stores it.
 
-    A member that is absent is the default, one that is null or 0 is without bound. The dead letter
-    is an age, or an object with `max_age` and `max_count`, one of which has to bound it. Raises
+    An absent member is the default; null or 0 is without bound. The dead letter has an age, or an
+    object with `max_age` and `max_count`, of which at least one must be a bound. Raises
     RetentionError.
     """
     if raw is None:

@@ -25,7 +25,7 @@ MAX_NAME: Final = 255
 class RetryPolicy(NamedTuple):
     """The effective policy of a job; intervals in milliseconds.
 
-    A tuple, as its hash is looked up for each job, and that of a dataclass is made in Python.
+    A tuple: each job looks up its hash, and a dataclass computes its hash in Python.
     """
 
     max_attempts: int = 3
@@ -38,7 +38,7 @@ class RetryPolicy(NamedTuple):
     backoff_strategy: str = "exponential"
 
     def to_wire(self) -> dict[str, Any]:
-        """Spell the policy as stored and returned; not to be changed, most jobs share one."""
+        """Return the policy as stored and sent; do not change it, most jobs share one."""
         return _spell(self)
 
 
@@ -60,7 +60,7 @@ DEFAULT_POLICY: Final = RetryPolicy()
 
 
 def from_wire(stored: Mapping[str, Any]) -> RetryPolicy:
-    """Read a policy that `to_wire` spelled."""
+    """Read the result of `to_wire`."""
     return RetryPolicy(
         max_attempts=stored["max_attempts"],
         initial_interval_ms=parse_duration(stored["initial_interval"]),
@@ -229,7 +229,7 @@ def _raw_delay(policy: RetryPolicy, attempt: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a failed attempt; `delay_ms` only when it will run again."""
+    """The decision on a failed attempt; `delay_ms` only when it will run again."""
 
     state: State
     delay_ms: int | None = None
@@ -326,7 +326,7 @@ def _bounded(details: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def server_error(code: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Make an error the server itself found; `type` equals `code`."""
+    """Return an error that the server itself found; `type` equals `code`."""
     error: dict[str, Any] = {"type": code, "code": code, "message": message, "retryable": True}
     return error | ({"details": details} if details else {})
 
@@ -343,6 +343,6 @@ def visibility_error() -> dict[str, Any]:
 
 
 def worker_death_error(worker_id: str) -> dict[str, Any]:
-    """The holder fell silent. Spec: contract 9.5."""
+    """The worker fell silent. Spec: contract 9.5."""
     message = f"worker {worker_id} sent no heartbeat"
     return server_error("worker_death", message, {"worker_id": worker_id})

@@ -1,7 +1,8 @@
-"""What a refusal of the database means for whoever asked: one table, by SQLSTATE.
+"""Map errors of the database to answers: one table, by SQLSTATE.
 
-A code that is not listed goes by its class, the first two characters. A refusal that neither names
-is a mistake of the server. Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+A code that is not listed is looked up by its class, the first two characters. An error without
+either is a fault of the server. Codes:
+https://www.postgresql.org/docs/current/errcodes-appendix.html
 """
 
 from collections.abc import Mapping
@@ -13,12 +14,12 @@ from jobs.domain.errors import BackendError, BackendTimeout, BackendUnavailable,
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One meaning of codes."""
+    """The meaning of an error code."""
 
     error: type[OJSError]
     message: str
-    is_undone: bool = True  # nothing of the transaction has happened
-    may_repeat: bool = False  # the same transaction is likely to pass at once
+    is_undone: bool = True  # the transaction had no effect
+    may_repeat: bool = False  # the same transaction is likely to succeed at once
     stops_writes: bool = False  # all writes are refused, until an operator or time helps
 
 
@@ -61,7 +62,7 @@ _BY_CLASS: Final[Mapping[str, Refusal]] = {
 
 
 def refusal_of(sqlstate: str | None) -> Refusal:
-    """Return what a code means; None: the connection was lost before there was one."""
+    """Return the meaning of a code; None: the connection was lost before there was a code."""
     if sqlstate is None:
         return LOST
     return _BY_CODE.get(sqlstate) or _BY_CLASS.get(sqlstate[:2]) or MISTAKE

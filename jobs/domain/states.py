@@ -1,4 +1,4 @@
-"""The eight states and the legal ways between them. Spec: core, contract 2.1, 2.2."""
+"""The eight states and the legal transitions. Spec: core, contract 2.1, 2.2."""
 
 from enum import StrEnum
 from typing import Final
@@ -43,10 +43,10 @@ TRANSITIONS: Final[dict[State | None, frozenset[State]]] = {
 
 
 def state_of(code: int) -> State:
-    """Return the state a storage code stands for."""
+    """Return the state of a storage code."""
     return _STATES[code]
 
 
 def may(before: State | None, after: State) -> bool:
-    """Tell whether a transition is legal; None is a job not yet stored."""
+    """Return whether a transition is legal; None is a job not yet stored."""
     return after in TRANSITIONS[before]

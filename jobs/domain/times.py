@@ -10,7 +10,7 @@ OFFSET: Final = r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
 PATTERN: Final = re.compile(
     rf"\d{{4}}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{{1,30}})?{OFFSET}", re.ASCII
 )
-# of a form: browsers leave out the offset, and seconds that are zero
+# input of a form: browsers leave out the offset, and seconds that are zero
 FORM: Final = re.compile(
     rf"\d{{4}}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{{1,30}})?)?{OFFSET}?)?", re.ASCII
 )
@@ -46,5 +46,5 @@ def parse_time(text: object, field: str = "time") -> datetime:
 
 
 def format_time(at: datetime) -> str:
-    """Spell a UTC time: six digits of fraction, none when it is zero."""
+    """Format a UTC time: six digits of fraction, none when it is zero."""
     return at.replace(tzinfo=None).isoformat() + "Z"

@@ -1,9 +1,9 @@
-"""W3C trace context, as headers bring it. Spec: contract 32.2."""
+"""W3C trace context from headers. Spec: contract 32.2."""
 
 import re
 from typing import Final
 
-# version 00 ends here; later ones may say more after another dash, and ff is none
+# version 00 ends here; later versions may have more after another dash, and ff is invalid
 TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]*)?"
 )
@@ -14,7 +14,7 @@ MAX_STATE: Final = 512
 
 
 def trace_context(traceparent: str | None, tracestate: str | None) -> dict[str, str]:
-    """Return both as members of meta: {} for a traceparent that is none, which W3C has ignored."""
+    """Return both as members of meta; {} for an invalid traceparent, which W3C ignores."""
     if traceparent is None or not _is_parent(traceparent):
         return {}
     found = {"traceparent": traceparent}
@@ -29,7 +29,7 @@ def _is_parent(text: str) -> bool:
 
 
 def trace_ids(traceparent: object) -> tuple[str, str] | None:
-    """Return trace and span of a traceparent as a job's meta has it; None for anything else."""
+    """Return trace and span of a traceparent in a job's meta; None for any other value."""
     if not isinstance(traceparent, str) or not _is_parent(traceparent):
         return None
     _, trace, span, *_ = traceparent.split("-")

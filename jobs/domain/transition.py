@@ -1,4 +1,4 @@
-"""What happened to a job, as extensions are told. Spec: contract 2.2."""
+"""A transition of a job, as extensions receive it. Spec: contract 2.2."""
 
 from dataclasses import dataclass
 

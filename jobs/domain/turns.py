@@ -1,11 +1,11 @@
-"""What claims of several queues would come to now. Spec: fair-scheduling 7, 8."""
+"""Predictions of queue rotations. Spec: fair-scheduling 7, 8."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """The workers that live, run and say they are in one pool; `asking`: that fetch a queue."""
+    """The running workers of one pool; `asking`: the workers among them that fetch a queue."""
 
     pool: str | None
     running: int
@@ -14,11 +14,11 @@ class Crew:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The turns that the queues of a plan would get if claims of it came now.
+    """The rotation that the queues of a plan would get if claims of it came now.
 
-    By position of `queues`: whether a queue has a job to give, whether starvation prevention owes
-    it a turn, and for how many turns it has waited. `order`: the positions that are next if no
-    more jobs come; who has a hundred is thought to have any number.
+    By position of `queues`: whether a queue has a claimable job, whether starvation prevention owes
+    it a turn, and for how many turns it has waited. `order`: the positions that are next if no more
+    jobs come. A queue with a hundred jobs counts as having any number.
     """
 
     queues: tuple[str, ...]
@@ -29,6 +29,6 @@ class Ahead:
     dispatched: int  # turns so far
 
     def place_of(self, queue: str) -> int | None:
-        """Tell after how many turns of others a queue has its own; None: none in sight."""
+        """Return after how many other turns a queue is next; None: it is not in sight."""
         at = self.queues.index(queue)
         return self.order.index(at) if at in self.order else None

@@ -1,4 +1,4 @@
-"""Uniqueness policies and fingerprints; what equal jobs come to is in duplicates.py.
+"""Uniqueness policies and fingerprints; duplicates.py decides what happens to equal jobs.
 
 Spec: core (attribute `unique`), contract 6; versions: contract 22.5; tenants: D-MT-13.
 """
@@ -28,7 +28,7 @@ WIDE: Final = 1 << 63  # integers from here on are written digit by digit
 
 
 class OnConflict(StrEnum):
-    """What a hit does to the new job."""
+    """The effect of a match on the new job."""
 
     REJECT = "reject"
     REPLACE = "replace"
@@ -57,7 +57,7 @@ class UniquePolicy:
         return sum(1 << CODES[state] for state in self.states)
 
     def to_wire(self) -> dict[str, Any]:
-        """Spell the policy; what is not set is left out."""
+        """Return the policy as sent; unset members are left out."""
         shown: dict[str, Any] = {"keys": list(self.keys)}
         if self.args_keys is not None:
             shown["args_keys"] = list(self.args_keys)
@@ -190,7 +190,7 @@ class _PolicyReader:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What of a job can take part in its fingerprint."""
+    """The members of a job that its fingerprint can cover."""
 
     type: str
     queue: str
@@ -224,7 +224,7 @@ def fingerprint(policy: UniquePolicy, job: Subject) -> str:
 
 
 def missing_argument(name: str) -> Problem:
-    """Say that `args_keys` names what the arguments do not have."""
+    """Return the problem of `args_keys` that names a missing argument."""
     return Problem("unique.args_keys", "must name what args has", name)
 
 

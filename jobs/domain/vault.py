@@ -1,7 +1,7 @@
-"""Encrypts secrets that the server stores and has to send or sign with. Spec: contract 26.2, 23.7.
+"""Encrypt secrets that the server stores and has to send or sign with.
 
-Each purpose has keys of its own, derived from those of the server: a secret that was sealed for one
-purpose opens for no other.
+Spec: contract 26.2, 23.7. Each purpose has keys of its own, derived from the server's keys. A
+secret that was encrypted for one purpose cannot be decrypted for another.
 """
 
 import base64
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 
 class Resealed(NamedTuple):
-    """How many secrets were encrypted anew, and how many no key opens."""
+    """How many secrets were encrypted anew, and how many could not be decrypted."""
 
     done: int = 0
     lost: int = 0
@@ -25,7 +25,7 @@ class Resealed(NamedTuple):
 
 
 class Vault:
-    """Seals texts with the first key, and opens those that any of the keys sealed."""
+    """Encrypts texts with the first key, and decrypts texts of any of the keys."""
 
     def __init__(self, keys: Sequence[str], purpose: str) -> None:
         """Derive the keys; the same text gives the same key everywhere."""
@@ -36,14 +36,14 @@ class Vault:
         return self._fernet.encrypt(text.encode())
 
     def open(self, sealed: bytes) -> str:
-        """Decrypt a text. Raises ValueError when none of the keys sealed it."""
+        """Decrypt a text. Raises ValueError if none of the keys encrypted it."""
         try:
             return self._fernet.decrypt(bytes(sealed)).decode()
         except InvalidToken:
             raise ValueError("the secret was encrypted with another key") from None
 
     def reseal(self, sealed: bytes) -> bytes:
-        """Encrypt a sealed text with the first key. Raises ValueError as `open` does."""
+        """Encrypt an encrypted text anew with the first key. Raises ValueError as `open` does."""
         return self.seal(self.open(sealed))
 
 

@@ -1,6 +1,6 @@
-"""Versions of jobs: `major.minor`, as producers write them. Spec: job-versioning 5, contract 22.2.
+"""Versions of jobs: `major.minor`, as producers write them.
 
-What came is kept as it came; this is what it is compared by.
+Spec: job-versioning 5, contract 22.2. The sent text is stored unchanged; this module compares it.
 """
 
 import json
@@ -17,26 +17,26 @@ SEPARATOR: Final = "@"  # between a type and its version
 
 
 class Version(NamedTuple):
-    """A version as it is compared: 1.10 is later than 1.9, `2` is 2.0, a patch does not count."""
+    """A comparable version: 1.10 is later than 1.9, `2` is 2.0, a patch number is ignored."""
 
     major: int
     minor: int = 0
 
     def __str__(self) -> str:
-        """Spell it with both parts."""
+        """Return the text with both parts."""
         return f"{self.major}.{self.minor}"
 
     @property
     def following(self) -> Self:
-        """The next one there can be."""
+        """The lowest version above it."""
         return self._replace(minor=self.minor + 1)
 
 
 def parse_version(value: object) -> Version:
-    """Read a version. Raises ValueError, which says what is wrong with which part."""
+    """Read a version. Raises ValueError with the wrong part and the reason."""
     if isinstance(value, float):
         problem = 'must be text such as "1.10" where it has two parts: a number loses zeros'
-        raise ValueError(problem)  # noqa: TRY004 - a value that is refused, whatever it is
+        raise ValueError(problem)  # noqa: TRY004 - a refused value, of whatever type
     if isinstance(value, int) and not isinstance(value, bool):
         return Version(_part("major", str(value) if abs(value) < 10**DIGITS else "9" * 99))
     if not isinstance(value, str):
@@ -68,10 +68,10 @@ def split_type(text: str) -> tuple[str, str | None]:
 
 
 def version_said(given: str, version: str | None, option: str | None) -> str | int | None:
-    """Return the version that a valid request to enqueue has, as written; None: it has none.
+    """Return the version of a valid enqueue request, as written; None: it has none.
 
-    `given` is its type, the others are the JSON of `version` and `options.version`: the first of
-    those that say something counts, and both before what stands behind the type.
+    `given` is its type, the others are the JSON of `version` and `options.version`. The first of
+    these two that is set counts. Both override the version behind the type.
     """
     for raw in (version, option):
         said: str | int | None = None if raw is None else json.loads(raw)

@@ -1,4 +1,4 @@
-"""How a worker wishes its queues to take turns. Spec: fair-scheduling 5.2, 14.1."""
+"""A worker's request for a queue strategy. Spec: fair-scheduling 5.2, 14.1."""
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
@@ -9,17 +9,17 @@ from jobs.domain.claim import MAX_WEIGHT, STRATEGIES, Declaration
 from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import Unprocessable
 
-MEMBER: Final = "turns"  # of a declaration, beside what extensions write there
+MEMBER: Final = "turns"  # of a declaration, beside members of extensions
 
 
 class Wish(NamedTuple):
-    """A strategy by its wire name, and weights by queue; None: nothing is said."""
+    """A strategy by its wire name, and weights by queue; None: not requested."""
 
     strategy: str | None = None
     weights: Mapping[str, int] | None = None
 
     def to_row(self) -> dict[str, Any] | None:
-        """Return the member of a declaration; None for an empty wish."""
+        """Return the member of a declaration; None for an empty request."""
         shown = {"strategy": self.strategy, "weights": self.weights}
         return {name: value for name, value in shown.items() if value} or None
 
@@ -30,7 +30,7 @@ NOTHING: Final = Wish()
 def read_wish(body: Mapping[str, Any], queues: Collection[str] | None) -> Wish | None:
     """Read `strategy` and `weights` of a request; None: it has neither.
 
-    `queues` are those that the request names, None: it names none. Raises Unprocessable.
+    `queues` are the queues that the request names, None: it names none. Raises Unprocessable.
     """
     strategy, weights = body.get("strategy"), body.get("weights")
     if strategy is None and weights is None:
@@ -65,7 +65,7 @@ def parse_weight(name: str, raw: object) -> int:
 
 @lru_cache(maxsize=1_000)
 def wish_of(declaration: Declaration) -> Wish:
-    """Return the wish in what a worker has declared."""
+    """Return the requested strategy and weights in a worker's declaration."""
     if not declaration.digest:
         return NOTHING
     found = jsonio.loads(declaration.text.encode()).get(MEMBER) or {}

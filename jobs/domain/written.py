@@ -1,4 +1,4 @@
-"""A draft as it is stored."""
+"""A draft in its stored form."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ class Written(NamedTuple):
     meta: bytes
     attributes: bytes
     timeout_ms: int
-    version: str | None  # JSON: what was text stays text, a number a number
+    version: str | None  # JSON: text stays text, a number stays a number
 
     @property
     def size(self) -> int:
-        """How many bytes count for a bound of the queue. Spec: contract 27.4."""
+        """The number of bytes that count for a bound of the queue. Spec: contract 27.4."""
         return len(self.args) + len(self.meta) + len(self.attributes)
 
 

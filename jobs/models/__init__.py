@@ -1,9 +1,9 @@
 """Tables of the core. Verbs live in `services/`, hot statements in `sql/`.
 
-The state of a live job is the narrow row it has: `Ready` is available, `Lease` is active, `Later`
-is scheduled, pending or retryable. Each transition deletes one narrow row and adds another in one
-statement, so the deleted row is the proof of the state that was left. `Job.state` is null until a
-job ends; the wide row is written when a job is stored, when an attempt fails, and when it ends.
+The state of a live job is its narrow row: `Ready` is available, `Lease` is active, `Later` is
+scheduled, pending or retryable. Each transition deletes one narrow row and adds another in one
+statement, so the deleted row is the proof of the state before. `Job.state` is null until a job
+ends. The wide row is written when a job is stored, when an attempt fails, and when it ends.
 """
 
 from jobs.models.counts import (

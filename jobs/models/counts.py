@@ -1,4 +1,4 @@
-"""Numbers that are folded from events."""
+"""Counts aggregated from events."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from jobs.models.fields import NameField
 
 
 class Depth(models.Model):
-    """Jobs of a queue in a state, as of the last folded event."""
+    """Jobs of a queue in a state, as of the last aggregated event."""
 
     pk = models.CompositePrimaryKey("queue", "state")
     queue = NameField()
@@ -21,7 +21,7 @@ class Depth(models.Model):
 
 
 class QueueSize(models.Model):
-    """Bytes of the jobs that wait in a queue, as of the last folded event."""
+    """Bytes of the waiting jobs of a queue, as of the last aggregated event."""
 
     queue = NameField(primary_key=True)
     bytes = models.BigIntegerField()
@@ -34,7 +34,7 @@ class QueueSize(models.Model):
 
 
 class Counts(models.Model):
-    """What happened to the jobs of one queue and type, folded from events."""
+    """Totals of the jobs of one queue and type, aggregated from events."""
 
     queue = NameField()
     type = NameField()
@@ -56,7 +56,7 @@ class Counts(models.Model):
 class Total(Counts):
     """Counts since the beginning: the monotonic values of /metrics.
 
-    `tenant` is what metrics call it: see TenantLabel.
+    `tenant` is the tenant's label in metrics: see TenantLabel.
     """
 
     pk = models.CompositePrimaryKey("queue", "type", "tenant")
@@ -72,8 +72,8 @@ class Total(Counts):
 class Period(Counts):
     """Counts of one minute, hour or day: throughput, the last hour, charts. See ADR 0008.
 
-    `span_s` is 60, 3600 or 86400 (domain/periods.py), `at` the beginning, in UTC; each span counts
-    everything, and has a retention of its own.
+    `span_s` is 60, 3600 or 86400 (domain/periods.py), `at` the beginning, in UTC. Each span counts
+    all events, and has a retention of its own.
     """
 
     pk = models.CompositePrimaryKey("span_s", "at", "queue", "type")
@@ -88,9 +88,10 @@ class Period(Counts):
 
 
 class Latency(models.Model):
-    """How many jobs completed in a period after waiting and running that long together.
+    """Jobs completed in a period, by latency bucket.
 
-    `bucket` n holds what took at most 1.2 to the power of n milliseconds. Spec: contract 32.6.
+    The latency is waiting plus running. `bucket` n holds latencies of at most 1.2 to the power of n
+    milliseconds. Spec: contract 32.6.
     """
 
     pk = models.CompositePrimaryKey("span_s", "at", "queue", "bucket")
@@ -108,7 +109,7 @@ class Latency(models.Model):
 
 
 class TenantDepth(models.Model):
-    """Jobs of a tenant by queue and state, as of the last folded event: for keys bound to it."""
+    """Jobs of a tenant by queue and state, as last aggregated: for keys bound to the tenant."""
 
     pk = models.CompositePrimaryKey("tenant", "queue", "state")
     tenant = NameField()
@@ -124,7 +125,7 @@ class TenantDepth(models.Model):
 
 
 class TenantPeriod(models.Model):
-    """What happened to the jobs of a tenant in a queue in one period; the spans are Period's."""
+    """Counts of a tenant's jobs in a queue in one period; the spans are Period's."""
 
     pk = models.CompositePrimaryKey("tenant", "span_s", "at", "queue")
     tenant = NameField()
@@ -135,8 +136,8 @@ class TenantPeriod(models.Model):
     started = models.BigIntegerField()
     completed = models.BigIntegerField()
     failed = models.BigIntegerField()
-    wait_ms = models.BigIntegerField()  # of the started ones together
-    run_ms = models.BigIntegerField()  # of the completed ones together
+    wait_ms = models.BigIntegerField()  # sum over the started jobs
+    run_ms = models.BigIntegerField()  # sum over the completed jobs
 
     class Meta:
         db_table = "ojs_tenant_period"
@@ -151,7 +152,7 @@ class TenantPeriod(models.Model):
 class Duration(models.Model):
     """Histogram rows: how many waits or runs of a queue and type fell below a bound.
 
-    `tenant` is what metrics call it: see TenantLabel.
+    `tenant` is the tenant's label in metrics: see TenantLabel.
     """
 
     pk = models.CompositePrimaryKey("queue", "type", "tenant", "measure", "bucket")
@@ -161,7 +162,7 @@ class Duration(models.Model):
     measure = models.SmallIntegerField()  # codes in domain/events.py
     bucket = models.SmallIntegerField()  # index of the bound in domain/events.py
     jobs = models.BigIntegerField()
-    took_ms = models.BigIntegerField()  # of these jobs together
+    took_ms = models.BigIntegerField()  # sum over these jobs
 
     class Meta:
         db_table = "ojs_duration"
@@ -171,9 +172,10 @@ class Duration(models.Model):
 
 
 class TenantLabel(models.Model):
-    """A tenant that metrics tell apart: the first ones with a job, for good. Spec: MT 15.4.
+    """A tenant with a label of its own in metrics: the first tenants with a job. Spec: MT 15.4.
 
-    The others are `_other` there; where tenants are not told apart at all, each is the empty name.
+    A label is never given up. Further tenants share `_other`. If metrics are not by tenant, every
+    tenant has the empty name.
     """
 
     tenant = NameField(primary_key=True)
@@ -187,12 +189,12 @@ class TenantLabel(models.Model):
 
 
 class Tally(models.Model):
-    """How often what is counted by its events was told: see sql/record/fold.sql."""
+    """Totals of emitted events that are counted by kind: see sql/record/fold.sql."""
 
     pk = models.CompositePrimaryKey("kind", "name", "detail")
     kind = models.SmallIntegerField()  # of the event
-    name = NameField()  # the queue, or the key of the limit as it is called on the wire
-    detail = NameField()  # of a limit: which of its numbers was reached; else empty
+    name = NameField()  # the queue, or the limit's key as on the wire
+    detail = NameField()  # of a limit: the number that was reached; else empty
     times = models.BigIntegerField()
 
     class Meta:
@@ -204,11 +206,11 @@ class Tally(models.Model):
 
 
 class Dispatch(models.Model):
-    """Jobs of a queue that went to a pool, ever. Spec: contract 20.6."""
+    """Jobs of a queue that were handed to a pool, ever. Spec: contract 20.6."""
 
     pk = models.CompositePrimaryKey("queue", "pool")
     queue = NameField()
-    pool = NameField()  # empty: to workers in none
+    pool = NameField()  # empty: to workers without a pool
     jobs = models.BigIntegerField()
     last_at = models.DateTimeField()
 
@@ -221,9 +223,9 @@ class Dispatch(models.Model):
 
 
 class DispatchPeriod(models.Model):
-    """Jobs of a queue that went to a pool in one second, minute or hour, and how long they waited.
+    """Jobs of a queue handed to a pool in one second, minute or hour, and their waiting time.
 
-    `span_s` is 1, 60 or 3600 (domain/periods.py): a window up to now is made of hours, of minutes
+    `span_s` is 1, 60 or 3600 (domain/periods.py). A window up to now is made of hours, of minutes
     before them and of seconds at its beginning.
     """
 
@@ -231,9 +233,9 @@ class DispatchPeriod(models.Model):
     span_s = models.IntegerField()
     at = models.DateTimeField()
     queue = NameField()
-    pool = NameField()  # empty: to workers in none
+    pool = NameField()  # empty: to workers without a pool
     jobs = models.BigIntegerField()
-    wait_ms = models.BigIntegerField()  # of these jobs together
+    wait_ms = models.BigIntegerField()  # sum over these jobs
 
     class Meta:
         db_table = "ojs_dispatch_period"

@@ -1,4 +1,4 @@
-"""The record of events, and how far it has been counted."""
+"""The event record, and the position of its aggregation."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,9 +11,9 @@ from jobs.models.fields import NameField, Xid8Field
 class Event(models.Model):
     """One transition, written by the statement that made it. Spec: contract 12.3, 25.
 
-    Readers go by (stamp, seq) and stop at the oldest running transaction: `stamp` is never below
-    the writer's own transaction id, so nothing can appear behind a reader, and never below what
-    the writer had seen committed, so the events of one job keep their order.
+    Readers go by (stamp, seq) and stop at the oldest running transaction. `stamp` is never below
+    the writer's own transaction id, so no event can appear behind a reader. It is never below the
+    transactions that the writer had seen committed, so the events of one job keep their order.
     """
 
     pk = models.CompositePrimaryKey("stamp", "seq")
@@ -28,10 +28,10 @@ class Event(models.Model):
     from_state = models.SmallIntegerField(null=True)  # null with to_state: not a change of state
     to_state = models.SmallIntegerField(null=True)
     attempt = models.IntegerField(null=True)
-    bytes = models.IntegerField(null=True)  # by which what waits in the queue grew or shrank
+    bytes = models.IntegerField(null=True)  # change of the waiting bytes of the queue
     worker_id = models.TextField(null=True)
-    pool = NameField(null=True)  # started: the pool it went to; null: none
-    limits = ArrayField(models.BigIntegerField(), null=True)  # started: those that counted it
+    pool = NameField(null=True)  # started: the pool of the worker; null: none
+    limits = ArrayField(models.BigIntegerField(), null=True)  # started: the limits that counted it
     took_ms = models.BigIntegerField(null=True)  # started: the wait; completed, failed: the run
     waited_ms = models.BigIntegerField(null=True)  # completed: the wait before that run
     data = models.JSONField(null=True)
@@ -52,7 +52,7 @@ class Event(models.Model):
 
 
 class FoldPosition(models.Model):
-    """How far events were folded into the counts. One row."""
+    """The position up to which events were aggregated into the counts. One row."""
 
     id = models.SmallIntegerField(primary_key=True)
     stamp = Xid8Field()
@@ -66,7 +66,7 @@ class FoldPosition(models.Model):
 
 
 class LogPosition(models.Model):
-    """The event that the last log line was written of. One row; none while no line is asked for."""
+    """The event that the last log line was written for. One row; none while there is no log."""
 
     id = models.SmallIntegerField(primary_key=True)
     stamp = Xid8Field()

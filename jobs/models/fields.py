@@ -1,4 +1,4 @@
-"""Columns of kinds that Django does not have, and what indexes are made of."""
+"""Column types that Django lacks, and an expression for indexes."""
 
 from typing import Any
 

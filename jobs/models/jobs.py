@@ -17,7 +17,7 @@ class Job(models.Model):
     tenant = NameField()
     lane_id = models.BigIntegerField()
     priority = models.SmallIntegerField()
-    version = models.TextField(null=True)  # JSON, as sent: text or a number; null: it has none
+    version = models.TextField(null=True)  # JSON, as sent: text or a number; null: none
     watched = models.BooleanField()  # an extension follows its end: see Extension.observe
     args = models.JSONField()
     meta = models.JSONField()
@@ -41,7 +41,7 @@ class Job(models.Model):
     error = models.JSONField(null=True)
     errors = models.JSONField(null=True)
     retry_delay_ms = models.BigIntegerField(null=True)
-    request_id = models.TextField(null=True)  # of the request that stored it; null: none did
+    request_id = models.TextField(null=True)  # of the request that stored it; null: none
 
     class Meta:
         db_table = "ojs_job"
@@ -52,7 +52,7 @@ class Job(models.Model):
 
 
 class Ready(models.Model):
-    """An available job. `seq` orders a lane, and stays the job's when its worker loses it."""
+    """An available job. `seq` orders a lane, and the job keeps it when its worker loses the job."""
 
     id = models.UUIDField(primary_key=True)
     lane_id = models.BigIntegerField()
@@ -79,13 +79,13 @@ class Ready(models.Model):
 
 
 class Lease(models.Model):
-    """An active job and who holds it until when."""
+    """An active job, with its worker and the end of its lease."""
 
     id = models.UUIDField(primary_key=True)
     lane_id = models.BigIntegerField()
-    seq = models.BigIntegerField(null=True)  # the place in its lane; null: of release 0.1.0
+    seq = models.BigIntegerField(null=True)  # position in its lane; null: of release 0.1.0
     tenant = NameField()
-    limits = ArrayField(models.BigIntegerField(), null=True)  # where it has a Hold; null: nowhere
+    limits = ArrayField(models.BigIntegerField(), null=True)  # limits that hold it; null: none
     watched = models.BooleanField()
     pool = NameField(null=True)
     worker_id = models.TextField(null=True)
@@ -105,7 +105,7 @@ class Lease(models.Model):
         db_table = "ojs_lease"
         verbose_name, verbose_name_plural = "active job", "active jobs"
         indexes = [
-            # reap: leases and executions that ran out
+            # reap: expired leases and executions
             models.Index(fields=["due_at"], name="ojs_lease_due"),
             # reap of dead workers, active jobs of a worker
             models.Index(
@@ -122,7 +122,7 @@ class Lease(models.Model):
 
 
 class Later(models.Model):
-    """A job that waits: `kind` is the code of scheduled, pending or retryable."""
+    """A waiting job: `kind` is the code of scheduled, pending or retryable."""
 
     id = models.UUIDField(primary_key=True)
     kind = models.SmallIntegerField()
@@ -135,7 +135,7 @@ class Later(models.Model):
         db_table = "ojs_later"
         verbose_name, verbose_name_plural = "waiting job", "waiting jobs"
         indexes = [
-            # promote: what is due next
+            # promote: the next due jobs
             models.Index(
                 fields=["due_at", "id"], name="ojs_later_due", condition=Q(due_at__isnull=False)
             ),
@@ -154,7 +154,7 @@ class Later(models.Model):
 
 
 class Finished(models.Model):
-    """The index of ended jobs, newest first per queue: what lists and retention walk.
+    """The index of ended jobs, newest first per queue, for lists and retention.
 
     `kind` is a terminal code, or 9 for a discarded job in the dead letter.
     """
@@ -176,8 +176,8 @@ class Unique(models.Model):
     """The fingerprint of a job that was sent with `unique`. Spec: contract 6.
 
     It stays as long as the job: states and period come with the new request, so that every stored
-    job may still be a hit. `ended` is a note of checks that came by, so that they need not look at
-    every ended job again; null says nothing. A manual retry takes the note back.
+    job may still match. `ended` caches the end of the job, so that checks need not read every ended
+    job again; null: not cached. A manual retry clears it.
     """
 
     job_id = models.UUIDField(primary_key=True)
@@ -189,7 +189,7 @@ class Unique(models.Model):
         db_table = "ojs_unique"
         verbose_name, verbose_name_plural = "unique job", "unique jobs"
         indexes = [
-            # unique_hits: the live jobs and the newest ended ones of a fingerprint
+            # unique_hits: the live jobs and the newest ended jobs of a fingerprint
             models.Index(fields=["fingerprint", "ended", "created_at"], name="ojs_unique_hits"),
         ]
 
@@ -205,19 +205,19 @@ class Progress(models.Model):
     progress = models.FloatField(null=True)
     message = models.TextField(null=True)
     data = models.JSONField(null=True)
-    # where a later attempt may go on; what ends the attempt copies it into Job.attributes
+    # where a later attempt may continue; the end of the attempt copies it into Job.attributes
     checkpoint = models.JSONField(null=True)
     history = models.JSONField(null=True)  # the last report of each earlier attempt
     updated_at = models.DateTimeField(db_default=Now())
     told_at = models.DateTimeField(null=True)  # the latest event of a report
     is_watched = models.BooleanField(default=True, db_default=True)  # by the loop that finds stalls
-    stalled_at = models.DateTimeField(null=True)  # no report for long; cleared by the next one
+    stalled_at = models.DateTimeField(null=True)  # no report for long; the next report clears it
 
     class Meta:
         db_table = "ojs_progress"
         indexes = [
-            # stall: reports that stopped coming. Not by updated_at: a report a moment after
-            # another then leaves the index alone
+            # stall: reports that stopped. Without updated_at, a report shortly after another leaves
+            # the index unchanged
             models.Index(
                 fields=["told_at"],
                 name="ojs_progress_quiet",
@@ -238,7 +238,8 @@ class Progress(models.Model):
 class ArchivedJob(models.Model):
     """A job that retention removed while OJS_PRUNING_POLICY is archive. Spec: contract 28.3.
 
-    `job` is its row of `ojs_job`, by column. Nothing reads or removes it: it is the operator's.
+    `job` is its row of `ojs_job`, by column. The server never reads or removes it: the operator
+    does.
     """
 
     id = models.UUIDField(primary_key=True)
@@ -255,7 +256,7 @@ class ArchivedJob(models.Model):
 
 
 class ResultExpiry(models.Model):
-    """When the result of a completed job goes, where it asked for it. Spec: contract 10.6."""
+    """When the result of a completed job expires, if the job set a time. Spec: contract 10.6."""
 
     id = models.UUIDField(primary_key=True)
     due_at = models.DateTimeField()
@@ -264,7 +265,7 @@ class ResultExpiry(models.Model):
         db_table = "ojs_result_expiry"
         verbose_name_plural = "result expiries"
         indexes = [
-            # the loop that drops results, for those that are due
+            # the loop that drops due results
             models.Index(fields=["due_at"], name="ojs_result_due"),
         ]
 

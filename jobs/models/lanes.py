@@ -1,4 +1,4 @@
-"""Lanes and whose turn it is: where jobs of a queue, a tenant and a route wait."""
+"""Lanes and queue rotations: where jobs of a queue, a tenant and a version key wait."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -11,7 +11,7 @@ from jobs.models.fields import NameField, Xid8Field
 
 
 class Debt(models.Model):
-    """What a claim owes a lane that another held: the next one adds it to the lane's `vt`."""
+    """The debt of a lane that another claim held; the next claim adds it to the lane's `vt`."""
 
     lane_id = models.BigIntegerField(db_index=True)
     cost = models.FloatField()  # jobs by weight
@@ -24,10 +24,10 @@ class Debt(models.Model):
 
 
 class Served(models.Model):
-    """What a tenant got at one rank in all queues of a scope: jobs by weight. See ADR 0018.
+    """A tenant's started jobs by weight, at one rank in all queues of a scope. See ADR 0018.
 
-    A claim adds the next sum and deletes the one before, as with turns: the largest is the latest,
-    and the first that its index finds, however many dead ones a held snapshot keeps.
+    A claim adds the next sum and deletes the previous one, as with rotations. The largest sum is
+    the latest. It is the first that the index finds, however many dead rows a held snapshot keeps.
     """
 
     pk = models.CompositePrimaryKey("scope", "rank", "tenant", "cost")
@@ -44,17 +44,17 @@ class Served(models.Model):
 
 
 class LaneKey(models.Model):
-    """The identity of a lane: one queue, priority, tenant, route and set of jobs' own limits.
+    """The identity of a lane: queue, priority, tenant, version key and the jobs' own limits.
 
-    A table of its own, because `Lane` has a new version with every claim, and each would be looked
-    at again by the check of a unique index.
+    It is a separate table because each claim writes a new version of `Lane`. A unique index would
+    check all these versions again.
     """
 
     tenant = NameField()
     queue = NameField()
     priority = models.SmallIntegerField()
     route = models.IntegerField(default=0, db_default=0)  # 0: any worker of the type
-    # ids of Limits that its jobs name, ascending
+    # ids of the Limits that its jobs name, ascending
     limits = ArrayField(models.BigIntegerField(), default=list, db_default=[])
 
     class Meta:
@@ -67,7 +67,7 @@ class LaneKey(models.Model):
         ]
         indexes = [
             GinIndex(fields=["limits"], name="ojs_lane_key_limits"),
-            # lanes of an extension's routes; nobody writes to it but who makes such a lane
+            # lanes with an extension's version keys; only the making of such a lane writes to it
             models.Index(fields=["route"], name="ojs_lane_key_route", condition=Q(route__gt=0)),
         ]
 
@@ -76,25 +76,24 @@ class LaneKey(models.Model):
 
 
 class Lane(models.Model):
-    """Jobs that are equal before the scheduler, and whose turn it is; the id is its `LaneKey`'s.
+    """The scheduling state of a lane: equal jobs and their virtual time; its id is its `LaneKey`'s.
 
-    `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest one is
-    next. `queue` is where claims find the lane: the queue of its key or, of a tenant that is kept
-    apart, `tenant:queue`, which no claim walks; those for the tenant find lanes by their keys (ADR
-    0013). Where lanes are `ordered`, all of a queue at once, `vt` is the `seq` of the first job, or
-    less. Where tenants share over a `scope` it is a lower bound: what the tenant got in its other
-    queues since is added when the lane comes up, see ADR 0018. `low` bounds the `seq` of its jobs
-    from below, see ADR 0003. Extensions set weight, boost, the tenant's limit, ordered, timed,
-    scope, queue and paused through `services/lanes/lanes.py`; `active` and `blocked_*` belong to
-    the claim.
+    `vt` is the lane's virtual time: a claim adds jobs/weight, and the lane with the smallest value
+    is next. `queue` is where claims find the lane: the queue of its key. For a tenant with a
+    namespace it is `tenant:queue`, which only claims of this tenant read (ADR 0013). Where lanes
+    are `ordered`, all of a queue at once, `vt` is the `seq` of the first job, or less. Where
+    tenants share over a `scope`, `vt` is a lower bound: the claim adds the tenant's jobs in its
+    other queues when the lane is next, see ADR 0018. `low` bounds the `seq` of its jobs from below,
+    see ADR 0003. Extensions set weight, boost, the tenant's limit, ordered, timed, scope, queue and
+    paused through `services/lanes/lanes.py`; `active` and `blocked_*` belong to the claim.
     """
 
-    # not unique in the database, nothing is: see LaneKey and migration 0002
+    # not unique in the database, like every column: see LaneKey and migration 0002
     id = models.BigIntegerField(primary_key=True)
     queue = NameField()
     priority = models.SmallIntegerField()
     boost = models.SmallIntegerField(default=0, db_default=0)  # of the tenant, adds to the priority
-    # the effective priority, negated, so that one row comparison bounds a scan of the index
+    # # of the tenant, adds to the priority
     rank = models.GeneratedField(
         expression=-Least(MAX_PRIORITY, Greatest(-MAX_PRIORITY, F("priority") + F("boost"))),
         output_field=models.SmallIntegerField(),
@@ -103,23 +102,23 @@ class Lane(models.Model):
     tenant = NameField()
     route = models.IntegerField(default=0, db_default=0)  # 0: any worker of the type
     weight = models.FloatField(default=1, db_default=1)
-    # jobs of the queue are handed out oldest first, whosever they are
+    # jobs of the queue are handed out oldest first, over all tenants
     ordered = models.BooleanField(default=False, db_default=False)
-    # jobs of the queue cost by how long they run
+    # jobs of the queue are charged by their run time
     timed = models.BooleanField(default=False, db_default=False)
-    # over what its tenant shares beyond the queue, see Served; null: nothing
+    # the scope that its tenant shares over, see Served; null: the queue
     scope = NameField(null=True)
-    paid = models.FloatField(default=0, db_default=0)  # what of Served `vt` has been raised by
+    paid = models.FloatField(default=0, db_default=0)  # the part of Served that `vt` contains
     # ids of Limits that hold its jobs back: its key's and the tenant's; null: none
     limits = ArrayField(models.BigIntegerField(), null=True)
     vt = models.FloatField(default=0, db_default=0)
     low = models.BigIntegerField(default=0, db_default=0)
     active = models.BooleanField(default=False, db_default=False)  # may hold ready rows
     blocked_by = models.BigIntegerField(null=True)  # the Limit that is reached
-    blocked_until = models.DateTimeField(null=True)  # when that opens; null: with a job's end
+    blocked_until = models.DateTimeField(null=True)  # when it opens; null: at the end of a job
     paused = models.BooleanField(default=False, db_default=False)  # held by an operator
-    # the largest `seq` of jobs that came back: no hint bounds the lane's jobs while there are any
-    # up to it; null: none came back
+    # the largest `seq` of jobs that came back; while the lane has jobs up to it, no hint applies;
+    # null: no job came back
     returned = models.BigIntegerField(null=True)
 
     class Meta:
@@ -130,7 +129,7 @@ class Lane(models.Model):
         indexes = [
             # claim: the next lanes of a queue
             models.Index(
-                # of lanes that are equally far the oldest comes first, wherever its row is
+                # of lanes with equal `vt` the oldest comes first, wherever its row is
                 fields=["queue", "rank", "vt", "id"],
                 name="ojs_lane_pick",
                 condition=Q(active=True, blocked_by__isnull=True, paused=False),
@@ -147,7 +146,7 @@ class Lane(models.Model):
                 name="ojs_lane_opens",
                 condition=Q(blocked_until__isnull=False),
             ),
-            # claim: the lanes of a queue that may come before what its hint says
+            # claim: the lanes of a queue that may come before the claim's hint
             models.Index(
                 fields=["queue"],
                 name="ojs_lane_returned",
@@ -160,29 +159,29 @@ class Lane(models.Model):
 
 
 class Turn(models.Model):
-    """Where the turns of queues that are claimed together stand. Spec: fair-scheduling 7, 8.
+    """The rotation state of queues that are claimed together. Spec: fair-scheduling 7, 8.
 
     One row per key; arrays by position of `queues`. A claim adds the next version and deletes the
-    one before, instead of updating it: the newest is the first that its index finds, however many
-    dead ones a held snapshot keeps.
+    previous one, instead of updating it. The newest is the first that its index finds, however many
+    dead rows a held snapshot keeps.
     """
 
     pk = models.CompositePrimaryKey("key", "seq")
-    key = NameField()  # a pool's name, or `:` and a hash of what a request named
+    key = NameField()  # a pool's name, or `:` and a hash of the request's queues
     seq = models.BigIntegerField()  # dispatches so far
     queues = ArrayField(NameField())
     served = ArrayField(models.BigIntegerField())  # the number of the queue's last dispatch
-    opened = ArrayField(models.BigIntegerField())  # dispatches when it began to have jobs
+    opened = ArrayField(models.BigIntegerField())  # dispatches when the queue began to have jobs
     vts = ArrayField(models.FloatField())  # virtual times: a dispatch adds 1/weight
     is_open = ArrayField(models.BooleanField())  # had jobs at the last claim
     since = ArrayField(models.DateTimeField())  # waits since then: last dispatch, or opened
-    floor = models.FloatField()  # the virtual time of the last dispatch
+    floor = models.FloatField()  # start of the wait: last dispatch, or opened
     at = models.DateTimeField()
 
     class Meta:
         db_table = "ojs_turn"
         indexes = [
-            # prune_turns: those that nobody has taken for long
+            # prune_turns: rotations that no claim used for long
             models.Index(fields=["at"], name="ojs_turn_at"),
         ]
 
@@ -191,9 +190,9 @@ class Turn(models.Model):
 
 
 class Charge(models.Model):
-    """A queue whose jobs cost by how long they run, and how far that was added to their lanes.
+    """A queue whose jobs are charged by run time, and the position up to which they were charged.
 
-    `mean_ms` is of the last attempts, `jobs` of them. Spec: contract 20.4.
+    `mean_ms` is the mean of the last attempts, `jobs` of them. Spec: contract 20.4.
     """
 
     queue = NameField(primary_key=True)

@@ -1,4 +1,4 @@
-"""Limits, and what counts for them now."""
+"""Limits, and the active and started jobs that count for them."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,22 +7,22 @@ from jobs.models.fields import NameField
 
 
 class Limit(models.Model):
-    """How many jobs of a group may run at once, or start in a time. Spec: contract 27.
+    """A bound on the active jobs of a group, or on its starts in a time. Spec: contract 27.
 
     The group is a rate-limit key of jobs, a queue, a tenant or a type (`kind`, codes in
     domain/limits.py). `policy` and `override` have the members of `LimitPolicy`; the override
-    counts until it ends. Which jobs are active is in `Hold`, when they started in `Start`.
+    applies until it ends. `Hold` has the active jobs, `Start` the times of starts.
     """
 
     kind = models.SmallIntegerField()
-    tenant = NameField()  # "*": whatever the tenant
+    tenant = NameField()  # "*": over all tenants
     key = NameField()
-    policy = models.JSONField(null=True)  # null: none is known, only an override was set
+    policy = models.JSONField(null=True)  # null: unknown, only an override was set
     override = models.JSONField(null=True)
     override_until = models.DateTimeField(null=True)
-    paused_until = models.DateTimeField(null=True)  # a worker was told so by whom it calls
-    slot_ms = models.BigIntegerField(null=True)  # how finely starts are told apart; null: not noted
-    is_exceeded = models.BooleanField(default=False, db_default=False)  # as last told by an event
+    paused_until = models.DateTimeField(null=True)  # requested by a service that a worker calls
+    slot_ms = models.BigIntegerField(null=True)  # width of a slot of starts; null: no slots
+    is_exceeded = models.BooleanField(default=False, db_default=False)  # as of its last event
     told_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -51,7 +51,7 @@ class Hold(models.Model):
 
 
 class Start(models.Model):
-    """How many jobs of a limit started in a slot of time; `at` is when the last one did."""
+    """How many jobs of a limit started in a slot of time; `at` is the last of these starts."""
 
     pk = models.CompositePrimaryKey("limit_id", "slot")
     limit_id = models.BigIntegerField()
@@ -73,7 +73,7 @@ class LimitWait(models.Model):
     limit_id = models.BigIntegerField()
     bucket = models.SmallIntegerField()  # index of the bound in domain/events.py
     jobs = models.BigIntegerField()
-    took_ms = models.BigIntegerField()  # of these jobs together
+    took_ms = models.BigIntegerField()  # sum over these jobs
 
     class Meta:
         db_table = "ojs_limit_wait"

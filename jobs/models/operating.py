@@ -1,4 +1,4 @@
-"""Access, audit, and what operators set in motion."""
+"""Access, audit, and actions of operators."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -10,7 +10,7 @@ from jobs.models.fields import NameField
 
 
 class BulkAnswer(models.Model):
-    """What a bulk request with an idempotency key was answered, for 24 hours. Spec: 11.2."""
+    """The answer to a bulk request with an idempotency key, for 24 hours. Spec: contract 11.2."""
 
     pk = models.CompositePrimaryKey("operation", "tenant", "key")
     operation = NameField()
@@ -24,7 +24,7 @@ class BulkAnswer(models.Model):
     class Meta:
         db_table = "ojs_bulk_answer"
         indexes = [
-            # forget_answers: those that are older than a day
+            # forget_answers: answers that are older than a day
             models.Index(fields=["created_at"], name="ojs_bulk_answer_age"),
         ]
 
@@ -33,24 +33,24 @@ class BulkAnswer(models.Model):
 
 
 class Audit(models.Model):
-    """Who did what, when and why; rows are added and never changed. Spec: contract 31.5."""
+    """An entry of the audit log; entries are added and never changed. Spec: contract 31.5."""
 
     at = models.DateTimeField(db_default=Now())
     actor = models.TextField()
     action = models.TextField()  # "queue.paused"
     outcome = models.TextField(default="success", db_default="success")  # or "failure", "denied"
-    target = models.TextField()  # the name or id it was done to
+    target = models.TextField()  # name or id
     tenant = NameField(null=True)  # the actor's, when bound to one
     reason = models.TextField(null=True)
     request_id = models.TextField(null=True)
-    address = models.TextField(null=True)  # where the request came from
+    address = models.TextField(null=True)  # of the client
     data = models.JSONField(default=dict)
 
     class Meta:
         db_table = "ojs_audit"
         verbose_name, verbose_name_plural = "audit entry", "audit entries"
         indexes = [
-            # the audit lists of one action, of one actor and of what one thing was done to
+            # the audit lists of one action, of one actor and of one target
             models.Index(fields=["action", "id"], name="ojs_audit_action"),
             models.Index(fields=["actor", "id"], name="ojs_audit_actor"),
             models.Index(fields=["target", "id"], name="ojs_audit_target"),
@@ -63,16 +63,16 @@ class Audit(models.Model):
 
 
 class LoginWindow(models.Model):
-    """How many logins failed lately for one account or address. Spec: contract 31.
+    """Recent failed logins of one account or address. Spec: contract 31.
 
     Kind `known` has no failures: the account logged in from that address until lately.
     """
 
     pk = models.CompositePrimaryKey("kind", "digest")
     kind = NameField()  # account, address, known
-    digest = NameField()  # SHA-256: what stands in a name by mistake may be a password
+    digest = NameField()  # SHA-256: a password may be typed as a name by mistake
     tries = models.IntegerField(default=0, db_default=0)
-    ends_at = models.DateTimeField()  # the row means nothing from then on
+    ends_at = models.DateTimeField()  # the row is void from then on
 
     class Meta:
         db_table = "ojs_login_window"
@@ -86,7 +86,7 @@ class LoginWindow(models.Model):
 
 
 class Maintenance(models.Model):
-    """While the row is there and not over, nothing is handed out or promoted. At most one row."""
+    """While the row exists and has not ended, no job is handed out or promoted. At most one row."""
 
     id = models.SmallIntegerField(primary_key=True)
     started_at = models.DateTimeField(db_default=Now())
@@ -103,7 +103,7 @@ class Maintenance(models.Model):
 
 
 class Replay(models.Model):
-    """How often a job was retried after its end: kept beside, its `meta` stays the producer's."""
+    """Counts of a job's retries after its end, apart from `meta`, which stays the producer's."""
 
     job_id = models.UUIDField(primary_key=True)
     replays = models.IntegerField()
@@ -119,7 +119,7 @@ class Replay(models.Model):
 
 
 class ReplayRule(models.Model):
-    """What is retried from the dead letter by itself. Spec: contract 28.4."""
+    """A rule that retries jobs of the dead letter by itself. Spec: contract 28.4."""
 
     name = models.TextField(primary_key=True)
     position = models.IntegerField()
@@ -146,15 +146,15 @@ class ApiKey(models.Model):
     prefix = NameField(unique=True)
     secret_hash = models.BinaryField()  # see domain/hashers.py
     previous_hash = models.BinaryField(null=True)  # of the secret before the latest rotation
-    previous_valid_until = models.DateTimeField(null=True)  # until when that one opens, too
+    previous_valid_until = models.DateTimeField(null=True)  # until when that secret is accepted
     scopes = models.JSONField(default=list)
     tenant = NameField(null=True)  # null: not bound to one
     queues_enqueue = models.JSONField(default=list)  # globs; empty: all
     queues_fetch = models.JSONField(default=list)
     job_types = models.JSONField(default=list)
     pool = NameField(null=True)  # of workers that use it; null: any
-    region = NameField(null=True)  # the only one that it may act for; null: any
-    tls_subject = NameField(null=True)  # of the client certificate that stands for the key
+    region = NameField(null=True)  # the only region it may act for; null: any
+    tls_subject = NameField(null=True)  # of the client certificate that maps to the key
     created_at = models.DateTimeField(db_default=Now())
     created_by = models.TextField(default="")
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -175,9 +175,10 @@ class ApiKey(models.Model):
 
 
 class Staff(models.Model):
-    """Which tenants a user of the console may see and act on; without a row: all. Spec: 31.1.
+    """The tenants that a user of the console may see and act on; without a row: all.
 
-    A row without tenants lets the user see nothing, so that a tenant that goes opens nothing.
+    Spec: contract 31.1. A row without tenants lets the user see no data, so that the deletion of a
+    tenant gives no access.
     """
 
     user = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""Queues, and the version of the terms that claims and producers go by."""
+"""Queues, and the configuration version that claims and producers compare."""
 
 from django.db import models
 from django.db.models import Q
@@ -14,9 +14,9 @@ class Queue(models.Model):
     paused_at = models.DateTimeField(null=True)  # null: not paused
     config = models.JSONField(default=dict, db_default={})  # normalized: domain/queues.py
     draining = models.BooleanField(default=False, db_default=False)  # takes no new jobs
-    moves_to = NameField(null=True)  # draining: the queue its jobs go to; null: they are cancelled
+    moves_to = NameField(null=True)  # draining: the target of its jobs; null: they are cancelled
     limit_id = models.BigIntegerField(null=True)  # the queue's Limit; null: none
-    pressed_at = models.DateTimeField(null=True)  # since when a warning is out; null: none is
+    pressed_at = models.DateTimeField(null=True)  # start of the present warning; null: none
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -25,7 +25,7 @@ class Queue(models.Model):
         ordering = ["name"]
         permissions = [("configure_queue", "Can configure queues")]
         indexes = [
-            # pressure: the queues that are bounded, or were when they were warned of
+            # pressure: queues that are bounded, or that have a warning
             models.Index(
                 fields=["name"],
                 name="ojs_queue_bounded",
@@ -42,11 +42,11 @@ class Queue(models.Model):
 
 
 class QueueTemplate(models.Model):
-    """What queues that are made from now on are configured with. At most one row. Spec: 10.4."""
+    """The configuration of new queues. At most one row. Spec: contract 10.4."""
 
     id = models.SmallIntegerField(primary_key=True)
     config = models.JSONField()  # normalized, as a queue's
-    policy = models.JSONField(null=True)  # of the Limit that each queue gets; null: none
+    policy = models.JSONField(null=True)  # of each queue's Limit; null: none
     slot_ms = models.BigIntegerField(null=True)  # of that Limit
 
     class Meta:
@@ -58,10 +58,10 @@ class QueueTemplate(models.Model):
 
 
 class Terms(models.Model):
-    """The version of what producers must know before they store a job. One row.
+    """The version of the configuration that producers must have read. One row.
 
-    Every change of a queue's configuration raises it; an enqueue names the version it went by and
-    stores nothing when that is not the latest.
+    Every change of a queue's configuration raises it. An enqueue names the version that it used and
+    stores nothing when it is not the latest.
     """
 
     id = models.SmallIntegerField(primary_key=True)

@@ -12,7 +12,7 @@ class Worker(models.Model):
 
     id = models.TextField(primary_key=True)
     reported = models.SmallIntegerField(default=0, db_default=0)  # 0 running 1 quiet 2 terminate
-    # quiet because it will exit, unlike one that may run again
+    # quiet because it will exit, unlike a worker that may run again
     is_draining = models.BooleanField(default=False, db_default=False)
     directive = models.SmallIntegerField(default=0, db_default=0)  # the operator's, same codes
     hostname = models.TextField(null=True)
@@ -20,18 +20,18 @@ class Worker(models.Model):
     queues = models.JSONField(null=True)
     concurrency = models.IntegerField(null=True)
     labels = models.JSONField(null=True)
-    # which versions of types it handles, as an extension wrote it, and the number that names this
-    # text; null: it never said
+    # the versions of types that it handles, written by an extension, and a number that identifies
+    # this text; null: not declared
     declaration = models.JSONField(null=True)
     declared = models.BigIntegerField(null=True)
     pool = NameField(null=True)
-    # of the caller that registered it, for good; null: anybody's
+    # of the caller that registered it, for good; null: any tenant's
     tenant = NameField(null=True)
     started_at = models.DateTimeField(db_default=Now())
-    # the last sign of life that was noted, see services/outcome/reap.py; null: it never
-    # heartbeated, and leases alone guard its jobs
+    # the last stored sign of life, see services/outcome/reap.py; null: no heartbeat yet, and only
+    # leases guard its jobs
     last_heartbeat_at = models.DateTimeField(null=True)
-    dead_at = models.DateTimeField(null=True)  # its jobs were taken away; cleared by a sign of life
+    dead_at = models.DateTimeField(null=True)  # its jobs were returned; cleared by a sign of life
     stopped_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -50,7 +50,7 @@ class Worker(models.Model):
 
 
 class LoopTick(models.Model):
-    """When a loop last did its turn; written by its leader every few seconds."""
+    """When a loop last ran; its leader writes it every few seconds."""
 
     name = NameField(primary_key=True)
     ticked_at = models.DateTimeField()

@@ -1,7 +1,7 @@
 """One typed function per statement in `sql/`, by subject.
 
 Rows come back as tuples or `Job`s; JSON crosses the boundary as text. Each function is one round
-trip; what it locks stands in its file.
+trip; its file lists the locks.
 """
 
 from jobs.queries.attempts import (

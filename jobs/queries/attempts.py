@@ -1,4 +1,4 @@
-"""What becomes of a job that runs."""
+"""Statements on running jobs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ class Completed(NamedTuple):
 def complete(
     acks: bytes, *, watched: bool, heard_ms: int | None
 ) -> tuple[list[Completed], list[str]]:
-    """End active jobs that are held as stated; returns them and the ids of watched ones left."""
+    """End active jobs held as stated; returns them and the ids of watched jobs left untouched."""
     params = {"acks": acks.decode(), "watched": watched, "heard_ms": heard_ms}
     rows = run_hot("complete", params)
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
@@ -63,7 +63,7 @@ class Attempt(NamedTuple):
 
 
 def failures(ids: Sequence[str]) -> dict[str, Attempt]:
-    """Read what deciding about failed attempts needs."""
+    """Read the data for decisions about failed attempts."""
     rows = run("failures", {"ids": list(ids)})
     return {
         str(r[0]): Attempt(str(r[0]), r[1], r[2], r[3], 0, r[4], r[5], r[6], r[7], "nack")
@@ -77,7 +77,7 @@ def overdue(batch: int) -> list[Attempt]:
 
 
 def orphans(silence_ms: int, batch: int) -> list[Attempt]:
-    """Read attempts that dead workers hold since before that silence; locks the workers."""
+    """Read attempts of workers that are dead since before a silence; locks the workers."""
     rows = run("orphans", {"silence_ms": silence_ms, "batch": batch})
     return [Attempt(str(row[0]), *row[1:]) for row in rows]
 
@@ -99,7 +99,7 @@ class Failed(NamedTuple):
 
 
 def fail(failures_json: bytes, heard_ms: int | None) -> list[Failed]:
-    """End attempts as decided; only those that were still running are returned."""
+    """End attempts as decided; returns only attempts that were still running."""
     rows = run("fail", {"failures": failures_json.decode(), "heard_ms": heard_ms})
     return [Failed(str(row[0]), *row[1:11]) for row in rows]
 
@@ -113,18 +113,18 @@ class Requeued(NamedTuple):
 
 
 def requeue(jobs_json: bytes, heard_ms: int | None) -> list[Requeued]:
-    """Give claims back unharmed."""
+    """Give claims back without a failed attempt."""
     rows = run("requeue", {"jobs": jobs_json.decode(), "heard_ms": heard_ms})
     return [Requeued(str(row[0]), row[1], row[2]) for row in rows]
 
 
 def progress(params: Mapping[str, Any]) -> bool:
-    """Store the progress of a running attempt; false when it is not held so."""
+    """Store the progress of a running attempt; False when it is not held so."""
     return bool(run("progress", params))
 
 
 def stall(quiet_ms: int, batch: int) -> tuple[int, int]:
-    """Note progress that stopped; returns how many reports were looked at, and how many stalled."""
+    """Mark stalled progress; returns how many reports were read, and how many stalled."""
     looked_at, stalled_now = run("stall", {"quiet_ms": quiet_ms, "batch": batch})[0]
     return int(looked_at), int(stalled_now)
 

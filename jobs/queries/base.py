@@ -1,4 +1,4 @@
-"""Statements in `sql/` and how they are run: the only place of the core with a cursor."""
+"""Load and run the statements in `sql/`: the only place of the core with a cursor."""
 
 from pathlib import Path
 

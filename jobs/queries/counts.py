@@ -1,4 +1,4 @@
-"""Counts folded from events, and what is told of them."""
+"""Counts aggregated from events, and their drift."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ def fold(
 ) -> int:
     """Add new events to the counts; returns how many; bounds in seconds.
 
-    So many `tenants` are told apart in what metrics show.
+    At most `tenants` tenants get a label of their own in metrics.
     """
     params = {
         "batch": batch,
@@ -33,23 +33,23 @@ def fold(
 
 
 class Drift(NamedTuple):
-    """A count that differs from the jobs: it tells `excess` too many, or too few if negative."""
+    """A count that differs from the jobs by `excess`: too many, or too few if negative."""
 
     table: str
     queue: str
     excess: int  # jobs; bytes in ojs_queue_size
     tenant: str | None = None  # of ojs_tenant_depth
-    state: int | None = None  # null: all that waits
+    state: int | None = None  # null: all waiting jobs
 
 
 def lock_counts() -> None:
-    """Wait for the turn to prove the counts, and keep it until the transaction ends."""
+    """Lock the comparison of counts until the transaction ends; waits for another one."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(20266617, 0)")
 
 
 def drifts() -> list[Drift]:
-    """Return the numbers of live jobs, by queue and by tenant, that differ from the jobs."""
+    """Return the counts of live jobs, by queue and by tenant, that differ from the jobs."""
     return [
         Drift("ojs_depth" if tenant is None else "ojs_tenant_depth", queue, excess, tenant, state)
         for tenant, queue, state, excess in run("drifts", {})
@@ -62,13 +62,13 @@ def size_drifts(most: int | None) -> list[Drift]:
 
 
 def amend(drifts: Iterable[Drift]) -> int:
-    """Take drifts out of the counts; returns how many."""
+    """Subtract drifts from the counts; returns how many."""
     given = as_json([drift._asdict() for drift in drifts])
     return int(run("amend", {"drifts": given})[0][0])
 
 
 class Counted(NamedTuple):
-    """What happened to the jobs of a queue; `failed` counts attempts."""
+    """The counts of a queue's jobs; `failed` counts attempts."""
 
     completed: int = 0
     failed: int = 0
@@ -80,7 +80,7 @@ class Counted(NamedTuple):
 def minutes(
     queues: Sequence[str] | None, since_minutes: int, tenant: str | None = None
 ) -> dict[str, Counted]:
-    """Sum the last minutes of queues, a tenant's own if given; idle ones are absent."""
+    """Sum the last minutes of queues, with a tenant its own jobs; idle queues are absent."""
     params: dict[str, Any] = {
         "queues": list(queues) if queues is not None else None, "minutes": since_minutes,
     }  # fmt: skip
@@ -92,7 +92,7 @@ def minutes(
 def dispatches(
     window_ms: int, queues: Sequence[str] | None, pool: str | None
 ) -> dict[str, Started]:
-    """Count what started of each queue in the window that ends now; idle ones are absent."""
+    """Count the started jobs of each queue in the window that ends now; idle queues are absent."""
     params = {
         "window_ms": window_ms, "by_second_ms": BY_SECOND_MS, "pool": pool,
         "queues": None if queues is None else list(queues),
@@ -101,13 +101,13 @@ def dispatches(
 
 
 def label_depths(most: int) -> list[tuple[str, str, int, int]]:
-    """Return jobs by what metrics call their tenant, `most` of them, by queue and state."""
+    """Return jobs by tenant label, for `most` tenants, by queue and state."""
     found = run("label_depths", {"most": most})
     return [(tenant, queue, state, int(jobs)) for tenant, queue, state, jobs in found]
 
 
 class Span(NamedTuple):
-    """What happened from `at` on, for one period; `failed` counts attempts."""
+    """The counts of one period that begins at `at`; `failed` counts attempts."""
 
     at: datetime
     enqueued: int

@@ -1,4 +1,4 @@
-"""The record of events."""
+"""The event record."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ _BEFORE = "\n   AND e.stamp < %(before_stamp)s::text::xid8"
 
 _SETTLED = "\n   AND e.stamp < pg_snapshot_xmin(pg_current_snapshot())"
 
-# A name of an event has the low bits of its seq only, enough within one stamp
+# An event's name has the low bits of its seq only, enough within one stamp
 _FROM = f"""
    AND (e.stamp > %(after_stamp)s::text::xid8
         OR ((e.seq - %(after_seq)s::bigint) & {SEQ_MASK}) BETWEEN 0 AND {SEQ_MASK // 2})"""
@@ -59,7 +59,7 @@ def events(
     after: Place | None = None,
     settled: bool = False,
 ) -> list[Any]:
-    """Read public events by filter, rows as in `events.sql`; `after` is a place of theirs."""
+    """Read public events by filter, rows as in `events.sql`; `after` is an event's position."""
     given = {**params, "limit": limit, "offset": offset}
     conditions = _OF_JOB if params["job_id"] is not None else ""
     conditions += _BEFORE if params["before_stamp"] is not None else ""
@@ -77,12 +77,12 @@ def events(
 
 
 def stamp_at(at: datetime) -> int:
-    """Return about where in the record a time is, as a stamp."""
+    """Return about which stamp the record had at a time."""
     return int(run("stamp_at", {"at": at})[0][0])
 
 
 def record_ends() -> tuple[Place, Place] | None:
-    """Return the first and the last place of the record, None when it is empty."""
+    """Return the first and the last position of the record, None when it is empty."""
     rows = [
         Event.objects.order_by(*order).values_list("stamp", "seq").first()
         for order in (("stamp", "seq"), ("-stamp", "-seq"))
@@ -93,13 +93,16 @@ def record_ends() -> tuple[Place, Place] | None:
 
 
 def feed(params: Mapping[str, Any]) -> tuple[int, list[Any]]:
-    """Read what streams tell next; returns the horizon and rows as in `events.sql`."""
+    """Read the next events of streams; returns the horizon and rows as in `events.sql`."""
     rows = run("feed", params)
     return rows[0][0], [row[1:] for row in rows if row[1] is not None]
 
 
 def missed(stamp: int, told: Iterable[int], limit: int) -> dict[int, int]:
-    """Return what is committed from a stamp on and was not told, newest first: stamps by seq."""
+    """Return committed events from a stamp on that were not streamed, newest first.
+
+    The result has stamps by seq.
+    """
     rows = run("missed", {"stamp": str(stamp), "told": list(told), "limit": limit})
     return {seq: at for at, seq in rows}
 
@@ -108,7 +111,7 @@ DATA = Recorded._fields.index("data")
 
 
 class Read(NamedTuple):
-    """A batch of the record: up to where, how many events, and those that were asked for."""
+    """A batch of the record: its end, the number of events, and the requested events."""
 
     stamp: str
     seq: int
@@ -117,7 +120,7 @@ class Read(NamedTuple):
 
 
 def recorded(after: LogPosition, params: Mapping[str, Any], batch: int) -> Read | None:
-    """Read what log lines are made of behind a place; None: nothing has come."""
+    """Read events for log lines behind a position; None: there are none."""
     rows = run("log", {**params, "stamp": str(after.stamp), "seq": after.seq, "batch": batch})
     if not rows:
         return None
@@ -131,7 +134,7 @@ def _recorded(row: Sequence[Any]) -> Recorded:
 
 
 def log_begin() -> None:
-    """Place the start of the log lines behind all that is complete, unless there is a place."""
+    """Set the start of the log lines behind all settled events, unless a position exists."""
     run("log_begin", {})
 
 
@@ -148,7 +151,7 @@ def tell(events_json: bytes) -> None:
 
 
 class Run(NamedTuple):
-    """Where a job started (`starts`) or stopped running (`ends`), or what else is on record."""
+    """A start of a job (`starts`), an end of a run (`ends`), or another recorded event."""
 
     stamp: str
     seq: int
@@ -160,7 +163,7 @@ class Run(NamedTuple):
     tenant: str | None
     took_ms: int | None  # of a start: the wait before it
     worker_id: str | None
-    lane_id: int | None  # of a start, while the job is kept
+    lane_id: int | None  # of a start, while the job exists
 
 
 def runs(since: int, before: tuple[str, int], limit: int) -> list[Run]:

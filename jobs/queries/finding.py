@@ -1,4 +1,4 @@
-"""Jobs by filter: pages of them, and portions of bulk operations."""
+"""Find jobs by filter: pages, and slices of bulk operations."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ from jobs.queries.base import run
 
 
 class Picked(NamedTuple):
-    """Ids by filter, and where to go on (parameters of the same statement); None: at the end."""
+    """Ids by filter, and parameters for the next page of the same statement; None: at the end."""
 
     ids: list[str]
     rest: dict[str, Any] | None
@@ -50,7 +50,7 @@ def dead_letters(params: Mapping[str, Any]) -> tuple[list[str], int]:
 
 
 class Found(NamedTuple):
-    """A search: ids in order, how many matched in what was read, and where to look on (id, end).
+    """A search: ids in order, how many of the read rows matched, and where to continue (id, end).
 
     `rest` None: everything was read. `ends` are the ends of the ids, of ended jobs only.
     """
@@ -62,7 +62,7 @@ class Found(NamedTuple):
     ends: list[datetime]
 
     def place(self, number: int) -> tuple[str, datetime | None]:
-        """Return the id and the end of the `number`-th id, behind which the list goes on."""
+        """Return the id and the end of the `number`-th id, behind which the list continues."""
         return self.ids[number - 1], self.ends[number - 1] if self.ends else None
 
 
@@ -108,6 +108,6 @@ def replayable(params: Mapping[str, Any]) -> list[str]:
 
 
 def lock_replay_rules() -> None:
-    """Let the rules be replaced by one at a time, until the end of the transaction."""
+    """Lock the replacement of replay rules until the end of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("LOCK TABLE ojs_replay_rule IN SHARE ROW EXCLUSIVE MODE")

@@ -1,4 +1,4 @@
-"""Lanes: where jobs of a queue, a tenant and a route wait, and what their shares are."""
+"""Lanes, their shares, and the configuration version."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ from jobs.queries.base import as_json, run
 
 
 class StoredTerms(NamedTuple):
-    """The version of the terms, the limits of types, (config, is draining) of queues that exist.
+    """The configuration version, the limits of types, and (config, is draining) of existing queues.
 
-    `template` is what the others will be configured with.
+    `template` is the configuration of queues that do not exist yet.
     """
 
     version: int
@@ -23,7 +23,7 @@ class StoredTerms(NamedTuple):
 
 
 def terms(queues: Sequence[str]) -> StoredTerms:
-    """Read what producers must know about queues and types."""
+    """Read the configuration of queues and types for enqueues."""
     rows = run("terms", {"queues": list(queues)})
     found = {row[1]: (orjson.loads(row[2]), row[3]) for row in rows if row[1]}
     template, types = (orjson.loads(text or "{}") for text in rows[0][4:6])
@@ -31,26 +31,26 @@ def terms(queues: Sequence[str]) -> StoredTerms:
 
 
 def raise_terms() -> None:
-    """Make every process read the terms anew before it stores a job again."""
+    """Raise the configuration version: every process reads anew before its next enqueue."""
     run("raise_terms", {})
 
 
 def hold_terms() -> None:
-    """Wait until nobody changes the terms; nobody does until this transaction ends."""
+    """Lock the configuration version until this transaction ends; waits for another change."""
     run("hold_terms", {})
 
 
 def lock_lanes(*, exclusive: bool) -> None:
-    """Wait until no tenant's limit is being set (or, exclusive, no lane is being made)."""
+    """Wait for changes of tenants' limits (or, exclusive, for transactions that make lanes)."""
     run("lock_lanes", {"exclusive": exclusive})
 
 
 def lanes(
     keys: Sequence[LaneKey], shares: Mapping[LaneKey, Share]
 ) -> tuple[dict[LaneKey, int], int]:
-    """Find or make the lanes of `keys`, shares plain where absent; returns the terms' version, too.
+    """Find or make the lanes of `keys`, with shares or defaults; returns the configuration version.
 
-    A lane that another transaction is just making is absent: ask again.
+    A lane that another transaction is just making is absent: call again.
     """
     wanted = [
         {
@@ -72,18 +72,18 @@ def _share(share: Share, queue: str | None = None) -> dict[str, object]:
 
 
 def wake(lane_ids: Sequence[int]) -> None:
-    """Offer lanes to the claim. Raises DatabaseError OJS01 when one is gone."""
+    """Offer lanes to the claim. Raises DatabaseError OJS01 when a lane was deleted."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ojs_wake(%s::bigint[])", [sorted(lane_ids)])
 
 
 def offer(lane_id: int) -> bool:
-    """Offer a lane again that was held; false when it was not."""
+    """Offer a paused lane again; False when it was not paused."""
     return bool(run("offer", {"id": lane_id}))
 
 
 def keep_scopes(scopes: Collection[str]) -> None:
-    """Forget what tenants got of all other scopes."""
+    """Delete the shares of tenants in all other scopes."""
     run("keep_scopes", {"scopes": list(scopes)})
 
 
@@ -98,22 +98,22 @@ def weigh(tenant: str, weight: float | None, limit_id: int | None) -> int:
 
 
 def reweigh(shares: Mapping[int, Share]) -> int:
-    """Set how lanes share and the queue they are found in, by id; returns how many changed."""
+    """Set the sharing policy, shares and queue of lanes, by id; returns how many changed."""
     wanted = [{"id": lane_id, **_share(share)} for lane_id, share in shares.items()]
     return len(run("reweigh", {"shares": as_json(wanted)}))
 
 
 def charge(batch: int, memory: int) -> tuple[int, bool]:
-    """Charge attempts that ended by how long they took; returns how many, and whether more wait."""
+    """Charge ended attempts by their run time; returns how many, and whether more wait."""
     attempts, has_more = run("charge", {"batch": batch, "memory": memory})[0]
     return attempts, has_more
 
 
 def charge_queues(queues: Sequence[str]) -> None:
-    """Let jobs of these queues, and of no others, cost by how long they run."""
+    """Charge the jobs of these queues, and of no others, by their run time."""
     run("charge_queues", {"queues": list(queues)})
 
 
 def prune_turns(kept_ms: int, batch: int) -> int:
-    """Forget the turns of lists of queues that nobody asked for lately; returns how many."""
+    """Delete rotations of lists of queues that no claim used lately; returns how many."""
     return len(run("prune_turns", {"kept_ms": kept_ms, "batch": batch}))

@@ -1,4 +1,4 @@
-"""Jobs that do not run: due, over, cancelled, revived, moved, removed."""
+"""Statements on jobs that do not run: due, expired, cancelled, revived, moved, removed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
@@ -45,7 +45,7 @@ class Ended(NamedTuple):
 def cancel(
     ids: Sequence[str], actor: str, reason: str | None, *, watched: bool, active: bool = True
 ) -> list[Ended]:
-    """Cancel live jobs, active ones if asked; those that just moved are absent: look again."""
+    """Cancel live jobs, active ones if asked; jobs that just moved are absent: call again."""
     rows = run(
         "cancel",
         {"ids": list(ids), "actor": actor, "reason": reason, "watched": watched, "active": active},
@@ -54,7 +54,7 @@ def cancel(
 
 
 def waiting(ids: Sequence[str]) -> list[str]:
-    """Return those of `ids` that wait."""
+    """Return the ids of waiting jobs."""
     return [row[0] for row in run("waiting", {"ids": list(ids)})]
 
 
@@ -65,16 +65,16 @@ def activate(job_id: str) -> int | None:
 
 
 def revive(jobs_json: bytes, states: Iterable[int]) -> list[str]:
-    """Make ended jobs available, `jobs` as in `revive.sql`; returns the ids of those it left.
+    """Make ended jobs available, `jobs` as in `revive.sql`; returns the ids of revived jobs.
 
-    Raises DatabaseError OJS01 when a lane is gone.
+    Raises DatabaseError OJS01 when a lane was deleted.
     """
     rows = run("revive", {"jobs": jobs_json.decode(), "states": list(states)})
     return [str(row[0]) for row in rows]
 
 
 def hasten(ids: Sequence[str]) -> list[str]:
-    """Make retryable jobs available now; returns the ids of those that were."""
+    """Make retryable jobs available now; returns the ids of changed jobs."""
     return [str(row[0]) for row in run("hasten", {"ids": list(ids)})]
 
 
@@ -87,16 +87,16 @@ def remove(
 
 
 def reprioritize(job_id: str, lane_id: int, priority: int, actor: str) -> bool:
-    """Move a waiting job to another lane; false when it does not wait any more.
+    """Move a waiting job to another lane; False when it no longer waits.
 
-    Raises DatabaseError OJS01 when the lane is gone.
+    Raises DatabaseError OJS01 when the lane was deleted.
     """
     params = {"id": job_id, "lane_id": lane_id, "priority": priority, "actor": actor}
     return bool(run("reprioritize", params))
 
 
 def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
-    """Give waiting jobs to another queue; returns those that still were in their lanes.
+    """Move waiting jobs to another queue; returns the jobs that were still in their lanes.
 
     `jobs` as named in `move.sql`.
     """
@@ -105,7 +105,7 @@ def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
 
 
 def reroute(jobs: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Give waiting jobs to other lanes; returns those that still were in theirs.
+    """Move waiting jobs to other lanes; returns the jobs that were still in their lanes.
 
     `jobs` as named in `reroute.sql`.
     """
@@ -113,7 +113,7 @@ def reroute(jobs: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def next_due_ms() -> int | None:
-    """Milliseconds until the next waiting job is due, None when none is or during maintenance."""
+    """Return milliseconds until the next waiting job is due; None: none, or maintenance."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (extract(epoch FROM due_at - clock_timestamp()) * 1000)::bigint"

@@ -1,4 +1,4 @@
-"""Logins that are counted before a password is looked at."""
+"""Count logins before their passwords are checked."""
 
 from jobs.queries.base import run
 

@@ -8,7 +8,7 @@ from jobs.domain.dispatches import OpenQueue
 from jobs.domain.errors import Conflict
 from jobs.queries.base import as_json, run
 
-TRIES: Final = 10  # how often a queue that somebody deletes is made again
+TRIES: Final = 10  # how often a concurrently deleted queue is made again
 
 
 class Load(NamedTuple):
@@ -19,23 +19,26 @@ class Load(NamedTuple):
 
 
 def pressure(threshold: float) -> int:
-    """Tell of queues that crossed their warning threshold (this one by default); how many did."""
+    """Emit an event for each queue that crossed its warning threshold; returns how many.
+
+    A queue without a threshold of its own uses `threshold`.
+    """
     return len(run("pressure", {"threshold": threshold}))
 
 
 def loads(queues: Sequence[str]) -> dict[str, Load]:
-    """Exact numbers of what waits; a queue where nothing ever waited is absent."""
+    """Return the exact waiting load of queues; a queue where no job ever waited is absent."""
     rows = run("loads", {"queues": list(queues)})
     return {queue: Load(int(jobs), int(size or 0)) for queue, jobs, size in rows}
 
 
 def make_queues(queues: Sequence[str]) -> None:
-    """Make those of the queues that are not there, by the template."""
+    """Make missing queues by the template."""
     run("make_queues", {"queues": list(queues)})
 
 
 def configure(queue: str, config: Mapping[str, Any], limit_id: int | None) -> None:
-    """Set the configuration of a queue that is there."""
+    """Set the configuration of an existing queue."""
     run("configure", {"queue": queue, "config": as_json(config), "limit_id": limit_id})
 
 
@@ -47,7 +50,7 @@ def pause(queue: str, actor: str, *, paused: bool) -> tuple[datetime | None, dat
     for _ in range(TRIES):
         make_queues([queue])
         rows = run("pause", {"queue": queue, "paused": paused, "actor": actor})
-        if rows:  # else somebody has deleted it just now
+        if rows:  # otherwise it was deleted just now
             return rows[0][0], rows[0][1]
     raise Conflict(f"queue {queue} is being deleted again and again", details={"queue": queue})
 
@@ -72,17 +75,17 @@ def asleep() -> list[tuple[int, int]]:
 
 
 def unblock() -> int:
-    """Open lanes that are blocked although their limit has room; returns how many."""
+    """Unblock lanes whose limit has room; returns how many."""
     return run("unblock", {})[0][0] or 0
 
 
 def open_queues(queues: Sequence[str]) -> dict[str, OpenQueue]:
-    """Look at queues as a claim would."""
+    """Return the claimable queues by the claim's own conditions."""
     return {name: OpenQueue(*rest) for name, *rest in run("open_queues", {"queues": list(queues)})}
 
 
 def namespaces(after: str, most: int) -> list[str]:
-    """Return the next queues of namespaces, `tenant:queue`, that have a lane to offer."""
+    """Return the next queues of namespaces, `tenant:queue`, that have an offered lane."""
     return [row[0] for row in run("namespaces", {"after": after, "most": most})]
 
 
@@ -94,12 +97,12 @@ def namespace_starts(wanted: Mapping[str, tuple[str, str, datetime]]) -> dict[st
 
 
 def last_starts(queues: Sequence[str]) -> dict[str, datetime]:
-    """Return the last of the starts that are not folded yet."""
+    """Return the last unaggregated starts by queue."""
     return dict(run("last_starts", {"queues": list(queues)}))
 
 
 def full_pools(caps: Mapping[str, int | None], unnamed: str) -> dict[str, int]:
-    """Return the active jobs of those pools that can hand out no more."""
+    """Return the active jobs of pools that can hand out no more."""
     params = {"pools": list(caps), "caps": list(caps.values()), "unnamed": unnamed}
     return {name: int(active) for name, active in run("full_pools", params)}
 
@@ -124,5 +127,5 @@ def priorities(queue: str, tenant: str | None, *, most: int, looked: int) -> dic
 
 
 def oldest_at(queues: Sequence[str], tenant: str | None) -> dict[str, datetime]:
-    """Tell since when the oldest available job of queues waits; those that have none are absent."""
+    """Return since when the oldest available job of each queue waits; empty queues are absent."""
     return dict(run("oldest_at", {"queues": list(queues), "tenant": tenant}))

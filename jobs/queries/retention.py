@@ -1,4 +1,4 @@
-"""What is kept no longer."""
+"""Statements that remove rows after their retention."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,13 +10,13 @@ from jobs.queries.events import Seen
 
 
 class Prunable(NamedTuple):
-    """An ended job that outlived rule `n`, by its age or else by the number of newer ones."""
+    """An ended job to remove under rule `n`, by its age or else by the number of newer jobs."""
 
     n: int
     id: str
     finished_at: datetime
     is_old: bool
-    held: bool  # this transaction has it; otherwise somebody else works on it
+    held: bool  # locked by this transaction; otherwise another transaction has it
     watched: bool
 
 
@@ -27,7 +27,7 @@ def prunable(rules: Sequence[Mapping[str, Any]], batch: int) -> list[Prunable]:
 
 
 class PrunedEvents(NamedTuple):
-    """What left the record: how many, how many of these no reader had read, the last place."""
+    """Removed events: how many, how many of them were unread, and the last position."""
 
     removed: int
     unread: int
@@ -35,7 +35,7 @@ class PrunedEvents(NamedTuple):
 
 
 def prune_events(params: Mapping[str, Any], behind: Seen) -> PrunedEvents:
-    """Remove the oldest events behind a place; parameters as named in `prune_events.sql`."""
+    """Remove the oldest events behind a position; parameters as named in `prune_events.sql`."""
     rows = run("prune_events", {**params, "stamp": behind[0], "seq": behind[1]})
     if not rows:
         return PrunedEvents(0, 0, behind)
@@ -44,7 +44,7 @@ def prune_events(params: Mapping[str, Any], behind: Seen) -> PrunedEvents:
 
 
 def prune_periods(span_s: int, age_ms: int, batch: int) -> int:
-    """Remove old counts of periods of a span; returns how many from the table that had most."""
+    """Remove old counts of periods of a span; returns the number of the table with the most."""
     given = {"span_s": span_s, "age_ms": age_ms, "batch": batch}
     return int(run("prune_periods", given)[0][0])
 
@@ -55,5 +55,5 @@ def prune_audit(age_ms: int, batch: int) -> int:
 
 
 def expire_results(batch: int) -> int:
-    """Drop results whose time is over; returns how many."""
+    """Delete results whose time is over; returns how many."""
     return int(run("expire_results", {"batch": batch})[0][0])

@@ -1,4 +1,4 @@
-"""What the database has of tables and functions; see services/storage/schema.py."""
+"""Read and install tables and functions of the database; see services/storage/schema.py."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -21,14 +21,14 @@ class Column(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Of which release the tables are."""
+    """The release of the tables."""
 
     version: str
     serves: str  # the oldest release whose processes may run on them
 
 
 def columns(tables: Iterable[str]) -> list[Column]:
-    """Return the columns of those tables that exist."""
+    """Return the columns of existing tables."""
     return [Column(*row) for row in run("schema_columns", {"tables": list(tables)})]
 
 
@@ -38,12 +38,12 @@ def schema_names(tables: Iterable[str]) -> set[str]:
 
 
 def spelled(types: Iterable[str]) -> dict[str, str | None]:
-    """Return how PostgreSQL spells types, without length; None: it does not know the type."""
+    """Return PostgreSQL's names of types, without length; None: an unknown type."""
     return dict(run("schema_types", {"names": list(types)}))
 
 
 def release() -> Release | None:
-    """Return the release of the tables; None: of 0.1.0, or there are none."""
+    """Return the release of the tables; None: 0.1.0, or there are none."""
     if len({column.table for column in columns(TABLES_OF_RELEASES)}) < len(TABLES_OF_RELEASES):
         return None
     rows = run("schema_release", {})
@@ -51,7 +51,7 @@ def release() -> Release | None:
 
 
 def keep_release(found: Release) -> None:
-    """Note the release of the tables. They have to have the table for it."""
+    """Store the release of the tables, in a table that must exist."""
     run("schema_keep_release", found._asdict())
 
 
@@ -62,21 +62,21 @@ def outdated_functions() -> list[str]:
 
 
 def install_functions(connection: BaseDatabaseWrapper) -> list[str]:
-    """Bring the stored functions up to date; returns what was changed. One transaction."""
+    """Install changed stored functions; returns their names. One transaction."""
     return _functions.install_changed(connection)
 
 
 def lock_schema(own: BaseDatabaseWrapper) -> int | None:
-    """Take the lock of migrations until the transaction ends; returns who holds it, None: we do."""
+    """Take the lock of migrations until the transaction ends; returns its holder, None: us."""
     [(is_mine, holder, _)] = run_hot("schema_lock", {}, on=own)
     return None if is_mine else int(holder or 0)
 
 
 def bound_session(on: BaseDatabaseWrapper, lock_ms: int) -> None:
-    """Bound the waits of a session for locks, 0: not; its statements may run any time."""
+    """Bound the waits of a session for locks, 0: none; its statements have no time limit."""
     run_hot("schema_bound", {"lock_ms": lock_ms}, on=on)
 
 
 def unbound_session(on: BaseDatabaseWrapper) -> None:
-    """Give a session the bounds back that it began with."""
+    """Restore a session's initial bounds."""
     run_hot("schema_unbound", {}, on=on)

@@ -14,9 +14,8 @@ def make_scratch(
 ) -> None:
     """Move this session into a new schema with copies of tables and all functions.
 
-    They are empty, but for those in `copied`; those that are only written there (`unread`) have no
-    indexes. Removes the schemas that others
-    left behind. Call `drop_scratch` whatever happens.
+    They are empty, except the tables in `copied`. Tables in `unread` are only written, and have no
+    indexes. Removes schemas left behind by other sessions. Call `drop_scratch` in any case.
     """
     names = {"tables": ",".join(tables), "copied": ",".join(copied), "unread": ",".join(unread)}
     run("scratch_open", {"name": name, **names})
@@ -33,10 +32,10 @@ def drop_scratch() -> None:
 
 
 def set_clock(at: datetime) -> None:
-    """Let it be this time in the scratch schema."""
+    """Set the clock of the scratch schema."""
     run_hot("scratch_clock", {"at": at.isoformat()})
 
 
 def set_depths(jobs: Mapping[str, int]) -> None:
-    """Set how many jobs of queues are available, as folding would, in the scratch schema."""
+    """Set the available jobs of queues as aggregation would, in the scratch schema."""
     run("scratch_depths", {"queues": list(jobs), "jobs": list(jobs.values())})

@@ -1,4 +1,4 @@
-"""Jobs that come in: stored, or hit by one with their fingerprint."""
+"""Statements that store jobs, or find jobs with the same fingerprint."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from jobs.queries.lifecycle import Discarded
 
 
 class Placed(NamedTuple):
-    """Where an enqueued draft ended up; `state` 0: it hit a job with its fingerprint instead."""
+    """The result for an enqueued draft; `state` 0: it matched a job with its fingerprint."""
 
     n: int
     state: int
@@ -30,12 +30,12 @@ class Placed(NamedTuple):
 
 
 class Checking(IntEnum):
-    """Whether drafts have fingerprints that are to be checked."""
+    """Whether and where fingerprints of drafts are checked."""
 
     NONE, HERE, DONE = 0, 1, 2
 
 
-# What rows may leave out: few jobs have any of it, and a null takes as long to read as a value
+# Members that rows may leave out: few jobs have them, and a null takes as long to read as a value
 ABSENT = {
     "version": None, "visibility_ms": None, "pending": False, "scheduled_at": None,
     "scheduled_in_ms": None, "expires_at": None, "expires_in_ms": None, "request_id": None,
@@ -72,10 +72,10 @@ def enqueue(
 def hits(
     wanted: Sequence[tuple[str, int, int | None]],
 ) -> tuple[datetime, dict[str, list[Known]]]:
-    """Find the stored jobs that (fingerprint, states as bits, period in ms) may hit.
+    """Find the stored jobs that (fingerprint, states as bits, period in ms) may match.
 
-    Returns the time of this transaction and the jobs by fingerprint, oldest first. Nobody else
-    stores or replaces jobs with these fingerprints until commit.
+    Returns the time of this transaction and the jobs by fingerprint, oldest first. No other
+    transaction stores or replaces jobs with these fingerprints until commit.
     """
     params = {
         "keys": [key for key, _, _ in wanted],
@@ -92,7 +92,7 @@ def hits(
 
 
 class UniqueJob(NamedTuple):
-    """A job that keeps equal ones out; `key` is its fingerprint in hex."""
+    """A job that blocks equal jobs; `key` is its fingerprint in hex."""
 
     key: str
     job_id: str
@@ -105,7 +105,7 @@ class UniqueJob(NamedTuple):
 def unique_jobs(
     tenant: str | None, *, looked: int, offset: int, limit: int
 ) -> tuple[list[UniqueJob], int]:
-    """List jobs that keep equal ones out, and how many there are; see `unique_jobs.sql`."""
+    """List jobs that block equal jobs, and how many there are; see `unique_jobs.sql`."""
     params = {
         "tenant": tenant, "looked": looked, "offset": offset, "limit": limit,
         "states": [state.value for state in CODES],
@@ -115,17 +115,17 @@ def unique_jobs(
 
 
 def hold(ids: Sequence[str]) -> set[str]:
-    """Lock live jobs until commit, without waiting; those locked by others or gone are absent."""
+    """Lock live jobs until commit, without waiting; locked and ended jobs are absent."""
     return {row[0] for row in run("hold", {"ids": list(ids)})}
 
 
 def wait(ids: Sequence[str]) -> int:
-    """Wait until nobody else has these jobs locked; returns how many are live."""
+    """Wait until no other transaction has these jobs locked; returns how many are live."""
     return int(run("wait", {"ids": list(ids)})[0][0])
 
 
 def lock_queue(queue: str) -> None:
-    """Let no other producer of this bounded queue pass until this transaction ends."""
+    """Lock a bounded queue against other producers until this transaction ends."""
     run("lock_queue", {"queue": queue})
 
 
@@ -140,7 +140,7 @@ def heads(lane_id: int, number: int) -> list[str]:
 
 
 def drop(ids: Sequence[str], code: str, message: str, kind: int) -> list["Discarded"]:
-    """Discard jobs that are available; returns those that still were."""
+    """Discard available jobs; returns the jobs that still were."""
     params = {"ids": list(ids), "code": code, "message": message, "kind": kind}
     return list(starmap(Discarded, run("drop", params)))
 

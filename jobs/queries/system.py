@@ -1,4 +1,4 @@
-"""The database and the loops: statistics, leaders, clock, maintenance."""
+"""Statistics, leader locks, clock and maintenance of the database."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,18 +11,18 @@ from jobs.queries.base import run
 
 
 def outgrown(tables: Sequence[str]) -> list[str]:
-    """Return those of our tables that have more than doubled since they were analyzed."""
+    """Return our tables that have more than doubled since they were analyzed."""
     return [row[0] for row in run("outgrown", {"tables": list(tables)})]
 
 
 def analyze(tables: Sequence[str]) -> None:
-    """Take the planner's numbers of our tables, except where another session is just at it."""
+    """Analyze our tables, except where another session is doing so."""
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE (SKIP_LOCKED) " + ", ".join(map(connection.ops.quote_name, tables)))
 
 
 class Vitals(NamedTuple):
-    """Numbers of queues and workers, and whether every loop did its turn lately."""
+    """Numbers of queues and workers, and whether every loop ran lately."""
 
     queues: int
     paused: int
@@ -31,7 +31,7 @@ class Vitals(NamedTuple):
     ahead: list[str]  # workers whose clocks are ahead of this one, the first ones
     maintained_at: datetime | None  # since when; null: no maintenance is on
     maintenance: str | None  # the reason
-    standing: list[str]  # loops that did no turn lately
+    standing: list[str]  # loops that did not run lately
     loops: int
     ticked_at: datetime | None
     is_ticking: bool
@@ -42,18 +42,18 @@ MAX_SKEW_MS = 60_000
 
 
 def vitals(silence_ms: int, stale_ms: int) -> Vitals:
-    """Tell whether the system is well; workers silent for `silence_ms` are not alive."""
+    """Return the health of the system; workers silent for `silence_ms` are not alive."""
     params = {"silence_ms": silence_ms, "stale_ms": stale_ms, "skew_ms": MAX_SKEW_MS}
     return Vitals(*run("vitals", params)[0])
 
 
 def tick(loop: str) -> None:
-    """Note that a loop did its turn."""
+    """Store that a loop ran."""
     run("tick", {"name": loop})
 
 
 def reset(tables: Sequence[str]) -> None:
-    """Forget everything but keys; `tables` are those of extensions."""
+    """Delete everything but keys; `tables` are tables of extensions."""
     run("reset", {}, "".join(f", {connection.ops.quote_name(name)}" for name in tables))
 
 
@@ -65,7 +65,7 @@ def lead(key: int) -> bool:
 
 
 def alone(key: int) -> bool:
-    """Take a lock until the transaction ends; false while somebody else has it."""
+    """Take a lock until the transaction ends; False if another transaction has it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(20266610, %s)", [key])
         return bool(cursor.fetchone()[0])

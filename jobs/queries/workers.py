@@ -16,13 +16,14 @@ class Beat(NamedTuple):
     extended: list[str]
     cancelled: list[str]
     test_directive: str | None
-    # the pool the worker lives in, or empty; nothing was done: it says another, or is another's
+    # the pool the worker lives in, or empty; no change: it names another pool, or is another
+    # tenant's
     conflict: str | None
-    declared: Declaration | None  # as it is now, where the heartbeat said something of it
+    declared: Declaration | None  # its present declaration, if the heartbeat changed it
 
 
 def heartbeat(params: Mapping[str, Any]) -> Beat:
-    """Note a heartbeat; parameters as named in `heartbeat.sql`."""
+    """Store a heartbeat; parameters as named in `heartbeat.sql`."""
     row = run("heartbeat", params)[0]
     extended, cancelled = ([str(i) for i in listed] for listed in row[2:4])
     declared = None if row[6] is None else Declaration(row[6], row[7])
@@ -64,15 +65,15 @@ class WorkerRow(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """Tell where in lists it stands, before its name: those that ended come last."""
+        """Its rank in lists, before its name: ended workers come last."""
         return 2 * (self.stopped_at is not None) + (self.dead_at is not None)
 
 
 def workers(params: Mapping[str, Any]) -> list[WorkerRow]:
-    """Read workers by name, those that ended last; parameters as named in `workers.sql`."""
+    """Read workers by name, ended workers last; parameters as named in `workers.sql`."""
     return [WorkerRow(*row) for row in run("workers", params)]
 
 
 def standings(params: Mapping[str, Any]) -> dict[str, int]:
-    """Count workers by how they stand; parameters as named in `standings.sql`."""
+    """Count workers by standing; parameters as named in `standings.sql`."""
     return {row[0]: int(row[1]) for row in run("standings", params)}

@@ -1,1 +1,1 @@
-"""Events told while they happen: one reader per process, a buffer for each client."""
+"""Live events: one reader per process, a buffer for each client."""

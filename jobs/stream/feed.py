@@ -1,10 +1,11 @@
-"""The one reader of the event record in a process; it hands each event to every client's buffer.
+"""The one reader of the event record in a process; it copies each event to all clients' buffers.
 
-It looks at the record every POLL_S while somebody follows: a NOTIFY with each commit would halve
-the rate of enqueues, since commits that notify are serialised. What it reads next begins at the
-oldest transaction that was running at its last look, less what it told already; so an event that is
-committed late is told late, and never missed. What was committed before a client joined, but is yet
-to be told to others, is no news to it. See docs/adr/0006-streams.md.
+It reads the record every POLL_S while a client follows. A NOTIFY with each commit would halve the
+rate of enqueues, since commits that notify are serialised. Each read begins at the oldest
+transaction that was running at the last read, and skips the events that were sent already. So an
+event that is committed late is sent late, and never missed. Events that were committed before a
+client joined are not sent to it, even if other clients still get them. See
+docs/adr/0006-streams.md.
 """
 
 import logging
@@ -23,8 +24,8 @@ logger = logging.getLogger("ojs.stream")
 
 POLL_S = 0.1
 PATIENCE_MS = 250  # how long an event waits for older transactions to end
-BATCH = 2_000  # rows per look
-MOST_AHEAD = 10_000  # events told ahead of one old transaction, before it is no longer waited for
+BATCH = 2_000  # rows per read
+MOST_AHEAD = 10_000  # limit: with more events sent ahead of one old transaction, the feed skips it
 RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
 JOIN_S = 5.0
 
@@ -33,17 +34,17 @@ class Feed:
     """Reads in a thread that starts with the first subscription and rests without any."""
 
     def __init__(self) -> None:
-        """Start nothing yet: the process may still fork."""
+        """Prepare without a thread: the process may still fork."""
         self._changed = threading.Condition()
         self._members: set[Subscription] = set()
         self._thread: threading.Thread | None = None
         self._closed: str | None = None
         self._horizon: int | None = None  # read from here on, None: from now
-        self._told: dict[int, int] = {}  # seq to stamp of what was told from the horizon on
-        self._missed: dict[Subscription, set[int]] = {}  # seqs that were there before it joined
+        self._told: dict[int, int] = {}  # seq to stamp of events sent from the horizon on
+        self._missed: dict[Subscription, set[int]] = {}  # seqs of events committed before it joined
 
     def join(self, member: Subscription) -> None:
-        """Tell a client everything that is committed from now on.
+        """Send a client all events that are committed from now on.
 
         Raises RealtimeUnavailable while the process stops, BackendUnavailable without a database.
         """
@@ -60,13 +61,13 @@ class Feed:
             raise BackendUnavailable("events cannot be read", headers={"Retry-After": "1"})
 
     def leave(self, member: Subscription) -> None:
-        """Forget a client."""
+        """Remove a client."""
         with self._changed:
             self._members.discard(member)
             self._missed.pop(member, None)
 
     def close(self, reason: str) -> None:
-        """End every stream, and take no more."""
+        """End every stream, and accept no more."""
         with self._changed:
             self._closed = reason
             members = list(self._members)
@@ -89,7 +90,7 @@ class Feed:
                 self._turn(members)
                 attempts.went_well()
                 pause_s = POLL_S
-            except Exception as problem:  # a client's filter must not end everybody's stream
+            except Exception as problem:  # a client's filter must not end the streams of others
                 connections.close_all()
                 pause_s = attempts.failed(problem)
             with self._changed:
@@ -100,7 +101,7 @@ class Feed:
         return bool(self._closed) or any(not one.joined.is_set() for one in self._members)
 
     def _turn(self, members: list[Subscription]) -> None:
-        """Read and tell until nothing more is there."""
+        """Read and send until no more events are there."""
         self._welcome([member for member in members if not member.joined.is_set()])
         is_more = True
         while is_more and not self._closed:
@@ -116,16 +117,16 @@ class Feed:
             is_more = self._advance(horizon, read)
 
     def _welcome(self, joining: list[Subscription]) -> None:
-        """Let clients begin behind what is committed by now."""
+        """Start clients behind the events that are committed by now."""
         if not joining:
             return
         is_first = self._horizon is None
         if self._horizon is None:
             self._horizon, self._told = queries.horizon(), {}
         missed = queries.missed(self._horizon, self._told, MOST_AHEAD + 1)
-        if is_first and len(missed) > MOST_AHEAD:  # overtakes, as `_advance` does
+        if is_first and len(missed) > MOST_AHEAD:  # skips, as `_advance` does
             self._horizon = max(missed.values()) + 1
-        elif is_first:  # nobody is there to whom they would have to be told
+        elif is_first:  # no earlier client needs these events
             self._told = missed
         else:
             with self._changed:
@@ -135,14 +136,14 @@ class Feed:
             member.joined.set()
 
     def _advance(self, horizon: int, read: dict[int, int]) -> bool:
-        """Note what was told, as seq to stamp; returns whether the look was cut short."""
+        """Store the sent events, as seq to stamp; returns whether the read was cut short."""
         is_cut = len(read) >= BATCH
         upto = min(horizon, max(read.values())) if is_cut else horizon
-        upto = max(upto, self._horizon or 0)  # what was overtaken stays behind
+        upto = max(upto, self._horizon or 0)  # skipped events stay behind
         ahead = {seq: stamp for seq, stamp in (self._told | read).items() if stamp >= upto}
         if len(ahead) > MOST_AHEAD:
-            # A transaction of somebody else is open for so long that remembering what was told
-            # meanwhile costs too much. Its own events, if any, will be read by lists only.
+            # A transaction is open for so long that storing the events sent meanwhile costs too
+            # much. Events of this transaction, if any, will appear in lists only.
             logger.warning("stream.overtook", extra={"transaction": upto, "events": len(ahead)})
             upto = max(ahead.values())
             ahead = {seq: stamp for seq, stamp in ahead.items() if stamp >= upto}

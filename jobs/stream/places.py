@@ -1,4 +1,4 @@
-"""How many streams a process holds, in all and for one client. Spec: contract 25.3, connections."""
+"""Bound the streams of a process, in all and for one client. Spec: contract 25.3, connections."""
 
 import threading
 from collections import Counter
@@ -11,17 +11,17 @@ RETRY = {"Retry-After": "5"}
 
 
 class Places:
-    """Each stream takes a place; a client is a key's name or an address."""
+    """Counts the places that streams take; a client is a key's name or an address."""
 
     def __init__(self) -> None:
-        """Have every place free."""
+        """Start with all places free."""
         self._lock = threading.Lock()
         self._taken: Counter[str] = Counter()
 
     def take(self, client: str) -> Callable[[], None]:
-        """Take a place; returns what gives it back, once.
+        """Take a place; returns a function that gives it back, once.
 
-        Raises RateLimited for one client's, RealtimeUnavailable when there is none at all.
+        Raises RateLimited for a client without a free place, RealtimeUnavailable without any.
         """
         with self._lock:
             if self._taken[client] >= conf().stream_limit_per_client:
@@ -37,6 +37,6 @@ class Places:
             with self._lock:
                 if held:
                     self._taken[held.pop()] -= 1
-                    self._taken += Counter()  # forgets clients without a stream
+                    self._taken += Counter()  # removes clients without a stream
 
         return leave

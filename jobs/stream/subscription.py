@@ -1,4 +1,4 @@
-"""What one client of a stream is still to be sent: a bounded buffer, and the pace it is read at.
+"""The unsent events of one client of a stream: a bounded buffer with a maximum rate.
 
 Spec: contract 25.3 (slow client, rate).
 """
@@ -16,7 +16,7 @@ from jobs.services.record.events import StoredEvent
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One event on its way to any number of clients, which share what it is rendered to."""
+    """One event on its way to any number of clients, with its shared renderings."""
 
     event: StoredEvent
     rendered: dict[Any, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which events to read at all; both None: every one."""
+    """The events to read; both None: all."""
 
     job_id: str | None = None
     queue: str | None = None
@@ -46,9 +46,9 @@ class Subscription:
     """The buffer between the reader and one client. Any thread may offer, one takes."""
 
     def __init__(self, scope: Scope, wants: Callable[[StoredEvent], bool]) -> None:
-        """Have nothing yet; `wants` decides event by event, within the scope."""
+        """Start empty; `wants` selects events within the scope."""
         self.scope = scope
-        self.joined = threading.Event()  # the reader looks for it
+        self.joined = threading.Event()  # set by the reader
         self._wants = wants
         self._changed = threading.Condition()
         self._waiting: deque[Told] = deque()
@@ -57,7 +57,7 @@ class Subscription:
         self._pace = _Pace(conf().stream_events_per_second)
 
     def offer(self, told: Told) -> None:
-        """Add an event it wants; the oldest leaves a full buffer. `flush` wakes the client."""
+        """Add a selected event; a full buffer drops the oldest. `flush` wakes the client."""
         if not self._wants(told.event):
             return
         with self._changed:
@@ -72,24 +72,24 @@ class Subscription:
         )
 
     def flush(self) -> None:
-        """Wake the client if something waits for it."""
+        """Wake the client if events wait for it."""
         with self._changed:
             if self._waiting:
                 self._changed.notify()
 
     def end(self, reason: str) -> None:
-        """Let the client leave; what waits is still sent as far as the pace allows."""
+        """Let the client leave; waiting events are still sent as far as the rate allows."""
         with self._changed:
             self._reason = self._reason or reason
             self._changed.notify()
 
     @property
     def ended(self) -> str | None:
-        """Why it is over, None while it is not."""
+        """Why the stream is over, None while it is not."""
         return self._reason
 
     def take(self, timeout_s: float) -> tuple[list[Told], Dropped | None]:
-        """Return the next that wait, as many as the pace allows; none after `timeout_s`."""
+        """Return the next events, as many as the rate allows; none after `timeout_s`."""
         until = monotonic() + timeout_s
         with self._changed:
             while not self._reason:
@@ -99,7 +99,7 @@ class Subscription:
                     break
                 self._changed.wait(min(left, wait_s))
             number = min(len(self._waiting), self._pace.allowance())
-            if not self._reason:  # else this is the last time
+            if not self._reason:  # otherwise this is the last time
                 number = min(number, MOST)
             taken = [self._waiting.popleft() for _ in range(number)]
             self._pace.spend(number)
@@ -108,7 +108,7 @@ class Subscription:
 
 
 class _Pace:
-    """A bucket that fills with `per_second` and holds as many."""
+    """A token bucket that fills with `per_second` and holds as many."""
 
     def __init__(self, per_second: int) -> None:
         self._rate = per_second
@@ -122,7 +122,7 @@ class _Pace:
         return int(self._tokens)
 
     def wait_s(self) -> float:
-        """How long until something may be sent."""
+        """How long until an event may be sent."""
         return 0.0 if self.allowance() else (1 - self._tokens) / self._rate
 
     def spend(self, number: int) -> None:

@@ -1,7 +1,7 @@
-"""Sends the outcomes of attempts in batches, and never loses one.
+"""Send the outcomes of attempts in batches, and never lose one.
 
-A handler thread waits until its outcome is committed before it takes another job, so a crash
-repeats at most one finished job per thread; under load the waiting outcomes share statements. Only
+A handler thread waits until its outcome is committed before it takes another job. So a crash
+repeats at most one finished job per thread. Under load the waiting outcomes share statements. Only
 handlers marked `idempotent` go on at once, and a crash may repeat their latest batch.
 """
 
@@ -22,8 +22,8 @@ from jobs.trouble import Attempts
 logger = logging.getLogger("ojs.worker")
 
 MOST = 500  # outcomes per statement
-FULL = 50  # outcomes that go at once
-LINGER_S = 0.005  # how long outcomes nobody waits for may gather
+FULL = 50  # outcomes that are sent at once
+LINGER_S = 0.005  # how long outcomes without a waiting thread may gather
 RETRY_S, LONGEST_RETRY_S = 0.5, 4.0
 BACKLOG = 2000  # unsent outcomes before idempotent handlers wait, too
 
@@ -47,7 +47,7 @@ class Acker:
         self._thread.start()
 
     def send(self, outcome: Outcome, *, wait: bool) -> None:
-        """Hand an outcome over; with `wait` return when it is committed."""
+        """Queue an outcome; with `wait` return when it is committed."""
         sent = threading.Event() if wait else None
         with self._changed:
             self._waiting.append((outcome, sent))
@@ -59,14 +59,14 @@ class Acker:
             sent.wait()
 
     def flush(self, timeout_s: float) -> bool:
-        """Wait until everything handed over is sent; returns whether it was."""
+        """Wait until all queued outcomes are sent; returns whether they were."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: not self._waiting and not self._sending, timeout_s
             )
 
     def stop(self, timeout_s: float) -> None:
-        """Send what is left and end the thread."""
+        """Send the remaining outcomes and end the thread."""
         self.flush(timeout_s)
         with self._changed:
             self._over = True
@@ -107,7 +107,7 @@ class Acker:
                 self._send_each(batch)
                 return
             except Error as problem:
-                # the database is away: the results wait here, the leases wait there
+                # the database is away: the results wait here until it is back, and so do the leases
                 connection.close()
                 if self._over and monotonic() - began > RETRY_S * 10:
                     logger.exception("ack.given_up", extra={"count": len(batch)})
@@ -122,7 +122,7 @@ class Acker:
                 return
 
     def _send_each(self, batch: Sequence[Outcome]) -> None:
-        """One of them can never be stored; it must not keep the others. Its time ends by itself."""
+        """Send each outcome alone: one cannot be stored, and its lease will end by itself."""
         if len(batch) > 1:
             for outcome in batch:
                 self._send_until_done([outcome])
@@ -133,5 +133,5 @@ def _send(batch: Sequence[Outcome]) -> None:
     nacks = [outcome for outcome in batch if isinstance(outcome, Nack)]
     answers = [*(ack(acks) if acks else ()), *(nack(nacks) if nacks else ())]
     for answer in answers:
-        if isinstance(answer, OJSError):  # cancelled, or the lease was lost: fencing at work
+        if isinstance(answer, OJSError):  # cancelled, or the lease was lost
             logger.warning("ack.refused", extra={"reason": answer.message})

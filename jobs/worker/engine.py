@@ -1,10 +1,10 @@
-"""One worker process: claims batches, runs them in threads, answers, heartbeats.
+"""Run one worker process: claim batches, run them in threads, answer, heartbeat.
 
-Threads: the main one claims; `concurrency` threads run handlers; one acks; one heartbeats and
-watches timeouts. A handler that overruns its timeout first gets JobTimeout raised inside it; one
-that does not react (a blocking C call) is answered for as timed out, and the whole process is
-replaced, because a thread cannot be killed: the others get a moment to finish, what is left is
-given back unharmed.
+The main thread claims; `concurrency` threads run handlers; one thread acks; one heartbeats and
+watches timeouts. A handler that overruns its timeout first gets JobTimeout raised inside it. If it
+does not react (a blocking C call), its attempt is answered as timed out. Then the whole process is
+replaced, because a thread cannot be killed. The other handlers get a moment to finish; their
+unfinished jobs are given back without a failure.
 """
 
 import ctypes
@@ -41,11 +41,11 @@ from jobs.worker.pace import Pace
 logger = logging.getLogger("ojs.worker")
 
 MOST_CLAIMED = 200
-AHEAD_S = 0.04  # of work to hold when jobs are short; a claim takes a few milliseconds
+AHEAD_S = 0.04  # work to hold when jobs are short; a claim takes a few milliseconds
 BEATS = 6  # heartbeats within the silence after which a worker counts as dead
-TICK_S = 0.1  # how often timeouts are looked at
-STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
-LEAVE_S = 5.0  # how long the others may go on in a process that must be replaced
+TICK_S = 0.1  # how often timeouts are checked
+STUCK_S = 1.0  # for a handler to react to JobTimeout: after that it is stuck
+LEAVE_S = 5.0  # how long other handlers may go on in a process that must be replaced
 FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
 RECONNECT_S, LONGEST_RECONNECT_S = 0.5, 4.0
 REFUSED_S = 5.0  # after a refused claim, until the next
@@ -56,14 +56,14 @@ CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new pro
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a worker process runs."""
+    """The configuration of a worker process."""
 
     worker_id: str
     queues: tuple[str, ...]
     concurrency: int
     pool: str | None = None
-    tenant: str | None = None  # it runs this one's jobs alone; null: any's that no namespace keeps
-    once: bool = False  # end when nothing is available
+    tenant: str | None = None  # runs only this tenant's jobs; null: all jobs outside of namespaces
+    once: bool = False  # end when no job is available
 
 
 @dataclass(slots=True)
@@ -72,16 +72,16 @@ class _Running:
 
     context: Context
     thread_id: int
-    until: float  # monotonic: when its execution time is over
+    until: float  # monotonic: the end of its execution time
     warned: bool = False
     answered: bool = False
 
 
 class Engine:
-    """A worker process; `run` blocks until it is told to end and returns an exit code."""
+    """A worker process; `run` blocks until it has to end and returns an exit code."""
 
     def __init__(self, terms: Terms) -> None:
-        """Prepare; nothing runs yet."""
+        """Prepare; no thread runs yet."""
         self.terms = terms
         self._own = Standing.RUNNING  # by signals; only this is reported
         self._told = Standing.RUNNING  # by the server's latest answer
@@ -102,14 +102,14 @@ class Engine:
         self._ended = 0  # attempts so far
         self._pace = Pace()
         self._claims = Attempts(logger, "claim.failed", RECONNECT_S, LONGEST_RECONNECT_S)
-        self._refusal = ""  # why the latest claim that was refused was
+        self._refusal = ""  # the reason of the latest refused claim
         self._window = terms.concurrency * 2  # how many jobs to hold
 
     # --- the main thread
 
     def run(self) -> int:
         """Work until told to end, then drain. Returns an exit code."""
-        connection.close()  # it was made before
+        connection.close()  # it was opened with other bounds
         for_thread(Work.REQUESTS)
         self._acker.start()
         threads = [
@@ -125,11 +125,11 @@ class Engine:
 
     @property
     def standing(self) -> Standing:
-        """What this process may do: the stronger of what it was told here and by the server."""
+        """The stronger of the directives by signals and by the server."""
         return max(self._own, self._told)
 
     def quiet(self) -> None:
-        """Claim nothing more; what runs goes on."""
+        """Claim no more jobs; running jobs go on."""
         self._own = max(self._own, Standing.QUIET)
         self._beat_now.set()
 
@@ -140,7 +140,7 @@ class Engine:
             self._beat_now.set()
 
     def terminate(self) -> None:
-        """Claim nothing more, drain and end."""
+        """Claim no more jobs, drain and end."""
         self._own = Standing.TERMINATE
         self._wake.set()
         self._listener.wake()
@@ -148,8 +148,8 @@ class Engine:
     def _claim_until_told(self) -> None:
         pause = FIRST_POLL_S
         while self.standing is not Standing.TERMINATE and not self._must_leave.is_set():
-            # A worker that never heartbeated is not missed when it dies: its jobs would wait for
-            # the end of their leases. So it claims nothing before it is known. Spec: GS-17.
+            # The server cannot notice the death of a worker without heartbeats: its jobs would wait
+            # for the end of their leases. So claims begin after the first heartbeat. Spec: GS-17.
             free = self._free() if self._is_known.is_set() else 0
             if free <= 0 or self.standing is Standing.QUIET:
                 self._wake.wait(TICK_S)
@@ -162,7 +162,8 @@ class Engine:
             if self.terms.once and not self._held and not self._may_have_lost_claims:
                 return
             # An empty claim may have skipped rows that another claim held and then returned, or a
-            # lane that a racing one left active without waking anybody: the first looks are quick.
+            # lane that a concurrent claim left active without a wake-up. So the first retries are
+            # quick.
             jitter = 0.75 + random.random() / 2  # noqa: S311 - no secret
             self._listener.wait(seen, min(pause * jitter, self._opens_in_s))
             pause = min(pause * 2, LAST_POLL_S)
@@ -172,14 +173,14 @@ class Engine:
     def _free(self) -> int:
         """How many jobs to claim: two per slot, so that a slot never waits for a claim.
 
-        More when jobs are so short that those are done sooner than the claim.
+        More when jobs are so short that two per slot end sooner than the claim.
         """
         with self._lock:
             self._window = max(self.terms.concurrency * 2, self._pace.per(AHEAD_S, self._ended))
             return min(MOST_CLAIMED, self._window - len(self._held)) if self._is_low() else 0
 
     def _is_low(self) -> bool:
-        """Tell whether half of the window is free: small claims cost as much as large ones."""
+        """Return whether half of the window is free: small claims cost as much as large ones."""
         return len(self._held) * 2 <= self._window
 
     def _claim(self, free: int) -> bool:
@@ -216,7 +217,7 @@ class Engine:
     def _take(self, jobs: Sequence[Job]) -> None:
         """Hold claimed jobs. A job that this worker lost and claims again replaces its old attempt.
 
-        The old attempt may still wait or run: what ends it must leave the new one alone.
+        The old attempt may still wait or run: its end must not affect the new attempt.
         """
         contexts = [Context(job, self.terms.worker_id) for job in jobs]
         with self._lock:
@@ -226,7 +227,7 @@ class Engine:
 
     def _rest_after(self, refusal: str) -> None:
         if refusal != self._refusal:
-            # one without handlers, queues and a pool is there to run loops: nothing is wrong
+            # a worker without handlers, queues and a pool only runs loops: this is no fault
             level = logging.WARNING if self.terms.queues or self.terms.pool else logging.INFO
             logger.log(level, "claim.refused", extra={"reason": refusal})
         self._refusal = refusal
@@ -234,9 +235,10 @@ class Engine:
         self._wake.clear()
 
     def _return_lost_claims(self) -> None:
-        """Give back what a claim took whose answer never came; its lease would keep it for long.
+        """Give back the jobs of a claim whose answer was lost, instead of waiting for their leases.
 
-        The order matters: a job that ends meanwhile is known, or its lease is gone by the flush.
+        The order matters: a job that ends meanwhile is in `known`, or its lease is gone by the
+        flush.
         """
         if not self._may_have_lost_claims:
             return
@@ -269,7 +271,7 @@ class Engine:
         connection.close()
 
     def _end(self, entry: _Running, outcome: Ack | Nack) -> None:
-        """Answer for an attempt; the second answer to one is refused by the server."""
+        """Answer for an attempt; the server refuses a second answer for it."""
         handler = handler_of(entry.context.job)
         is_late = self._finish(entry)
         if not is_late:
@@ -277,7 +279,7 @@ class Engine:
         self._forget(entry.context)
 
     def _finish(self, entry: _Running) -> bool:
-        """Leave the table of running attempts; returns whether it was answered already."""
+        """Remove it from the running attempts; returns whether it was answered already."""
         with self._lock:
             self._running.pop(entry.thread_id, None)
             return entry.answered
@@ -288,7 +290,7 @@ class Engine:
                 del self._held[context.job.id]
             self._ended += 1
             is_low = self._is_low()
-        if is_low and not self._wake.is_set():  # whoever clears it looks afterwards
+        if is_low and not self._wake.is_set():  # the main thread clears it before it checks
             self._wake.set()
 
     # --- timeouts
@@ -333,7 +335,7 @@ class Engine:
             try:
                 self._send_beat()
                 attempts.went_well()
-            except Exception as problem:  # whatever it is: who falls silent loses its jobs
+            except Exception as problem:  # any error: a worker that falls silent loses its jobs
                 connection.close()
                 pause = min(attempts.failed(problem), interval)
             self._beat_now.wait(pause)
@@ -355,7 +357,7 @@ class Engine:
                 context.cancel()
 
     def _obey(self, told: Standing) -> None:
-        """Do what the server says; it says `running` again when an operator resumes a worker."""
+        """Follow the server's directive; a resume by an operator makes it `running` again."""
         if told is Standing.TERMINATE:
             self.terminate()
         elif told is not self._told:
@@ -364,7 +366,7 @@ class Engine:
             self._listener.wake()
 
     def _report(self, ids: Sequence[str]) -> Report:
-        # while jobs are held a terminating worker only counts as quiet: it still answers for them
+        # while jobs are held a terminating worker counts as quiet: it still answers for them
         standing = Standing.QUIET if ids and self._own else self._own
         return Report(
             self.terms.worker_id,
@@ -383,7 +385,7 @@ class Engine:
     # --- the end
 
     def _drain(self) -> int:
-        """Give back what has not started, let the rest finish, give back what does not."""
+        """Give back jobs that have not started, wait for the rest, give back unfinished jobs."""
         self._beat_now.set()
         self._give_back(self._unstarted())
         grace = LEAVE_S if self._must_leave.is_set() else conf().shutdown_grace_ms / 1000
@@ -445,7 +447,7 @@ class Engine:
             heartbeat(self._report(()))
         except Error as problem:
             logger.warning("heartbeat.database", extra={"error": str(problem)})
-        except OJSError as refused:  # its id is that of another tenant's worker, or in another pool
+        except OJSError as refused:  # another tenant or pool has a worker of its id
             logger.warning("heartbeat.refused", extra={"reason": str(refused)})
 
 

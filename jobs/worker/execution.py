@@ -1,4 +1,4 @@
-"""One attempt: middleware, handler, outcome. Spec: contract 12.2."""
+"""Run one attempt: middleware, handler, outcome. Spec: contract 12.2."""
 
 import traceback
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class HandlerNotFound(Exception):
 
 @spans.consuming
 def execute(context: Context) -> Ack | Nack:
-    """Run an attempt to its end and return what to answer."""
+    """Run an attempt to its end and return the answer for it."""
     job = context.job
     try:
         with running(context):
@@ -68,20 +68,20 @@ def execute(context: Context) -> Ack | Nack:
     except (InvalidPayload, ResultTooLarge) as problem:
         context.raised = problem
         return failed(context, retry.server_error("invalid_result", problem.message))
-    except BaseException as problem:  # whatever a handler raises is its outcome, also SystemExit
+    except BaseException as problem:  # any exception is the outcome, also SystemExit
         context.raised = problem
         return failed(context, describe(problem))
     return Ack(job.id, encoded, context.worker_id, job.attempt)
 
 
 def _encode(result: Any) -> bytes:
-    """Serialize a result as the database takes it: a statement that fails would fail for ever.
+    """Serialize a result in a form that the database accepts; otherwise its ACK fails for ever.
 
     Raises InvalidPayload or ResultTooLarge.
     """
     encoded = jsonio.dumps(result)
     if jsonio.NUL in encoded:
-        jsonio.loads(encoded)  # raises where it is the character, not the text of the escape
+        jsonio.loads(encoded)  # raises for the character itself, not for the text of the escape
     if len(encoded) > conf().max_result_bytes:
         raise ResultTooLarge.of("result", conf().max_result_bytes, len(encoded))
     return encoded
@@ -126,5 +126,5 @@ def _text_of(problem: BaseException) -> str:
 
 
 def _storable(text: str) -> str:
-    """Return the text without what PostgreSQL or UTF-8 cannot hold."""
+    """Return the text without characters that PostgreSQL or UTF-8 cannot hold."""
     return text.replace("\0", "").encode(errors="replace").decode()

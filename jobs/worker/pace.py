@@ -1,12 +1,12 @@
-"""How fast a worker's jobs end, which decides how far ahead it claims."""
+"""Measure how fast a worker's jobs end, which decides how far ahead it claims."""
 
 from time import monotonic
 
-PACE_S = 0.5  # between looks
+PACE_S = 0.5  # between measurements
 
 
 class Pace:
-    """How many attempts end per second, seen over about the latest half second."""
+    """Attempts that end per second, over about the latest half second."""
 
     def __init__(self) -> None:
         """Begin with none."""

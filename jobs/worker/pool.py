@@ -1,4 +1,4 @@
-"""The parent of the worker processes: starts them, passes signals on, replaces those that end."""
+"""Manage the worker processes: start them, pass signals on, replace ended ones."""
 
 import logging
 import signal
@@ -14,7 +14,7 @@ from jobs.worker.tether import tied
 
 logger = logging.getLogger("ojs.worker")
 
-PAUSE_S = 1.0  # before a process that failed is started again
+PAUSE_S = 1.0  # before a failed process is started again
 KILL_S = 10.0  # beyond the grace period
 
 
@@ -25,7 +25,7 @@ class _Process:
 
 
 class Pool:
-    """Keeps `number` copies of `command` running until told to end."""
+    """Keeps `number` copies of `command` running until it has to end."""
 
     def __init__(self, command: Sequence[str], number: int, *, once: bool) -> None:
         """Prepare; `run` starts them. With `once` a clean end is not followed by a new start."""
@@ -37,7 +37,7 @@ class Pool:
         self._code = CLEAN
 
     def run(self) -> int:
-        """Run until told to end; returns the worst exit code."""
+        """Run until a signal ends it; returns the worst exit code."""
         self._processes = [self._start() for _ in range(self._number)]
         while self._processes and not self._over.wait(0.1):
             self._look_after()
@@ -91,7 +91,7 @@ class Pool:
             self._code = max(self._code, UNFINISHED if code else CLEAN)
 
     def tell_all_to_end(self) -> None:
-        """Send SIGTERM to those that live; a process that got one before ignores the repetition."""
+        """Send SIGTERM to live processes; a process that got one before ignores the repetition."""
         for process in self._processes:
             if process.handle.poll() is None:
                 process.handle.terminate()

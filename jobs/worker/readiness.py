@@ -1,11 +1,14 @@
-"""A file that is there while a worker takes jobs, for probes without a network. Spec: GS-6."""
+"""Maintain a file that exists while a worker takes jobs, for probes without a network.
+
+Spec: GS-6.
+"""
 
 import signal
 from pathlib import Path
 
 
 class ReadyFile:
-    """The file of one `runworker`; without a path it is none."""
+    """The file of one `runworker`; without a path there is none."""
 
     def __init__(self, path: str | None) -> None:
         """Prepare; `show` makes the file."""
@@ -23,7 +26,7 @@ class ReadyFile:
             self._path.unlink(missing_ok=True)
 
     def tell(self, number: int) -> None:
-        """Follow the signals that the workers follow: quiet and the end hide it."""
+        """Follow the signals that the workers follow: quiet and the end hide the file."""
         if number == signal.SIGCONT:
             self.show()
             return

@@ -1,8 +1,9 @@
-"""Signals answered in a thread of their own.
+"""Handle signals in a thread of their own.
 
-A Python signal handler runs between two instructions of the main thread. If that thread just then
-holds a lock (inside `Event.wait`, or inside the handler of the signal before), a handler that takes
-the same lock waits for ever. Handlers here only put a number into a queue, which is reentrant.
+A Python signal handler runs between two instructions of the main thread. At this moment the thread
+may hold a lock (inside `Event.wait`, or inside the handler of the signal before). A handler that
+takes the same lock then waits for ever. Handlers here only put a number into a queue, which is
+reentrant.
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""Child processes that end with their parent, however it ends (Linux; elsewhere nothing)."""
+"""End child processes with their parent, for any end of it (Linux; elsewhere no effect)."""
 
 import ctypes
 import os
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
-# loaded here: between fork and exec nothing may take a lock
+# loaded here: between fork and exec no lock may be taken
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -18,7 +18,7 @@ def tied(number: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
     def in_child() -> None:
         if _libc:
             _libc.prctl(PR_SET_PDEATHSIG, number)
-            if os.getppid() != parent:  # it died before it could be told
+            if os.getppid() != parent:  # it died before the call
                 os._exit(1)
 
     return in_child

@@ -1,4 +1,4 @@
-"""What admin endpoints share: lists, confirmation, times of the query. Spec: contract 24."""
+"""Shared parts of admin endpoints: lists, confirmation, times of the query. Spec: contract 24."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -50,7 +50,7 @@ def listed(
 
 
 def require_confirm(body: Mapping[str, Any]) -> None:
-    """Refuse what deletes or changes many without `confirm: true`."""
+    """Refuse a deletion or a change of many without `confirm: true`."""
     if body.get("confirm") is not True:
         raise ConfirmationRequired.field("confirm", "must be true", body.get("confirm"))
 

@@ -54,12 +54,12 @@ class AdminDeadLetter(core.DeadLetterCollection):
     inherited = {"GET": "adminListDeadLetter", "DELETE": "adminEmptyDeadLetter"}
 
     def window(self, request: Request) -> Page:
-        """Read the window as the admin API has it. Raises InvalidRequest."""
+        """Read the filter as the admin API has it. Raises InvalidRequest."""
         return admin_page(request)
 
 
 class AdminDeadLetterStats(core.DeadLetterStats):
-    """The numbers."""
+    """Its statistics."""
 
     inherited = {"GET": "adminGetDeadLetterStats"}
 
@@ -77,25 +77,25 @@ class AdminDeadLetterJob(core.DeadLetterJob):
 
 
 class AdminDeadLetterRetry(core.DeadLetterRetry):
-    """Retry of one."""
+    """Retry of one job."""
 
     inherited = {"POST": "adminRetryDeadLetterJob"}
 
 
 class AdminDeadLetterRetryAll(core.DeadLetterRetryAll):
-    """Retry of many."""
+    """Retry of many jobs."""
 
     inherited = {"POST": "adminRetryDeadLetter"}
 
 
 class AdminDeadLetterPurge(core.DeadLetterPurge):
-    """Deletion of many."""
+    """Deletion of many jobs."""
 
     inherited = {"POST": "adminPurgeDeadLetter"}
 
 
 class ReplayRules(OJSView):
-    """What is retried by itself."""
+    """The replay rules."""
 
     @operation("getReplayRules", {200: RULES})
     def get(self, request: Request) -> Answer:
@@ -118,7 +118,7 @@ class ReplayRules(OJSView):
 
 
 def encode_rule(rule: ReplayRule) -> dict[str, Any]:
-    """Encode a rule; what it does not ask for is left out of its filter."""
+    """Encode a rule; its filter has only members that are set."""
     asked = {name: getattr(rule, name) for name in MATCHED}
     return {
         "name": rule.name,

@@ -1,4 +1,4 @@
-"""A job in full, as operators see it. Spec: contract 24.2, 28.2, 29."""
+"""Encode a job in full, for operators. Spec: contract 24.2, 28.2, 29."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def job_detail(job: Job) -> bytes:
 
 
 def details(job: Job, replay: Replay | None) -> dict[str, Any]:
-    """Return what operators see beyond the envelope; one statement."""
+    """Return the operators' members beyond the envelope; one statement."""
     known = progress_of(job)
     shown: dict[str, Any] = {
         "errors": [] if job.errors is None else orjson.Fragment(job.errors),
@@ -98,7 +98,7 @@ def details(job: Job, replay: Replay | None) -> dict[str, Any]:
 
 
 def replay_facts(job: Job, replay: Replay | None) -> dict[str, Any]:
-    """Return how often a job was replayed, also merged into its `meta` for who looks there."""
+    """Return how often a job was replayed, also merged into its `meta` for some clients."""
     if replay is None:
         return {"replay_count": 0}
     meta = orjson.loads(job.meta)

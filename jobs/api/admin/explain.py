@@ -1,4 +1,4 @@
-"""Why a job waits, where it stands, when it may start; or what picked it."""
+"""Explain why a job waits and when it may start, or which claim took it."""
 
 from datetime import datetime
 from typing import Any
@@ -111,9 +111,9 @@ class AdminJobExplain(JobDetail):
 
     @operation("adminExplainJob", {200: EXPLANATION}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
-        """Explain why a job waits, where it stands and when it may start, or what picked it.
+        """Explain why a job waits, its position and possible start, or which claim took it.
 
-        Goes by the conditions of the claim itself. `next` is about a worker that asks for one job
+        It uses the conditions of the claim itself. `next` refers to a worker that asks for one job
         of this queue alone and is bound to no tenant. Counts end at a bound.
         """
         job = self.visible(job_id)
@@ -122,7 +122,7 @@ class AdminJobExplain(JobDetail):
 
 
 def encode(found: Explanation) -> dict[str, Any]:
-    """Encode what is known of a job."""
+    """Encode the explanation of a job."""
     return {
         "at": format_time(found.at),
         "verdict": found.verdict.value,

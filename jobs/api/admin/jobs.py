@@ -1,4 +1,4 @@
-"""Jobs as operators see them. Spec: contract 24.1, 24.2."""
+"""The jobs endpoints for operators. Spec: contract 24.1, 24.2."""
 
 from typing import Any
 
@@ -67,12 +67,12 @@ class AdminJobs(OJSView):
 
     @operation("adminListJobs", {200: list_of(JOB_SUMMARY, "jobs")}, query={**FILTER, **NUMBERED})
     def get(self, request: Request) -> Answer:
-        """List jobs, newest first, those of an ended state by their end.
+        """List jobs, newest first; ended jobs by their end.
 
-        Filters and orders that no index follows are applied to the first rows in that order:
-        50,000 of those that wait or run, 20,000 otherwise; `total` is then what was found there,
-        with `total_is_estimate`. With `exclude_terminal` the items are whole envelopes, as exports
-        need them.
+        Filters and orders without an index are applied to the first rows in that order: 50,000 of
+        waiting and running jobs, 20,000 otherwise. `total` then counts the matches among these
+        rows, with `total_is_estimate`. With `exclude_terminal` the items are whole envelopes, for
+        exports.
         """
         window, wanted = admin_page(request), decode_wanted(request, self.principal.tenant)
         found = find_jobs(wanted, offset=window.offset, limit=window.limit)
@@ -88,7 +88,7 @@ class AdminJob(JobDetail):
 
     @operation("adminGetJob", {200: JOB_DETAIL}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
-        """Show a job with everything known of it."""
+        """Show a job with all its details."""
         return Answer(job_detail(self.as_seen(self.visible(job_id))))
 
     @operation(
@@ -98,7 +98,7 @@ class AdminJob(JobDetail):
         refusals=(404, 409),
     )
     def patch(self, request: Request, job_id: str) -> Answer:
-        """Change the priority of a job that waits: available, scheduled or pending."""
+        """Change the priority of a waiting job: available, scheduled or pending."""
         priority = decode_priority(self.body())
         self.changeable(job_id)
         return Answer(job_detail(self.as_seen(change_priority(job_id, priority, self.caller))))
@@ -146,7 +146,7 @@ class AdminJobCancel(JobDetail):
         refusals=(404, 409),
     )
     def post(self, request: Request, job_id: str) -> Answer:
-        """Cancel a job that waits or runs."""
+        """Cancel a waiting or running job."""
         reason = optional_text(self.optional_body(), "reason")
         self.changeable(job_id)
         job, _ = cancel_job(job_id, self.caller, reason)
@@ -154,7 +154,7 @@ class AdminJobCancel(JobDetail):
 
 
 class AdminJobTrace(JobDetail):
-    """The way of a job."""
+    """The timeline of a job."""
 
     http_method_names = ["get", "head", "options"]
 
@@ -164,7 +164,7 @@ class AdminJobTrace(JobDetail):
         refusals=(404,),
     )
     def get(self, request: Request, job_id: str) -> Answer:
-        """Show what happened to a job, in order, and how long each step took."""
+        """Show the events of a job, in order, and how long each step took."""
         self.visible(job_id)
         events = timeline(job_id)
         following = [event.at for event in events[1:]]

@@ -1,4 +1,4 @@
-"""Queues as operators see them. Spec: contract 24.1, 24.2."""
+"""The queues endpoints for operators. Spec: contract 24.1, 24.2."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -49,14 +49,14 @@ SWITCHED = obj({**SUMMARY, "paused_at": maybe(TIME)})
 
 
 def visible_queues(tenant: str | None, *, limit: int, offset: int) -> tuple[list[QueueStats], int]:
-    """Return queues by name and how many there are; a tenant's own numbers when one is given."""
+    """Return queues by name and how many there are; with a tenant, its own numbers."""
     return named_stats(tenant=tenant, limit=limit, offset=offset)
 
 
 def encode_queues(
     found: Sequence[QueueStats], *, tenant: str | None = None
 ) -> list[dict[str, Any]]:
-    """Encode queues with what happens in them; latencies are not known by tenant."""
+    """Encode queues with their rates; latencies are not stored by tenant."""
     names = [queue.name for queue in found]
     rates = rates_of(names, tenant) if names else {}
     latencies = latencies_of(names) if names and tenant is None else {}
@@ -88,7 +88,7 @@ def _encode(queue: QueueStats, rates: Rates, latency: Latency) -> dict[str, Any]
 
 
 def _pressure(queue: QueueStats) -> dict[str, Any]:
-    """Encode a bound with how much of it is used. Spec: contract 24.2, QueueDetail."""
+    """Encode a bound and its use. Spec: contract 24.2, QueueDetail."""
     bound = terms_of(queue.config).bound
     if bound is None:
         return {}
@@ -113,7 +113,7 @@ def queue_detail(name: str, tenant: str | None) -> dict[str, Any]:
         raise NotFound.of("queue", name)
     oldest = oldest_available(name, tenant)
     configuration = encode_config(name, found[0].config)["configuration"]
-    if tenant is None:  # a tenant sees its own jobs alone, the bound is of all
+    if tenant is None:  # a tenant sees its own jobs alone, and the bound covers all jobs
         configuration |= _pressure(found[0])
     return {
         **encode_queues(found, tenant=tenant)[0],
@@ -143,7 +143,7 @@ class AdminQueue(OJSView):
 
 
 class SwitchView(OJSView):
-    """Pauses or resumes."""
+    """Pauses or resumes a queue."""
 
     def switched(self, name: str, *, paused: bool) -> Answer:
         """Switch a queue and show it."""

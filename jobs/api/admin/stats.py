@@ -76,7 +76,7 @@ POINTS = obj(
 
 
 class SystemStats(OJSView):
-    """How much there is and what happens just now."""
+    """The present numbers and rates."""
 
     @operation(
         "getSystemStats",
@@ -91,7 +91,7 @@ class SystemStats(OJSView):
         """Show queues, workers, jobs by state and throughput.
 
         `detail=true` lists the queues, busiest first, in the place of their number. Workers belong
-        to no tenant: who is bound to one sees none.
+        to no tenant: a caller bound to a tenant sees none.
         """
         tenant, queue, window = self.principal.tenant, plain(request, "queue"), admin_page(request)
         total, paused = count_queues(tenant)
@@ -135,7 +135,7 @@ def _error_rate(found: Rates) -> float:
 
 
 def encode_rates(found: Rates) -> dict[str, Any]:
-    """Encode rates for both clients: one reads averages, the other whole numbers."""
+    """Encode rates for both clients: the first reads averages, the second whole numbers."""
     return {
         "processed_per_minute": found.completed,
         "failed_per_minute": found.failed,
@@ -147,7 +147,7 @@ def encode_rates(found: Rates) -> dict[str, Any]:
 
 
 class StatsHistory(OJSView):
-    """What happened over time."""
+    """Numbers over time."""
 
     @operation(
         "getStatsHistory",
@@ -160,9 +160,9 @@ class StatsHistory(OJSView):
         },
     )
     def get(self, request: Request) -> Answer:
-        """Show a point per period, zeros included; the last hour by 5 minutes unless told.
+        """Show a point per period, zeros included; by default the last hour in steps of 5 minutes.
 
-        Latency is waiting and running of what completed. At most 1500 points at once. Minutes are
+        Latency is waiting plus running of completed jobs. At most 1500 points at once. Minutes are
         kept for two days, hours for 90 days, days for two years, unless configured otherwise.
         """
         period = chosen(request, "period", tuple(PERIODS), "5m")
@@ -178,7 +178,7 @@ class StatsHistory(OJSView):
 
 
 def decode_spell(request: Request, period_s: int) -> Spell:
-    """Read from when until when, on whole periods. Raises InvalidRequest."""
+    """Read the beginning and the end, on whole periods. Raises InvalidRequest."""
     until = moment(request, "until") or queries.now()
     since = moment(request, "since") or until - DEFAULT_SPAN
     if since >= until:

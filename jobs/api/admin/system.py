@@ -81,7 +81,7 @@ class MaintenanceMode(OJSView):
         aliases={"/ojs/v1/admin/maintenance": "getMaintenanceShort"},
     )
     def get(self, request: Request) -> Answer:
-        """Tell whether maintenance is on."""
+        """Show whether maintenance is on."""
         return Answer(_encode(maintenance.maintenance()))
 
     @operation(
@@ -100,7 +100,7 @@ class MaintenanceMode(OJSView):
     def post(self, request: Request) -> Answer:
         """Switch maintenance on or off.
 
-        While it is on nothing is handed out or promoted and no cron tick fires; enqueueing and
+        During maintenance no job is handed out or promoted and no schedule fires; enqueues and
         answers of workers go on. With a duration it ends by itself.
         """
         body = self.body()
@@ -143,7 +143,7 @@ def _encode(found: Maintenance | None) -> dict[str, Any]:
 
 
 class Configuration(OJSView):
-    """The settings that are in force."""
+    """The effective settings."""
 
     @operation(
         "getConfiguration",
@@ -177,7 +177,7 @@ class Configuration(OJSView):
 
 
 class AuditLog(OJSView):
-    """Who did what."""
+    """The audit log."""
 
     @operation(
         "listAudit",
@@ -185,7 +185,7 @@ class AuditLog(OJSView):
         query={"action": text(), "principal": text(), **NUMBERED},
     )
     def get(self, request: Request) -> Answer:
-        """List what operators did, latest first; counted up to 10,000."""
+        """List audit entries, latest first; counted up to 10,000."""
         window = admin_page(request)
         found, total = audit.entries(
             action=plain(request, "action"),
@@ -218,7 +218,7 @@ def _encode_entry(entry: Audit) -> dict[str, Any]:
 
 
 class ObservabilityHealth(OJSView):
-    """How well it goes, in one number."""
+    """The health score."""
 
     @operation(
         "getObservabilityHealth",
@@ -244,7 +244,7 @@ class ObservabilityHealth(OJSView):
         },
     )
     def get(self, request: Request) -> Answer:
-        """Show a score of 100 less what each failed check weighs."""
+        """Show a score: 100 less the weights of failed checks."""
         found = score()
         violations = [check.name for check in found.checks if not check.is_ok]
         return Answer(

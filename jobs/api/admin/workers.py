@@ -1,4 +1,4 @@
-"""Workers as operators see and steer them. Spec: contract 24.1, 24.2, 33 GS-15."""
+"""The workers endpoints for operators. Spec: contract 24.1, 24.2, 33 GS-15."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
     """Encode a worker."""
     labels = orjson.loads(worker.labels or "null")
     facts = labels if isinstance(labels, dict) else {}
-    # the official clients need a time; of a worker that only fetches it is that of its first FETCH
+    # official clients need a time; for a worker that only fetches it is its first FETCH
     heard = format_time(worker.last_heartbeat_at or worker.started_at)
     version, turns = facts.get("version"), _declared(worker).get(MEMBER) or {}
     return {
@@ -117,7 +117,7 @@ def _declared(worker: WorkerRow) -> dict[str, Any]:
 
 
 def _handlers(worker: WorkerRow) -> dict[str, Any]:
-    """Encode what a worker handles: as it declared versions, else the types of its registration."""
+    """Encode the handlers of a worker: its declared versions, else its registered types."""
     declared = _declared(worker)
     entries = declared.get("handlers") or []
     labels = orjson.loads(worker.labels or "null")
@@ -145,7 +145,7 @@ class AdminWorkers(OJSView):
         aliases={"/ojs/v1/workers": "listWorkers"},
     )
     def get(self, request: Request) -> Answer:
-        """List workers that live or fell silent lately, by name, and count them by state."""
+        """List workers that are alive or fell silent lately, by name, and count them by state."""
         window = admin_page(request)
         wanted = service.WorkerFilter(
             chosen(request, "state", STANDINGS) or None,
@@ -164,7 +164,7 @@ class OneWorkerView(OJSView):
     """Changes one worker."""
 
     def require_own(self, worker_id: str) -> None:
-        """Refuse a key that is limited to queues workers of others.
+        """Refuse a key that is limited to queues the workers of other queues.
 
         Raises NotFound, PermissionDenied.
         """
@@ -190,9 +190,9 @@ class AdminWorker(OneWorkerView):
         refusals=(404, 409),
     )
     def delete(self, request: Request, worker_id: str) -> Answer:
-        """Forget a worker and give its jobs back unharmed, at once.
+        """Remove a worker and return its jobs at once, without a failure.
 
-        One that heartbeats is refused unless `force=true`.
+        A worker with recent heartbeats is refused unless `force=true`.
         """
         force = chosen(request, "force", ("true", "false")) == "true"
         self.require_own(worker_id)
@@ -202,7 +202,7 @@ class AdminWorker(OneWorkerView):
 
 
 class WorkerDirective(OneWorkerView):
-    """What an operator wants of one worker."""
+    """The directive for one worker."""
 
     @operation(
         "directWorker",
@@ -213,7 +213,7 @@ class WorkerDirective(OneWorkerView):
         refusals=(404, 409),
     )
     def post(self, request: Request, worker_id: str, verb: str) -> Answer:
-        """Tell a worker what to do; it learns it with its next heartbeat or FETCH."""
+        """Give a worker a directive; it receives it with its next heartbeat or FETCH."""
         reason = optional_text(self.optional_body(), "reason")
         self.require_own(worker_id)
         with audited(self.caller, f"worker.{verb}", worker_id, reason=reason):
@@ -222,7 +222,7 @@ class WorkerDirective(OneWorkerView):
 
 
 class WorkersDirective(OJSView):
-    """What an operator wants of all workers."""
+    """The directive for all workers."""
 
     @operation(
         "directWorkers",
@@ -233,9 +233,9 @@ class WorkersDirective(OJSView):
         ),
     )
     def post(self, request: Request) -> Answer:
-        """Tell all workers that live, or those of a pool, what to do.
+        """Give all live workers, or those of a pool, a directive.
 
-        Those that were told to terminate are past resuming and quieting.
+        Workers with the directive `terminate` do not change any more.
         """
         body = self.body()
         verb = body.get("directive")

@@ -1,7 +1,8 @@
-"""JSON Schemas of what the wire carries, for the OpenAPI document only: nothing validates by them.
+"""JSON Schemas of requests and answers, for the OpenAPI document only, not for validation.
 
-Spec: contract 1, 3, 4. A schema that one view uses stands beside it; here are the words they are
-built of, in `jobs` and `workers` what travels most. `component` names a schema in the document.
+Spec: contract 1, 3, 4. The schema of a single view is beside the view. This module has the building
+blocks; `jobs` and `workers` have the most frequent schemas. `component` names a schema in the
+document.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What workers send and get. Spec: contract 3.4, 9."""
+"""Requests and answers of workers. Spec: contract 3.4, 9."""
 
 from typing import Any
 

@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--revoke", metavar="PREFIX")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
-        """Do what the options say."""
+        """Make the key."""
         if options["list"]:
             for line in listed():
                 self.stdout.write(line)

@@ -18,8 +18,8 @@ LOCK_MS = 3_000
 class Command(migrate.Command):
     """Migrate, then bring the stored functions up to date.
 
-    Refuses databases that are older than the first release or newer than this one, before anything
-    is changed. Several processes may run it at once: they take turns.
+    Refuses databases that are older than the first release or newer than this one, before any
+    change. Several processes may run it at once: they take turns.
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -49,7 +49,7 @@ class Command(migrate.Command):
             self.stdout.write(f"  Stored functions brought up to date: {len(changed)}")
 
     def _migrate(self, until: float, *arguments: Any, **options: Any) -> None:
-        """Run what is to be applied; again, from where it was, when a table was in use."""
+        """Apply the migrations; repeat it, from where it was, when a table was in use."""
         self._alias = options["database"]
         while True:
             try:

@@ -1,4 +1,4 @@
-"""manage.py ojs: what operators do with jobs and queues, from a shell.
+"""manage.py ojs: operate jobs and queues from a shell.
 
     manage.py ojs enqueue mail.send '["ada@example.org"]' --queue mail --in PT5M
     manage.py ojs inspect JOB            manage.py ojs cancel JOB --reason "…"
@@ -70,7 +70,7 @@ class Command(BaseCommand):
             choice.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
-        """Run the verb; what the server refuses ends the command with its message."""
+        """Run the verb; a refusal of the server ends the command with its message."""
         found = {verb.name: verb for verb in _contributed()}.get(options["verb"])
         act: Callable[[dict[str, Any]], None] = (
             getattr(self, f"_{options['verb']}") if found is None else partial(self._run, found)

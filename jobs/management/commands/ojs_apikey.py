@@ -35,7 +35,7 @@ class Command(BaseCommand):
         verbs.add_parser("list", help="list the keys, without their secrets")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
-        """Do what the verb says."""
+        """Run the verb."""
         if options["verb"] == "create":
             self.stdout.write(create(options))
         elif options["verb"] == "rotate":
@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
 
 def add_options(parser: CommandParser) -> None:
-    """Declare what a key may be made with."""
+    """Declare the members of a key."""
     known = ", ".join([*sorted(keys.GROUPS), *sorted(keys.SCOPES)])
     parser.add_argument("--scopes", default="admin", help=f"comma-separated: {known}")
     parser.add_argument("--tenant", help="bind the key to a tenant")
@@ -94,7 +94,7 @@ def rotate(named: str, grace: str) -> str:
 
 
 def revoke(named: str) -> str:
-    """End a key; returns what to tell. Raises CommandError."""
+    """End a key; returns the message. Raises CommandError."""
     prefix = _prefix(named)
     if not api_keys.revoke(prefix, CALLER):
         raise CommandError(f"no valid key has the prefix {prefix}")

@@ -14,7 +14,7 @@ class Command(BaseCommand):
     help = "Encrypt the secrets of webhooks and regions with the first of OJS_ENCRYPTION_KEYS."
 
     def handle(self, *_arguments: Any, **_options: Any) -> None:
-        """Encrypt the secrets of all extensions; fail where no key opens one."""
+        """Encrypt the secrets of all extensions; fail if one cannot be decrypted."""
         total = Resealed()
         for extension in extensions.installed():
             total = total.plus(extension.reseal())

@@ -1,4 +1,4 @@
-"""manage.py runworker: the loops, and the handlers of this project."""
+"""manage.py runworker: run the loops, and the handlers of this project."""
 
 import os
 import secrets
@@ -22,7 +22,7 @@ from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
 
-FEDERATION = "federation_"  # how the names of its loops begin
+FEDERATION = "federation_"  # prefix of the names of its loops
 
 
 class Command(BaseCommand):
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         parser.add_argument("--child", action="store_true", help="internal: one worker process")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
-        """Run until told to stop."""
+        """Run until a signal ends it."""
         _connect_directly()
         if options["child"]:
             sys.exit(_run_child(options))
@@ -62,7 +62,7 @@ class Command(BaseCommand):
             run_once(loop.name for loop in loops)
         runner = None if options["no_loops"] or options["once"] else LoopRunner(loops)
         if runner:
-            if options["no_federation"]:  # ticks of loops that nobody runs would look like trouble
+            if options["no_federation"]:  # stopped loops would look like trouble
                 forget_loops_except(loop.name for loop in loops)
             runner.start()
         code = _run_loops_only() if options["no_handlers"] else _run_pool(options)
@@ -72,7 +72,7 @@ class Command(BaseCommand):
 
 
 def _is_left(name: str, options: dict[str, Any]) -> bool:
-    """Tell whether a loop is left to other processes."""
+    """Return whether a loop is left to other processes."""
     return bool(options["no_federation"]) and name.startswith(FEDERATION)
 
 
@@ -117,7 +117,7 @@ def _run_child(options: dict[str, Any]) -> int:
     named = tuple(q.strip() for q in queues.split(",") if q.strip()) if queues else ()
     engine = Engine(
         Terms(
-            # a new identity per process start: a successor must not keep its jobs alive
+            # # a new identity per process start: a successor must not keep its jobs alive
             worker_id=f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}",
             queues=named or handled_queues(),
             concurrency=options["concurrency"],
@@ -130,5 +130,5 @@ def _run_child(options: dict[str, Any]) -> int:
     answer({SIGTERM: engine.terminate, SIGTSTP: engine.quiet, SIGCONT: engine.resume})
     code = engine.run()
     sys.stdout.flush()
-    # threads that no longer react must not keep the process
+    # stuck threads must not keep the process
     os._exit(code)

@@ -1,7 +1,7 @@
 """API keys: make, rotate, revoke, look up. Spec: contract 31.2.
 
-The hot path asks a cache of a few seconds, so a revoked key stops working within that time in
-every process and a request costs no statement. Making, rotating and revoking leave an audit entry.
+The hot path reads a cache of a few seconds, so a request costs no statement. A revoked key stops
+working within this time in every process. Making, rotating and revoking add an audit entry.
 """
 
 from collections import OrderedDict
@@ -23,14 +23,14 @@ from jobs.models import ApiKey
 from jobs.services.access.verified import verify
 from jobs.services.audit.audit import audited, record
 
-GRACE = timedelta(days=1)  # in which the secret before a rotation still opens
-CACHED = 20_000  # keys, known and unknown; the oldest leave first
+GRACE = timedelta(days=1)  # how long the secret before a rotation is still accepted
+CACHED = 20_000  # entries, also of unknown keys; the oldest leave first
 USE_NOTED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One key as cached; `why_not` says why it opens nothing."""
+    """An API key as cached; `why_not` is the reason for which it is refused."""
 
     name: str
     secret_hash: bytes
@@ -41,7 +41,7 @@ class Known:
     previous_valid_until: datetime | None = None
 
     def is_opened_by(self, secret: str, now: datetime) -> bool:
-        """Tell whether this is the secret, or the one before while it is still accepted."""
+        """Return whether this is the secret, or the previous secret while it is still accepted."""
         if verify(secret, self.secret_hash):
             return True
         if self.previous_hash is None or self.previous_valid_until is None:
@@ -58,11 +58,11 @@ class KeyCache:
         self._lock = Lock()
 
     def get(self, prefix: str) -> Known | None:
-        """Return the key with this prefix, reading it when the cache is too old."""
+        """Return the key with this prefix; read it when the cache entry is too old."""
         return self._get(prefix, prefix=prefix)
 
     def of_subject(self, subject: str) -> Known | None:
-        """Return the key that a certificate with this subject stands for."""
+        """Return the key that belongs to certificates with this subject."""
         return self._get(f"={subject}", tls_subject=subject, revoked_at=None)
 
     def _get(self, entered: str, **wanted: str | None) -> Known | None:
@@ -79,7 +79,7 @@ class KeyCache:
         return known
 
     def clear(self) -> None:
-        """Forget all, for tests and after a change in this process."""
+        """Drop all entries, for tests and after a change in this process."""
         with self._lock:
             self._entries.clear()
 
@@ -122,7 +122,7 @@ def _note_use(key: ApiKey) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """What a key is made with; scopes may be role names."""
+    """The members of a new key; scopes may be role names."""
 
     name: str
     scopes: tuple[str, ...]
@@ -139,8 +139,8 @@ class NewKey:
 def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
     """Store a key; returns it and its text, which is shown once.
 
-    Raises ValueError on a scope, names of a pool and a region, and on a subject that another key
-    has.
+    Raises ValueError on an unknown scope, on an unknown pool or region, and on a subject that
+    another key has.
     """
     if new.pool is not None and not POOL_PATTERN.fullmatch(new.pool):
         raise ValueError(f"{new.pool!r} is not the name of a pool")
@@ -172,14 +172,14 @@ def create(new: NewKey, caller: Caller = SYSTEM) -> tuple[ApiKey, str]:
 
 
 def is_subject_taken(subject: str) -> bool:
-    """Tell whether a key that was not revoked stands for certificates with this subject."""
+    """Return whether a valid key belongs to certificates with this subject."""
     return ApiKey.objects.filter(tls_subject=subject, revoked_at=None).exists()
 
 
 def page(
     *, containing: str = "", with_ended: bool = False, limit: int, offset: int
 ) -> tuple[list[ApiKey], int]:
-    """List keys by name, those that open something unless `with_ended`; a page and the total."""
+    """List keys by name, only valid keys unless `with_ended`; a page and the total."""
     found = ApiKey.objects.filter(name__icontains=containing)
     if not with_ended:
         found = found.filter(_valid())
@@ -187,7 +187,7 @@ def page(
 
 
 def is_named(name: str) -> bool:
-    """Tell whether a key of this name opens anything."""
+    """Return whether a valid key has this name."""
     return ApiKey.objects.filter(_valid(), name=name).exists()
 
 
@@ -196,9 +196,9 @@ def _valid() -> Q:
 
 
 def rotate(prefix: str, grace: timedelta = GRACE, caller: Caller = SYSTEM) -> str | None:
-    """Give a key a new secret and return its text, which is shown once; None: no valid key.
+    """Give a key a new secret; returns its text, which is shown once; None: no valid key.
 
-    The secret until now opens for `grace` yet, one before that no longer. All else stays.
+    The previous secret is accepted for `grace`, an older secret no longer. All other members stay.
     """
     text, secret_hash = keys.renew(prefix, conf().apikey_hasher)
     with transaction.atomic():

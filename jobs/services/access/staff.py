@@ -1,6 +1,6 @@
-"""Which tenants a user of the console is restricted to. Spec: contract 31.1.
+"""Restrict users of the console to tenants. Spec: contract 31.1.
 
-The pages and the API in the same browser ask here, so that neither shows more than the other.
+The pages and the API in the same browser use these functions, so both show the same data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from jobs.domain.errors import PermissionDenied
 from jobs.models import Staff
 from jobs.services.audit.audit import audited
 
-CHOSEN: Final = "ojs_tenant"  # of the session: which of several tenants is looked at
+CHOSEN: Final = "ojs_tenant"  # of the session: the chosen tenant of several
 
 
 def tenants_of(user: Any) -> tuple[str, ...] | None:
-    """Return the tenants a user is restricted to; None: sees all. A superuser always does."""
+    """Return the tenants a user is restricted to; None: all. A superuser always has all."""
     if user.is_superuser:
         return None
     row = Staff.objects.filter(user_id=user.pk).values_list("tenants", flat=True).first()
@@ -23,10 +23,10 @@ def tenants_of(user: Any) -> tuple[str, ...] | None:
 
 
 def bound_to(user: Any, session: Mapping[str, Any]) -> str | None:
-    """Return the tenant whose things alone a user sees and changes now; None: those of all.
+    """Return the tenant whose data a user may read and change now; None: all tenants.
 
-    Of several it is the one that was chosen in this session, else the first. Raises
-    PermissionDenied for who is restricted to none.
+    Of several tenants it is the tenant chosen in this session, otherwise the first. Raises
+    PermissionDenied for a user who has no tenant.
     """
     tenants = tenants_of(user)
     if tenants is None:
@@ -38,13 +38,13 @@ def bound_to(user: Any, session: Mapping[str, Any]) -> str | None:
 
 
 def restrict(user: Any, tenants: Sequence[str], caller: Caller) -> None:
-    """Let a user see and change the things of these tenants alone, from its next request on."""
+    """Restrict a user to these tenants, from the next request on."""
     with audited(caller, "staff.restricted", user.get_username()) as data:
         data["tenants"] = sorted(set(tenants))
         Staff.objects.update_or_create(user=user, defaults={"tenants": data["tenants"]})
 
 
 def free(user: Any, caller: Caller) -> None:
-    """Let a user see the things of all tenants again."""
+    """Give a user access to all tenants again."""
     with audited(caller, "staff.freed", user.get_username()):
         Staff.objects.filter(user=user).delete()

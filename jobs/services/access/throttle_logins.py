@@ -1,11 +1,11 @@
-"""Bound how many passwords can be tried at one account, and from one address. Spec: contract 31.
+"""Bound the number of passwords tried for one account and from one address. Spec: contract 31.
 
-A try is counted before the password is checked, in the database, so the bound holds over all
-processes and for tries at the same time. A login that succeeds gives its try back. A window begins
-with its first try and ends by itself; tries that are refused do not prolong it.
+The database counts a try before the password is checked. So the bound holds over all processes and
+for concurrent tries. A login that succeeds takes its try back. A window begins with its first try
+and ends by itself; refused tries do not prolong it.
 
-An account that logged in from an address lately has a window of its own there. Strangers who try
-passwords elsewhere thus do not lock out the account's owner.
+An account that logged in from an address lately has a window of its own there. So strangers who try
+passwords elsewhere do not lock out the account's owner.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ ACCOUNT: Final = "account"
 ADDRESS: Final = "address"
 KNOWN: Final = "known"
 KNOWN_DAYS: Final = 30
-MAX_NAME: Final = 150  # of a user
+MAX_NAME: Final = 150  # characters of a user name
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login that was let through to the check of its password."""
+    """A login that may check its password."""
 
     address: str  # digests
     account: str
@@ -42,7 +42,7 @@ class Attempt:
 
 
 def begin(name: str, source: str) -> Attempt:
-    """Count a login that is about to be checked. Raises RateLimited."""
+    """Count a login whose password is about to be checked. Raises RateLimited."""
     network = _network(source)
     known = _digest(name, network)
     is_known = LoginWindow.objects.filter(kind=KNOWN, digest=known, ends_at__gt=Now()).exists()
@@ -54,7 +54,7 @@ def begin(name: str, source: str) -> Attempt:
 
 
 def succeeded(attempt: Attempt) -> None:
-    """Forget the failures of the account, and note that it is known at its address."""
+    """Forget the failures of the account, and store that it is used at its address."""
     until = timezone.now() + timedelta(days=KNOWN_DAYS)
     LoginWindow.objects.filter(kind=ADDRESS, digest=attempt.address).update(tries=F("tries") - 1)
     LoginWindow.objects.filter(kind=ACCOUNT, digest=attempt.account).delete()
@@ -74,7 +74,7 @@ def _count(kind: str, digest: str, most: int, name: str, source: str) -> None:
     tries, left_s = queries.login_try(kind, digest, conf().login_window_ms)
     if tries <= most:
         return
-    if tries == most + 1:  # once for each window: whoever goes on trying fills no log
+    if tries == most + 1:  # once per window, so that further tries do not fill the log
         record(
             Caller("anonymous", address=source),
             "auth.login_locked",
@@ -90,7 +90,7 @@ def _count(kind: str, digest: str, most: int, name: str, source: str) -> None:
 
 
 def _network(source: str) -> str:
-    """Return the address, of IPv6 the network that one customer usually has."""
+    """Return the address; of IPv6 the network that one customer usually has."""
     try:
         found = ip_address(source.partition("%")[0])
     except ValueError:

@@ -1,8 +1,8 @@
-"""Remembers which secrets a slow hash took, so that it runs once a minute, not for each request.
+"""Remember secrets that passed a slow hash, so that it runs once a minute, not for each request.
 
-Spec: contract 31.2. What is remembered is the fast hash of the secret beside the stored one,
-so a rotated key is checked anew, and whether a key was revoked is asked elsewhere. Only what
-matched is remembered: a guess is compared each time.
+Spec: contract 31.2. An entry is the fast hash of the secret beside the stored hash, so a rotated
+key is checked anew. Revocation is checked elsewhere. Only matching secrets are stored: a guess runs
+the slow hash each time.
 """
 
 import time
@@ -19,7 +19,7 @@ _lock = Lock()
 
 
 def verify(secret: str, stored: bytes) -> bool:
-    """Tell whether this is the hash of the secret; slow at most once in `KEPT_S`."""
+    """Return whether this is the hash of the secret; slow at most once in `KEPT_S`."""
     if not hashers.is_slow(stored):
         return hashers.matches(secret, stored)
     entry = hashers.fast(secret), stored

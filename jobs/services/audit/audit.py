@@ -1,6 +1,6 @@
-"""The audit log: what operators and their tools changed, in the transaction that changed it.
+"""The audit log: changes by operators and their tools, in the transaction of the change.
 
-Spec: contract 31.5. Rows are added and never changed; retention alone removes them.
+Spec: contract 31.5. Entries are added and never changed; retention alone removes them.
 """
 
 import logging
@@ -22,7 +22,7 @@ from jobs.models import Audit
 
 logger = logging.getLogger("ojs.audit")
 MOST = 10_000  # counted for a list
-LONGEST = 200  # characters of a target that anybody may choose
+LONGEST = 200  # characters of a target that any caller may choose
 NO_ENTRY = 2**63 - 1
 SAMPLE_S = 1.0
 SAMPLED = 10_000  # principals
@@ -37,7 +37,7 @@ def record(
     outcome: str = "success",
     data: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add an entry in the caller's transaction: who (`caller`), what, to what, why."""
+    """Add an entry in the caller's transaction: actor (`caller`), action, target and reason."""
     Audit.objects.create(
         actor=caller.name,
         action=action,
@@ -57,9 +57,9 @@ def record(
 def audited(
     caller: Caller, action: str, target: str, *, reason: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Do something and record it, both or neither; what the block puts in goes into `data`.
+    """Run the block and record it, both or neither; values set in the block become `data`.
 
-    One transaction around the block, which may hold short actions only.
+    One transaction surrounds the block, so the block must be short.
     """
     with transaction.atomic():
         data: dict[str, Any] = {}
@@ -72,9 +72,9 @@ _sampling = Lock()
 
 
 def denied(caller: Caller, target: str, operation: str) -> None:
-    """Record that somebody may not do something, once a second for each principal and process.
+    """Record a refused permission, once a second for each principal and process.
 
-    A refusal is an answer whether it can be recorded or not. `target` may be any text.
+    A failure to record does not change the answer. `target` may be any text.
     """
     with _sampling:
         now = monotonic()
@@ -94,7 +94,7 @@ def denied(caller: Caller, target: str, operation: str) -> None:
 
 
 def forget_samples() -> None:
-    """Let the next refusal of everybody be recorded, for tests."""
+    """Record the next refusal of every principal, for tests."""
     _sampled.clear()
 
 
@@ -110,7 +110,7 @@ def entries(
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """AND of what is set; each of the names is a whole one."""
+    """A filter: all members that are set must match, each name as a whole."""
 
     action: str = ""
     actor: str = ""
@@ -121,10 +121,10 @@ class AuditFilter:
 
 
 def page(wanted: AuditFilter, *, before: int | None, size: int) -> tuple[list[Audit], int | None]:
-    """List entries, latest first, from an id on; returns a page and where the next one begins.
+    """List entries, latest first, from an id on; returns a page and the start of the next page.
 
-    By the index of the first name that is set. Times are found as ids: entries are in their order,
-    but for those of transactions that were open at the same moment.
+    It reads the index of the first name that is set. Times are found as ids: entries are in order
+    of time, except entries of transactions that were open at the same moment.
     """
     names = {name: getattr(wanted, name) for name in ("action", "actor", "target", "outcome")}
     found = Audit.objects.filter(**{name: value for name, value in names.items() if value})
@@ -141,11 +141,11 @@ def page(wanted: AuditFilter, *, before: int | None, size: int) -> tuple[list[Au
 
 
 def known_actions(looked: int = 500) -> list[str]:
-    """Name the actions of the latest entries, for a form."""
+    """List the actions of the latest entries, for a form."""
     return sorted(set(Audit.objects.order_by("-id").values_list("action", flat=True)[:looked]))
 
 
 def done_to(target: str, kind: str, *, limit: int) -> list[Audit]:
-    """List what was done to one thing by actions of a kind, such as `tenant`, latest first."""
+    """List the entries of one target with actions of a kind, such as `tenant`, latest first."""
     found = Audit.objects.filter(target=target, action__startswith=f"{kind}.")
     return list(found.order_by("-id")[:limit])

@@ -1,4 +1,4 @@
 """Hand out jobs to workers: the FETCH operation and its explanation.
 
-`fetch.py` plans one claim; `ojs_claim_jobs` in the database carries it out.
+`fetch.py` plans one claim; `ojs_claim_jobs` in the database executes it.
 """

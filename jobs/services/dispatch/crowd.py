@@ -1,4 +1,4 @@
-"""What becomes of jobs that shall not wait for a limit. Spec: contract 27, RL-7."""
+"""Drop or reschedule jobs of over-limit lanes by their policy. Spec: contract 27, RL-7."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from jobs.services.outcome.drop import drop
 
 
 def crowd_out(crowded: Sequence[Mapping[str, int]]) -> int:
-    """Drop or reschedule the next jobs of lanes whose limit is reached; returns how many."""
+    """Drop or reschedule the next jobs of over-limit lanes; returns how many."""
     moved = 0
     for entry in crowded:
         limit = Limit.objects.filter(id=entry["limit"]).first()

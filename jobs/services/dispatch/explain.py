@@ -1,4 +1,4 @@
-"""Explain why a job waits, or what picked it, by the claim's own conditions."""
+"""Explain why a job waits, or which worker took it, by the conditions of the claim."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,14 +23,14 @@ from jobs.domain.job import Job
 from jobs.domain.states import WAITING, State, state_of
 from jobs.services.record.rates import MINUTES
 
-MOST = 1000  # jobs that are counted before one, and looked at in each lane
-LANES = 500  # lanes of a queue that are looked at
+MOST = 1000  # jobs that are counted before the job, and read in each lane
+LANES = 500  # lanes of a queue that are read
 
 
 def explain(job: Job, viewer: str | None) -> Explanation:
-    """Explain a job as it was read a moment ago; one statement, and what extensions add.
+    """Explain a job as it was read a moment ago; one statement, and the gates of extensions.
 
-    `viewer` is the tenant that whoever asks is bound to: what it may not know is left out.
+    `viewer` is the tenant that the caller is bound to: facts of other tenants are left out.
     """
     facts = queries.explain(
         job.id, most=MOST, lanes=LANES, silence_ms=conf().worker_silence_ms, minutes=MINUTES
@@ -62,7 +62,7 @@ def _gates(job: Job, state: State, facts: Mapping[str, Any], viewer: str | None)
 
 
 def _narrowed(place: Standing | None, guess: Estimate) -> tuple[Standing | None, Estimate]:
-    """Leave out what tells of other tenants' jobs."""
+    """Leave out figures that reveal other tenants' jobs."""
     return place and replace(place, queue=None), replace(guess, jobs_per_minute=None)
 
 
@@ -86,7 +86,7 @@ def _picked(job: Job, state: State, facts: Mapping[str, Any] | None) -> Explanat
 
 
 def _decision(job: Job, facts: Mapping[str, Any]) -> Decision | None:
-    """Join the lease or the job's own row with the record of its last start, if that is kept."""
+    """Join the lease or the job's own row with the record of its last start, if it is kept."""
     told = facts["decision"] or {}
     started_at = job.started_at or told.get("at")
     if started_at is None:

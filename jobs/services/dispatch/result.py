@@ -1,4 +1,4 @@
-"""The result of a job, now or when it has one. Spec: contract 24.6."""
+"""Wait for the result of a job, or return it at once. Spec: contract 24.6."""
 
 from time import monotonic
 
@@ -13,10 +13,10 @@ ENDED = frozenset(CODES[state] for state in TERMINAL)
 
 
 def job_or_wait(job: Job, wait_s: float) -> Job:
-    """Return the job once it has ended, or as it is after `wait_s`.
+    """Return the job once it has ended, or in its present state after `wait_s`.
 
-    A waiter holds a server thread, so they share the few slots of FETCH; beyond those the answer
-    comes at once. Raises NotFound when the job is removed meanwhile.
+    A waiting request holds a server thread, so it needs one of the few slots of FETCH. Without a
+    free slot the answer comes at once. Raises NotFound when the job is removed meanwhile.
     """
     if job.state in ENDED or wait_s <= 0 or not slots.acquire(blocking=False):
         return job

@@ -1,7 +1,7 @@
 """Hold a FETCH until a job arrives: one LISTEN connection per process wakes the waiters.
 
-A waiter holds a server thread, so only `SLOTS` wait at a time; beyond that the answer is at once.
-Spec: contract 3.4 (`wait_ms`).
+A waiter holds a server thread, so only `SLOTS` wait at a time; without a free slot the answer comes
+at once. Spec: contract 3.4 (`wait_ms`).
 """
 
 import logging
@@ -23,7 +23,7 @@ from jobs.trouble import Attempts
 logger = logging.getLogger("ojs.waiting")
 
 SLOTS = 2  # per process: half of the server's threads
-POLL_S = 1.0  # the net under a lost notification
+POLL_S = 1.0  # a waiter looks at least this often, in case a notification was lost
 RECONNECT_S, LONGEST_RECONNECT_S = 1.0, 5.0
 LOOK_UP_S = 1.0  # how soon a stopped listener ends
 
@@ -31,17 +31,17 @@ slots = threading.BoundedSemaphore(SLOTS)
 
 
 class Listener:
-    """Follows `ojs_ready` in a thread that starts with the first waiter."""
+    """Listens for new jobs in a thread that starts with the first waiter."""
 
     def __init__(self) -> None:
-        """Prepare; nothing is connected yet."""
+        """Prepare the listener; it does not connect yet."""
         self._changed = threading.Condition()
         self._rounds = 0
         self._thread: threading.Thread | None = None
         self._over = threading.Event()
 
     def rounds(self) -> int:
-        """Return how many wake-ups were seen; pass it to `wait`."""
+        """Return how many wake-ups there were; pass the number to `wait`."""
         with self._changed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._follow, daemon=True, name="ojs-listen")
@@ -49,12 +49,12 @@ class Listener:
             return self._rounds
 
     def wait(self, seen: int, timeout_s: float) -> None:
-        """Block until something was woken since `seen`, or for `timeout_s`."""
+        """Block until a wake-up after `seen`, or for `timeout_s`."""
         with self._changed:
             self._changed.wait_for(lambda: self._rounds != seen, timeout_s)
 
     def wake(self) -> None:
-        """Let every waiter look again."""
+        """Let every waiter claim again."""
         with self._changed:
             self._rounds += 1
             self._changed.notify_all()
@@ -80,7 +80,7 @@ class Listener:
         with mine.connection as raw:
             raw.execute("LISTEN ojs_ready")
             attempts.went_well()
-            self.wake()  # what was told while nobody listened is not told again
+            self.wake()  # notifications from before LISTEN are lost
             while not self._over.is_set():
                 for _ in raw.notifies(timeout=LOOK_UP_S):
                     self.wake()
@@ -91,7 +91,7 @@ draining.on_drain(_listener.wake)
 
 
 def fetch_or_wait(request: FetchRequest, wait_ms: int) -> Claimed:
-    """Claim jobs, waiting up to `wait_ms` for the first; empty at once when all slots wait."""
+    """Claim jobs, and wait up to `wait_ms` for the first; empty at once if all slots are taken."""
     if not slots.acquire(blocking=False):
         return fetch(request)
     try:
@@ -106,7 +106,7 @@ def opens_in_s(claimed: Claimed) -> float:
 
 
 def _wait(request: FetchRequest, until: float) -> Claimed:
-    quick = 0.01  # a claim may have skipped rows another one held: look again soon at first
+    quick = 0.01  # a claim may have skipped locked rows: retry soon at first
     while True:
         seen = _listener.rounds()
         claimed = fetch(request)

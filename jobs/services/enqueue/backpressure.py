@@ -1,7 +1,7 @@
 """Keep queues within their bounds. Spec: contract 27.4.
 
-A bounded queue is counted under a lock that producers of this queue hold until they commit; what
-leaves the queue meanwhile only makes room. Queues without a bound are not looked at.
+A bounded queue is counted under a lock that its producers hold until they commit. Jobs that leave
+the queue meanwhile only make room. Queues without a bound are not read.
 """
 
 import threading
@@ -24,7 +24,7 @@ from jobs.services.lanes.terms import Terms
 from jobs.services.outcome.drop import drop
 
 RETRY_S = 5
-LOOKED, MOST_LOOKED = 100, 10_000  # oldest jobs, for room in bytes
+LOOKED, MOST_LOOKED = 100, 10_000  # oldest jobs that are read to free bytes
 SLOTS = 1  # of the server's threads that may wait for room
 LOOK_S = 0.1
 T = TypeVar("T")
@@ -34,7 +34,7 @@ _slots = threading.BoundedSemaphore(SLOTS)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request brings to a bounded queue."""
+    """The jobs and bytes that a request adds to a bounded queue."""
 
     bound: Bound
     jobs: int
@@ -42,11 +42,11 @@ class Wanted:
 
     @property
     def can_fit(self) -> bool:
-        """It would fit into the empty queue."""
+        """Whether the request would fit into the empty queue."""
         return self.bound.allows(self.jobs, self.bytes)
 
     def missing(self, load: Load) -> Load:
-        """Return how much has to go first."""
+        """Return how many jobs and bytes have to go first."""
         most = self.bound.max_depth, self.bound.max_size_bytes
         after = load.jobs + self.jobs, load.bytes + self.bytes
         jobs, size = (
@@ -57,20 +57,20 @@ class Wanted:
 
 
 def watch_pressure() -> int:
-    """Warn of bounded queues that reach their threshold and tell when they are below it again.
+    """Warn of bounded queues that reach their threshold, and report when they are below it again.
 
-    Once per crossing that a look sees; returns how many there were.
+    Each crossing that a run sees is reported once; returns how many there were.
     """
     return queries.pressure(WARNING)
 
 
 def is_bounded(known: Terms, drafts: Sequence[JobDraft]) -> bool:
-    """Tell whether one of the drafts goes to a bounded queue."""
+    """Return whether one of the drafts goes to a bounded queue."""
     return any(known.of(draft.queue).bound is not None for draft in drafts)
 
 
 def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
-    """Return what the bounded queues among those of `drafts` get."""
+    """Return the jobs and bytes that `drafts` add to each bounded queue."""
     given: dict[str, list[JobDraft]] = {}
     for draft in drafts:
         if known.of(draft.queue).bound:
@@ -78,7 +78,7 @@ def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     wanted = {}
     for queue, theirs in given.items():
         bound = known.of(queue).bound
-        assert bound is not None  # noqa: S101 - only those were taken
+        assert bound is not None  # noqa: S101 - only bounded queues are selected
         is_weighed = bound.max_size_bytes is not None
         size = sum(written(draft).size for draft in theirs) if is_weighed else 0
         wanted[queue] = Wanted(bound, len(theirs), size)
@@ -92,7 +92,7 @@ def hold(known: Terms, drafts: Sequence[JobDraft]) -> None:
 
 
 def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
-    """Lock the queues and check that the jobs have room, or make it. Raises QueueFull.
+    """Lock the queues and check that the jobs have room, or make room. Raises QueueFull.
 
     Locks: the queues, in order of their names, until the caller's transaction ends.
     """
@@ -119,7 +119,7 @@ def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
 
 
 def _make_room(queue: str, given: Wanted, missing: Load) -> Load | None:
-    """Drop the oldest jobs until so much is free; returns what is gone, None if that cannot be."""
+    """Drop the oldest jobs to free `missing`; returns the dropped load, None if it cannot."""
     if given.bound.strategy != "drop_oldest" or not given.can_fit:
         return None
     number = missing.jobs or LOOKED
@@ -138,7 +138,7 @@ def _make_room(queue: str, given: Wanted, missing: Load) -> Load | None:
 
 
 def load_of(queue: str) -> Load:
-    """Count what waits in a queue; exact at this moment."""
+    """Count the jobs and bytes that wait in a queue; exact at this moment."""
     return queries.loads([queue]).get(queue, Load())
 
 
@@ -148,7 +148,7 @@ def depth_of(queue: str) -> int:
 
 
 def _full(queue: str, given: Wanted, load: Load) -> QueueFull:
-    """Name the bound that has no room for the request."""
+    """Return the error that names the bound without room for the request."""
     bound = given.bound
     after = bound.tightest(load.jobs + given.jobs, load.bytes + given.bytes)
     held = load.jobs if after.unit == "jobs" else load.bytes
@@ -167,10 +167,10 @@ def _full(queue: str, given: Wanted, load: Load) -> QueueFull:
 
 
 def or_wait(store: Callable[[], T], caller: Caller) -> T:
-    """Store, again and again while a queue that blocks is full, as long as the caller waits.
+    """Store; repeat while a queue that blocks is full, as long as the caller may wait.
 
-    Nothing is held between the tries. Raises QueueFull when time is up, and at once when all
-    places to wait are taken or the caller is in a transaction of its own.
+    Between the tries nothing is locked. Raises QueueFull when time is up. It raises at once if all
+    waiting slots are taken or the caller is in a transaction of its own.
     """
     until = monotonic() + caller.block_ms / 1000
     waits = False

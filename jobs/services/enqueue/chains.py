@@ -1,4 +1,4 @@
-"""What a job passes on its way in, and what wraps its handler. Spec: contract 12.1, 12.2, 24.7."""
+"""List the steps of an enqueue and the wrappers of a handler. Spec: contract 12.1, 12.2, 24.7."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from jobs.extensions import Extension
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """One step; `origin` says whether it is the server's, configured or an extension's."""
+    """One step; `origin` is the server, configured middleware or an extension."""
 
     name: str
     origin: str  # "server", "middleware" or "extension"
@@ -26,7 +26,7 @@ INSERT = Station("insert", "server", "Store the job and tell about it.")
 
 
 def enqueue_stations() -> list[Station]:
-    """Return what a job passes at enqueue, in order."""
+    """Return the steps that a job passes at enqueue, in order."""
     return [
         *ARRIVAL,
         *_links(middleware.enqueue_chain()),
@@ -38,7 +38,7 @@ def enqueue_stations() -> list[Station]:
 
 
 def execution_stations() -> list[Station]:
-    """Return what wraps a handler, from outside in."""
+    """Return the wrappers of a handler, from outside in."""
     handler = Station("handler", "server", "Run the handler of the job's type.")
     return [*_links(middleware.execution_chain()), handler]
 

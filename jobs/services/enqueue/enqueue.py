@@ -41,16 +41,17 @@ from jobs.spare import borrowed
 
 AVAILABLE = CODES[State.AVAILABLE]
 Step = Callable[[JobDraft], JobDraft | None]
-TRIES = 3  # how often a stale lane cache is refilled before the problem is passed on
+TRIES = 3  # how often a stale lane cache is refilled before the error is raised
 
 
 @spans.producing
 def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | None]:
-    """Store `drafts`, all or none; returns them in request order, None where one was dropped.
+    """Store `drafts`, all or none; returns jobs in request order, None for each dropped draft.
 
-    A job whose policy says `ignore` is answered with the one it hit (`deduplicated`). One
-    statement; inside a caller's transaction the jobs become claimable with its commit. Raises
-    OJSError when one is refused or an id is taken, with its index; nothing was stored then.
+    A draft whose policy is `ignore` gets the existing job that it matches (`deduplicated`). The
+    enqueue takes one statement. Inside a caller's transaction the jobs become claimable with its
+    commit. Raises OJSError, with an index, when a draft is refused or an id is taken; then nothing
+    was stored.
     """
     prepared = prepared_drafts(drafts, caller)
     places = [n for n, draft in enumerate(prepared) if draft is not None]
@@ -71,13 +72,13 @@ def _stored(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
 def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
     outcomes = repeats.once(drafts, caller, lambda new: store(new, caller))
     for outcome in outcomes:
-        if isinstance(outcome, OJSError):  # what it was before is gone
+        if isinstance(outcome, OJSError):  # the job of the repeated request is gone
             raise outcome
     return outcomes
 
 
 def _placed(problem: OJSError, places: Sequence[int], *, is_many: bool) -> OJSError:
-    """Name the place in the request instead of that among the kept drafts."""
+    """Replace an index among the kept drafts by the index in the request."""
     if "index" in problem.details:
         index = places[problem.details.pop("index")]
         for other in problem.details.get("errors", ()):
@@ -97,8 +98,8 @@ def _job_of(outcome: Job | OJSError) -> Job:
 
 
 def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft | None]:
-    """Settle times and pass each draft through the chain; None where one was dropped."""
-    if caller.tenant is not None:  # a key bound to a tenant enqueues for no other
+    """Make times absolute and pass each draft through the chain; None for each dropped draft."""
+    if caller.tenant is not None:  # a key bound to a tenant enqueues for this tenant alone
         drafts = [replace(draft, tenant=caller.tenant) for draft in drafts]
     if caller.stamps:
         drafts = [_stamped(draft, caller.stamps) for draft in drafts]
@@ -117,7 +118,7 @@ def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft
 
 
 def _stamped(draft: JobDraft, stamps: Mapping[str, str]) -> JobDraft:
-    """Add what the request says of its jobs. A job's own trace is never mixed with another's."""
+    """Add the request's trace and id to the job. A trace of the job itself is never mixed in."""
     if "traceparent" in draft.meta or "tracestate" in draft.meta:
         stamps = {name: text for name, text in stamps.items() if name not in TRACE}
     return replace(draft, meta={**stamps, **draft.meta})
@@ -165,7 +166,7 @@ def _store(drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool) -> l
 def hold(drafts: Sequence[JobDraft]) -> None:
     """Take the locks that `store` takes before lanes, for a request that is stored in parts.
 
-    Each part alone takes them in order, but not after the lanes of the part before it.
+    Each part takes its locks in order, but would take them after the lanes of the part before it.
     """
     for lock in extensions.having("hold"):
         lock(drafts)
@@ -173,7 +174,7 @@ def hold(drafts: Sequence[JobDraft]) -> None:
 
 
 def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> None:
-    """Refuse what extensions would refuse if it were enqueued now: for jobs of later.
+    """Check that extensions would accept these drafts now, for jobs that are stored later.
 
     Raises OJSError.
     """
@@ -186,15 +187,15 @@ def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> Non
 
 
 def require_prepared(draft: JobDraft, caller: Caller = SYSTEM) -> None:
-    """Refuse a job of later that extensions would not prepare if it were sent now.
+    """Check that extensions would prepare a draft now, for a job that is stored later.
 
-    Middleware is not asked: it may act on what it sees. Raises OJSError.
+    Middleware does not run: it may have side effects. Raises OJSError.
     """
     _hooks(draft, caller)
 
 
 def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
-    """Return why extensions would not let drafts in, by position."""
+    """Return the reasons for which extensions refuse drafts, by position."""
 
     def run() -> dict[int, OJSError]:
         known = terms.of_queues({draft.queue for draft in drafts})
@@ -204,7 +205,7 @@ def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
 
 
 def _refusals(drafts: Sequence[JobDraft], caller: Caller, version: int) -> dict[int, OJSError]:
-    """Raise Stale where something is refused by terms that have changed: it may be right by now."""
+    """Return refusals. Raises Stale if they follow from a stale configuration version."""
     found = extensions.refusals(drafts, caller, version)
     if found and terms.version() != version:
         raise terms.Stale
@@ -245,7 +246,7 @@ def _admit(
     gates: Sequence[Extension], known: terms.Terms, caller: Caller, drafts: Sequence[JobDraft]
 ) -> None:
     for extension in gates:
-        # fewer than asked first: duplicates are not stored
+        # fewer drafts than before: duplicates are not stored
         if extension.gates(drafts, caller, known.version):
             extension.admit(drafts, caller)
     backpressure.admit(backpressure.bounds(known, drafts), caller)
@@ -262,14 +263,15 @@ def _insert(
     keys: unique.Keys | None,
     checking: Checking,
 ) -> unique.Stored:
-    """Store drafts by one statement; what hits instead of being stored comes back as placed."""
+    """Store drafts in one statement; a draft that matches a stored job returns as `Placed`."""
     texts = [written(draft) for draft in drafts]
     limited = limits.of_drafts(drafts)
     for attempt in range(TRIES):
         lane_keys = [_key(draft, limited.get(draft.id), known.types) for draft in drafts]
         try:
-            # In a transaction of the caller a savepoint: a taken id must not spoil it, nor a new
-            # lane stay locked while another try waits for locks that are taken before lanes.
+            # Inside the caller's transaction this is a savepoint. A taken id must not spoil the
+            # transaction, and a new lane must not stay locked while the next try waits for locks
+            # that come before lanes.
             with transaction.atomic() if connection.in_atomic_block else nullcontext():
                 by_key = lanes.resolve(lane_keys)
                 rows = [
@@ -308,7 +310,7 @@ def _add_fingerprints(
 def _place(
     rows: list[dict[str, Any]], version: int, checking: Checking, *, may_gather: bool
 ) -> list[queries.Placed]:
-    """Store rows. Raises Stale: by terms that are not the latest nothing is stored."""
+    """Store rows. Raises Stale: with a stale configuration version nothing is stored."""
     if may_gather and len(rows) == 1 and checking is Checking.NONE:
         placed = _gathering.ask((version, rows[0]))
     else:
@@ -357,7 +359,7 @@ def _row(
 
 
 def _add_rare(row: dict[str, Any], draft: JobDraft) -> None:
-    """Add what a row may leave out: see `ABSENT` in queries/storing.py."""
+    """Add the members that a row may leave out: see `ABSENT` in queries/storing.py."""
     if draft.visibility_ms is not None:
         row["visibility_ms"] = draft.visibility_ms
     if draft.pending:
@@ -373,10 +375,11 @@ def _add_rare(row: dict[str, Any], draft: JobDraft) -> None:
 
 
 def _may_gather(draft: JobDraft) -> bool:
-    """Tell whether a draft may be stored beside those of others.
+    """Return whether a draft may share a statement with drafts of other threads.
 
-    Not with an id that its producer chose: a transaction under way may have it, and all would wait.
-    Nor where connections end with each request: one apart from the thread's would be made anew.
+    A draft with an id of its producer may not: an open transaction may hold this id, and all
+    threads would wait. Where connections end with each request, the pool would have to connect
+    anew.
     """
     if draft.id_given or not conf().gather_enqueues:
         return False
@@ -387,7 +390,7 @@ def _may_gather(draft: JobDraft) -> bool:
 def _store_gathered(
     asked: Sequence[tuple[int, dict[str, Any]]],
 ) -> list[list[queries.Placed]]:
-    """Store rows, each with the version of its terms; those of an older one are placed nowhere."""
+    """Store rows, each with its configuration version; rows of an older version are not stored."""
     with borrowed() as lent:
         if len(asked) == 1:
             version, row = asked[0]
@@ -441,6 +444,6 @@ def _duplicate(drafts: Sequence[JobDraft], problem: IntegrityError) -> Exception
 
 
 def id_taken(job_id: str) -> Duplicate:
-    """Say that another job has this id."""
+    """Return the error for an id that another job has."""
     details = {"existing_job_id": job_id, "field": "id"}
     return Duplicate(f"a job with id {job_id} already exists", details=details)

@@ -1,4 +1,4 @@
-"""Store those of many jobs that can be stored. Spec: contract 11.2."""
+"""Store the accepted jobs of a request and report each refused job. Spec: contract 11.2."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,9 +19,9 @@ from jobs.services.read.show import existing
 def enqueue_each(
     drafts: Sequence[JobDraft], caller: Caller = SYSTEM
 ) -> list[Job | OJSError | None]:
-    """Store those of `drafts` that can be stored; in request order, an error where one was refused.
+    """Store each draft that is accepted; returns jobs and errors in request order.
 
-    None where one was dropped. What is stored is stored by one transaction.
+    None stands for a dropped draft. All accepted drafts are stored in one transaction.
     """
     answer: list[Job | OJSError | None] = []
     kept: dict[int, JobDraft] = {}
@@ -37,7 +37,7 @@ def enqueue_each(
     outcomes = repeated(lambda: _once(list(kept.values()), caller))
     for n, outcome in zip(kept, outcomes, strict=True):
         if isinstance(outcome, OJSError):
-            outcome.details.pop("index", None)  # each stands at its place
+            outcome.details.pop("index", None)  # its position in the answer is its index
         answer[n] = outcome
     return answer
 
@@ -53,10 +53,10 @@ def _in_order(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError
 
 
 def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job | OJSError]:
-    """Store drafts by place; what cannot be stored is answered with why.
+    """Store drafts by place; a refused draft gets its error.
 
-    A refusal that names a job takes that job out. One that does not is a limit of a queue or a
-    tenant: as many as it lets through are stored, found by halving.
+    A refusal with an index takes this draft out. A refusal without an index is a limit of a queue
+    or a tenant: halving finds how many drafts fit, and these are stored.
     """
     answer, todo = _without_taken(drafts)
     places = list(todo)
@@ -84,27 +84,27 @@ def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job
             del todo[n]
     problems = {id(one): one for one in answer.values() if isinstance(one, OJSError)}
     for refusal in problems.values():
-        refusal.details.pop("index", None)  # each stands at its place
+        refusal.details.pop("index", None)  # its position in the answer is its index
         extensions.tell_refused(refusal, caller)
     return answer
 
 
 def _half(places: Sequence[int], todo: Mapping[int, JobDraft]) -> int:
-    """Return how many to store next; before the first part all of them are locked."""
+    """Return how many drafts to store next; before the first part, lock for all of them."""
     if len(places) == len(todo):
         hold(list(todo.values()))
     return len(places) // 2
 
 
 def _limited_like(refused: JobDraft, todo: Mapping[int, JobDraft]) -> list[int]:
-    """Return the places of the drafts that share the limits of one that was refused alone."""
+    """Return the places of all drafts that share the limits of a draft that was refused alone."""
     return [n for n, d in todo.items() if (d.queue, d.tenant) == (refused.queue, refused.tenant)]
 
 
 def _without_taken(
     drafts: Mapping[int, JobDraft],
 ) -> tuple[dict[int, Job | OJSError], dict[int, JobDraft]]:
-    """Sort out the drafts whose ids are taken, also by an earlier one."""
+    """Separate the drafts whose ids are taken, also by an earlier draft of the request."""
     taken = existing([draft.id for draft in drafts.values()])
     answer: dict[int, Job | OJSError] = {}
     todo: dict[int, JobDraft] = {}

@@ -1,8 +1,8 @@
-"""What several threads ask of the database at the same time, asked at once.
+"""Combine requests that several threads make to the database at the same time.
 
-While a request is on its way, others of this process wait together; when it is back, the first of
-them goes for all. Nobody waits for company: who comes alone goes at once. And nobody waits longer
-than `PATIENCE_S` for others, so where commits are slow, they do not take turns.
+While a statement runs, other threads of this process wait together. When it returns, the first
+waiting thread runs one statement for all of them. A thread that finds no running statement starts
+at once. No thread waits longer than `PATIENCE_S` to start, so slow commits do not form a queue.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,24 +16,24 @@ Answer = TypeVar("Answer")
 
 
 class _Seat(Generic[Item, Answer]):
-    """What one thread asks."""
+    """The item of one thread, and its answer."""
 
     __slots__ = ("answers", "called", "item", "leads", "problem")
 
     def __init__(self, item: Item) -> None:
         self.item = item
         self.called = Lock()
-        self.called.acquire()  # free as soon as there is something for its thread to do
+        self.called.acquire()  # released when the thread has an answer or has to lead
         self.leads = False
         self.answers: Sequence[Answer] = ()
         self.problem: Exception | None = None
 
 
 class Gathering(Generic[Item, Answer]):
-    """Threads that go together.
+    """Runs the items of several threads in groups.
 
-    `run` answers items in their order, all or none. Where it raises one of `common`, it has failed
-    for all of them; otherwise each goes again by itself, so that nobody pays for another.
+    `run` answers items in their order, all or none. An error in `common` is the error of the whole
+    group. After another error each item runs alone, so an item fails only by itself.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class Gathering(Generic[Item, Answer]):
         run: Callable[[Sequence[Item]], Sequence[Answer]],
         common: type[Exception] | tuple[type[Exception], ...] = (),
     ) -> None:
-        """Nobody is under way."""
+        """Start without a running group."""
         self._run = run
         self._common = common
-        self._lock = Lock()  # for a few assignments, never while something runs
-        self._under_way = 0  # groups
+        self._lock = Lock()  # for a few assignments, never while a statement runs
+        self._under_way = 0  # running groups
         self._waiting: list[_Seat[Item, Answer]] = []
 
     def ask(self, item: Item) -> Answer:
@@ -61,7 +61,7 @@ class Gathering(Generic[Item, Answer]):
         return (seat.answers or self._run([item]))[0]
 
     def _join(self, seat: _Seat[Item, Answer]) -> list[_Seat[Item, Answer]]:
-        """Return the group that this thread is to go for; none: another went for it."""
+        """Return the group that this thread has to run; empty if another thread ran its item."""
         with self._lock:
             if not self._under_way:
                 self._under_way = 1
@@ -94,7 +94,7 @@ class Gathering(Generic[Item, Answer]):
                 seat.answers = (answer,)
 
     def _leave(self, group: Sequence[_Seat[Item, Answer]]) -> None:
-        """Let the first of those who wait go, then those of this group."""
+        """Start the first waiting thread, then release the threads of this group."""
         with self._lock:
             following = self._waiting.pop(0) if self._waiting else None
             if following is None:

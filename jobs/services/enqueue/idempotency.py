@@ -12,13 +12,13 @@ from jobs.domain.errors import Conflict
 from jobs.models import BulkAnswer
 
 KEEP_MS = 86_400_000
-CLAIM_MS = 120_000  # after which a request that left no answer is taken for dead
+CLAIM_MS = 120_000  # age at which a request without an answer counts as dead
 TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Status and JSON of an answer; `is_repeated`: nothing was done for it."""
+    """Status and JSON of an answer; `is_repeated`: it was stored by an earlier request."""
 
     status: int
     body: bytes
@@ -27,13 +27,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """One request with a key; `tenant` that of the API key."""
+    """One request with an idempotency key; `tenant` is the tenant of the API key."""
 
     operation: str
     tenant: str | None
     key: str
     body: bytes
-    is_atomic: bool  # the work joins the transaction that keeps the answer
+    is_atomic: bool  # the work joins the transaction that stores the answer
 
     @property
     def place(self) -> dict[str, str]:
@@ -44,8 +44,8 @@ class Ticket:
 def once(ticket: Ticket, work: Callable[[], Reply]) -> Reply:
     """Do the work, unless its key has an answer already. Raises Conflict for another body.
 
-    Only answers below 400 are kept: after another one the key is free again. Where the work is not
-    part of the transaction, a crash in the middle lets the key be used again after CLAIM_MS.
+    Only answers below 400 are stored: after another answer the key is free again. If the work is
+    not part of the transaction, a crash in the middle frees the key after CLAIM_MS.
     """
     for _ in range(TRIES):
         with transaction.atomic() if ticket.is_atomic else nullcontext():
@@ -67,7 +67,7 @@ def _answered(ticket: Ticket, work: Callable[[], Reply]) -> Reply:
     try:
         reply = work()
     except BaseException:
-        if not ticket.is_atomic:  # else the rollback frees the key
+        if not ticket.is_atomic:  # otherwise the rollback frees the key
             kept.delete()
         raise
     if reply.status < 400:  # noqa: PLR2004 - statuses

@@ -1,6 +1,6 @@
-"""Drafts that were stored before are answered with the jobs they became.
+"""Answer drafts that were stored before with the jobs that they became.
 
-Only for requests that an extension says may be such repeats; all others pass through.
+An extension names the requests that may repeat; all other requests pass through.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,11 @@ Store = Callable[[Sequence[JobDraft]], Sequence[Outcome]]
 
 
 def once(drafts: Sequence[JobDraft], caller: Caller, store: Store) -> list[Outcome]:
-    """Store those of `drafts` that were not stored before; returns outcomes in order.
+    """Store the drafts that were not stored before; returns outcomes in order.
 
-    One that was is answered with its job (`deduplicated`), or refused when the job is gone. Looking
-    and storing are one transaction, so nobody else stores the same meanwhile.
+    A draft that was stored before gets its job (`deduplicated`), or a refusal if the job is gone.
+    The check and the insert are one transaction, so no other request stores the same draft
+    meanwhile.
     """
     asked = [found for hook in extensions.having("repeats") if (found := hook(drafts, caller))]
     if not asked:
@@ -50,7 +51,7 @@ def _settle(asked: Sequence[Repeats], outcomes: Mapping[int, Outcome]) -> None:
 def _repeated(
     drafts: Sequence[JobDraft], known: Mapping[int, str], outcomes: Mapping[int, Outcome]
 ) -> dict[int, Outcome]:
-    """Return the answers to repeats; those of a draft that was not stored share its outcome."""
+    """Return the answers to repeats; a repeat of a new draft of the request shares its outcome."""
     found = {job.id: job for job in show_many(sorted(set(known.values())))} if known else {}
     here = {drafts[n].id: outcome for n, outcome in outcomes.items()}
     answer: dict[int, Outcome] = {}

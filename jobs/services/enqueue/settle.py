@@ -1,4 +1,4 @@
-"""Make the times of a draft comparable. Spec: contract 1.1, 1.4."""
+"""Convert the times of a draft to a comparable form. Spec: contract 1.1, 1.4."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,10 +10,10 @@ from jobs.domain.errors import InvalidRequest
 
 
 def settle(drafts: Sequence[JobDraft]) -> list[JobDraft]:
-    """Make the relative time absolute where a draft has one time of each kind.
+    """Make the relative time absolute where a draft has one relative and one absolute time.
 
-    Costs a look at the database's clock, and only then. Raises InvalidRequest when a draft would
-    expire before it is scheduled.
+    Only then it reads the database's clock, in one statement. Raises InvalidRequest when a draft
+    would expire before it is scheduled.
     """
     if not any(map(_is_mixed, drafts)):
         return list(drafts)

@@ -1,12 +1,12 @@
 """Store jobs that were sent with `unique`. Spec: contract 6.3, 11.1, 27 (order at enqueue).
 
-Fingerprints that differ and drafts that no extension gates take one statement, which checks under
-its own locks. Everything else takes a transaction: lock the fingerprints, look, decide, lock what
-will be replaced, then cancel, admit and store.
+Drafts without admission whose fingerprints differ take one statement, which checks under its own
+locks. All other drafts take a transaction: lock the fingerprints, read the existing jobs, decide,
+lock the jobs to be replaced, then cancel, admit and store.
 
-Whoever ends a job and enqueues a follow-up has locked a job before a fingerprint. So nobody waits
-for a job here while holding a fingerprint: a job that another transaction has locked is waited for
-after all was given up, and then the request begins anew.
+A transaction that ends a job and enqueues a follow-up locks a job before a fingerprint. To avoid a
+deadlock, this code never waits for a job while it holds a fingerprint. If another transaction has
+locked the job, this transaction rolls back, waits for the job, and begins anew.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,12 +35,12 @@ from jobs.queries import Checking
 from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many
 
-TRIES = 20  # how often what is to be replaced may be in use, or move away
+TRIES = 20  # how often a job to be replaced may be locked elsewhere, or change
 REASON = "replaced by a job with the same fingerprint"
 
-MOST = 2_000  # fingerprints that a list looks at
+MOST = 2_000  # fingerprints that a list reads
 
-Stored = list[Job | queries.Placed]  # a Placed: what hit instead of being stored
+Stored = list[Job | queries.Placed]  # a Placed: the draft matched a stored job
 # stores drafts with their fingerprints; the answer is in order
 Insert = Callable[[Sequence[JobDraft], "Keys | None", Checking], Stored]
 Keys = list[str | None]  # fingerprints by position, None without a policy
@@ -48,7 +48,7 @@ Keys = list[str | None]  # fingerprints by position, None without a policy
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How drafts that passed are stored: `admit` runs before, where an extension gates them."""
+    """The way to store drafts: `admit`, if an extension needs admission, runs before `insert`."""
 
     insert: Insert
     admit: Callable[[Sequence[JobDraft]], None] | None
@@ -57,10 +57,10 @@ class Way:
 def store(
     drafts: Sequence[JobDraft], way: Way, caller: Caller, *, keep_going: bool = False
 ) -> list[Job | OJSError]:
-    """Store drafts, or answer with the jobs they hit; in order.
+    """Store drafts, or answer with the jobs that they match; in order.
 
-    Raises Duplicate for the first that is refused, with its index; with `keep_going` the others
-    are stored, and the refusal is the answer.
+    Raises Duplicate for the first refused draft, with its index. With `keep_going` the other drafts
+    are stored, and the refused draft gets its error.
     """
     keys = fingerprints(drafts)
     named = [key for key in keys if key is not None]
@@ -77,12 +77,12 @@ def store(
 def unique_jobs(
     tenant: str | None, *, limit: int, offset: int
 ) -> tuple[list[queries.UniqueJob], int]:
-    """List jobs that keep equal ones out by their own policy; a page and the total up to MOST."""
+    """List jobs that block equal jobs by their own policy; a page and the total up to MOST."""
     return queries.unique_jobs(tenant, looked=MOST, offset=offset, limit=limit)
 
 
 def fingerprints(drafts: Sequence[JobDraft]) -> Keys:
-    """Return the fingerprint of each draft. Raises InvalidRequest, naming the index and others."""
+    """Return the fingerprint of each draft. Raises InvalidRequest with the index of each error."""
     keys: Keys = []
     problems: list[InvalidRequest] = []
     for index, draft in enumerate(drafts):
@@ -106,7 +106,7 @@ def _subject(draft: JobDraft) -> Subject:
 def _without_replacing(
     drafts: Sequence[JobDraft], keys: Keys, placed: Stored, hits: dict[int, queries.Placed]
 ) -> list[Job | OJSError] | None:
-    """Answer for one statement that found hits; None when one of them is to be replaced."""
+    """Answer for one statement that found matches; None if a match is to be replaced."""
     for n, row in sorted(hits.items()):
         if _policy(drafts[n]).on_conflict is OnConflict.REJECT:
             raise _duplicate(n, keys[n], str(row.hit), row.hit_state or 0)
@@ -123,7 +123,7 @@ def _without_replacing(
 
 
 def _policy(draft: JobDraft) -> UniquePolicy:
-    assert draft.unique is not None  # noqa: S101 - only those have fingerprints
+    assert draft.unique is not None  # noqa: S101 - hits have a policy
     return draft.unique
 
 
@@ -141,7 +141,7 @@ def _in_transaction(
 
 
 class _InUse(Exception):
-    """What is to be replaced is locked by another transaction, or moved: give all up."""
+    """A job to be replaced is locked by another transaction, or has changed: roll back."""
 
     def __init__(self, ids: list[str]) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class _Request:
         }
 
     def _stored(self, kept: dict[int, JobDraft], decision: Decision) -> dict[int, Job]:
-        """Cancel, admit, store; then cancel what later jobs of the request replace."""
+        """Cancel, admit and store; then cancel the jobs that later jobs of the request replace."""
         own = {draft.id for draft in kept.values()}
         replaced = [job_id for job_id in decision.cancels if job_id not in own]
         if replaced and not self.is_last:
@@ -222,7 +222,7 @@ class _Request:
             end(ids, self.caller.name, REASON)
 
     def _existing(self, decision: Decision, stored: dict[int, Job]) -> dict[str, Job]:
-        """Read what was hit, and what was stored and replaced by the same request."""
+        """Read the matched jobs, and the jobs that the same request stored and replaced."""
         hit = {verdict.hit.id for verdict in decision.verdicts if verdict.hit is not None}
         replaced = {job.id for job in stored.values()} & set(decision.cancels)
         wanted = sorted(hit | replaced)
@@ -230,12 +230,12 @@ class _Request:
 
 
 def _wanted(drafts: Sequence[JobDraft], keys: Keys) -> list[tuple[str, int, int | None]]:
-    """Join the policies of each fingerprint: states of any, the longest period."""
+    """Merge the policies of each fingerprint: the union of states, the longest period."""
     joined: dict[str, tuple[int, int | None]] = {}
     for draft, key in zip(drafts, keys, strict=True):
         if key is None or draft.unique is None:
             continue
-        # a job that this request cancels may be a hit for a later one of it
+        # a job that this request cancels may be a match for a later draft of the request
         states, period = draft.unique.mask, draft.unique.period_ms
         if key in joined:
             before, longest = joined[key]
@@ -246,7 +246,7 @@ def _wanted(drafts: Sequence[JobDraft], keys: Keys) -> list[tuple[str, int, int 
 
 
 def _as_known(draft: JobDraft, now: datetime) -> Known:
-    """Return what a draft is as soon as it is stored."""
+    """Return the state and times of a draft once it is stored."""
     due = draft.scheduled_at
     if draft.scheduled_in_ms is not None:
         due = now + timedelta(milliseconds=draft.scheduled_in_ms)

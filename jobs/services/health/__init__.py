@@ -1,4 +1,4 @@
 """Judge the health of this server and expose it: checks, alerts and metrics.
 
-Nothing here changes a row.
+This room changes no row.
 """

@@ -1,4 +1,4 @@
-"""Everything that an operator should look at now, of the core and of the extensions."""
+"""Collect all alerts for operators, of the core and of the extensions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -16,9 +16,9 @@ MOST: Final = 50  # rows of one kind
 
 
 def alerts() -> list[Alert]:
-    """Look; two statements where nothing is noted, none on a table that grows with the jobs.
+    """Return all alerts; two statements without alerts, none on a table that grows with the jobs.
 
-    Those of the core come first: much else follows from a database or loops that are away.
+    Alerts of the core come first: a lost database or stopped loops cause many other alerts.
     """
     found = [*_core()]
     asked: list[Alerts] = [hook() for hook in extensions.having("alerts")]
@@ -30,7 +30,7 @@ def alerts() -> list[Alert]:
 
 
 def _read(asked: Sequence[Alerts]) -> list[Noted]:
-    """Read the rows of all in one statement."""
+    """Read the rows of all kinds in one statement."""
     each = [_columns(kind, rows) for one in asked for kind, rows in one.rows.items()]
     if not each:
         return []
@@ -55,7 +55,7 @@ def _core() -> Iterator[Alert]:
     if found.is_slow:
         yield Alert("database_slow", "", f"The database takes {found.latency_ms} ms to answer.")
     now = found.vitals
-    if now is None:  # the database is away, as whoever asks will learn
+    if now is None:  # the database is away: the caller's next statement fails anyway
         return
     if now.maintained_at:
         why = f" {now.maintenance}" if now.maintenance else ""
@@ -70,7 +70,7 @@ def _core() -> Iterator[Alert]:
 
 
 def _loops(now: Vitals) -> list[Alert]:
-    """Name the loops that stand still; one alert where all do, or none was ever seen."""
+    """Name the stopped loops; one alert if all loops stopped or none ever ran."""
     if len(now.standing) == now.loops:
         text = (
             "No loops have run lately: due jobs do not start and lost ones do not come back. "

@@ -1,8 +1,8 @@
 """Lifecycle metrics for Prometheus, from the database: any process answers the same values.
 
-Spec: contract 32.3. Counters are the folded totals, histograms the folded durations, gauges the
-exact depths; nothing here reads a table that grows with the number of jobs. Where tenants are told
-apart all of these have the label `tenant_id` (contract 21.6).
+Spec: contract 32.3. Counters are the aggregated totals, histograms the aggregated durations, gauges
+the exact depths. No statement reads a table that grows with the number of jobs. If metrics are by
+tenant, all of them have the label `tenant_id` (contract 21.6).
 """
 
 from collections import Counter
@@ -31,9 +31,9 @@ from jobs.models import Duration, LoopTick, TenantLabel, Total, Worker
 from jobs.services.lanes import limit_metrics
 from jobs.services.record.unread import unread
 
-MOST_LABELS = 200  # types and queues beyond share `_other`
+MOST_LABELS = 200  # further types and queues share `_other`
 OTHER = "_other"
-MOST_SERIES = 10_000  # of one metric: tenants beyond share OTHER_TENANTS
+MOST_SERIES = 10_000  # of one metric: further tenants share OTHER_TENANTS
 CACHE_S = 5.0
 MOST_STALLED = 10_000
 
@@ -47,7 +47,7 @@ COUNTERS = (
 )
 
 RUN_STATES = {RUN_COMPLETED: "completed", RUN_FAILED: "failed"}
-NOBODY = ""  # where tenants are not told apart
+NOBODY = ""  # where metrics are not by tenant
 Key = tuple[str, ...]  # values of labels
 
 _cached: list[tuple[float, bytes]] = []
@@ -64,10 +64,10 @@ def exposition() -> bytes:
 
 
 class _Collector:
-    """Reads everything at the scrape."""
+    """Reads all metrics at the scrape."""
 
     def describe(self) -> Iterable[Metric]:
-        return ()  # nothing to check at registration, which would read the database
+        return ()  # no check at registration, which would read the database
 
     def collect(self) -> Iterable[Metric]:
         label, tenants = _capped(), _Tenants.now()
@@ -83,7 +83,7 @@ class _Collector:
 
 
 def _capped() -> Callable[[str, str], str]:
-    """Return a function that names a label value, the first MOST_LABELS of a kind by name."""
+    """Return a function that maps label values: the first MOST_LABELS of a kind keep their name."""
     seen: dict[str, set[str]] = {}
 
     def name(kind: str, value: str) -> str:
@@ -98,14 +98,14 @@ def _capped() -> Callable[[str, str], str]:
 
 @dataclass(frozen=True, slots=True)
 class _Tenants:
-    """The label of tenants: its name, where there is one, and which of them have values."""
+    """The label of tenants: its name, if there is one, and the tenants that have values."""
 
     most: int  # 0: there is no label
     known: frozenset[str] = frozenset()
 
     @classmethod
     def now(cls) -> "_Tenants":
-        """Return the label as the settings have it, with those that came first."""
+        """Return the label by the settings, with the first tenants."""
         told = extensions.tenant_labels()
         if told is None or not told.everywhere:
             return cls(0)
@@ -113,11 +113,11 @@ class _Tenants:
         return cls(told.most, frozenset(rows.values_list("tenant", flat=True)))
 
     def names(self, *labels: str) -> list[str]:
-        """Return the labels of a metric with that of tenants."""
+        """Return the labels of a metric with the label of tenants."""
         return [*labels, "tenant_id"] if self.most else list(labels)
 
     def key(self, seen: Mapping[Key, Any], labels: Sequence[str], tenant: str) -> Key:
-        """Return the values of these labels; `seen` are those that the metric has by now."""
+        """Return the values of these labels; `seen` are the values that the metric has by now."""
         if not self.most:
             return tuple(labels)
         key = (*labels, tenant if tenant in self.known else OTHER_TENANTS)
@@ -164,7 +164,7 @@ def _durations(label: Callable[[str, str], str], tenants: _Tenants) -> Iterable[
 
 @dataclass
 class Spread:
-    """How many took how long: jobs by bucket, and the seconds of all."""
+    """A histogram: jobs by bucket, and the sum of seconds."""
 
     jobs: Counter[int] = field(default_factory=Counter)
     seconds: float = 0
@@ -175,7 +175,7 @@ class Spread:
 
 
 def _spreads(label: Callable[[str, str], str], tenants: _Tenants) -> dict[int, dict[Key, Spread]]:
-    """Sum waits, and runs of either outcome under RUN_COMPLETED, by the values of their labels."""
+    """Sum waits and runs (each outcome under RUN_COMPLETED) by the values of their labels."""
     found: dict[int, dict[Key, Spread]] = {WAIT: {}, RUN_COMPLETED: {}}
     for row in Duration.objects.order_by("queue", "type", "tenant").values():
         labels = [label("queue", row["queue"]), label("type", row["type"])]

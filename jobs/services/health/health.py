@@ -1,4 +1,4 @@
-"""Is the server well: facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
+"""Collect facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
 
 import logging
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ STALE_LOOP_MS = 15_000
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The system as seen now; `error` None: the database answered within `latency_ms`."""
+    """The state of the system; `error` None: the database answered within `latency_ms`."""
 
     latency_ms: int
     error: str | None
@@ -34,19 +34,19 @@ class Health:
 
     @property
     def is_slow(self) -> bool:
-        """The database takes too long to answer."""
+        """Whether the database takes too long to answer."""
         return self.latency_ms > SLOW_MS
 
     @property
     def is_ticking(self) -> bool:
-        """Every loop did its turn lately: due jobs start, lost ones come back."""
+        """Whether every loop ran lately: due jobs start, and lost jobs come back."""
         return self.vitals is not None and self.vitals.is_ticking
 
     @property
     def is_well(self) -> bool:
-        """The server takes jobs, keeps them and starts what is due. Who runs them is not asked.
+        """Whether the server takes jobs, keeps them and starts due jobs. Workers do not count.
 
-        Routers send jobs to servers that are well alone, pinned ones too: see ADR 23.
+        Routers send jobs, also pinned jobs, only to servers that are healthy: see ADR 23.
         """
         is_whole = self.error is None and self.writes is None
         return is_whole and self.is_ticking and not self.is_slow
@@ -58,7 +58,7 @@ def uptime_seconds() -> int:
 
 
 def health() -> Health:
-    """Look at the database, workers and loops; one statement."""
+    """Read the state of the database, workers and loops; one statement."""
     began = perf_counter()
     try:
         with answered_within(PROBE_S):
@@ -67,13 +67,13 @@ def health() -> Health:
         return Health(0, type(problem).__name__, None)
     if vitals.is_read_only:
         if not connection.in_atomic_block:
-            connection.close()  # the next one may lead to the server that took over
+            connection.close()  # the next connection may lead to the server that took over
         return Health(0, READ_ONLY.message, None)
     return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals, lately())
 
 
 def forget_loops_except(names: Iterable[str]) -> None:
-    """Forget loops that no longer exist, which would look as if they had stopped."""
+    """Remove loops that no longer exist, which would look as if they had stopped."""
     LoopTick.objects.exclude(name__in=list(names)).delete()
 
 
@@ -91,18 +91,18 @@ def _tell(parts: str) -> None:
 
 
 def is_migrated() -> bool | None:
-    """Tell whether the database has this release's tables and functions; asks until it has.
+    """Return whether the database has this release's tables and functions; cached once true.
 
-    None: it does not say.
+    None: the database does not answer.
     """
     found = lacking()
     return None if found is None else not found
 
 
 def lacking() -> str | None:
-    """Return what the database lacks of this release; empty: nothing. Asks until that is so.
+    """Return the parts of this release that the database lacks; cached once it is empty.
 
-    None: it does not say.
+    None: the database does not answer.
     """
     try:
         with answered_within(PROBE_S):

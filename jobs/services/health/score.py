@@ -1,4 +1,4 @@
-"""How well the system does, in one number for operators. Spec: contract 24.1."""
+"""Rate the health of the system as one number for operators. Spec: contract 24.1."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ MOST_FAILED, MOST_STALE, MOST_UNREAD = 0.1, 0.5, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check; it fails when `value` is above `limit`, and takes `weight` points then."""
+    """One check; it fails when `value` is above `limit`, and then takes `weight` points."""
 
     name: str
     value: float
@@ -21,7 +21,7 @@ class Check:
 
     @property
     def is_ok(self) -> bool:
-        """Within its limit."""
+        """Whether the value is within its limit."""
         return self.value <= self.limit
 
 
@@ -38,7 +38,7 @@ class Score:
 
     @property
     def status(self) -> str:
-        """In a word."""
+        """The score as one word."""
         return "ok" if self.points >= GOOD else "degraded" if self.points >= FAIR else "critical"
 
 

@@ -1,4 +1,4 @@
-"""The whole system in a few numbers. Spec: contract 32.4."""
+"""Summarize the whole system in a few numbers. Spec: contract 32.4."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ HOUR = 60  # minutes
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Totals since the beginning, gauges of now, rates of the last hour.
+    """Totals since the beginning, present gauges, rates of the last hour.
 
-    `failed` jobs are those discarded after a failure; `latency_ms` is waiting and running.
+    `failed` jobs are jobs discarded after a failure; `latency_ms` is waiting and running.
     """
 
     enqueued: int
     completed: int
     failed: int
     active: int
-    queues: int  # that are not paused
-    workers: int  # that heartbeat
+    queues: int  # without paused queues
+    workers: int  # with heartbeats
     latency_ms: float
     per_second: float
 

@@ -1,6 +1,6 @@
-"""The whole system in numbers that change: depths, rates, workers. Spec: contract 25.5.
+"""Read the changing numbers of the whole system: depths, rates, workers. Spec: contract 25.5.
 
-Read once for all who follow in this process, at most every few seconds.
+One reading serves all followers of this process, at most every few seconds.
 """
 
 import threading
@@ -19,12 +19,12 @@ from jobs.services.workers.heartbeat import Standing
 
 MOST_WORKERS = 500
 MOST_QUEUES = 500
-SPAN_S = 10.0  # rates are those of about the last ten seconds
+SPAN_S = 10.0  # rates cover about the last ten seconds
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerVital:
-    """One worker that lives."""
+    """One live worker."""
 
     id: str
     state: str
@@ -54,17 +54,17 @@ class _Sample:
 
 
 class Vitals:
-    """Remembers what was read last, and the counts of the last seconds for the rates."""
+    """Keeps the last reading, and the counts of the last seconds for the rates."""
 
     def __init__(self) -> None:
-        """Have read nothing."""
+        """Start without a reading."""
         self._lock = threading.Lock()
         self._samples: deque[_Sample] = deque()
         self._known: Vital | None = None
         self._at = 0.0
 
     def now(self, max_age_s: float) -> Vital:
-        """Return numbers that are at most so old."""
+        """Return numbers that are at most `max_age_s` old."""
         with self._lock:
             if self._known is None or monotonic() - self._at >= max_age_s * 0.9:
                 self._known = self._read()

@@ -9,10 +9,10 @@ from jobs.domain.errors import InvalidRequest, TenantMismatch
 
 
 def addressed(request: FetchRequest) -> Sequence[FetchRequest]:
-    """Return a request for each tenant that the queues name, in the order of their first ones.
+    """Return one request for each tenant that the queues name, in order of first occurrence.
 
-    Raises InvalidRequest for a tenant that nobody knows, TenantMismatch for another than the one
-    that the request is of.
+    Raises InvalidRequest for an unknown tenant, and TenantMismatch for a tenant other than the
+    request's own.
     """
     if not any(NAMESPACE_END in name for name in request.queues):
         return (request,)
@@ -40,7 +40,7 @@ def _of_tenant(request: FetchRequest, tenant: str | None, names: Sequence[str]) 
     weights = request.weights and {
         split_queue(name)[1] if name in names else name: weight
         for name, weight in request.weights.items()
-        if name in names or name not in request.queues  # the latter are refused
+        if name in names or name not in request.queues  # undeclared names are refused later
     }
     queues = tuple(split_queue(name)[1] for name in names)
     return replace(request, tenant=tenant, queues=queues, weights=weights)

@@ -1,8 +1,8 @@
-"""Which pool a worker that does not say so is in, and what it declared, as last learned here.
+"""Remember each worker's pool and declaration, as this process last read them.
 
 Spec: fair-scheduling 6.2; contract 22.3.
 
-Only a guess, which every claim checks: it saves the claim that would find out.
+The values are a guess that every claim checks. A right guess saves a second claim.
 """
 
 from dataclasses import replace
@@ -19,27 +19,27 @@ _declared: dict[str, Declaration] = {}
 
 
 def known(request: FetchRequest) -> FetchRequest:
-    """Return the request with the pool of its worker, where that is known from before.
+    """Return the request with the pool of its worker, if this process remembers it.
 
-    No statement, but for a request that leaves the queues to the pool.
+    It runs a statement only for a request that leaves the queues to the pool.
     """
     if request.pool is not None or request.worker_id is None:
         return request
     pool = _pools.get(request.worker_id)
-    if pool is None and not request.queues:  # there is nothing to claim from before it is known
+    if pool is None and not request.queues:  # without the pool there is no queue to claim from
         learn(request.worker_id, find(request.worker_id) or "")
         pool = _pools.get(request.worker_id)
     return replace(request, pool=pool, is_declared=False)
 
 
 def find(worker_id: str) -> str | None:
-    """Look up the pool of a worker."""
+    """Read the pool of a worker."""
     found: str | None = Worker.objects.filter(id=worker_id).values_list("pool", flat=True).first()
     return found
 
 
 def learn(worker_id: str | None, pool: str) -> None:
-    """Remember the pool of a worker; empty: it is in none."""
+    """Remember the pool of a worker; an empty string stands for none."""
     if worker_id is None:
         return
     if len(_pools) >= MOST:
@@ -51,23 +51,23 @@ def learn(worker_id: str | None, pool: str) -> None:
 
 
 def declared(worker_id: str | None) -> Declaration:
-    """Return what a worker was last known to have declared."""
+    """Return the worker's declaration as it was last read."""
     return UNDECLARED if worker_id is None else _declared.get(worker_id, UNDECLARED)
 
 
 def find_declared(worker_id: str) -> Declaration:
-    """Look up what a worker has declared, and remember it."""
+    """Read a worker's declaration and remember it."""
     row = Worker.objects.filter(id=worker_id, declared__isnull=False)
     found = row.values_list("declared", "declaration").first()
     known = UNDECLARED
-    if found is not None and found[0]:  # 0: it took back what it had declared
+    if found is not None and found[0]:  # 0: the worker withdrew its declaration
         known = Declaration(found[0], orjson.dumps(found[1]).decode())
     learn_declared(worker_id, known)
     return known
 
 
 def learn_declared(worker_id: str, declaration: Declaration) -> None:
-    """Remember what a worker declared."""
+    """Remember a worker's declaration."""
     if len(_declared) >= MOST:
         _declared.clear()
     if declaration.digest:
@@ -77,6 +77,6 @@ def learn_declared(worker_id: str, declaration: Declaration) -> None:
 
 
 def forget() -> None:
-    """Drop everything."""
+    """Drop all remembered values."""
     _pools.clear()
     _declared.clear()

@@ -1,9 +1,9 @@
-"""Let jobs cost their tenants by how long they ran. Spec: contract 20.4 (`cost`: `duration`).
+"""Charge lanes by the run time of their jobs. Spec: contract 20.4 (`cost`: `duration`).
 
-A claim charges a lane one job; what its duration makes of that is added when the attempt has ended,
-from the record of events. So an ACK takes no lane and no statement more, and an attempt is charged
-exactly once, whatever is killed when. It counts a turn of the loop later, and behind the oldest
-running transaction, as everything that is read from the record. See docs/adr/0012.
+A claim charges a lane for one job. The difference to the run time is charged after the attempt has
+ended, from the event record. So an ACK takes no lane and no further statement, and each attempt is
+charged exactly once, even after a crash. The charge follows one run of the loop later, and only
+behind the oldest running transaction. See docs/adr/0012.
 """
 
 from collections.abc import Collection
@@ -11,14 +11,14 @@ from collections.abc import Collection
 from jobs import queries
 from jobs.models import Charge
 
-BATCH = 2_000  # events at a time: their lanes are locked meanwhile
-MEMORY = 1_000  # attempts that the mean duration of a queue is of, about
+BATCH = 2_000  # events at a time: their lanes stay locked for the batch
+MEMORY = 1_000  # the mean duration of a queue covers about this many attempts
 
 
 def charge(queues: Collection[str]) -> int:
-    """Charge what has ended in `queues`, and begin or stop to do so.
+    """Charge attempts that have ended in `queues`, and follow changes of this set.
 
-    Returns how many attempts; BATCH at least when more wait.
+    Returns how many attempts; at least BATCH when more wait.
     """
     followed = set(Charge.objects.values_list("queue", flat=True))
     if followed != set(queues):
@@ -30,6 +30,6 @@ def charge(queues: Collection[str]) -> int:
 
 
 def unread_from() -> int | None:
-    """Return the stamp from which on attempts are yet to be charged, None when none ever are."""
+    """Return the stamp behind which attempts are not charged yet, None if none is charged."""
     stamps = Charge.objects.values_list("stamp", flat=True)
     return min((int(stamp) for stamp in stamps), default=None)

@@ -1,4 +1,4 @@
-"""What the settings say of envelopes. Spec: contract 1.6, 28.1, 31.3."""
+"""Return the limits of envelopes from the settings. Spec: contract 1.6, 28.1, 31.3."""
 
 from dataclasses import replace
 from functools import cache
@@ -10,7 +10,7 @@ from jobs.domain.retry import DEFAULT_POLICY
 
 @cache
 def limits() -> Limits:
-    """Return what an envelope must keep to, whoever sends it."""
+    """Return the limits of every envelope, for every sender."""
     return Limits(
         max_envelope_bytes=conf().max_envelope_bytes,
         max_meta_bytes=conf().max_meta_bytes,

@@ -1,9 +1,9 @@
-"""Where live index entries begin: what this process saw at its latest claims.
+"""Remember the low-water marks of live index entries, from the latest claims of this process.
 
-A held snapshot keeps dead entries at the heads of the lane and ready indexes, and every claim walks
-over them; a lower bound steps past. A bound may hide a row that was written late or came back,
-so once a second one claim goes without, and no other meanwhile: it walks over all that is dead.
-See docs/adr/0003-low-water-hints.md.
+A held snapshot keeps dead entries at the heads of the lane and ready indexes, and every claim reads
+them again. A low-water mark skips them. A mark may hide a row that was written late or came back.
+So once a second one claim of the process goes without marks and reads all dead entries. See
+docs/adr/0003-low-water-hints.md.
 """
 
 from collections import OrderedDict
@@ -15,13 +15,13 @@ from types import MappingProxyType
 from jobs.queries import Hints
 
 FRESH_S = 1.0
-CHOICES = 64  # of routes that are remembered
+CHOICES = 64  # sets of version keys that are remembered
 LANES = 16  # remembered per queue; with many lanes each has few dead entries
 NONE: Mapping[str, tuple[int, float]] = MappingProxyType({})
 
 
 def above(queues: Sequence[str], hints: Hints) -> Mapping[str, tuple[int, float]]:
-    """Return the rank and virtual time that a claim looked at first, of queues with a bound."""
+    """Return the rank and virtual time at which a claim started, for queues with a mark."""
     if hints.ranks is None or hints.vts is None:
         return NONE
     bounds = zip(queues, hints.ranks, hints.vts, strict=True)
@@ -38,16 +38,17 @@ class _Low:
 
 
 class LowWater:
-    """Thread-safe enough: a lost update only costs a walk."""
+    """The low-water marks of queues. Thread-safe enough: a lost update only costs a longer read."""
 
     def __init__(self) -> None:
-        """Start without any bound."""
+        """Start without any mark."""
         self._by_queue: dict[str, _Low] = {}
 
     def bounds(self, queues: Sequence[str], terms: int | None = None) -> Hints:
-        """Return the bounds for a claim on `queues`, none for those due for a full look.
+        """Return the marks for a claim on `queues`; none for queues that are due for a full read.
 
-        Nor such that a claim of other `terms` left: the virtual times may be of another kind now.
+        Marks of another configuration version are dropped: their virtual times may be of another
+        kind.
         """
         now = monotonic()
         ranks: list[int | None] = []
@@ -60,7 +61,7 @@ class LowWater:
                 ranks.append(None)
                 vts.append(None)
             elif now - low.looked_at >= FRESH_S:
-                low.looked_at = now  # the others keep the bounds meanwhile
+                low.looked_at = now  # claims of other threads keep the marks meanwhile
                 ranks.append(None)
                 vts.append(None)
             else:
@@ -77,10 +78,10 @@ class LowWater:
         terms: int | None = None,
         above: Mapping[str, tuple[int, float]] = NONE,
     ) -> None:
-        """Remember the heads that a claim of these `terms` found, which went by the bounds `above`.
+        """Remember the heads that a claim found; `above` are the marks that the claim started from.
 
-        One without a bound sets all anew. One with a bound says nothing of what a fuller look has
-        found below it since.
+        A claim without a mark sets all values anew. A hinted claim never overwrites the result of
+        an unhinted claim that ended meanwhile.
         """
         for queue, (rank, vt, lanes) in _latest(heads).items():
             low = self._by_queue.get(queue)
@@ -96,14 +97,14 @@ class LowWater:
                     low.lanes.popitem(last=False)
 
     def forget(self) -> None:
-        """Drop all bounds."""
+        """Drop all marks."""
         self._by_queue.clear()
 
 
 def _latest(
     heads: Sequence[tuple[str, int, int, int, float]],
 ) -> dict[str, tuple[int, float, dict[int, int]]]:
-    """Return the last rank and virtual time of each queue, and its last LANES, the last first."""
+    """Return the last rank and virtual time of each queue, and its last LANES in reverse order."""
     found: dict[str, tuple[int, float, dict[int, int]]] = {}
     for queue, lane, seq, rank, vt in reversed(heads):
         known = found.get(queue)
@@ -115,15 +116,15 @@ def _latest(
 
 
 class Waters:
-    """One LowWater for claims that take any route, one for each choice of routes."""
+    """The marks of claims that take any version key, and of each set of version keys."""
 
     def __init__(self) -> None:
-        """Start without any bound."""
+        """Start without any mark."""
         self._whole = LowWater()
         self._narrowed: dict[tuple[int, ...], LowWater] = {}
 
     def of(self, routes: tuple[int, ...] | None) -> LowWater:
-        """Return what claims that take these routes alone have seen; None: any."""
+        """Return the marks of claims that take these version keys alone; None: any."""
         if routes is None:
             return self._whole
         found = self._narrowed.get(routes)
@@ -134,6 +135,6 @@ class Waters:
         return found
 
     def forget(self) -> None:
-        """Drop all bounds."""
+        """Drop all marks."""
         self._whole.forget()
         self._narrowed = {}

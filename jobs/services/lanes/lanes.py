@@ -1,4 +1,4 @@
-"""Lanes by key: found or made on first use and cached, woken, and set by extensions."""
+"""Find, make and cache lanes by key; wake them and set their shares."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -17,28 +17,28 @@ from jobs.services.lanes.terms import Stale, by_latest
 
 T = TypeVar("T")
 
-LOOKS = 3  # how often lanes that others are making are looked for
-TRIES = 3  # how often a stale cache is refilled before the problem is passed on
-LANE_GONE = "OJS01"  # raised by ojs_wake: the cache is older than the table
+LOOKS = 3  # how often to look for lanes that other transactions make
+TRIES = 3  # how often a stale cache is refilled before the error is raised
+LANE_GONE = "OJS01"  # raised by ojs_wake: a cached lane was deleted
 
 _known: dict[LaneKey, int] = {}
 
 
 def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
-    """Return the lane id of every key; one statement when some key is new to this process."""
+    """Return the lane id of every key; one statement if a key is new to this process."""
     wanted = set(keys)
     found = {key: _known[key] for key in wanted if key in _known}
     missing = sorted(wanted - found.keys())
     if missing:
         made = by_latest(lambda: make(missing), extensions.forget)
         found |= made
-        # a lane made in a transaction that rolls back was never there
+        # a lane made in a transaction that rolls back does not exist
         transaction.on_commit(lambda: _known.update(made))
     return found
 
 
 def identities(jobs: Collection[Job]) -> dict[str, LaneKey]:
-    """Return the keys of the lanes that jobs are or were in, by job id."""
+    """Return the keys of the jobs' present or last lanes, by job id."""
     known = {job.id: job.lane_id for job in jobs}
     rows = Row.objects.filter(id__in=set(known.values()))
     keys = {
@@ -52,7 +52,7 @@ def identities(jobs: Collection[Job]) -> dict[str, LaneKey]:
 
 
 def placed(keys: Iterable[LaneKey], run: Callable[[Mapping[LaneKey, int]], T]) -> T:
-    """Run a statement that puts jobs into lanes, anew when a cached lane is gone."""
+    """Run a statement that puts jobs into lanes; repeat it when a cached lane is gone."""
     wanted = set(keys)
     for _ in range(TRIES - 1):
         try:
@@ -66,13 +66,13 @@ def placed(keys: Iterable[LaneKey], run: Callable[[Mapping[LaneKey, int]], T]) -
 
 
 def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
-    """Find or make lanes, uncached. Raises Stale: their weights follow from older terms."""
+    """Find or make lanes, uncached. Raises Stale for weights of an older configuration version."""
     with transaction.atomic():
-        # whoever changes weights waits for us, or we see the version that it raised
+        # A transaction that changes weights waits for this lock, or its new version is visible.
         queries.lock_lanes(exclusive=False)
         shares, versions = _shares(keys)
         made: dict[LaneKey, int] = {}
-        for _ in range(LOOKS):  # one that another transaction was just making is there by now
+        for _ in range(LOOKS):  # a lane that another transaction was making exists now
             missing = [key for key in keys if key not in made]
             more, latest = queries.lanes(missing, shares)
             made |= more
@@ -80,11 +80,11 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
                 raise Stale
             if len(made) == len(set(keys)):
                 return made
-        raise Stale  # it was taken away again: begin anew
+        raise Stale  # the lane was deleted again: begin anew
 
 
 def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:
-    """Return the shares that extensions give, and the versions of the terms behind them."""
+    """Return the shares that extensions give, and the configuration versions behind them."""
     weights, boosts, versions = _weights(list(keys))
     ways: dict[str, Way] = {}
     for hook in extensions.having("ways"):
@@ -107,9 +107,10 @@ def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:
 def _weights(
     keys: Sequence[LaneKey],
 ) -> tuple[dict[LaneKey, float], dict[LaneKey, int], set[int]]:
-    """Return weights, boosts and the versions behind them.
+    """Return weights, boosts and the configuration versions behind them.
 
-    The first that names one decides; what one says of all others counts where none does.
+    The first extension that names a lane decides. A default weight of an extension counts for lanes
+    that no extension names.
     """
     found = [hook(keys) for hook in reversed(extensions.having("weigh"))]
     versions = {said.version for said in found}
@@ -126,7 +127,7 @@ def _weights(
 
 
 def _apart(tenants: Collection[str]) -> tuple[set[str], set[int]]:
-    """Return the tenants that extensions keep apart, and the versions of the terms behind that."""
+    """Return the tenants with a namespace, and the configuration versions behind this set."""
     found = [hook(tenants) for hook in extensions.having("apart")]
     return {one for _, named in found for one in named}, {version for version, _ in found}
 
@@ -137,12 +138,12 @@ def forget() -> None:
 
 
 def is_gone(problem: DatabaseError) -> bool:
-    """Tell whether a statement failed because a cached lane no longer exists."""
+    """Return whether a statement failed because a cached lane no longer exists."""
     return getattr(problem.__cause__, "sqlstate", None) == LANE_GONE
 
 
 def defers_waking() -> bool:
-    """Tell whether lanes are woken after the caller's commit instead of in the statement.
+    """Return whether lanes are woken after the caller's commit instead of in the statement.
 
     Waking takes locks until commit, and a host's transaction may be long.
     """
@@ -156,13 +157,13 @@ def wake(lane_ids: Sequence[int]) -> None:
     except DatabaseError as problem:
         if not is_gone(problem):
             raise
-        forget()  # the heal loop offers what is left of them
+        forget()  # the heal loop offers the remaining lanes
 
 
 def set_terms(tenant: str, *, weight: float, cap: int | None) -> int:
-    """Give all lanes of a tenant a weight and a cap at once; returns how many there are.
+    """Give all lanes of a tenant a weight and a cap at once; returns how many lanes there are.
 
-    `cap` bounds its active jobs over all queues, null: not.
+    `cap` bounds the tenant's active jobs over all queues; None removes the bound.
     """
     with transaction.atomic():
         queries.lock_lanes(exclusive=True)
@@ -171,9 +172,9 @@ def set_terms(tenant: str, *, weight: float, cap: int | None) -> int:
 
 
 def set_cap(tenant: str, cap: int | None) -> int:
-    """Bound the active jobs of a tenant over all queues, null: not; returns how many lanes it has.
+    """Bound a tenant's active jobs over all queues; returns how many lanes it has.
 
-    Call it in a transaction.
+    A `cap` of None removes the bound. Call it in a transaction.
     """
     queries.lock_lanes(exclusive=True)
     limit = limits.set_of_tenant(tenant, LimitPolicy(concurrency=cap))
@@ -181,11 +182,11 @@ def set_cap(tenant: str, cap: int | None) -> int:
 
 
 def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None) -> int:
-    """Let all lanes of queues or of a tenant share anew; returns how many changed.
+    """Apply changed shares to all lanes of queues or of a tenant; returns how many changed.
 
-    That includes who finds them: the lanes of a tenant that is kept apart from now on, or no
-    longer, change queues, and no job is touched. Call it in the transaction that changes what
-    `Extension.weigh`, `ways` and `apart` go by, which have to know that.
+    This includes the queue of a lane: lanes of a tenant that gets or loses a namespace change
+    queues, and no job changes. Call it in the transaction that changes the data behind
+    `Extension.weigh`, `ways` and `apart`. These hooks have to see the change.
     """
     queries.lock_lanes(exclusive=True)
     found = Row.objects.all()
@@ -200,9 +201,9 @@ def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None
 
 
 def unlike(queues: Collection[str] | None = None) -> set[str]:
-    """Return queues with a lane that weighs other than extensions say; None: of all queues.
+    """Return queues with a lane whose weight differs from extensions' weights; None: of all queues.
 
-    Lanes of tenants that are kept apart share with nobody, and are not looked at.
+    Lanes of namespaced tenants are left out: they share with no other tenant.
     """
     found = Lane.objects.exclude(queue__contains=NAMESPACE_END)
     if queues is not None:
@@ -217,20 +218,20 @@ def unlike(queues: Collection[str] | None = None) -> set[str]:
 
 
 def keep_scopes(scopes: Collection[str]) -> None:
-    """Forget what tenants got of all other scopes. Call it in the transaction that ends them.
+    """Delete the shares counted in all other scopes. Call it in the transaction that ends them.
 
-    It waits for no claim, since it holds lanes by then.
+    It does not wait for claims, since its transaction holds lanes by then.
     """
     queries.keep_scopes(scopes)
 
 
 def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:
-    """Hold lanes back, or offer them again; returns how many that changes.
+    """Pause lanes, or offer them again; returns how many lanes change.
 
-    One that is offered again joins the others as an equal, whatever they got meanwhile.
+    A lane that is offered again continues at the virtual time of the other lanes.
     """
     if paused:
         return Lane.objects.filter(id__in=lane_ids, paused=False).update(paused=True)
     with transaction.atomic():
-        # one after the other, by id: each joins those that were offered before it
+        # one after the other, by id: each catches up with the lanes offered before it
         return sum(queries.offer(lane) for lane in sorted(set(lane_ids)))

@@ -1,7 +1,7 @@
 """Metrics of limits and of bounded queues, from the database. Spec: contract 27, 32.3.
 
-Limits of one key are shown together, whatever their tenants; limits of queues and types as the API
-calls them. A limit that is reached is counted once a second at most, as it is told.
+Limits of one key are added up over tenants. Limits of queues and types have the names of the API.
+Reached limits are counted once a second at most, since their event comes at most once a second.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ Depths = Mapping[str, Mapping[int, int]]
 
 
 def families(label: Label, depths: Depths) -> Iterable[Metric]:
-    """Read everything; `depths` by queue and state."""
+    """Read all metrics; `depths` by queue and state."""
     yield from _loads(label, depths)
     yield _waits(label)
     yield from _tallies(label)
@@ -105,7 +105,7 @@ def _pressure(label: Label) -> Metric:
     ratios: dict[str, float] = {}
     for name, bound in bounds.items():
         load = loads.get(name, queries.Load())
-        shown = label("queue", name)  # of several, the one under most pressure
+        shown = label("queue", name)  # of several bounds, the bound under most pressure
         ratios[shown] = max(ratios.get(shown, 0), bound.tightest(load.jobs, load.bytes).ratio)
     return _gauge("ojs_backpressure_pressure", "Used part of a queue's bound", "queue", ratios)
 

@@ -1,4 +1,4 @@
-"""Limits of groups of jobs: made on first use, set, overridden, shown. Spec: contract 27, 10.5."""
+"""Make, set, override and show limits of groups of jobs. Spec: contract 27, 10.5."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ from jobs.services.audit.audit import audited
 from jobs.services.lanes import terms
 
 AVAILABLE = CODES[State.AVAILABLE]
-LOOKS = 10  # how often limits that others are making are looked for
-# how limits that are not of jobs' own keys are called on the wire
+LOOKS = 10  # how often to look for limits that other transactions make
+# prefixes on the wire of limits that do not belong to a key of jobs
 PREFIXES = {OF_KEY: "", OF_QUEUE: "queue:", OF_TYPE: "type:"}
 
 
 def resolve(policies: Mapping[LimitKey, LimitPolicy]) -> dict[LimitKey, int]:
-    """Return the ids of limits, made or given these policies where they differ; one statement."""
+    """Return the ids of limits; make them or update their policies in one statement."""
     found: dict[LimitKey, int] = {}
-    for _ in range(LOOKS):  # one that another transaction was just making is there by the next
+    for _ in range(LOOKS):  # a limit that another transaction was making exists by the next look
         missing = {key: policies[key] for key in policies.keys() - found.keys()}
         if not missing:
             return found
@@ -46,7 +46,7 @@ def resolve(policies: Mapping[LimitKey, LimitPolicy]) -> dict[LimitKey, int]:
 def of_drafts(drafts: Sequence[JobDraft]) -> dict[str, int]:
     """Return the limit that each draft names, by draft id; the latest policy of a key counts.
 
-    No statement when none names one.
+    If no draft names a limit, it runs no statement.
     """
     policies: dict[LimitKey, LimitPolicy] = {}
     keys: dict[str, LimitKey] = {}
@@ -65,7 +65,7 @@ def _key(tenant: str, named: RateLimit) -> LimitKey:
 
 
 def set_of_queue(queue: str, policy: LimitPolicy) -> int | None:
-    """Limit a queue, its active jobs counted; returns the limit's id, None if there is none.
+    """Limit a queue and count its active jobs; returns the limit's id, None if there is none.
 
     Call it in a transaction. Jobs that a claim is just handing out are not counted.
     """
@@ -89,7 +89,7 @@ def _set(key: LimitKey, policy: LimitPolicy) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """A limit as it is now; `waiting` counts available jobs of its group."""
+    """A limit at this moment; `waiting` counts available jobs of its group."""
 
     key: str
     tenant: str | None
@@ -98,18 +98,18 @@ class LimitState:
     override_until: datetime | None
     active: int
     waiting: int
-    started: int  # in the window that ends now
+    started: int  # in the current window
     window_resets_at: datetime | None
     last_start_at: datetime | None
 
     @property
     def in_force(self) -> LimitPolicy:
-        """The policy that counts."""
+        """The policy that applies: the override, if there is one."""
         return self.override or self.policy
 
     @property
     def next_allowed_at(self) -> datetime | None:
-        """When a throttle lets the next job start."""
+        """The time at which a throttle lets the next job start."""
         policy = self.in_force
         if policy.throttle is None or policy.throttle_ms is None or self.last_start_at is None:
             return None
@@ -161,10 +161,10 @@ def override(
     caller: Caller,
     tenant: str | None = None,
 ) -> LimitState:
-    """Let `policy` count instead of what jobs say, until a time or (None) for good.
+    """Apply `policy` instead of the jobs' own policy, until a time or (None) without end.
 
-    A key that no job has used is made; so is `type:<type>`, which counts for the jobs of a type
-    that are enqueued from then on. `tenant` is that of the key where it is not the caller's own.
+    A key that no job has used is made. So is `type:<type>`, which applies to the jobs of a type
+    that are enqueued from then on. `tenant` is the tenant of the key if it is not the caller's own.
     Raises NotFound for a queue that has no limit.
     """
     tenant = tenant or caller.tenant
@@ -196,7 +196,7 @@ def _made(name: str, tenant: str | None) -> int:
 
 
 def end_override(name: str, caller: Caller, tenant: str | None = None) -> None:
-    """Let what jobs say count again. Raises NotFound."""
+    """End an override: the jobs' own policy applies again. Raises NotFound."""
     tenant = tenant or caller.tenant
     with audited(caller, "rate_limit.override_ended", name) as data:
         if tenant:
@@ -205,7 +205,7 @@ def end_override(name: str, caller: Caller, tenant: str | None = None) -> None:
 
 
 def pause(job_ids: Sequence[str], until: datetime) -> int:
-    """Start no job of the groups of these active jobs before a time; returns how many groups."""
+    """Start no job of these active jobs' groups before a time; returns how many groups."""
     return queries.pause_limits(job_ids, until)
 
 

@@ -1,8 +1,8 @@
-"""The configuration of queues, and the template of those to come. Spec: contract 10.4, 24.4.
+"""Store the configuration of queues, and the template of new queues. Spec: contract 10.4, 24.4.
 
-A queue takes over the template when it is made, by whatever makes it; from then on the two have
-nothing to do with each other. So what a queue was told counts before what the template said, and a
-member that was reset to null stays so.
+A new queue copies the template when it is made. Later changes of the template do not change the
+queue. So the queue's own configuration overrides the template, and a member that was reset to null
+stays reset.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from jobs.models import Queue, QueueTemplate
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import limits, terms
 
-TEMPLATE = "_default"  # stands for the name of a queue on the wire; none can be called so
+TEMPLATE = "_default"  # stands for the name of a queue on the wire; no queue may have this name
 
 
 def change(
     name: str, wanted: Mapping[str, Any], caller: Caller, *, strict: bool = False
 ) -> dict[str, Any]:
-    """Configure a queue, or as TEMPLATE those to come, for an operator: as the two below say.
+    """Configure a queue, or new queues (TEMPLATE), for an operator; see the two functions below.
 
-    With its entry in the audit log.
+    Adds an entry to the audit log.
     """
     with audited(caller, "queue.config_changed", name) as data:
         data["changed"] = sorted(wanted)
@@ -37,10 +37,11 @@ def change(
 
 
 def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> dict[str, Any]:
-    """Change a queue's configuration, made if unknown; absent members stay, null resets one.
+    """Change a queue's configuration; absent members stay, null resets a member.
 
-    Counts from the commit on, in every process. Locks: the version of the terms, so that changes
-    follow one another; then the queue, then its limit. Raises InvalidRequest.
+    An unknown queue is made. The change applies from the commit on, in every process. Locks: the
+    configuration version, so that changes follow one another; then the queue, then its limit.
+    Raises InvalidRequest.
     """
     with transaction.atomic():
         terms.hold()
@@ -57,9 +58,9 @@ def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> 
 
 
 def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> dict[str, Any]:
-    """Change what queues are configured with that are made from the commit on.
+    """Change the configuration that queues get if they are made after the commit.
 
-    Locks: the version of the terms. Raises InvalidRequest.
+    Locks: the configuration version. Raises InvalidRequest.
     """
     with transaction.atomic():
         terms.hold()
@@ -67,7 +68,7 @@ def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> di
         config = merge(before, change, strict=strict)
         if config == before:
             return config
-        terms.change()  # producers go by the template, too
+        terms.change()  # producers read the template, too
         policy = limit_of(config)
         has_limit = policy != LimitPolicy()
         QueueTemplate.objects.update_or_create(
@@ -83,16 +84,16 @@ def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> di
 
 
 def template() -> dict[str, Any]:
-    """Return what a queue that is made now is configured with."""
+    """Return the configuration of a queue that is made now."""
     stored = QueueTemplate.objects.first()
     return dict(stored.config) if stored else {}
 
 
 def create(name: str, config: Mapping[str, Any], caller: Caller) -> Queue:
-    """Make a queue before its first job. Raises Conflict when there is one of this name."""
+    """Make a queue before its first job. Raises Conflict if a queue of this name exists."""
     with audited(caller, "queue.created", name) as data:
         data["configured"] = sorted(config)
-        terms.hold()  # from here on nobody else configures one
+        terms.hold()  # from here on no other transaction changes the configuration
         if Queue.objects.filter(name=name).exists():
             raise Conflict(f"queue {name} exists already", details={"queue": name})
         configure(name, config)

@@ -1,4 +1,7 @@
-"""Give waiting jobs other routes: the part of a lane that extensions decide. See docs/adr/0015."""
+"""Give waiting jobs other version keys: the part of a lane that extensions decide.
+
+See docs/adr/0015.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,17 +13,17 @@ from jobs.services.lanes import lanes
 
 
 class Reroute(NamedTuple):
-    """The lane a job was seen in, and the route that it shall have."""
+    """The lane that a job was seen in, and the version key that it gets."""
 
     lane_id: int
     route: int
 
 
 def reroute(wanted: Mapping[str, Reroute]) -> set[str]:
-    """Move waiting jobs, by id, to the lanes of other routes; returns those that were moved.
+    """Move waiting jobs to the lanes of other version keys; returns the ids of moved jobs.
 
-    In the order of `wanted`, behind what is there. One statement but for lanes that are new; a job
-    that has left its lane is left alone, whatever became of it.
+    The jobs go to the end of their lanes, in the order of `wanted`. It takes one statement, and
+    more for new lanes. A job that has left its lane meanwhile is not moved.
     """
     rows = Row.objects.filter(id__in={one.lane_id for one in wanted.values()})
     known = {row.id: row for row in rows}

@@ -1,9 +1,9 @@
-"""What processes know about queues when they store a job, and how they notice that it changed.
+"""Cache the configuration of queues for enqueues, and notice when it changed.
 
-A process reads the configuration of a queue once. Each enqueue names the version of the terms it
-went by, and the statement stores nothing when that is not the latest: a change counts from its
-commit on, in every process, and costs the hot path no statement. A queue that is not there has the
-terms of the template: it is made by it together with its first job. Spec: contract 10.4.
+A process reads the configuration of a queue once. Each enqueue names the configuration version that
+it used, and the statement stores nothing when this version is not the latest. So a change applies
+from its commit on, in every process, and costs the hot path no statement. A queue that does not
+exist has the configuration of the template: its first job makes it. Spec: contract 10.4.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,34 +20,34 @@ from jobs.services.lanes.envelopes import limits
 T = TypeVar("T")
 
 NOTHING = QueueTerms()
-TRIES: Final = 20  # how often something begins anew because the terms have just changed
+TRIES: Final = 20  # how often work begins anew because the configuration has just changed
 
 
 class Stale(Exception):
-    """The terms have changed since this process read them."""
+    """The configuration has changed since this process read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """One version of the terms; `queues` grows as they are met."""
+    """One configuration version; `queues` grows as queues are used."""
 
     version: int
     queues: dict[str, QueueTerms]
     types: Mapping[str, int]  # ids of the limits of types
 
     def of(self, queue: str) -> QueueTerms:
-        """Return the terms of a queue that was asked for."""
+        """Return the configuration of a queue that was read."""
         return self.queues.get(queue, NOTHING)
 
 
 class _Memory:
-    """What this process has read; replaced as a whole."""
+    """The configuration that this process has read; replaced as a whole."""
 
     latest = Terms(0, {}, {})
 
 
 def of_queues(names: Iterable[str]) -> Terms:
-    """Return terms that know `names`; one statement when some are new to this process."""
+    """Return the configuration with `names`; one statement if a name is new to this process."""
     known = _Memory.latest
     missing = sorted(name for name in set(names) if name not in known.queues)
     if not missing:
@@ -63,38 +63,38 @@ def of_queues(names: Iterable[str]) -> Terms:
 
 
 def _read(config: Mapping[str, Any], is_draining: bool) -> QueueTerms:  # noqa: FBT001 - a row
-    """Return NOTHING itself for a queue that says nothing: its drafts are then passed untouched."""
+    """Return NOTHING itself for an empty configuration: its drafts pass unchanged."""
     found = terms_of(config, is_draining=is_draining)
     return NOTHING if found == NOTHING else found
 
 
 def version() -> int:
-    """Return the latest version."""
+    """Return the latest configuration version."""
     return queries.terms(()).version
 
 
 def hold() -> None:
-    """Let changes of the terms follow one another: whoever holds them changes them alone.
+    """Serialize changes of the configuration: only the transaction with this lock makes them.
 
-    Call it first in the transaction that looks whether something changes.
+    Call it first in a transaction that reads whether the configuration changes.
     """
     queries.hold_terms()
 
 
 def change() -> None:
-    """Make every process read anew what follows from the terms, from the commit on.
+    """Raise the configuration version: every process reads anew after the commit.
 
-    Call it first in the transaction, or `hold` where perhaps nothing changes: every process pays
-    for a change.
+    Call it first in the transaction. Call `hold` instead if the configuration may stay the same:
+    every process pays for a change.
     """
     queries.raise_terms()
 
 
 def by_latest(run: Callable[[], T], renew: Callable[[], None] | None = None) -> T:
-    """Run what goes by the terms, again by the latest where they have just changed.
+    """Run code that depends on the configuration; repeat it if the version was stale.
 
-    Raises BackendUnavailable when they change all the time: a transaction must not stay open, and
-    nobody wait, for as long as they do.
+    Raises BackendUnavailable after too many changes: a transaction must not stay open, nor a
+    request wait, as long as they go on.
     """
     for _ in range(TRIES):
         try:
@@ -105,15 +105,15 @@ def by_latest(run: Callable[[], T], renew: Callable[[], None] | None = None) -> 
 
 
 def forget() -> None:
-    """Read everything anew."""
+    """Invalidate the cached configuration."""
     _Memory.latest = Terms(0, {}, {})
 
 
 def apply(known: Terms, drafts: Sequence[JobDraft]) -> list[JobDraft]:
     """Return drafts with the defaults of their queues.
 
-    Raises QueuePaused for a queue that is being emptied and InvalidRequest for a type that it does
-    not take.
+    Raises QueuePaused for a queue that is being emptied, and InvalidRequest for a type that the
+    queue does not accept.
     """
     return [
         draft if (terms := known.of(draft.queue)) is NOTHING else _apply(terms, draft, n, drafts)
@@ -148,7 +148,7 @@ def _at(n: int, drafts: Sequence[JobDraft], problem: OJSError) -> OJSError:
 
 
 def rates(known: Terms, drafts: Sequence[JobDraft]) -> Mapping[str, dict[str, object]]:
-    """Return the rates that jobs put on their queues and that differ from what is known."""
+    """Return the rate limits that jobs set on their queues and that differ from the cache."""
     wanted = {
         draft.queue: rate_of(draft.rate_limit.policy)
         for draft in drafts

@@ -1,4 +1,4 @@
-"""Where queues' turns stand, for whoever plans claims. Spec: fair-scheduling 7."""
+"""Read the state of queue rotations for the planner of claims. Spec: fair-scheduling 7."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ BATCH = 1_000
 
 
 def prune(kept_ms: int) -> int:
-    """Forget turns that nobody took for so long; returns how many, at most BATCH."""
+    """Delete rotations that no claim used for `kept_ms`; returns how many, at most BATCH."""
     return queries.prune_turns(kept_ms, BATCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What claims would go by now; `terms` is the latest version of the terms."""
+    """The pools and rotations that claims would use now; `terms` is the configuration version."""
 
     terms: int
     active: Mapping[str, int]  # jobs, by pool
@@ -30,7 +30,10 @@ class Outlook:
 def outlook(
     pools: Sequence[str], plans: Sequence[ClaimPlan], queue: str | None = None, *, slots: int
 ) -> Outlook:
-    """Look at pools and at the next `slots` turns of plans, as a claim would; one statement."""
+    """Return pools and the next `slots` rotation steps of plans, as a claim would.
+
+    It runs one statement.
+    """
     found = queries.outlook(
         pools,
         [_turns(plan) for plan in plans],
@@ -47,7 +50,7 @@ def outlook(
 
 
 def _turns(plan: ClaimPlan) -> dict[str, Any]:
-    """Describe what the queues take turns by; without turns they come in their order."""
+    """Describe the rotation of a plan; without a rotation the queues come in their order."""
     turns = plan.turns
     return {
         "queues": plan.queues,

@@ -1,8 +1,8 @@
 """Cancel, retry or delete many jobs, by id or by filter. Spec: contract 11.2, 24.1.
 
-Filters are walked by index in steps of at most SLICE jobs; each step is a transaction of its own
-and guarded by the state it leaves, so a step that is repeated after a crash does no harm. What was
-not there when a walk began is not touched.
+A walk follows an index in steps of at most SLICE jobs. Each step is a transaction of its own and
+checks the state that it changes, so a repeated step after a crash does no harm. A walk changes no
+job that was not there when it began.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,20 +24,20 @@ from jobs.services.outcome.follow import follow
 
 SLICE = 500
 LOOKED = 2_000  # rows that a step reads at most in search of matches
-MOST_STEPS = 500  # of a walk that somebody waits for
+MOST_STEPS = 500  # of a walk whose request waits for it
 DEAD = 9  # Finished.kind of a job in the dead letter
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 DELETED = sorted(CODES[state] for state in ALLOWED[Verb.DELETE])
 Source = tuple[State, int]  # a state to walk, with the kind of ended jobs in the index
 
 
-# What a walk does with jobs that were found in a state; returns those that it was done to.
+# A walk calls a verb with the jobs that it found in a state; the verb returns the changed jobs.
 Act = Callable[[Sequence[str], State], set[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a walk goes on: in the `source`-th of the states, after `rest`; JSON can carry it."""
+    """Where a walk continues: in the `source`-th of the states, after `rest`; fits into JSON."""
 
     asof: str  # ISO time at which the walk began
     source: int = 0
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step did; `place` None: it was the last."""
+    """The result of one step; `place` None: it was the last step."""
 
     matched: list[str]
     done: set[str]
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(slots=True)
 class Report:
-    """What a walk did; `skipped` were in another state by then."""
+    """The result of a walk; the `skipped` jobs had left their state."""
 
     matched: int = 0
     done: list[str] = field(default_factory=list)
@@ -66,9 +66,9 @@ class Report:
 def act_on(
     verb: Verb, ids: Sequence[str], actor: str, states: Collection[State] | None = None
 ) -> set[str]:
-    """Do `verb` to the jobs that are in a state it takes, or in one of `states`; returns their ids.
+    """Do `verb` to the jobs in a state it accepts, or in one of `states`; returns their ids.
 
-    One statement, two for retries.
+    It takes one statement, two for retries.
     """
     chosen = ALLOWED[verb] if states is None else states
     if verb is Verb.CANCEL:
@@ -82,7 +82,7 @@ def act_on(
 
 
 def _removable(ids: Sequence[str]) -> list[str]:
-    """Leave out what an extension must keep for now, such as members of running workflows."""
+    """Leave out jobs that an extension retains, such as members of running workflows."""
     hooks = extensions.having("retains")
     if not hooks:
         return list(ids)
@@ -94,13 +94,13 @@ def _removable(ids: Sequence[str]) -> list[str]:
 
 
 def _revive(ids: Sequence[str], states: Sequence[int]) -> list[str]:
-    """Revive ended jobs where they were; extensions are told of those that they watch."""
+    """Revive ended jobs where they were; extensions follow up on their watched jobs."""
     found = list(Row.objects.filter(id__in=ids, state__in=states).only(
         "id", "lane_id", "priority", "queue", "type", "tenant", "watched", "state"
     ))  # fmt: skip
     plain, watched = ([row for row in found if row.watched is is_so] for is_so in (False, True))
     revived = _revive_rows(plain, states)
-    for state in states:  # by state, so that extensions hear of the one that was left
+    for state in states:  # by state, so that extensions learn which state a job left
         revived += _revive_watched([row for row in watched if row.state == state], state)
     return revived
 
@@ -159,14 +159,14 @@ def _doing(verb: Verb, sources: Sequence[Source], actor: str) -> Act:
 
 
 def taken(verb: Verb, found: State, wanted: Collection[State]) -> Collection[State]:
-    """Return the states that jobs may be in by now that were `found` in one of the `wanted`."""
+    """Return the states that jobs `found` in one of the `wanted` states may be in by now."""
     if verb is Verb.RETRY:
-        return wanted  # whoever was cancelled meanwhile stays so, unless that was asked for
+        return wanted  # a job cancelled meanwhile stays so, unless the filter wants it
     return ALLOWED[verb] if found is State.ACTIVE else ALLOWED[verb] - {State.ACTIVE}
 
 
 def _sources(verb: Verb, wanted: JobFilter) -> list[Source]:
-    """Return the states to walk, with the kinds of ended ones in the index."""
+    """Return the states to walk, with the kinds of ended jobs in the index."""
     states = (State.DISCARDED,) if wanted.dead else wanted.states or DEFAULTS[verb]
     found: list[Source] = []
     for state in dict.fromkeys(states):
@@ -221,9 +221,9 @@ def _spelled(rest: Mapping[str, Any]) -> dict[str, Any]:
 def run(
     verb: Verb, wanted: JobFilter, actor: str, *, most: int, report: Report | None = None
 ) -> Report:
-    """Do `verb` to all matches, at most `most`, step by step; rare ones far back are left.
+    """Do `verb` to all matches, at most `most`, step by step; may miss rare matches far back.
 
-    What is done is added to `report` as it goes.
+    Adds each changed job to `report` at once.
     """
     sources = _sources(verb, wanted)
     return walk(sources, _doing(verb, sources, actor), wanted, most=most, report=report)
@@ -267,7 +267,7 @@ def by_id(
     tenant: str | None,
     states: Collection[State] | None = None,
 ) -> tuple[Report, dict[str, str]]:
-    """Do `verb` to these jobs; returns also why others were skipped: their state or `not_found`.
+    """Do `verb` to these jobs; returns also the reason for each skipped job: state or `not_found`.
 
     Jobs of other tenants than `tenant` (None: any) are not found. `states` as for `act_on`.
     """

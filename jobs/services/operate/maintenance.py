@@ -1,7 +1,7 @@
-"""Maintenance: nothing is handed out or promoted, enqueue goes on. Spec: contract 24.1.
+"""Switch maintenance: no job is handed out or promoted, enqueues go on. Spec: contract 24.1.
 
-The one row of `ojs_maintenance` is the switch. The statements that claim and promote look at it
-themselves, so it holds at once in every process and costs no statement; its end needs nobody.
+The one row of `ojs_maintenance` is the switch. The statements that claim and promote read it
+themselves. So it applies at once in every process and costs no statement, and it ends by itself.
 """
 
 from django.db import transaction
@@ -17,12 +17,12 @@ NOT_OVER = Q(ends_at=None) | Q(ends_at__gt=Now())
 
 
 def maintenance() -> Maintenance | None:
-    """Return the maintenance that is on, None when there is none."""
+    """Return the active maintenance, None without maintenance."""
     return Maintenance.objects.filter(NOT_OVER).first()
 
 
 def is_on() -> bool:
-    """Tell whether maintenance is on, for loops that make jobs."""
+    """Return whether maintenance is on, for loops that make jobs."""
     return Maintenance.objects.filter(NOT_OVER).exists()
 
 
@@ -35,7 +35,7 @@ def start(caller: Caller, *, reason: str | None, duration_ms: int | None) -> Non
 
 
 def end(caller: Caller, *, reason: str | None = None) -> None:
-    """Switch maintenance off; harmless when it is."""
+    """Switch maintenance off; does nothing when it is off."""
     with transaction.atomic():
         queries.maintain(caller.name, reason, None, enabled=False)
         audit.record(caller, "maintenance.ended", "system", reason=reason)

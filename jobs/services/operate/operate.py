@@ -1,4 +1,4 @@
-"""What operators and clients do to jobs, one or many, each with its entry in the audit log.
+"""Change one or many jobs for operators and clients, each with its entry in the audit log.
 
 Spec: contract 11.2, 24.1, 31.5.
 """
@@ -38,7 +38,7 @@ def retry_dead_letter(job_id: str, override: Override | None, caller: Caller) ->
 
 
 def changes(override: Override | None) -> Mapping[str, Any]:
-    """Name what a retry changes; contents of jobs are not logged."""
+    """Name the changes of a retry; contents of jobs are not logged."""
     names = ("queue", "args", "meta", "priority", "retry")
     changed = [name for name in names if override and getattr(override, name) is not None]
     return {"override": changed} if changed else {}
@@ -58,7 +58,7 @@ def change_priority(job_id: str, priority: int, caller: Caller) -> Job:
 
 
 def delete_job(job_id: str, caller: Caller) -> None:
-    """Remove an ended job for good. Raises NotFound, or Conflict while it lives."""
+    """Remove an ended job for good. Raises NotFound, or Conflict for a live job."""
     show(job_id)
     with audited(caller, "job.deleted", job_id):
         if not queries.remove([job_id], [CODES[state] for state in ALLOWED[Verb.DELETE]]):
@@ -72,7 +72,7 @@ def delete_dead_letter(job_id: str, caller: Caller) -> None:
 
 
 def retry_dead_letters(wanted: dead_letter.DeadLetterFilter, caller: Caller) -> dead_letter.Swept:
-    """Retry the dead letter jobs that match, in slices; recorded when done."""
+    """Retry the matching dead letter jobs, in slices; the entry is added at the end."""
     swept = dead_letter.retry_all(wanted)
     with audited(caller, "dead_letter.bulk_retried", "dead-letter") as data:
         data.update(matched=swept.matched, succeeded=swept.succeeded, **_shown(wanted))
@@ -80,7 +80,7 @@ def retry_dead_letters(wanted: dead_letter.DeadLetterFilter, caller: Caller) -> 
 
 
 def purge_dead_letters(wanted: dead_letter.DeadLetterFilter, caller: Caller) -> dead_letter.Swept:
-    """Delete the dead letter jobs that match for good, in slices; recorded when done."""
+    """Delete the matching dead letter jobs for good, in slices; the entry is added at the end."""
     swept = dead_letter.delete_all(wanted)
     with audited(caller, "dead_letter.purged", "dead-letter") as data:
         data.update(matched=swept.matched, succeeded=swept.succeeded, **_shown(wanted))
@@ -99,7 +99,7 @@ def many(
 def some(verb: Verb, ids: Sequence[str], caller: Caller) -> tuple[list[str], dict[str, str]]:
     """Do `verb` to a few jobs in one transaction, each with an entry of its own.
 
-    Returns the ids that it was done to, and why others were left: their state or `not_found`.
+    Returns the ids of changed jobs, and the reason for each other job: its state or `not_found`.
     """
     with transaction.atomic():
         report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant)
@@ -109,7 +109,7 @@ def some(verb: Verb, ids: Sequence[str], caller: Caller) -> tuple[list[str], dic
 
 
 def matching(verb: Verb, wanted: JobFilter, caller: Caller, *, most: int) -> bulk.Report:
-    """Do `verb` to the jobs that match, at most `most`; one entry, also of a failed walk."""
+    """Do `verb` to the matching jobs, at most `most`; one entry, also of a failed walk."""
     report = bulk.Report()
     try:
         bulk.run(verb, wanted, caller.name, most=most, report=report)
@@ -126,7 +126,7 @@ def note(verb: Verb, about: Mapping[str, Any], caller: Caller, *, matched: int, 
 
 
 def shown(wanted: JobFilter) -> dict[str, Any]:
-    """Return what is asked for, as the audit log has it; of `meta` the names alone."""
+    """Return a filter as the audit log has it; of `meta` the names alone."""
     plain = ("queue", "type", "tenant", "error_type", "priority", "older_than_ms")
     found: dict[str, Any] = {name: getattr(wanted, name) for name in plain}
     found["states"] = [state.value for state in wanted.states]

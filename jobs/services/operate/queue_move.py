@@ -1,7 +1,7 @@
-"""Give what waits in one queue to another. Spec: contract 10.4, DELETE with `move`.
+"""Move the waiting jobs of one queue to another. Spec: contract 10.4, DELETE with `move`.
 
-Jobs are moved in steps, each one statement: a job is in one queue or in the other at any moment,
-and a step that is repeated finds nothing left to do.
+Jobs are moved in steps, each one statement: a job is in one queue or in the other at any moment. A
+repeated step finds no job left to move.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from jobs.models import LaneKey as Lane
 from jobs.services.lanes import lanes
 from jobs.services.operate import bulk
 
-# what is available first: it is what a worker could get
+# available jobs first: a worker could get them
 SOURCES = [(state, CODES[state]) for state in sorted(WAITING, key=lambda s: s != State.AVAILABLE)]
 
 
 def move_waiting(name: str, target: str, *, most: int) -> int:
-    """Move the jobs that wait in a queue behind those of another, at most `most`; returns how many.
+    """Move the waiting jobs of a queue behind those of another, at most `most`; returns how many.
 
-    Bounds of the target are not asked: these jobs were accepted already.
+    Bounds of the target do not apply: these jobs were accepted already.
     """
 
     def act(ids: Sequence[str], _found: State) -> set[str]:

@@ -1,9 +1,9 @@
-"""Empty queues and take them away. Spec: contract 10.2, 10.4, 24.1.
+"""Empty queues and delete them. Spec: contract 10.2, 10.4, 24.1.
 
-A queue that is deleted while it has active jobs is draining: it takes no new jobs, what waits or
-comes back is cancelled or moved to another queue, and the loop `drain` goes on with that and
-deletes it with its last job. What shall become of it is in its row, so that whoever stops in
-between loses nothing.
+A queue that is deleted while it has active jobs drains: it takes no new jobs, and its waiting and
+returning jobs are cancelled or moved to another queue. The loop `drain` continues this and deletes
+the queue with its last job. The chosen action is stored in the queue's row, so a crash loses
+nothing.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ LIVE = tuple(CODES[state] for state in (*WAITING, State.ACTIVE))
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What became of a queue; `is_draining`: it will be gone when its active jobs have ended."""
+    """The result for a queue; `is_draining`: it is deleted when its active jobs have ended."""
 
     jobs_affected: int
     is_draining: bool
@@ -36,7 +36,7 @@ class Removed:
 def purge(
     name: str, states: Sequence[State], actor: str, *, older_than_ms: int | None = None
 ) -> tuple[int, bool]:
-    """Delete the jobs of a queue in these states, waiting ones after they were cancelled.
+    """Delete the jobs of a queue in these states; cancel waiting jobs first.
 
     At most MOST of each kind; returns how many are gone and whether there may be more. Raises
     NotFound.
@@ -60,19 +60,19 @@ def purge(
 
 
 def delete(name: str, strategy: str, actor: str, target: str | None = None) -> Removed:
-    """Delete a queue: `reject` when it has jobs that have not ended.
+    """Delete a queue; `reject` raises Conflict if it has live jobs.
 
-    `discard` cancels those that wait, `move` gives them to the queue `target`. Raises NotFound,
+    `discard` cancels the waiting jobs, `move` moves them to the queue `target`. Raises NotFound,
     InvalidRequest without a target, and Conflict.
     """
     if name == KEPT:
         raise Conflict(f"queue {KEPT} cannot be deleted", details={"queue": name})
     with transaction.atomic():
-        queries.raise_terms()  # whoever stores a job after this sees that the queue is draining
+        queries.raise_terms()  # later enqueues see that the queue drains
         if not Queue.objects.filter(name=name).exists():
             raise NotFound.of("queue", name)
         moves_to = _target(name, target) if strategy == "move" else None
-        # under the lock of the terms, so that no queue moves to one that goes away itself
+        # under the lock of the configuration version, so that no target is deleted itself
         if other := Queue.objects.filter(moves_to=name).values_list("name", flat=True).first():
             raise Conflict(
                 f"the jobs of queue {other} are being moved to queue {name}",
@@ -103,9 +103,9 @@ def _target(name: str, target: str | None) -> str:
 
 
 def drain() -> int:
-    """Go on with queues that are being emptied; returns how many are gone.
+    """Continue with draining queues; returns how many are gone.
 
-    Makes those again that got a job after all.
+    Deleted queues that got a job meanwhile are made again.
     """
     queries.name_queues()
     return sum(
@@ -116,7 +116,7 @@ def drain() -> int:
 
 
 def _empty(name: str, target: str | None, actor: str) -> int:
-    """Cancel or move what waits, MOST jobs of it; returns how many."""
+    """Cancel or move waiting jobs, at most MOST; returns how many."""
     if target is not None:
         return move_waiting(name, target, most=MOST)
     wanted = JobFilter(queue=name, states=tuple(sorted(WAITING)))
@@ -130,7 +130,7 @@ def _live(name: str) -> int:
 
 def _take_away(name: str) -> bool:
     """Delete the row of a draining queue that has no live job; its ended jobs stay."""
-    if _live(name):  # without waiting for whoever configures queues
+    if _live(name):  # does not wait for changes of queues
         return False
     with transaction.atomic():
         terms.hold()

@@ -1,4 +1,4 @@
-"""Queues: pause, resume, list, numbers. Spec: contract 3.5, 10.2, 10.3."""
+"""Pause, resume and list queues, with their numbers. Spec: contract 3.5, 10.2, 10.3."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ Depths = Mapping[str, Mapping[int, int]]  # by queue and state code
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """One queue; `jobs` by state, exact at `computed_at`, the last hour as of the last fold."""
+    """One queue; `jobs` by state, exact at `computed_at`; the last hour as aggregated."""
 
     name: str
     paused_at: datetime | None
@@ -36,18 +36,18 @@ class QueueStats:
     avg_wait_ms: float
     computed_at: datetime
     max_depth: int | None  # how many jobs may wait; null: any number
-    max_size_bytes: int | None  # how many bytes; null: any number
-    size_bytes: int | None  # how many do; null: they are not bounded
+    max_size_bytes: int | None  # how many bytes may wait; null: any number
+    size_bytes: int | None  # how many bytes wait; null: bytes are not bounded
     config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
-        """How many jobs wait."""
+        """The number of waiting jobs."""
         return sum(self.jobs.get(state, 0) for state in WAITING)
 
 
 def queues(*, limit: int, offset: int, tenant: str | None = None) -> tuple[list[Queue], int]:
-    """List queues by name, those where a tenant has jobs if given; returns a page and the total."""
+    """List queues by name, with a tenant the queues with its jobs; returns a page and the total."""
     found = Queue.objects.all()
     if tenant is not None:
         found = found.filter(name__in=_queues_of(tenant))
@@ -55,7 +55,7 @@ def queues(*, limit: int, offset: int, tenant: str | None = None) -> tuple[list[
 
 
 def stats(name: str, tenant: str | None = None) -> QueueStats:
-    """Return the numbers of a queue, those of a tenant's jobs alone if given. Raises NotFound."""
+    """Return the numbers of a queue, with a tenant those of its jobs alone. Raises NotFound."""
     queue = Queue.objects.filter(name=name).first()
     if queue is None:
         raise NotFound.of("queue", name)
@@ -70,10 +70,10 @@ def all_stats(
     tenant: str | None = None,
     known: Depths | None = None,
 ) -> list[QueueStats]:
-    """Return the numbers of queues by name, of those behind `after`; always three statements.
+    """Return the numbers of queues by name, from after `after` on; always three statements.
 
-    With a tenant: the queues where it has jobs, and the numbers of those jobs alone. `known`:
-    what `depths` has returned for it, which saves a statement.
+    With a tenant: the queues that have its jobs, and the numbers of these jobs alone. `known` is a
+    result of `depths` for the tenant, which saves a statement.
     """
     found = Queue.objects.filter(name__icontains=containing, name__gt=after)
     if tenant is not None:
@@ -83,16 +83,16 @@ def all_stats(
 
 
 def depths(tenant: str | None = None) -> Depths:
-    """Return how many jobs there are by queue and state code, a tenant's if given; exact."""
+    """Return the number of jobs by queue and state code, with a tenant of its jobs alone; exact."""
     return queries.depths() if tenant is None else queries.tenant_depths(tenant)
 
 
 def named_stats(
     *, tenant: str | None = None, names: Sequence[str] | None = None, limit: int, offset: int
 ) -> tuple[list[QueueStats], int]:
-    """Return a page of queues by name, of those in `names` if given, and how many there are.
+    """Return a page of queues by name, limited to `names` if given, and how many there are.
 
-    With a tenant: the queues where it has jobs, and the numbers of those jobs alone.
+    With a tenant: the queues that have its jobs, and the numbers of these jobs alone.
     """
     found = Queue.objects.all() if names is None else Queue.objects.filter(name__in=names)
     if tenant is None:
@@ -102,7 +102,7 @@ def named_stats(
 
 
 def _queues_of(tenant: str) -> list[str]:
-    """Return the queues where a tenant has jobs."""
+    """Return the queues that have jobs of a tenant."""
     return [name for name, jobs in queries.tenant_depths(tenant).items() if any(jobs.values())]
 
 
@@ -115,12 +115,12 @@ def count_queues(tenant: str | None = None) -> tuple[int, int]:
 
 
 def oldest_available(name: str, tenant: str | None = None) -> datetime | None:
-    """Tell since when the oldest available job of a queue waits."""
+    """Return since when the oldest available job of a queue waits."""
     return oldest_of([name], tenant).get(name)
 
 
 def oldest_of(names: Sequence[str], tenant: str | None = None) -> dict[str, datetime]:
-    """Tell since when the oldest available job of queues waits; those that have none are absent."""
+    """Return since when the oldest available job of each queue waits; empty queues are absent."""
     return queries.oldest_at(names, tenant)
 
 
@@ -134,7 +134,7 @@ def priorities(name: str, tenant: str | None = None) -> dict[int, int]:
 def pause(
     name: str, caller: Caller = SYSTEM, reason: str | None = None
 ) -> tuple[QueueStats, datetime]:
-    """Stop handing out a queue's jobs, made if unknown; returns it and since when."""
+    """Stop handing out a queue's jobs; returns the queue and since when. Makes an unknown queue."""
     with audited(caller, "queue.paused", name, reason=reason):
         paused_at, now = queries.pause(name, caller.name, paused=True)
     return stats(name), paused_at or now
@@ -143,7 +143,7 @@ def pause(
 def resume(
     name: str, caller: Caller = SYSTEM, reason: str | None = None
 ) -> tuple[QueueStats, datetime]:
-    """Hand out a queue's jobs again, made if unknown; returns it and the time of the call."""
+    """Hand out a queue's jobs again; returns it and the present time. Makes an unknown queue."""
     with audited(caller, "queue.resumed", name, reason=reason):
         _, now = queries.pause(name, caller.name, paused=False)
     return stats(name), now
@@ -196,7 +196,7 @@ def _one(
 
 
 def totals(known: Depths) -> dict[State, int]:
-    """Return how many jobs of all queues there are in each state, from what `depths` returned."""
+    """Return how many jobs of all queues there are in each state, from the result of `depths`."""
     sums = dict.fromkeys(CODES.values(), 0)
     for counts in known.values():
         for code, number in counts.items():

@@ -1,4 +1,4 @@
-"""Change the priority of a job that waits. Spec: contract 24.1, PATCH."""
+"""Change the priority of a waiting job. Spec: contract 24.1, PATCH."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,8 @@ WAITING = (State.AVAILABLE, State.SCHEDULED, State.PENDING)
 def reprioritize(job_id: str, priority: int, actor: str) -> Job:
     """Move a waiting job to the lane of another priority, in one statement; returns it.
 
-    It queues behind its new equals. Raises NotFound, or Conflict when it does not
-    wait: a claim that takes it just now has won.
+    It goes to the end of its new lane. Raises NotFound, or Conflict when the job does not wait,
+    also if a concurrent claim takes it.
     """
     job = show(job_id)
     if job.state in {CODES[state] for state in WAITING}:

@@ -1,4 +1,4 @@
-"""Guard what the server sends to other hosts.
+"""Guard requests to other hosts: addresses and stored credentials.
 
 An outbound request resolves its address here, and stored credentials are encrypted here.
 """

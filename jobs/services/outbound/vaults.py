@@ -1,4 +1,4 @@
-"""What encrypts the secrets that are stored, for all applications."""
+"""Encrypt stored secrets, for all applications."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -14,17 +14,17 @@ from jobs.domain.vault import Resealed, Vault
 
 @cache
 def vault(purpose: str, own_key: str = "") -> Vault:
-    """Return the vault of a purpose; `own_key` seals before the keys of the server do.
+    """Return the vault of a purpose; `own_key` encrypts instead of the server's keys.
 
-    The keys of the server are `OJS_ENCRYPTION_KEYS`, the first of which seals, and behind them
-    Django's SECRET_KEY and SECRET_KEY_FALLBACKS.
+    The server's keys are `OJS_ENCRYPTION_KEYS`, of which the first encrypts, followed by Django's
+    SECRET_KEY and SECRET_KEY_FALLBACKS.
     """
     given = (*conf().encryption_keys, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return Vault([str(key) for key in (own_key, *given) if key], purpose)
 
 
 def reseal(rows: QuerySet[Any], columns: Sequence[str], opener: Vault) -> Resealed:
-    """Encrypt the secrets in some columns with the first key. Secrets that no key opens stay.
+    """Encrypt the secrets in some columns anew with the first key. Unreadable secrets stay.
 
     Locks: the rows, in the order of their keys.
     """

@@ -32,9 +32,10 @@ class Ack:
 
 
 def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
-    """Complete jobs; the answer has one entry per ack, in order, an error where it was refused.
+    """Complete jobs; returns one entry per ack, in order, with an error for each refused ack.
 
-    One statement. Jobs that an extension watches take a transaction more, with its own work.
+    It takes one statement. Jobs that an extension watches take one more transaction, with the
+    extension's own work.
     """
     rows, watched = queries.complete(_encode(acks), watched=False, heard_ms=conf().heard_ms)
     if watched:

@@ -1,4 +1,4 @@
-"""What became of a job's attempts, and its way through the states, from the record of events."""
+"""Read a job's attempts and transitions from the event record."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +32,7 @@ class FailedAttempt:
 
 
 def failed_attempts(job: Job) -> list[FailedAttempt]:
-    """Return the failed attempts of a job as its history has them, the earliest first.
+    """Return the failed attempts in a job's history, the earliest first.
 
     Their starts come from events, which may be gone.
     """

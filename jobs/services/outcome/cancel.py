@@ -14,7 +14,7 @@ from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow
 from jobs.services.read.show import show
 
-TRIES = 20  # a job may move between two looks; each look is one statement
+TRIES = 20  # a job may move between two reads; each read is one statement
 
 
 def cancel(job_id: str, actor: str = "api", reason: str | None = None) -> tuple[Job, State]:
@@ -46,9 +46,9 @@ def cancel(job_id: str, actor: str = "api", reason: str | None = None) -> tuple[
 def end(
     ids: Sequence[str], actor: str, reason: str | None = None, *, active: bool = True
 ) -> list[queries.Ended]:
-    """Cancel those of `ids` that wait or, if `active`, run; what moves meanwhile is left out.
+    """Cancel waiting jobs of `ids` and, if `active`, running ones; jobs that move are left out.
 
-    One statement, and a transaction more when some are left that an extension may watch.
+    It takes one statement, and one more transaction if the remaining jobs may be watched.
     """
     ended = queries.cancel(ids, actor, reason, watched=False, active=active)
     left = sorted(set(ids) - {row.id for row in ended})
@@ -79,13 +79,13 @@ def _cancel_and_follow(
 
 
 def cancel_waiting(ids: Sequence[str], actor: str, reason: str | None) -> list[str]:
-    """Cancel those of `ids` that wait, in the caller's transaction; returns their ids.
+    """Cancel waiting jobs of `ids` in the caller's transaction; returns their ids.
 
-    For extensions that cancel what they watch: they are not told, the caller follows up itself.
+    For extensions that cancel their own watched jobs: no extension follows up, the caller does so.
     """
     cancelled: list[str] = []
     waiting = list(ids)
-    for _ in range(TRIES):  # a job that just moved from one wait to another is found by the next
+    for _ in range(TRIES):  # a job that moved to another waiting state is found next time
         if not waiting:
             return cancelled
         ended = queries.cancel(waiting, actor, reason, watched=True, active=False)

@@ -1,4 +1,4 @@
-"""Discarded jobs: list, count, retry by hand, delete. Spec: contract 2.4, 3.6, 10.7, 28, D28."""
+"""List, count, retry and delete discarded jobs. Spec: contract 2.4, 3.6, 10.7, 28, D28."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,16 +19,16 @@ from jobs.services.read.find import DEAD, literal, pattern
 from jobs.services.read.show import show, show_many
 
 DISCARDED = CODES[State.DISCARDED]
-MOST = 10_000  # counted per queue: retention keeps no more unless told otherwise
-LOOKED = 10_000  # of the latest, told apart by type and error
+MOST = 10_000  # counted per queue: retention keeps no more by default
+LOOKED = 10_000  # of the latest jobs, counted by type and error
 SLICE = 500  # jobs in one transaction of a bulk operation
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Which discarded jobs, ended in [since, before); `is_all` includes unflagged ones.
+    """A filter of discarded jobs, ended in [since, before); `is_all` includes unflagged jobs.
 
-    `type` may end in `*`; `text` is looked for in type and error message.
+    `type` may end in `*`; `text` is searched in type and error message.
     """
 
     queue: str | None = None
@@ -76,9 +76,9 @@ def dead_letter(job_id: str) -> Job:
 
 
 def retry(job_id: str, override: Override | None = None) -> Job:
-    """Make a discarded job available again, attempts anew, history kept.
+    """Make a discarded job available again; attempts start anew, the history stays.
 
-    Raises NotFound, or Conflict when it is not discarded, by now.
+    Raises NotFound, or Conflict when it is not, or no longer, discarded.
     """
     return revive_one(job_id, {State.DISCARDED}, override)
 
@@ -91,12 +91,12 @@ def delete(job_id: str) -> None:
 
 @dataclass(slots=True)
 class Swept:
-    """What a bulk operation did; `is_truncated`: more matched than it takes at once."""
+    """The result of a bulk operation; `is_truncated`: more jobs matched than one call takes."""
 
     matched: int = 0
     succeeded: int = 0
     is_truncated: bool = False
-    skipped: list[str] = field(default_factory=list)  # moved by somebody else meanwhile
+    skipped: list[str] = field(default_factory=list)  # moved by another caller meanwhile
 
 
 def retry_all(wanted: DeadLetterFilter) -> Swept:
@@ -110,7 +110,7 @@ def delete_all(wanted: DeadLetterFilter) -> Swept:
 
 
 def _sweep(wanted: DeadLetterFilter, change: Callable[[Sequence[str]], set[str]]) -> Swept:
-    """Change what matches now; what dies again meanwhile ended later and is not taken twice."""
+    """Change the present matches; a job that dies again meanwhile ended later and is skipped."""
     bounded = wanted if wanted.before else replace(wanted, before=timezone.now())
     ids, _ = _listed(bounded, limit=MOST + 1, offset=0, most=MOST + 1)
     swept = Swept(is_truncated=len(ids) > MOST)
@@ -128,7 +128,7 @@ def _sweep(wanted: DeadLetterFilter, change: Callable[[Sequence[str]], set[str]]
 class DeadLetterStats:
     """The dead letter in numbers; `is_partial`: only the latest are counted.
 
-    By queue that are MOST of each, where its retention keeps more.
+    By queue this is at most MOST of each, where its retention keeps more.
     """
 
     total: int
@@ -143,9 +143,9 @@ class DeadLetterStats:
 
 
 def dead_letter_stats(tenant: str | None = None, *, looked: int = LOOKED) -> DeadLetterStats:
-    """Count the dead letter, a tenant's own part when one is given; two statements.
+    """Count the dead letter, or a tenant's part of it; two statements.
 
-    The latest `looked` jobs are told apart by type and error.
+    Only the latest `looked` jobs are counted by type and error.
     """
     groups = queries.dead_letter_stats(tenant, most=MOST, looked=looked)
 
@@ -172,5 +172,5 @@ def dead_letter_stats(tenant: str | None = None, *, looked: int = LOOKED) -> Dea
 
 
 def replays_of(ids: Sequence[str]) -> dict[str, Replay]:
-    """Return what is noted about jobs that were retried after their end."""
+    """Return the counts of jobs that were retried after their end."""
     return {str(row.job_id): row for row in Replay.objects.filter(job_id__in=ids)}

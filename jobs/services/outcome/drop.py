@@ -1,4 +1,4 @@
-"""Discard available jobs because a bound or a limit says so. Spec: contract 27."""
+"""Discard available jobs because of a bound or a limit. Spec: contract 27."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from jobs.services.outcome.follow import follow_discarded
 
 
 def drop(ids: Sequence[str], code: str, message: str, kind: Kind) -> int:
-    """Discard those of `ids` that are still available; returns how many were."""
+    """Discard the jobs of `ids` that are still available; returns how many were."""
     with transaction.atomic():
         dropped = queries.drop(ids, code, message, kind)
         follow_discarded(dropped)

@@ -1,6 +1,6 @@
-"""Tell the extensions about jobs they watch, in the transaction that moved them.
+"""Notify extensions about watched jobs, in the transaction that moved the jobs.
 
-Whoever ends jobs, or revives ended ones, calls `follow` for the watched ones before it commits.
+A service that ends or revives jobs calls `follow` for the watched jobs before it commits.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from jobs.domain.transition import Transition
 
 
 def follow(transitions: Sequence[Transition]) -> None:
-    """Pass on what happened to watched jobs; the caller holds the transaction open."""
+    """Report transitions of watched jobs; the caller holds the transaction open."""
     if transitions:
         for observe in extensions.having("observe"):
             observe(transitions)
 
 
 def follow_discarded(discarded: Sequence[queries.Discarded]) -> None:
-    """Pass on which watched jobs were discarded while they waited."""
+    """Report the watched jobs that were discarded while they waited."""
     follow(
         [
             Transition(row.id, row.queue, row.type, row.tenant, row.previous,

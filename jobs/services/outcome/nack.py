@@ -39,7 +39,7 @@ class Nack:
 
 
 class _Row(NamedTuple):
-    """What `fail.sql` is told of one attempt; `watched`: an extension follows its job."""
+    """The parameters of `fail.sql` for one attempt; `watched`: an extension follows its job."""
 
     decided: dict[str, Any]
     watched: bool
@@ -49,12 +49,12 @@ Outcome = queries.Failed | queries.Requeued | OJSError
 
 
 def nack(nacks: Sequence[Nack], *, by_worker: bool = True) -> list[Outcome]:
-    """Fail or give back attempts; one entry per nack, in order, an error where it was refused.
+    """Fail or give back attempts; one entry per nack, in order, an error for each refused nack.
 
-    It is a sign of life of the workers that hold the jobs, unless it is not `by_worker`.
+    It is a sign of life of the workers that hold the jobs, unless `by_worker` is false.
 
-    Two statements for failures whatever their number (read, guarded change), one for requeues.
-    Jobs that an extension watches take a transaction more, with its own work.
+    Failures take two statements for any number of jobs (read, guarded change), requeues one. Jobs
+    that an extension watches take one more transaction, with the extension's own work.
     """
     done: dict[str, Outcome] = {}
     heard_ms = conf().heard_ms if by_worker else None
@@ -82,18 +82,18 @@ def _fail(nacks: Sequence[Nack], heard_ms: int | None) -> list[queries.Failed]:
 
 
 def _pause(attempt: queries.Attempt, item: Nack) -> None:
-    """Let no job of the same key start before the time that a called service gave (RL-9)."""
+    """Start no job of the same key before the time that a called service gave (RL-9)."""
     until = (item.error or {}).get("rate_limit_until")
     if until and (item.worker_id is None or item.worker_id == attempt.worker_id):
         pause([attempt.id], read_time(until))
 
 
 def fail(attempts: Iterable[tuple[queries.Attempt, dict[str, Any]]]) -> list[queries.Failed]:
-    """End attempts for the server: those that took too long, or lost their lease or worker.
+    """End attempts for the server: attempts that took too long, or lost their lease or worker.
 
     Takes (attempt, normalised error). A lost attempt that may run again becomes available without
-    backoff. One whose lease or time a heartbeat has extended meanwhile goes on. Spec: contract 9.3,
-    D41.
+    backoff. If a heartbeat has extended the lease or time meanwhile, the attempt goes on. Spec:
+    contract 9.3, D41.
     """
     return _end([_row(*entry) for entry in attempts], None)
 

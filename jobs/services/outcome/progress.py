@@ -19,18 +19,18 @@ ACTIVE, COMPLETED = CODES[State.ACTIVE], CODES[State.COMPLETED]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What was reported; `fraction` from 0 to 1, clamped, None keeps the number."""
+    """A progress report; `fraction` from 0 to 1, clamped, None keeps the number."""
 
     fraction: float | None = None
     message: str | None = None
     data: Any = None
     updated_at: datetime | None = None
-    checkpoint: Any = None  # where a later attempt may go on; None keeps the one before
+    checkpoint: Any = None  # where a later attempt may continue; None keeps the previous checkpoint
     history: tuple[dict[str, Any], ...] = ()  # the last report of each earlier attempt
 
 
 def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> bool:
-    """Store progress of an active job; returns whether it was (only active jobs have any).
+    """Store progress of an active job; returns whether the job is active.
 
     Raises Conflict when another worker holds the job.
     """
@@ -53,7 +53,7 @@ def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> 
 
 
 def progress_of(job: Job) -> Progress:
-    """Return what was last reported in the job's current attempt; 1 once it completed."""
+    """Return the last report of the job's current attempt; 1 once it completed."""
     row = Row.objects.filter(job_id=job.id).first()
     if row is None:
         return Progress()
@@ -65,7 +65,7 @@ def progress_of(job: Job) -> Progress:
 
 
 def _ended(row: Row) -> dict[str, Any]:
-    """Spell the report of an attempt that is over as `sql/outcome/progress.sql` does."""
+    """Convert the report of an ended attempt as `sql/outcome/progress.sql` does."""
     return {
         "attempt": row.attempt,
         "progress": row.progress,

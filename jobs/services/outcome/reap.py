@@ -1,10 +1,10 @@
-"""Take jobs back from leases, executions and workers that are over. Spec: contract 9.3 to 9.6.
+"""End expired leases and executions, and the leases of dead workers. Spec: contract 9.3 to 9.6.
 
-Heartbeat, FETCH, ACK, FAIL and progress are signs of a worker's life. Each heartbeat is noted in
-`Worker.last_heartbeat_at`. The other requests note the sign only when the last one is older than
-`conf().heard_ms` (`sql/functions/heard.sql`): the row of a busy worker is rarely written. An ACK or
-FAIL of a lease that is younger than that notes none. The last noted sign may therefore be older
-than the last sign by twice `conf().heard_ms`, and a worker is dead that much later.
+Heartbeat, FETCH, ACK, FAIL and progress are signs of life of a worker. `Worker.last_heartbeat_at`
+stores each heartbeat. The other requests store the sign only when the last stored sign is older
+than `conf().heard_ms` (`sql/functions/heard.sql`), so the row of a busy worker is rarely written.
+An ACK or FAIL of a lease that is younger than that stores none. The last stored sign may therefore
+be older than the last sign by twice `conf().heard_ms`. A worker counts as dead that much later.
 """
 
 from typing import Any
@@ -20,15 +20,15 @@ FORGOTTEN_AFTER_MS = 86_400_000  # Spec: contract 9.1
 
 
 def reap(batch: int = 1000) -> int:
-    """End one batch of attempts that ran out of lease or time; returns how many."""
+    """End one batch of attempts that exceeded their lease or time; returns how many."""
     return len(fail([(item, _error(item)) for item in queries.overdue(batch)]))
 
 
 def reap_dead_workers(batch: int = 1000) -> int:
-    """Mark silent workers dead, take their jobs, forget those long gone; returns rows changed."""
+    """Mark silent workers dead, return their jobs, forget old workers; returns rows changed."""
     silence_ms = conf().worker_silence_ms + 2 * conf().heard_ms
     buried = queries.bury(silence_ms, batch)
-    with transaction.atomic():  # the workers stay locked until their jobs are taken
+    with transaction.atomic():  # the workers stay locked until their jobs are returned
         ended = fail([(item, _error(item)) for item in queries.orphans(silence_ms, batch)])
     return len(buried) + len(ended) + queries.forget(FORGOTTEN_AFTER_MS, batch)
 

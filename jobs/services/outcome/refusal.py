@@ -1,4 +1,4 @@
-"""Why a worker's answer about a job was refused. Spec: contract 2.2, 3.4, 9.3."""
+"""Explain why a worker's answer about a job was refused. Spec: contract 2.2, 3.4, 9.3."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from jobs.domain.states import CODES, State, state_of
 
 
 def refusals(verb: str, holders: Mapping[str, str | None]) -> dict[str, OJSError]:
-    """Explain for each job id (with the worker id that was sent) why nothing was changed."""
+    """Return the refusal for each job id (with the worker id that was sent)."""
     found = queries.jobs(list(holders)) if holders else {}
     return {
         job_id: _refusal(verb, job_id, worker_id, found.get(job_id))

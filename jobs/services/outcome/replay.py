@@ -1,4 +1,4 @@
-"""Replay rules: what is retried from the dead letter by itself. Spec: contract 28.4."""
+"""Retry jobs of the dead letter by replay rules. Spec: contract 28.4."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def rules() -> list[ReplayRule]:
 
 
 def replace_rules(wanted: Sequence[ReplayRule], caller: Caller) -> None:
-    """Make these the rules, all at once; how often a rule replayed a job is known by its name.
+    """Replace all rules at once; the count of replayed jobs follows the rule's name.
 
     Locks: the table, against another replacement; reading goes on.
     """
@@ -41,7 +41,7 @@ def replay() -> int:
 
 
 def replay_once() -> int:
-    """Apply the rules as a loop does: not again at once, however many are left."""
+    """Apply the rules as a loop does: not again at once, however many jobs are left."""
     replay()
     return 0
 

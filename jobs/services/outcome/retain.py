@@ -1,7 +1,7 @@
-"""Let go of what outlived its retention, in small batches. Spec: contract 10.6, 28.3; ADR 0005.
+"""Remove rows whose retention has ended, in small batches. Spec: contract 10.6, 28.3; ADR 0005.
 
-What a walk has passed it remembers, so that neither the dead index entries of removed rows nor the
-jobs that an extension retains are looked at again by each batch; every ROUND_S all is.
+A walk remembers its position, so later batches read neither dead index entries of removed rows nor
+jobs that an extension retains. Every ROUND_S a walk starts anew.
 """
 
 import logging
@@ -34,7 +34,7 @@ START = ("0", 0)
 
 
 def defaults() -> Retention:
-    """Return the retention of queues that ask for none, from the settings."""
+    """Return the default retention of queues, from the settings."""
     chosen = conf()
     return Retention(
         completed=parse_age(chosen.retention_completed),
@@ -46,7 +46,7 @@ def defaults() -> Retention:
 
 
 def retentions(queues: Iterable[str]) -> dict[str, Retention]:
-    """Return the retention in force in each of these queues."""
+    """Return the effective retention of each of these queues."""
     default = defaults()
     wanted = Queue.objects.filter(name__in=list(queues), config__has_key="retention")
     raws = dict(wanted.values_list("name", "config__retention"))
@@ -54,7 +54,7 @@ def retentions(queues: Iterable[str]) -> dict[str, Retention]:
 
 
 def retention_of(queue: str | None) -> Retention:
-    """Return the retention in force in a queue, the default for None or an unknown one."""
+    """Return the effective retention of a queue, the default for None or an unknown one."""
     if queue is None:
         return defaults()
     raw = Queue.objects.filter(name=queue).values_list("config__retention", flat=True).first()
@@ -64,7 +64,7 @@ def retention_of(queue: str | None) -> Retention:
 def _read(queue: str, raw: object, default: Retention) -> Retention:
     try:
         return parse_retention(raw, default)
-    except RetentionError as problem:  # checked where it is set: somebody wrote it past that
+    except RetentionError as problem:  # it was valid when set: the row was changed by hand
         logger.warning(
             "retention.wrong",
             extra={"queue": queue, "field": problem.field, "problem": str(problem)},
@@ -74,7 +74,7 @@ def _read(queue: str, raw: object, default: Retention) -> Retention:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What applies to the ended jobs of one kind in a queue; `most` None: their number does not."""
+    """The rule for the ended jobs of one kind in a queue; `most` None: any number may stay."""
 
     queue: str
     kind: int
@@ -84,7 +84,7 @@ class _Rule:
 
 @dataclass(slots=True, eq=False)
 class Retainer:
-    """One walk over everything that may go; a call is one batch and returns how many rows went."""
+    """One walk over all expired rows; a call is one batch and returns how many rows it removed."""
 
     _todo: list[_Rule] = field(default_factory=list)
     _seen: dict[tuple[str, int], tuple[datetime, str]] = field(default_factory=dict)
@@ -108,13 +108,13 @@ class Retainer:
         )
 
     def forget(self) -> None:
-        """Look at everything again from its start."""
+        """Start the walk anew."""
         self._todo.clear()
         self._seen.clear()
         self._seen_events = START
 
     def _jobs(self, batch: int) -> int:
-        """Go on until something went, or no rule has more: what is retained is only passed."""
+        """Continue until a row was removed or no rule has more; retained jobs are only passed."""
         self._todo = self._todo or list(_rules())
         while self._todo:
             if removed := self._one_batch(batch):
@@ -134,7 +134,7 @@ class Retainer:
             place = (row.finished_at, row.id)
             key = (rule.queue, rule.kind)
             self._seen[key] = max(place, self._seen.get(key, place))
-        # the rules are walked in order: those before the last that gave rows are done
+        # the rules are walked in order: the rules before the last one with rows are done
         self._todo = self._todo[max(row.n for row in found) :] if len(found) >= batch else []
         return len(gone)
 
@@ -170,7 +170,7 @@ class Retainer:
 
 
 def _rules() -> Iterator[_Rule]:
-    """Return what applies now, in every queue that ever had an ended job."""
+    """Return the rules that apply now, for every queue that ever had an ended job."""
     default = defaults()
     wanted = Queue.objects.filter(config__has_key="retention")
     raws = wanted.values_list("name", "config__retention")

@@ -1,4 +1,4 @@
-"""Give ended jobs another life, by hand or by rule. Spec: contract 2.4, 28.2."""
+"""Make ended jobs available again, by hand or by rule. Spec: contract 2.4, 28.2."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from jobs.services.read.show import show
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What a manual retry changes; None keeps the job's own."""
+    """The changes of a manual retry; None keeps the job's own value."""
 
     queue: str | None = None
     args: list[Any] | None = None
@@ -38,10 +38,10 @@ def revive(
     *,
     rule: str | None = None,
 ) -> set[str]:
-    """Make jobs available that ended in one of `states`; returns the ids of those it made.
+    """Make jobs available that ended in one of `states`; returns the ids of revived jobs.
 
-    One statement however many; whoever else moves a job first has won. `rule` names the replay
-    rule that wanted it. Attempts start anew, the error history is kept.
+    It takes one statement for any number of jobs. A job that another caller moves first is left
+    out. `rule` names the replay rule, if it was one. Attempts start anew, the error history stays.
     """
     change = override or Override()
     keys = {job_id: _changed(key, change) for job_id, key in lanes.identities(jobs).items()}
@@ -74,7 +74,7 @@ def revive_one(job_id: str, states: Collection[State], override: Override | None
 
 
 def refusal(job_id: str, done: str, states: Collection[State]) -> Conflict | NotFound:
-    """Say why a job, which did not end as it should have or moved just now, cannot be `done`."""
+    """Return the error for a job that cannot be `done`: its state is wrong or changed just now."""
     try:
         current = state_of(show(job_id).state).value
     except NotFound as problem:

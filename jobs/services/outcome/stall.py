@@ -6,9 +6,9 @@ QUIET_MS = 300_000
 
 
 def stall(batch: int = 1000) -> int:
-    """Note one batch of reports that got old, with an event where the job still runs.
+    """Mark one batch of old reports as stalled; an event is added where the job still runs.
 
-    Returns how many reports were looked at; each is looked at once.
+    Returns how many reports were read; each is read once.
     """
     looked_at, _ = queries.stall(QUIET_MS, batch)
     return looked_at

@@ -1,4 +1,4 @@
 """Show and find jobs, and read the database's clock.
 
-Nothing here changes a row.
+This room changes no row.
 """

@@ -1,4 +1,4 @@
-"""The one clock: the database's."""
+"""Read the database's clock, the only clock of the server."""
 
 from datetime import datetime
 

@@ -1,10 +1,10 @@
-"""Find jobs by filter, a page at a time, by index and never beyond a bound. Spec: contract 24.1.
+"""Find jobs by filter, a page at a time, by index and within a bound. Spec: contract 24.1.
 
-A list of live jobs, or of jobs in any state, goes by id, which is the time of PUSH. A list of ended
-jobs goes by their end, then by id. Pages, exports and operations continue behind a place in that
-order, so ids come in it unless `sort` names another. A filter or a `sort` that no index follows is
-applied to the first rows in that order, LOOKED_NARROW or LOOKED_WIDE of them; the answer says when
-there were more.
+A list of live jobs, or of jobs in any state, is ordered by id, which is the time of PUSH. A list of
+ended jobs is ordered by their end, then by id. Pages, exports and operations continue behind a
+position in that order, so ids come in this order unless `sort` names another. Some filters and
+sorts have no index. They apply to the first rows in that order: LOOKED_NARROW or LOOKED_WIDE rows.
+The answer states whether there were more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from jobs import queries
 from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL, State
-from jobs.queries import Found as Found  # noqa: PLC0414 - handed on: it is what `find` returns
+from jobs.queries import Found as Found  # noqa: PLC0414 - re-exported: `find` returns it
 from jobs.services.read.show import show_many
 
 LOOKED_NARROW, LOOKED_WIDE = 50_000, 20_000  # narrow rows, or whole jobs
@@ -28,13 +28,13 @@ SORTS = ("created_at", "scheduled_at", "priority", "completed_at")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs, in which order; None is any. `type` and `version` are LIKE patterns.
+    """A filter of jobs and their order; None is any. `type` and `version` are LIKE patterns.
 
-    `since` and `until` bound the creation, as the job's id tells it, `ended_since` and
-    `ended_until` the end: only ended jobs are found then. One of the patterns `args` must be in the
-    JSON text of the arguments, whatever the case, and so for `meta` and `error`, the latest error.
-    `fingerprint` is what `ojs_fingerprint` makes of it. `sort` is one of SORTS, None the order that
-    costs nothing.
+    `since` and `until` bound the creation, which is part of the job's id. `ended_since` and
+    `ended_until` bound the end: then only ended jobs are found. One of the patterns `args` must be
+    in the JSON text of the arguments, in any case. The same holds for `meta` and `error`, the
+    latest error. `fingerprint` is the result of `ojs_fingerprint`. `sort` is a member of SORTS;
+    None is the order that costs nothing.
     """
 
     state: State | None = None
@@ -52,14 +52,14 @@ class Wanted:
     until: datetime | None = None
     ended_since: datetime | None = None
     ended_until: datetime | None = None
-    is_live: bool = False  # none that ended
-    is_dead: bool = False  # only those in the dead letter
+    is_live: bool = False  # only live jobs
+    is_dead: bool = False  # only jobs in the dead letter
     sort: str | None = None
     ascending: bool = False
 
     @property
     def is_ended(self) -> bool:
-        """Only ended jobs are wanted."""
+        """Whether only ended jobs can match."""
         return self.is_dead or self.state in TERMINAL or self._is_of_ends
 
     @property
@@ -69,7 +69,7 @@ class Wanted:
 
     @property
     def kinds(self) -> list[int]:
-        """The kinds of Finished that are wanted."""
+        """The kinds of Finished that can match."""
         if self.is_dead:
             return [DEAD]
         states = TERMINAL if self.state is None else {self.state}
@@ -77,7 +77,7 @@ class Wanted:
 
     @property
     def is_narrowed(self) -> bool:
-        """More is asked than which state: rows are read that do not match."""
+        """Whether the filter has more than a state: rows are read that do not match."""
         if self.is_ended:
             is_sorted = self.sort not in {None, "completed_at"}
             return bool(self.is_wide or self.tenant or self._is_timed or is_sorted)
@@ -86,24 +86,24 @@ class Wanted:
 
     @property
     def is_wide(self) -> bool:
-        """What is asked stands in the whole job alone."""
+        """Whether the filter needs the wide row."""
         return bool(
             self.type or self.error_type or self.version or self.fingerprint or self.is_text
         ) or (self.priority is not None)
 
     @property
     def is_text(self) -> bool:
-        """Text is looked for, in documents of any size."""
+        """Whether the filter searches text, in documents of any size."""
         return any(text is not None for text in (self.args, self.meta, self.error))
 
     @property
     def is_bound_by_end(self) -> bool:
-        """Only jobs that ended in a time are wanted."""
+        """Whether only jobs that ended in a period can match."""
         return self.ended_since is not None or self.ended_until is not None
 
     @property
     def is_counted(self) -> bool:
-        """Only what the counts tell apart is asked: the total is exact."""
+        """Whether the counts can answer the filter: the total is exact."""
         is_bound = self._is_timed or self.is_bound_by_end
         return not (self.is_wide or is_bound or self.is_dead)
 
@@ -114,7 +114,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a list goes on: after this job, and for ended jobs its end."""
+    """Where a list continues: after this job, and for ended jobs after its end."""
 
     id: str
     at: datetime | None = None
@@ -122,7 +122,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class JobList:
-    """A page of jobs; `total` counts all that match, at least so many when it is an estimate."""
+    """A page of jobs; `total` counts all matches, at least so many when it is an estimate."""
 
     jobs: list[Job]
     total: int
@@ -196,13 +196,13 @@ def _bounds(wanted: Wanted, after: Place | None) -> dict[str, str]:
 
 
 def _before(at: datetime) -> UUID:
-    """Return an id before all that were made at a time or later."""
+    """Return an id before all ids that were made at a time or later."""
     ms = min(max(0, int(at.timestamp() * 1000)), 2**48 - 1)
     return UUID(int=max(0, (ms << 80) - 1))
 
 
 def counted(wanted: Wanted) -> int:
-    """Count the jobs of a state, queue and tenant as of the last fold, whatever else is wanted."""
+    """Count the jobs of a state, queue and tenant, as aggregated; ignores all other filters."""
     if wanted.tenant is None:
         depths = queries.depths(None if wanted.queue is None else [wanted.queue])
     else:
@@ -232,7 +232,7 @@ def _numbers(
 
 
 def pattern(text: str) -> str:
-    """Return the LIKE pattern of a type; a `*` at the end stands for any text."""
+    """Return the LIKE pattern of a type; a `*` at the end matches any text."""
     escaped = literal(text)
     return escaped[:-1] + "%" if escaped.endswith("*") else escaped
 
@@ -243,6 +243,6 @@ def literal(text: str) -> str:
 
 
 def contained(text: str) -> list[str]:
-    """Return LIKE patterns of JSON that has this text in it: as it is, or inside of a string."""
+    """Return LIKE patterns of JSON that contains this text: as it is, or inside of a string."""
     written = jsonio.dumps(text).decode()[1:-1]
     return [f"%{literal(form)}%" for form in dict.fromkeys((text, written))]

@@ -18,25 +18,25 @@ def show(job_id: str) -> Job:
 
 
 def show_many(ids: Sequence[str]) -> list[Job]:
-    """Return jobs with their live state in the order of `ids`; unknown ones are left out."""
+    """Return jobs with their live state in the order of `ids`; unknown ids are left out."""
     found = queries.jobs(ids)
     return [found[job_id] for job_id in ids if job_id in found]
 
 
 def live(ids: Collection[str]) -> set[str]:
-    """Return those of `ids` that name jobs which have not ended."""
+    """Return the ids of live jobs."""
     found = Row.objects.filter(id__in=ids, state__isnull=True).values_list("id", flat=True)
     return set(map(str, found))
 
 
 def owned(ids: Collection[str], tenant: str) -> set[str]:
-    """Return those of `ids` that name jobs of a tenant."""
+    """Return the ids of a tenant's jobs."""
     found = Row.objects.filter(id__in=ids, tenant=tenant).values_list("id", flat=True)
     return set(map(str, found))
 
 
 def kinds_of(ids: Collection[str], tenant: str | None = None) -> dict[str, JobKind]:
-    """Return queue and type of those of `ids` that name jobs, of a tenant if given."""
+    """Return queue and type of existing jobs, with a tenant of its jobs alone."""
     found = Row.objects.filter(id__in=ids)
     if tenant is not None:
         found = found.filter(tenant=tenant)
@@ -45,5 +45,5 @@ def kinds_of(ids: Collection[str], tenant: str | None = None) -> dict[str, JobKi
 
 
 def existing(ids: Collection[str]) -> set[str]:
-    """Return those of `ids` that name jobs."""
+    """Return the ids of existing jobs."""
     return set(map(str, Row.objects.filter(id__in=ids).values_list("id", flat=True)))

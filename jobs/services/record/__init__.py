@@ -1,4 +1,4 @@
 """Keep the record of events: emit, read and aggregate them into counts.
 
-Rates, run history and dispatch counts are read from those counts.
+Rates, run history and dispatch counts are read from these counts.
 """

@@ -11,15 +11,16 @@ from jobs.conf import conf
 from jobs.domain.events import NAMES, STATE_CHANGED, Kind, matches
 from jobs.domain.place import Place, event_id
 
-LEEWAY = timedelta(minutes=1)  # how far times and stamps may disagree: a long transaction
+LEEWAY = timedelta(minutes=1)  # how far times and stamps may differ: a long transaction
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """AND of what is set; `types` may end in `*`.
+    """A filter: all members that are set must match; `types` may end in `*`.
 
-    `with_moves` reads what a stream tells as `job.state_changed`, too: rows of any kind. `kinds`
-    are codes, instead of `types`; also of what is never told, such as a promotion.
+    `with_moves` also reads the rows that a stream emits as `job.state_changed`: rows of any kind.
+    `kinds` are codes, instead of `types`; they include kinds that are never emitted, such as a
+    promotion.
     """
 
     types: tuple[str, ...] = ()
@@ -35,7 +36,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """One event as recorded; `data` is what only this kind has."""
+    """One event as recorded; `data` has the members of this kind alone."""
 
     id: str
     place: Place
@@ -53,7 +54,7 @@ class StoredEvent:
     data: dict[str, object]
     trace_id: str | None
     tenant_id: str | None
-    is_settled: bool  # nothing can appear before it any more
+    is_settled: bool  # no event can appear before it any more
     unique_key: str | None
 
 
@@ -68,10 +69,10 @@ def latest(wanted: EventFilter, *, limit: int, offset: int = 0) -> tuple[list[St
 def following(
     wanted: EventFilter, after: Place, *, limit: int, settled: bool = True
 ) -> tuple[list[StoredEvent], bool]:
-    """Read the events after a place, oldest first, and whether there are more.
+    """Read the events after a position, oldest first, and whether there are more.
 
-    Settled ones only, unless the caller tolerates that others appear before them later. A place
-    older than the record reads from its beginning.
+    It reads settled events only, unless the caller tolerates that other events appear before them
+    later. A position older than the record reads from its beginning.
     """
     rows = queries.events(
         _params(wanted), order=queries.OLDEST_FIRST, after=after, settled=settled, limit=limit + 1
@@ -80,7 +81,7 @@ def following(
 
 
 def history(job_id: str, *, limit: int) -> tuple[list[StoredEvent], bool]:
-    """Read what happened to one job, oldest first, and whether there is more."""
+    """Read the events of one job, oldest first, and whether there are more."""
     rows = queries.events(
         _params(EventFilter(job_id=job_id)), order=queries.OLDEST_FIRST, limit=limit + 1
     )
@@ -88,17 +89,20 @@ def history(job_id: str, *, limit: int) -> tuple[list[StoredEvent], bool]:
 
 
 def kept() -> tuple[Place, Place] | None:
-    """Return the first and the last place of the record, None when it is empty."""
+    """Return the first and the last position of the record, None when it is empty."""
     return queries.record_ends()
 
 
 def horizon() -> Place:
-    """Return the place from which on events may still appear; those before it are complete."""
+    """Return the horizon: events may still appear behind it, and events before it are complete."""
     return Place(queries.horizon() - 1, 0, 3)
 
 
 def shown_kinds(patterns: Iterable[str] = ()) -> list[int]:
-    """Return the codes of the events that `patterns` name, all without; excluded ones never."""
+    """Return the codes of the events that `patterns` name, without patterns of all events.
+
+    Codes of events that the settings exclude are left out.
+    """
     chosen = tuple(patterns)
     return [
         int(kind)
@@ -108,7 +112,7 @@ def shown_kinds(patterns: Iterable[str] = ()) -> list[int]:
 
 
 def is_excluded(kind: int) -> bool:
-    """Tell whether the operator wants no events of this kind. Spec: contract 25.2."""
+    """Return whether the settings exclude events of this kind. Spec: contract 25.2."""
     return matches(NAMES[Kind(kind)], conf().events_exclude)
 
 

@@ -1,4 +1,4 @@
-"""Turn events into counts, off the hot path. See docs/adr/0002-counts-from-events.md."""
+"""Aggregate events into counts, off the hot path. See docs/adr/0002-counts-from-events.md."""
 
 from jobs import extensions, queries
 from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
@@ -9,7 +9,7 @@ BATCH = 50_000
 def fold(batch: int = BATCH) -> int:
     """Add one batch of events to depths, totals, minutes and histograms; returns how many.
 
-    The first call ever only places the start.
+    The first call ever only sets the start.
     """
     labels = extensions.tenant_labels()
     return queries.fold(batch, WAIT_BOUNDS, RUN_BOUNDS, labels.most if labels else 0)

@@ -1,8 +1,7 @@
-"""Write the log lines of the life of jobs and workers. Spec: contract 32.5; see docs/adr/0021.
+"""Write the log lines of jobs and workers. Spec: contract 32.5; see docs/adr/0021.
 
-They are made of the event record, by one loop: the paths of jobs write none. Lines are written
-before the place is noted, so an event whose writer was killed in between has two lines, and none
-has no line.
+One loop writes them from the event record; a request writes none. The loop writes lines before it
+stores its position. So an event can have two lines after a crash, and no event lacks its line.
 """
 
 import logging
@@ -16,13 +15,14 @@ logger = logging.getLogger("ojs.lifecycle")
 
 LOOP = "log"
 BATCH = 1_000
-ABSENT_MS = 600_000  # without a turn for so long, nobody writes lines: the record waits no longer
+ABSENT_MS = 600_000  # after so long without a run, retention no longer waits for the loop
 
 
 def log(batch: int = BATCH) -> int:
     """Write the lines of one batch of events; returns how many were read.
 
-    The first call only places the start, and where the level asks for no line the place is dropped.
+    The first call only sets the start. If the log level excludes all lines, the position is
+    deleted.
     """
     kinds = wanted_kinds(logger.isEnabledFor)
     position = LogPosition.objects.filter(id=1).first()
@@ -37,7 +37,7 @@ def log(batch: int = BATCH) -> int:
         line = line_of(event)
         if line is not None:
             _write(line)
-    # nothing is locked while lines are written: whoever reads them may be slow
+    # nothing is locked while lines are written: their reader may be slow
     LogPosition.objects.filter(id=1, stamp=position.stamp, seq=position.seq).update(
         stamp=read.stamp, seq=read.seq
     )
@@ -45,7 +45,7 @@ def log(batch: int = BATCH) -> int:
 
 
 def unread_from() -> int | None:
-    """Return the stamp from which lines are yet to be written, None where nobody writes any."""
+    """Return the stamp behind which lines are not written yet, None when no loop writes lines."""
     is_there = LoopTick.objects.filter(name=LOOP, ticked_at__gt=queries.ago(ABSENT_MS)).exists()
     if not is_there:
         return None
@@ -54,7 +54,7 @@ def unread_from() -> int | None:
 
 
 def is_beat_logged() -> bool:
-    """Tell whether heartbeats have lines: they are on record for these, too."""
+    """Return whether heartbeats have log lines: then their events are recorded, too."""
     return logger.isEnabledFor(logging.DEBUG)
 
 
@@ -69,6 +69,6 @@ def _write(line: Line) -> None:
     record = logger.makeRecord(
         logger.name, line.level, "", 0, line.name, (), None, extra=dict(line.facts)
     )
-    record.created = line.at.timestamp()  # when it happened
+    record.created = line.at.timestamp()  # the time of the event
     record.msecs = line.at.microsecond // 1000
     logger.handle(record)

@@ -1,7 +1,7 @@
-"""The whole system, queues and tenants in numbers, now and over time. Spec: contract 24.3, 32.6.
+"""Read numbers of the system, queues and tenants, now and over time. Spec: contract 24.3, 32.6.
 
-Numbers of jobs are exact; rates, durations and latencies are as of the last fold. A tenant's own
-numbers are kept apart, so that who is bound to it sees no other's.
+Numbers of jobs are exact; rates, durations and latencies are as of the last aggregation. A tenant's
+numbers are stored separately, so that a caller bound to a tenant sees no other tenant's numbers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from jobs.domain.latency import percentile
 from jobs.domain.periods import MINUTE, coarsest
 from jobs.domain.states import CODES, State
 
-MINUTES = 5  # that a rate is the average of
+MINUTES = 5  # a rate is the average of these minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles in milliseconds of what completed."""
+    """Percentiles in milliseconds of completed jobs."""
 
     p50: float = 0.0
     p95: float = 0.0
@@ -39,7 +39,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What happened from `at` on, for one period; `failed` counts attempts."""
+    """The counts of one period that begins at `at`; `failed` counts attempts."""
 
     at: datetime
     enqueued: int = 0
@@ -75,7 +75,7 @@ def _depths(queue: str | None, tenant: str | None) -> Mapping[str, Mapping[int, 
 
 
 def rates(queue: str | None = None, tenant: str | None = None) -> Rates:
-    """Return what happens per minute just now."""
+    """Return the present rates per minute."""
     now = queries.now()
     spell = Spell(MINUTE, now - timedelta(minutes=MINUTES), now + timedelta(minutes=1))
     points = _points(spell, queue, tenant)
@@ -90,7 +90,7 @@ def rates(queue: str | None = None, tenant: str | None = None) -> Rates:
 
 
 def rates_of(queues: Iterable[str], tenant: str | None = None) -> dict[str, Rates]:
-    """Return what happens per minute in each queue; those where nothing does are absent."""
+    """Return the rates per minute of each queue; idle queues are absent."""
     return {
         name: Rates(
             completed=round(counted.completed / MINUTES, 2),
@@ -103,12 +103,12 @@ def rates_of(queues: Iterable[str], tenant: str | None = None) -> dict[str, Rate
 
 
 def latencies_of(queues: Iterable[str], minutes: int = 60) -> dict[str, Latency]:
-    """Return the latencies of what completed in each queue lately; idle ones are absent."""
+    """Return the latencies of recently completed jobs of each queue; idle queues are absent."""
     return {name: _latency(jobs) for name, jobs in queries.latencies(list(queues), minutes).items()}
 
 
 def history(spell: Spell, queue: str | None = None, tenant: str | None = None) -> list[Point]:
-    """Return a point for every period, zeros where nothing happened."""
+    """Return a point for every period, with zeros for empty periods."""
     known = {point.at: point for point in _points(spell, queue, tenant)}
     number = round((spell.until - spell.since).total_seconds()) // spell.period_s
     at = [spell.since + timedelta(seconds=spell.period_s * n) for n in range(number)]
@@ -116,7 +116,7 @@ def history(spell: Spell, queue: str | None = None, tenant: str | None = None) -
 
 
 def _points(spell: Spell, queue: str | None, tenant: str | None) -> list[Point]:
-    """Sum the coarsest counts that the points can be made of: the finer ones leave earlier."""
+    """Sum the coarsest counts that fit the points: the finer counts are removed earlier."""
     params: dict[str, Any] = {
         "span_s": coarsest(spell.period_s), "period_s": spell.period_s,
         "since": spell.since, "until": spell.until, "queue": queue,
@@ -148,7 +148,7 @@ def _latency(jobs: Mapping[int, int]) -> Latency:
 
 
 def workers_by_standing(pool: str | None = None) -> dict[str, int]:
-    """Return how many workers run, are quiet, will end and fell silent."""
+    """Return how many workers are running, quiet, terminating and silent."""
     silence_ms = conf().worker_silence_ms
     return queries.standings(
         {"silence_ms": silence_ms, "with_ended": False, "pool": pool, "tenant": None}
@@ -156,5 +156,5 @@ def workers_by_standing(pool: str | None = None) -> dict[str, int]:
 
 
 def jobs_by_label(most: int) -> list[tuple[str, str, int, int]]:
-    """Return jobs by what metrics call their tenant, `most` of them, by queue and state code."""
+    """Return jobs by the tenant label of metrics, for `most` tenants, by queue and state code."""
     return queries.label_depths(most)

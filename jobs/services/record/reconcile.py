@@ -1,7 +1,7 @@
-"""Prove the counts of live jobs against the jobs, and set right what differs: an alarm if any does.
+"""Compare the counts of live jobs with the jobs, and correct and report drift.
 
-Counts are sums of events (docs/adr/0002-counts-from-events.md), so one that was wrong once stays
-wrong. Numbers of ended jobs and totals have nothing to be proven by but history, which is not read.
+Counts are sums of events (docs/adr/0002-counts-from-events.md), so a wrong count stays wrong.
+Numbers of ended jobs and totals could only be compared with the whole history, which is not read.
 """
 
 import logging
@@ -20,13 +20,13 @@ TOLD = 10  # drifts that a log line names
 
 
 def reconcile(most_sized: int | None = None) -> list[Drift]:
-    """Find the counts that differ from the jobs and set them right; returns what was found.
+    """Find the counts that differ from the jobs and correct them; returns the drifts.
 
-    Can be called at any time, whoever works; two follow each other. The sizes of queues are left
-    out where `most_sized` jobs wait or more.
+    It may run at any time, while jobs move; two calls run one after the other. The sizes of queues
+    are left out where `most_sized` jobs wait or more.
     """
     with transaction.atomic():
-        # Another one that has found the same must have set it right before this one looks.
+        # a concurrent call must correct its drifts before this call reads them
         queries.lock_counts()
         found = [*queries.drifts(), *queries.size_drifts(most_sized)]
         if found:

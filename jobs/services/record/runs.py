@@ -1,4 +1,4 @@
-"""What ran lately, and what waits: when each job came, how long it ran, who had it."""
+"""Read recent runs and waiting jobs: enqueue time, duration and worker."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from jobs.models import Ready
 from jobs.services.record.events import LEEWAY
 
 PAGE: Final = 5_000
-NEWEST: Final = (str(2**64 - 1), 2**63 - 1)  # behind any place
+NEWEST: Final = (str(2**64 - 1), 2**63 - 1)  # behind any position
 CHUNK: Final = 1_000
 
 
@@ -28,10 +28,10 @@ class PastRun:
 
 
 def runs_since(since: datetime, most: int) -> tuple[list[PastRun], bool]:
-    """Return what started since then and what waits now, and whether there was more than `most`.
+    """Return runs since a time and waiting jobs, and whether there were more than `most`.
 
-    Of more the latest are returned, in no order. Pages of the record and of what waits; the
-    statements are as many as there are pages.
+    Of more rows the latest are returned, in no order. It reads pages of the record and of waiting
+    jobs, one statement per page.
     """
     found, is_cut = _started(since, most)
     waiting = _waiting(most - len(found) + 1)
@@ -43,7 +43,7 @@ def runs_since(since: datetime, most: int) -> tuple[list[PastRun], bool]:
 def _started(since: datetime, most: int) -> tuple[list[tuple[PastRun, int | None]], bool]:
     lowest = queries.stamp_at(since - LEEWAY)
     found: list[tuple[PastRun, int | None]] = []
-    ends: dict[str, datetime] = {}  # of jobs whose start is yet to come, since we go backwards
+    ends: dict[str, datetime] = {}  # of jobs whose start is still to come, since pages go backwards
     before = NEWEST
     while page := queries.runs(lowest, before, PAGE):
         for row in page:
@@ -84,6 +84,6 @@ def _lanes(ids: Iterable[int]) -> dict[int, LaneKey]:
 
 
 def _placed(run: PastRun, lane_id: int | None, keys: dict[int, LaneKey]) -> PastRun:
-    """Give a run its lane; a job that is not kept any more had priority 0, as far as is known."""
+    """Give a run its lane; a removed job counts as priority 0."""
     lane = run.lane if lane_id is None else keys.get(lane_id, run.lane)
     return PastRun(lane, run.arrived_at, run.started_at, run.ended_at, run.worker_id)

@@ -1,4 +1,4 @@
-"""Record events of extensions, in the transaction of what they tell. Spec: contract 12.3, 12.4."""
+"""Record events of extensions, in the transaction of the change. Spec: contract 12.3, 12.4."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from jobs.domain.events import Kind
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One event; `data` is what only this kind has. `job_id` puts it into a job's timeline."""
+    """One event; `data` has the members of this kind. `job_id` puts it into a job's timeline."""
 
     kind: Kind
     job_id: str | None = None

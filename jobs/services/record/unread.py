@@ -1,10 +1,10 @@
-"""Events that outlived their retention, but that a reader of the record has yet to read.
+"""Count events whose retention has ended, but that a reader of the record has not read yet.
 
-The log lines and extensions read the record from stored positions (`unread_from`). One that stands
-still, because its loop fails or does not run, must neither miss events nor fill the disk: what it
-has not read stays until OJS_RETENTION_UNREAD_EVENTS newer ones were recorded. Beyond that the
-oldest go, counted in `ojs_events_lost_total`; the score of the system falls when half of the bound
-is reached.
+The log lines and extensions read the record from stored positions (`unread_from`). A reader may
+stand still, because its loop fails or does not run. It must neither miss events nor fill the disk.
+So its unread events stay until OJS_RETENTION_UNREAD_EVENTS newer events were recorded. After that
+the oldest events are removed, counted in `ojs_events_lost_total`. The score of the system falls at
+half of the bound.
 """
 
 from jobs import extensions, queries
@@ -13,7 +13,7 @@ from jobs.services.record import log
 
 
 def unread_from() -> int | None:
-    """Return the stamp from which some reader has yet to read, None when nobody waits."""
+    """Return the stamp of the reader that is furthest behind, None without such a reader."""
     stamps = [hook() for hook in (log.unread_from, *extensions.having("unread_from"))]
     return min((stamp for stamp in stamps if stamp is not None), default=None)
 
@@ -25,5 +25,5 @@ def unread() -> int:
 
 
 def fullness() -> float:
-    """Return which part of the bound waits for a reader; 1 and more: events are being lost."""
+    """Return the fraction of the bound that waits for a reader; at 1 and more, events are lost."""
     return unread() / conf().retention_unread_events

@@ -1,7 +1,7 @@
-"""What the database refused to write, remembered for health.
+"""Remember writes that the database refused, for health.
 
-Each process remembers its own. A probe that writes would miss a full disk: small updates find room
-in pages that are there.
+Each process remembers its own. A probe that writes would miss a full disk: small updates fit into
+existing pages.
 """
 
 from time import monotonic
@@ -27,10 +27,10 @@ def note(problem: Error) -> None:
 
 
 def lately() -> str | None:
-    """Say why a write was refused lately; None: none was."""
+    """Return why a write was refused lately; None: no write was."""
     return _Last.message if monotonic() - _Last.at < REMEMBERED_S else None
 
 
 def forget() -> None:
-    """Remember nothing, for tests."""
+    """Drop the remembered refusal, for tests."""
     _Last.at = -REMEMBERED_S

@@ -1,4 +1,4 @@
-"""Whether the database's tables and functions are those of this release. See docs/upgrading.md."""
+"""Compare the database's tables and functions with this release. See docs/upgrading.md."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,10 +18,10 @@ from jobs import SERVES, VERSION, queries
 from jobs.conf import conf
 
 FIRST: Final = "0.1.0"  # the first release
-PREFIX: Final = "ojs_"  # of the labels of our apps
+PREFIX: Final = "ojs_"  # of the app labels
 ASK_S: Final = 0.5
 SHOWN: Final = 3  # differences in a refusal
-# what the migrations of release 0.1.0 made beside models
+# tables of release 0.1.0 that its migrations made without models
 BESIDE_MODELS: Final = {
     ("ojs_jobs", "0002_storage"): ("ojs_lane_id", "ojs_lane_asleep", "ojs_lane_apart"),
     ("ojs_jobs", "0003_access"): ("ojs_audit_kept",),
@@ -29,7 +29,7 @@ BESIDE_MODELS: Final = {
 
 
 class SchemaRefused(Exception):
-    """Why this release cannot upgrade a database, in one line for the operator."""
+    """The reason why this release cannot upgrade a database, in one line for the operator."""
 
 
 class SchemaBusy(Exception):
@@ -37,7 +37,7 @@ class SchemaBusy(Exception):
 
 
 def lacking() -> list[str]:
-    """Return what the database lacks of this release: migrations, tables, columns, functions."""
+    """Return missing parts of this release: migrations, tables, columns, functions."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     found = [f"migration {migration.app_label}.{migration.name}" for migration, _ in plan]
@@ -97,7 +97,7 @@ def check() -> None:
 
 
 def finish(alias: str) -> list[str]:
-    """Bring the functions up to date and note the release, once all migrations are applied.
+    """Install changed functions and store the release, once all migrations are applied.
 
     Returns the functions that were changed.
     """
@@ -111,24 +111,24 @@ def finish(alias: str) -> list[str]:
 
 
 def bound_locks(alias: str, lock_ms: int) -> None:
-    """Let statements of a migration wait so long for locks, 0: any time; and run any time."""
+    """Set the lock timeout of a migration's statements, 0: none; and remove their time limit."""
     if not _is_pooled(alias):
         queries.bound_session(connections[alias], lock_ms)
 
 
 def lift_bounds(alias: str) -> None:
-    """Let the settings of the connection apply again."""
+    """Restore the settings of the connection."""
     if not _is_pooled(alias):
         queries.unbound_session(connections[alias])
 
 
 def _is_pooled(alias: str) -> bool:
-    """Tell whether sessions are those of a pooler in transaction mode: what is set in one stays."""
+    """Return whether a transaction-mode pooler shares the sessions: settings of one stay in it."""
     return bool(connections[alias].settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"))
 
 
 def is_ours(alias: str) -> bool:
-    """Tell whether a database is the one of the jobs."""
+    """Return whether a database is the database of the jobs."""
     return alias in {DEFAULT_DB_ALIAS, conf().direct_database}
 
 
@@ -169,7 +169,7 @@ def _missing(wanted: Iterable[tuple[str, str]], present: Iterable[queries.Column
 
 
 def _differences(loader: MigrationLoader, applied: set[tuple[str, str]]) -> list[str]:
-    """Return how the tables differ from those that the applied migrations make today."""
+    """Return how the tables differ from the tables that the applied migrations make today."""
     models = _models(loader.project_state(sorted(applied)).apps)
     wanted = _columns(models)
     tables = {table for table, _ in wanted}
@@ -194,7 +194,7 @@ def _named(model: type[Model]) -> list[str]:
 
 
 def _is_newer(version: str) -> bool:
-    """Tell whether a release comes after this one."""
+    """Return whether a release comes after this one."""
     return _parts(version) > _parts(VERSION)
 
 

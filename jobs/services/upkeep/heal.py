@@ -1,4 +1,4 @@
-"""Repair what no other code should ever leave behind; the number found is an alarm."""
+"""Repair lanes that no correct code leaves behind; a number above 0 is an alarm."""
 
 import logging
 
@@ -7,15 +7,15 @@ from jobs.services.lanes import lanes
 
 logger = logging.getLogger("ojs.heal")
 
-_asleep: set[tuple[int, int]] = set()  # at the last look of this process
+_asleep: set[tuple[int, int]] = set()  # at the last run in this process
 
 
 def heal() -> int:
-    """Offer lanes whose jobs nobody would get; returns how many (0 is healthy).
+    """Offer lanes that have jobs and are not offered; returns how many (0 is healthy).
 
-    A lane is offered that was not at the look before, either, and has the same first job: those
-    whose jobs came within a transaction are offered a moment after its commit
-    (`lanes.defers_waking`), and that moment is no fault.
+    A lane is offered only if the run before also found it, with the same first job. Lanes whose
+    jobs came within a transaction are offered a moment after its commit (`lanes.defers_waking`),
+    and that moment is no fault.
     """
     found = set(queries.asleep())
     stuck = found & _asleep

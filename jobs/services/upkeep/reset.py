@@ -1,4 +1,4 @@
-"""Forget everything, for conformance runs. Spec: contract 3.2, `/admin/reset`."""
+"""Delete all data, for conformance runs. Spec: contract 3.2, `/admin/reset`."""
 
 from collections.abc import Callable
 
@@ -19,10 +19,10 @@ def reset() -> None:
 
 
 def persist(empty: Callable[[], None]) -> None:
-    """Empty tables, however often another one is in the way.
+    """Empty tables; repeat it after a deadlock.
 
-    All of them are locked in one order, by running statements in others: on a deadlock the work is
-    repeated, as whoever else was chosen repeats its own.
+    Running statements lock the same tables in other orders. After a deadlock this work is repeated,
+    and so is the other statement if the database chose it.
     """
     repeated(empty, tries=TRIES)
 
@@ -34,7 +34,7 @@ def _truncate() -> None:
 
 
 def forget() -> None:
-    """Drop what this process remembers of a store that was emptied."""
+    """Drop the caches of this process after the store was emptied."""
     lanes.forget()
     waters.forget()
     retain.forget()

@@ -1,8 +1,8 @@
-"""Keep the planner's idea of the tables from lagging behind a burst.
+"""Keep the planner's statistics up to date during a burst.
 
-Queue tables are small when idle and huge soon after. A prepared statement keeps the plan it got
-while they were small, which reads them from end to end, until statistics arrive; autovacuum brings
-them up to a minute later. A table that doubled is analyzed at once instead: seldom, as it doubles.
+Queue tables are small when idle and huge soon after. A prepared statement keeps the plan that it
+got while they were small, which reads whole tables, until statistics arrive. Autovacuum updates
+them up to a minute later. This loop analyzes a table as soon as it doubled, which is seldom.
 """
 
 from django.apps import apps
@@ -11,7 +11,7 @@ from jobs import extensions, queries
 
 
 def refresh_statistics() -> int:
-    """Analyze tables that have doubled; returns how many have true numbers now."""
+    """Analyze tables that have doubled; returns how many were analyzed."""
     own = [model._meta.db_table for model in apps.get_app_config("ojs_jobs").get_models()]
     outgrown = queries.outgrown((*own, *extensions.tables()))
     if outgrown:

@@ -1,4 +1,4 @@
 """Track workers: heartbeats, held jobs, draining and departure.
 
-A worker's silence is judged in `outcome/reap.py`.
+`outcome/reap.py` judges silent workers.
 """

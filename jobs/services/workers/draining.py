@@ -1,6 +1,7 @@
-"""Whether this server process is about to end: it takes no new requests and keeps none waiting.
+"""Hold the state of a server process that is about to end: no new requests, no waiting ones.
 
-Spec: contract 33.3. Whoever gets the signal calls `drain`; who holds requests back asks or is told.
+Spec: contract 33.3. The signal handler calls `drain`; code that holds requests back polls it or
+registers a function.
 """
 
 import threading
@@ -11,17 +12,17 @@ _callbacks: list[Callable[[], None]] = []
 
 
 def is_draining() -> bool:
-    """Tell whether the process is about to end."""
+    """Return whether the process is about to end."""
     return _over.is_set()
 
 
 def on_drain(callback: Callable[[], None]) -> None:
-    """Have a function called once, in another thread, when the process is about to end."""
+    """Register a function to call once, in another thread, when the process is about to end."""
     _callbacks.append(callback)
 
 
 def drain() -> None:
-    """Let everyone who waits go; harmless when repeated."""
+    """Release all waiting requests; harmless when repeated."""
     if not _over.is_set():
         _over.set()
         for callback in _callbacks:

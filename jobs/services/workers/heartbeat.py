@@ -1,4 +1,7 @@
-"""Workers report and are told what to do. Spec: core BEAT, contract 3.4, 9.1, 9.4, D50."""
+"""Process heartbeats of workers and answer with directives.
+
+Spec: core BEAT, contract 3.4, 9.1, 9.4, D50.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ from jobs.services.workers.held import may_know
 
 
 class Standing(IntEnum):
-    """What a worker may do; the storage codes of Worker.reported and Worker.directive."""
+    """The state of a worker; the storage codes of Worker.reported and Worker.directive."""
 
     RUNNING = 0
     QUIET = 1
@@ -47,13 +50,13 @@ class Report:
     started_at: datetime | None = None
     pool: str | None = None
     tenant: str | None = None  # that the caller is bound to
-    declaration: Declaration | None = None  # null: what it declared before still counts
-    wish: Wish | None = None  # the same
+    declaration: Declaration | None = None  # null: the previous declaration still applies
+    wish: Wish | None = None  # null: the previous request still applies
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the worker is told."""
+    """The answer to the worker."""
 
     standing: Standing
     extended: list[str]
@@ -62,10 +65,10 @@ class Answer:
 
 
 def heartbeat(report: Report) -> Answer:
-    """Note that a worker lives and extend its leases; one statement.
+    """Store a worker's sign of life and extend its leases; one statement.
 
-    Raises PoolConflict for a worker that lives in another pool than it says, WorkerTaken for one
-    that is not the caller's, and what extensions refuse it for.
+    Raises PoolConflict if the worker lives in another pool than the request names, WorkerTaken if
+    it belongs to another tenant, and the refusals of extensions.
     """
     for hook in extensions.having("enlists"):
         hook(report.worker_id, report.pool)
@@ -107,7 +110,7 @@ def heartbeat(report: Report) -> Answer:
 def _refusal(report: Report, pool: str) -> OJSError:
     worker_id = report.worker_id
     if report.pool in {None, pool} or not may_know(worker_id, report.tenant):
-        # no more than that: whose it is, and in which pool, is not for the caller
+        # no more than that: the caller may not learn the worker's tenant and pool
         return WorkerTaken(
             f"worker {worker_id} is another caller's", details={"worker_id": worker_id}
         )

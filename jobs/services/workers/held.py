@@ -1,4 +1,4 @@
-"""What a worker holds by its leases, and who may know the worker. Spec: MT 5, D-MT-8."""
+"""Read the leases of a worker, and decide which caller may see it. Spec: MT 5, D-MT-8."""
 
 import orjson
 
@@ -8,13 +8,13 @@ from jobs.services.read.show import kinds_of, owned
 
 
 def held_by(worker_id: str) -> dict[str, int]:
-    """Return the attempts of the jobs that a worker claimed and did not answer for, by job id."""
+    """Return the attempts that a worker claimed and has not answered, by job id."""
     rows = Lease.objects.filter(worker_id=worker_id).values_list("id", "attempt")
     return {str(job_id): attempt for job_id, attempt in rows}
 
 
 def queues_of_worker(worker_id: str) -> set[str]:
-    """Return the queues that a worker declared, and those of the jobs it holds."""
+    """Return the queues that a worker declared, and the queues of the jobs it holds."""
     declared = Worker.objects.filter(id=worker_id).values_list("queues", flat=True).first()
     listed = orjson.loads(declared) if isinstance(declared, str) else declared
     named = {split_queue(one)[1] for one in listed or () if isinstance(one, str)}
@@ -22,9 +22,9 @@ def queues_of_worker(worker_id: str) -> set[str]:
 
 
 def may_know(worker_id: str, tenant: str | None) -> bool:
-    """Tell whether whoever is bound to a tenant may know a worker: it is the tenant's.
+    """Return whether a caller bound to a tenant may see a worker: it is the tenant's.
 
-    A worker that no tenant's caller made known is the tenant's while all its jobs are.
+    A worker that no tenant's caller named first is the tenant's while all its jobs are.
     """
     if tenant is None:
         return True

@@ -1,4 +1,4 @@
-"""Tell workers what to do, how they are, and let go of them. Spec: contract 9.4, 24.1, 32.1, 33."""
+"""Direct, list and remove workers. Spec: contract 9.4, 24.1, 32.1, 33."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,13 +22,13 @@ DIRECTIVES = {
 WorkerRow = queries.WorkerRow
 COUNTED = ("silence_ms", "with_ended", "pool", "tenant")
 SHOWN = 1000  # active jobs of one worker
-SWEEPS = 5  # looks for jobs of a worker that is let go: a claim may be on its way
+SWEEPS = 5  # rounds that return jobs of a removed worker: a claim may be on its way
 
 
 def direct(worker_id: str, verb: str) -> Standing:
-    """Give a worker a directive, told with its next heartbeat; `verb` is a key of DIRECTIVES.
+    """Give a worker a directive, sent with its next heartbeat; `verb` is a key of DIRECTIVES.
 
-    One guarded statement: from terminate there is no way back. Raises NotFound, Conflict.
+    It takes one guarded statement. `terminate` cannot be revoked. Raises NotFound, Conflict.
     """
     wanted = DIRECTIVES[verb]
     known = Worker.objects.filter(id=worker_id)
@@ -43,7 +43,7 @@ def direct(worker_id: str, verb: str) -> Standing:
 
 
 def direct_all(verb: str, pool: str | None = None) -> int:
-    """Give all workers that live, or those of a pool, a directive; returns how many it reached."""
+    """Give all live workers, or those of a pool, a directive; returns how many it reached."""
     wanted = DIRECTIVES[verb]
     alive = Worker.objects.filter(
         stopped_at=None, dead_at=None, directive__lte=_highest_before(wanted)
@@ -59,9 +59,9 @@ def _highest_before(wanted: Standing) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFilter:
-    """Which workers; None is any. `standing` is running, quiet, stale or terminate.
+    """A filter of workers; None is any. `standing` is running, quiet, stale or terminate.
 
-    `containing` stands in the name or in the host.
+    `containing` is a part of the name or of the host.
     """
 
     standing: str | None = None
@@ -73,7 +73,7 @@ class WorkerFilter:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlace:
-    """Where a list goes on: after a worker's rank and id."""
+    """Where a list continues: after a worker's rank and id."""
 
     rank: int
     id: str
@@ -82,12 +82,12 @@ class WorkerPlace:
 def workers(
     wanted: WorkerFilter, *, limit: int, offset: int = 0, after: WorkerPlace | None = None
 ) -> list[WorkerRow]:
-    """List workers by name, those that ended last; one statement."""
+    """List workers by name, ended workers last; one statement."""
     return _listed(wanted, limit=limit, offset=offset, after=after)
 
 
 def standings(wanted: WorkerFilter) -> dict[str, int]:
-    """Count the workers of a pool and a tenant by how they stand, whatever standing is filtered."""
+    """Count the workers of a pool and a tenant by standing; a standing in the filter is ignored."""
     params = _params(wanted)
     return queries.standings({name: params[name] for name in COUNTED})
 
@@ -124,7 +124,7 @@ def _listed(
 
 
 def worker(worker_id: str) -> WorkerRow:
-    """Return one worker, also one that ended. Raises NotFound."""
+    """Return one worker, also an ended one. Raises NotFound."""
     found = _listed(WorkerFilter(with_ended=True), worker_id=worker_id, limit=1)
     if not found:
         raise NotFound.of("worker", worker_id)
@@ -138,13 +138,13 @@ def active_jobs(worker_id: str) -> list[str]:
 
 
 def remove(worker_id: str, *, force: bool) -> int:
-    """Forget a worker and give its jobs back unharmed, at once; returns how many.
+    """Remove a worker and return its jobs at once, without a failure; returns how many.
 
-    Raises NotFound; Conflict for one that lives, unless `force`. It is told to terminate first,
-    so that it claims nothing more; one that heartbeats again is made anew.
+    Raises NotFound; Conflict for a live worker, unless `force`. It first gets the directive to
+    terminate, so that it claims no more jobs. A later heartbeat makes the worker anew.
     """
     with transaction.atomic():
-        # locked: a heartbeat that comes just now makes it live again, before or after this
+        # locked: a concurrent heartbeat revives the worker before or after this, not between
         if not Worker.objects.select_for_update().filter(id=worker_id).exists():
             raise NotFound.of("worker", worker_id)
         lives = worker(worker_id).standing != "stale" and _is_heard(worker_id)
@@ -168,7 +168,7 @@ def remove(worker_id: str, *, force: bool) -> int:
 
 
 def _is_heard(worker_id: str) -> bool:
-    """Tell whether a worker heartbeats, or holds jobs though it never did, and has not ended."""
+    """Return whether a worker has not ended, and heartbeats or holds jobs without heartbeats."""
     known = Worker.objects.filter(id=worker_id, stopped_at=None, dead_at=None)
     if known.filter(last_heartbeat_at__isnull=False).exists():
         return True
@@ -177,7 +177,7 @@ def _is_heard(worker_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WorkerHealth:
-    """One worker as seen now; `last_heartbeat_at` None: it only fetches."""
+    """One worker at this moment; `last_heartbeat_at` None: it only fetches."""
 
     worker_id: str
     state: str
@@ -186,12 +186,12 @@ class WorkerHealth:
 
     @property
     def is_well(self) -> bool:
-        """It lives and is not about to leave."""
+        """Whether it is alive and stays."""
         return self.state in {"running", "quiet"}
 
 
 def worker_health(worker_id: str) -> WorkerHealth:
-    """Tell how a worker is. Raises NotFound."""
+    """Return the state of a worker. Raises NotFound."""
     found = worker(worker_id)
     state = "drain" if found.standing == "quiet" and found.is_draining else found.standing
     return WorkerHealth(worker_id, state, found.active, found.last_heartbeat_at)

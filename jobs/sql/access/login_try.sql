@@ -1,5 +1,5 @@
--- login_try: count one more login, and return how many there were in the window and how long it lasts.
--- The window ends `window_ms` after its first try, however many follow: no lock lasts for ever.
+-- login_try: count a login; returns how many there were in the window and how long it lasts.
+-- The window ends `window_ms` after its first try, however many follow: no lock-out lasts for ever.
 -- Locks: the one row, so that tries of several processes are counted one after another.
 INSERT INTO ojs_login_window AS w (kind, digest, tries, ends_at)
 VALUES (%(kind)s, %(digest)s, 1,

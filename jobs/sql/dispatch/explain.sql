@@ -1,3 +1,3 @@
--- explain: what a claim would find about a job; see functions/explain/explain.sql.
+-- explain: describe a job as a claim would find it; see functions/explain/explain.sql.
 SELECT ojs_explain(%(id)s::uuid, %(most)s::int, %(lanes)s::int, %(silence_ms)s::bigint,
                    %(minutes)s::int)::text

@@ -1,6 +1,6 @@
--- postpone: available -> scheduled for `ids`, until a limit opens. `until` null: nobody knows when;
--- each job waits for half its age, from 1 s to 30 s, so it asks ever more seldom.
--- Locks: the narrow rows, SKIP LOCKED: whoever claims a job now has won.
+-- postpone: available -> scheduled for `ids`, until a limit opens. `until` null: the time is unknown;
+-- each job waits for half its age, from 1 s to 30 s, so it returns ever less often.
+-- Locks: the narrow rows, SKIP LOCKED: a concurrent claim wins.
 WITH ready AS (
     DELETE FROM ojs_ready AS r
      USING (SELECT id FROM ojs_ready WHERE id = ANY (%(ids)s::uuid[])

@@ -1,10 +1,10 @@
--- enqueue: store drafts, all or none, in the order of `n`. Where the drafts come from is one of
--- parts/: a request of one has them as parameters, as reading JSON costs a fifth of the statement.
--- `wake` is false inside a caller's transaction, which wakes the lanes after its commit instead
--- (services/enqueue/enqueue.py). A draft that hits a stored job is not stored: state 0, `hit` and
--- `hit_state` tell what it hit. Stores nothing when the caller does not know the latest `terms`:
--- see Terms in models.py. Locks: those of ojs_unique_pass; none on shared rows but those of
--- ojs_wake. A used id fails on the primary key.
+-- enqueue: store drafts, all or none, in the order of `n`. The source of the drafts is one of parts/: a
+-- request with one draft has it as parameters, as reading JSON costs a fifth of the statement. `wake` is
+-- false inside a caller's transaction, which wakes the lanes after its commit instead
+-- (services/enqueue/enqueue.py). A draft that matches a stored job is not stored: state 0, and `hit` and
+-- `hit_state` are the stored job. Stores nothing when `terms` is not the latest configuration version:
+-- see Terms in models/queues.py. A used id fails on the primary key.
+-- Locks: those of ojs_unique_pass; none on shared rows except the locks of ojs_wake.
 WITH placed AS MATERIALIZED (
     SELECT d.*, t.run_at, t.dies_at,
            CASE WHEN d.hit IS NOT NULL THEN 0

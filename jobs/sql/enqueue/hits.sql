@@ -1,5 +1,5 @@
--- hits: what ojs_unique_hits finds, with the time of this transaction; one row without a job when
--- there is nothing.
+-- hits: the result of ojs_unique_hits, with the time of this transaction; one row without a job when
+-- there is no match.
 -- Locks: those of ojs_unique_hits.
 SELECT now() AS now, h.n, h.id, h.state, h.created_at, h.scheduled_at
   FROM (SELECT 1) AS one

@@ -1,5 +1,5 @@
--- hold: lock live jobs that nobody else has locked; those that are, or just moved, are absent.
--- Locks: the narrow rows, SKIP LOCKED: the caller holds locks behind which nobody may wait for a job.
+-- hold: lock live jobs without waiting; jobs that are locked elsewhere, or just moved, are absent.
+-- Locks: the narrow rows, SKIP LOCKED: the caller holds fingerprints, and must not wait for a job.
 WITH ready AS MATERIALIZED (
     SELECT id FROM ojs_ready WHERE id = ANY (%(ids)s::uuid[]) FOR UPDATE SKIP LOCKED
 ), later AS MATERIALIZED (

@@ -1,6 +1,7 @@
--- oldest: the available jobs of a queue that wait longest, at most `number`. Members of workflows and
--- others that an extension follows are left: whoever drops them waits for what whoever ends them
--- holds when it enqueues to this queue. At most 500 of them are looked past in a lane.
+-- oldest: the available jobs of a queue that wait longest, at most `number`. Watched jobs, such as
+-- members of workflows, are left out. Their drop would lock the workflow; a transaction that ends a
+-- member holds this lock and may enqueue to this queue, a deadlock. At most 500 watched jobs per lane
+-- are skipped.
 SELECT r.id, j.bytes
   FROM ojs_lane AS l
  CROSS JOIN LATERAL (

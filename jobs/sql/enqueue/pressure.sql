@@ -1,5 +1,5 @@
--- pressure: tell of bounded queues that have come to their warning threshold since the last look, and
--- of those that are below it again. The state is in the row, so a crossing is told once, whoever looks.
+-- pressure: emit events of bounded queues that reached their warning threshold since the last run, and
+-- of queues that are below it again. The state is in the row, so each crossing is emitted once.
 -- Locks: the rows of the queues that change, in order of their names.
 WITH bounded AS MATERIALIZED (
     SELECT q.name, q.pressed_at IS NOT NULL AS was_pressed,
@@ -13,7 +13,7 @@ WITH bounded AS MATERIALIZED (
       FROM bounded AS b
       LEFT JOIN ojs_loads(ARRAY(SELECT name FROM bounded)) AS l ON l.queue = b.name
      CROSS JOIN LATERAL (
-           -- what is used most; the bound of a queue that has none any more is null
+           -- the most used bound; null for a queue that is no longer bounded
            SELECT x.unit, x.held, x.bound, x.held::float8 / x.bound AS ratio
              FROM (VALUES ('jobs', coalesce(l.jobs, 0), b.max_depth),
                           ('bytes', coalesce(l.bytes, 0), b.max_size)) AS x (unit, held, bound)
@@ -27,7 +27,7 @@ WITH bounded AS MATERIALIZED (
     UPDATE ojs_queue AS q SET pressed_at = CASE WHEN NOT u.was_pressed THEN now() END
       FROM used AS u, crossed AS c
      WHERE q.name = c.name AND u.name = c.name
-       AND (q.pressed_at IS NOT NULL) = u.was_pressed  -- nobody else has told meanwhile
+       AND (q.pressed_at IS NOT NULL) = u.was_pressed  -- no other process has emitted meanwhile
     RETURNING q.name, q.pressed_at, u.unit, u.held, u.bound, u.ratio, u.threshold
 )
 INSERT INTO ojs_event (at, kind, queue, data)

@@ -1,7 +1,7 @@
--- reserve_answer: reserve an idempotency key for the request that sends it first, or again after its
--- answer has gone; a reservation without an answer holds for `claim_ms`, after which its request is
--- taken for dead. No row: the key is in use.
--- Locks: the key's row; a reservation in an open transaction is waited for.
+-- reserve_answer: reserve an idempotency key for its first request, or again after its answer was
+-- removed. A reservation without an answer holds for `claim_ms`; then its request counts as dead. No
+-- row: the key is in use.
+-- Locks: the key's row; waits for a reservation in an open transaction.
 INSERT INTO ojs_bulk_answer AS b (operation, tenant, key, request_hash, created_at)
 VALUES (%(operation)s::text, %(tenant)s::text, %(key)s::text, %(request_hash)s::bytea, now())
 ON CONFLICT (operation, tenant, key) DO UPDATE

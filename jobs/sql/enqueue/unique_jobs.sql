@@ -1,5 +1,5 @@
--- unique_jobs: jobs that keep an equal one out by their own policy, newest first; `total` counts
--- them among the newest `looked` fingerprints.
+-- unique_jobs: jobs that block equal jobs by their own policy, newest first; `total` counts them among
+-- the newest `looked` fingerprints.
 WITH looked AS MATERIALIZED (
     SELECT u.job_id, u.fingerprint, u.created_at FROM ojs_unique AS u
      ORDER BY u.job_id DESC LIMIT %(looked)s::int

@@ -1,4 +1,4 @@
--- wait: return when whoever has locked these jobs is done; how many of them are live.
+-- wait: wait for the transactions that have locked these jobs; returns how many jobs are live.
 -- Locks: the narrow rows, in id order per table.
 WITH ready AS MATERIALIZED (
     SELECT id FROM ojs_ready WHERE id = ANY (%(ids)s::uuid[]) ORDER BY id FOR UPDATE

@@ -1,6 +1,6 @@
--- vitals: is the whole system well. Queues, workers and loops are few; no table of jobs is read.
--- Workers are those that heartbeated within ten times the silence after which one counts as dead: a
--- dead one is a sign of trouble for a while, and one that only fetches is never known to be silent.
+-- vitals: the health of the whole system. Queues, workers and loops are few; no table of jobs is read.
+-- Workers count that heartbeated within ten times the silence after which a worker is dead. So a dead
+-- worker shows as trouble for a while. The silence of a worker that only fetches cannot be detected.
 WITH heard AS (
     SELECT id, started_at > last_heartbeat_at + %(skew_ms)s::bigint * interval '1 millisecond' AS ahead,
            dead_at IS NULL
@@ -13,7 +13,7 @@ SELECT (SELECT count(*) FROM ojs_queue) AS queues,
        (SELECT count(*) FROM ojs_queue WHERE paused_at IS NOT NULL) AS paused,
        (SELECT count(*) FROM heard) AS workers,
        (SELECT count(*) FILTER (WHERE alive) FROM heard) AS alive,
-       -- they said that they started later than they were heard of last: by clocks that are ahead
+       -- their reported start is later than their last sign of life: their clocks are ahead
        ARRAY(SELECT h.id FROM heard AS h WHERE h.ahead ORDER BY h.id LIMIT 10) AS ahead,
        (SELECT m.started_at FROM ojs_maintenance AS m
          WHERE m.ends_at IS NULL OR m.ends_at > now() LIMIT 1) AS maintained_at,

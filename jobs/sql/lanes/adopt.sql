@@ -1,5 +1,5 @@
--- adopt: count the active jobs of a queue or tenant for the limit it has just got.
--- A job that ends at the same time keeps no row: its lease is locked or gone.
+-- adopt: count the active jobs of a queue or tenant for the limit that it just got.
+-- A job that ends at the same time gets no row: its lease is locked or gone.
 -- Locks: the leases, in id order.
 WITH held AS MATERIALIZED (
     SELECT x.id, m.id AS limit_id

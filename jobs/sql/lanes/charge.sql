@@ -1,14 +1,14 @@
--- charge: let attempts that ended cost their tenants by how long they ran: what a dispatch added to
--- the virtual time of the lane, times (duration / mean duration - 1). In the queues of ojs_charge;
--- whole transactions, up to and with the one that holds event number `batch` since the last time.
--- Events below the oldest running transaction are complete: see models.Event. Each is charged once,
--- because the position moves in the same statement, whatever is killed when.
--- The mean is that of about the last `memory` attempts of the queue, those of this batch among them.
--- Half a millisecond is added to durations, which are rounded to whole ones: jobs that take no time
--- cost one each.
+-- charge: charge lanes for ended attempts by their run time. The charge is the amount that the claim
+-- added to the virtual time of the lane, times (duration / mean duration - 1). It covers the queues of
+-- ojs_charge. A run takes whole transactions, up to and with the transaction that holds event number
+-- `batch` since the last run.
+-- Events below the oldest running transaction are complete: see models.Event. Each is charged once, even
+-- after a crash, because the position moves in the same statement.
+-- The mean covers about the last `memory` attempts of the queue, including this batch. Durations are
+-- rounded to whole milliseconds, and half a millisecond is added: jobs of duration 0 cost 1 each.
 -- A job that was removed or moved meanwhile is charged to its tenant's first lane of the queue.
--- Locks: the positions, by queue, waited for; then lanes, in id order, waited for. A claim skips lanes
--- that are locked and never waits for one while it holds another.
+-- Locks: the positions, by queue, waited for; then lanes, in id order, waited for. A claim skips locked
+-- lanes and never waits for one while it holds another.
 WITH place AS MATERIALIZED (
     SELECT queue, stamp, jobs, mean_ms FROM ojs_charge ORDER BY queue FOR UPDATE
 ), upto AS MATERIALIZED (

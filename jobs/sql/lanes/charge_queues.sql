@@ -1,5 +1,5 @@
--- charge_queues: let jobs of these queues cost by how long they run, from now on, and of no others.
--- Locks: the positions that come or go; see charge.sql.
+-- charge_queues: charge jobs of these queues by their run time from now on, and jobs of no others.
+-- Locks: the positions that are added or removed; see charge.sql.
 WITH gone AS (
     DELETE FROM ojs_charge AS c WHERE c.queue <> ALL (%(queues)s::text[])
 )

@@ -1,2 +1,2 @@
--- hold_terms: wait until nobody changes the terms, and keep others from it until the transaction ends.
+-- hold_terms: lock the configuration version until the transaction ends; waits for another change.
 SELECT version FROM ojs_terms WHERE id = 1 FOR NO KEY UPDATE

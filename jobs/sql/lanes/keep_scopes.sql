@@ -1,5 +1,5 @@
--- keep_scopes: forget what tenants got of all scopes but these. What a claim is just adding to stays: it
--- holds its rows in an order of its own, and what is left counts for no lane that comes to the scope.
+-- keep_scopes: delete the sums of tenants in all scopes but these. Rows that a claim is adding to stay:
+-- claims lock them in an order of their own. Remaining rows count for no lane that joins the scope.
 -- Locks: the rows (skipped where a claim has them).
 DELETE FROM ojs_served AS s
  WHERE s.ctid = ANY (ARRAY(

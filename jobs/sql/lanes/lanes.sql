@@ -1,7 +1,7 @@
 -- lanes: the ids of lanes by key, made with their queues where missing; `keys` is a JSON array.
--- `found_in` is the queue that a claim finds the lane in: see models.Lane.
--- With the version of the terms; one row at least.
--- Runs after lanes_lock.sql in the same transaction, so that no tenant gets a limit in between.
+-- `found_in` is the queue in which a claim finds the lane: see models.Lane.
+-- Each row has the configuration version; there is at least one row.
+-- Runs after lock_lanes.sql in the same transaction, so that no tenant gets a limit in between.
 -- Locks: those of ojs_make_queues, then new rows only; ON CONFLICT waits for a concurrent maker.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)

@@ -1,6 +1,5 @@
--- limit_loads: how many jobs of every limit are active, and how many are available in the lanes that
--- name it, up to `most` of a lane. Limits of tenants are left out; what waits in a limited queue is
--- its depth.
+-- limit_loads: for every limit, its active jobs and the available jobs in lanes that name it, up to
+-- `most` of a lane. Limits of tenants are left out. The waiting jobs of a limited queue are its depth.
 WITH counted AS MATERIALIZED (
     SELECT h.limit_id AS id, count(*) AS active, 0 AS waiting FROM ojs_hold AS h GROUP BY 1
     UNION ALL

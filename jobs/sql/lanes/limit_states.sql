@@ -1,5 +1,5 @@
--- limit_states: limits with what counts for them now, in the order of `ids`. `waiting` counts the
--- available jobs that name the limit, up to 10,000; none of a queue's.
+-- limit_states: limits with their present counts, in the order of `ids`. `waiting` counts the available
+-- jobs that name the limit, up to 10,000; it is 0 for a queue's limit.
 SELECT m.id, m.kind, m.tenant, m.key, m.policy::text,
        CASE WHEN o.counts THEN m.override::text END,
        CASE WHEN o.counts THEN m.override_until END,
@@ -17,7 +17,7 @@ SELECT m.id, m.kind, m.tenant, m.key, m.policy::text,
                                   ->> 'rate_ms')::float8, 0) * interval '1 millisecond' AS period
          FROM (SELECT m.override IS NOT NULL AND coalesce(m.override_until > now(), true)
                           AS counts) AS c) AS o
-  LEFT JOIN (  -- read once: not once for each limit
+  LEFT JOIN (  -- one read for all limits
        SELECT h.limit_id, count(*) AS active FROM ojs_hold AS h
         WHERE h.limit_id = ANY (%(ids)s::bigint[]) GROUP BY h.limit_id) AS a ON a.limit_id = m.id
   LEFT JOIN LATERAL (

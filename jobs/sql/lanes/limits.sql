@@ -1,5 +1,5 @@
 -- limits: the ids of limits by kind, tenant and key, made or given a new policy where it differs.
--- `limits` is one JSON array. A limit whose policy changed may have room: what it blocked goes on.
+-- `limits` is one JSON array. A limit whose policy changed may have room, so its lanes are unblocked.
 -- Locks: the limits' rows, in key order; then the lanes they blocked, in id order.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(limits)s::json)

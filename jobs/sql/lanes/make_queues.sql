@@ -1,2 +1,2 @@
--- make_queues: make those of the queues that are not there, configured as the template says.
+-- make_queues: make missing queues, configured by the template.
 SELECT ojs_make_queues(%(queues)s::text[]) AS made

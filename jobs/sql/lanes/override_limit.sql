@@ -1,4 +1,4 @@
--- override_limit: let another policy count for a limit until a time, or (null) its own again.
+-- override_limit: apply another policy to a limit until a time, or (null) its own again.
 -- Locks: the limit's row; then the lanes it blocked, in id order: it may have room now.
 WITH stored AS (
     UPDATE ojs_limit AS m

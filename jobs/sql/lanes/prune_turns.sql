@@ -1,5 +1,5 @@
--- prune_turns: forget where turns stand that nobody has taken for long.
--- Locks: the removed rows; a claim that takes such turns just now begins them anew, or keeps them.
+-- prune_turns: delete rotations that no claim used for long.
+-- Locks: the removed rows; a concurrent claim of such a rotation begins it anew, or keeps it.
 DELETE FROM ojs_turn AS t
  WHERE t.ctid = ANY (ARRAY(
        SELECT x.ctid FROM ojs_turn AS x

@@ -1,2 +1,2 @@
--- raise_terms: a new version of the terms; changes of terms follow one another by its row's lock.
+-- raise_terms: raise the configuration version; the row's lock serializes changes.
 UPDATE ojs_terms SET version = version + 1 WHERE id = 1 RETURNING version

@@ -1,7 +1,7 @@
--- reroute: give waiting jobs to other lanes of their queues: `jobs` is one JSON array of id, the lane
--- each is in and the one it goes to, in the order in which they shall follow there. A job that has left
--- its lane, or that a claim is just handing out, is left alone. Nobody else sees a change of the job.
--- It gets a new `seq` and queues behind its new equals: a lane hides what lies before its `low`.
+-- reroute: move waiting jobs to other lanes of their queues: `jobs` is one JSON array of id, present
+-- lane and target lane, in the order that they get in the target. A job that has left its lane, or that
+-- a claim is just handing out, is not moved. No other reader sees a change of the job.
+-- It gets a new `seq` and goes to the end of its new lane: a lane hides positions before its `low`.
 -- Locks: the narrow rows, SKIP LOCKED. Then those of ojs_wake.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (n int, id uuid, lane bigint, target bigint)

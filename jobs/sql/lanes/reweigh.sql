@@ -1,12 +1,12 @@
--- reweigh: give lanes their weights and boosts, and say whether jobs go in their order; `shares` is a
--- JSON array of (lane, weight, boost, is_ordered, is_timed, scope, found_in).
--- Where the order changes the lanes get virtual times of the other kind at once, for the jobs that wait:
--- the `seq` of their first one (0 where none is to be seen: it must not lie behind one that is being
--- stored), or the same for all.
--- `found_in` is the queue that claims find the lane in (null: as it is; see models.Lane). A lane that
--- moves comes to its new neighbours as one that was made there, and whoever waits looks again. So does
--- one whose rank changes: what it had among others counts for nothing. Where the scope that tenants
--- share over changes, what they got before in other queues of either one counts for nothing.
+-- reweigh: give lanes their weights, boosts and sharing policy; `shares` is a JSON array of (lane,
+-- weight, boost, is_ordered, is_timed, scope, found_in).
+-- Where the order changes, the lanes get virtual times of the other kind at once, for the waiting jobs.
+-- In order, it is the `seq` of the first job, or 0 if none is visible: it must not be above the `seq` of
+-- a job that is being stored. Otherwise it is the same for all.
+-- `found_in` is the queue in which claims find the lane (null: no change; see models.Lane). A lane that
+-- moves gets the virtual time of a new lane there, and waiting FETCHes claim again. So does a lane whose
+-- rank changes: its former virtual time does not count. Where the scope changes, the tenants' former
+-- shares in other queues of either scope do not count.
 -- Locks: the lanes that change, in id order.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(shares)s::json)

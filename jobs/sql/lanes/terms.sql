@@ -1,5 +1,5 @@
--- terms: the version of the terms, the limits of types and the template, with what producers must
--- know about queues; one row at least.
+-- terms: the configuration version, the limits of types and the template, with the configuration of
+-- queues for enqueues; one row at least.
 SELECT v.version, q.name, q.config::text, q.draining,
        (SELECT t.config::text FROM ojs_queue_template AS t WHERE t.id = 1) AS template,
        (SELECT jsonb_object_agg(m.key, m.id)::text FROM ojs_limit AS m WHERE m.kind = 3) AS types

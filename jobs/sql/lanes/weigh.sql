@@ -1,4 +1,4 @@
--- weigh: give all lanes of a tenant a weight (null: it stays) and, where there is one, the limit.
+-- weigh: give all lanes of a tenant a weight (null: it stays) and, if there is one, the limit.
 -- Lanes that the limit had blocked are offered again: it may have changed.
 -- Locks: the lanes, in id order.
 UPDATE ojs_lane AS l

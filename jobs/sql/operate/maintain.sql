@@ -1,5 +1,5 @@
--- maintain: switch maintenance on, or change its reason and end, or off; an event when it changed.
--- Locks: the one row. `before` is read first because `stored` and `gone` ask for it: a row that this
+-- maintain: switch maintenance on or off, or change its reason and end; an event when it changed.
+-- Locks: the one row. `stored` and `gone` refer to `before`, so it is read first: a row that this
 -- statement has changed already could not be locked any more.
 WITH before AS MATERIALIZED (
     SELECT ojs_in_force(m.ends_at) AS is_on FROM ojs_maintenance AS m

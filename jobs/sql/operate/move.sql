@@ -1,6 +1,6 @@
--- move: give waiting jobs to another queue: `jobs` is one JSON array of id, the lane each is in and the
--- one it goes to, in the order in which they shall follow there. A job that has left its lane, or
--- that a claim is just handing out, is left alone. Their states, times and attempts stay.
+-- move: move waiting jobs to another queue: `jobs` is one JSON array of id, present lane and target
+-- lane, in the order that they get in the target. A job that has left its lane, or that a claim is just
+-- handing out, is not moved. Their states, times and attempts stay.
 -- Locks: the narrow rows, SKIP LOCKED. Then those of ojs_wake.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (n int, id uuid, lane bigint, target bigint)

@@ -1,7 +1,7 @@
--- name_queues: make queues again that were deleted and then got a job: by a producer that knew its
--- lane, or back from the dead letter. Until then no claim looks there. A lane whose jobs were all
--- cancelled is active until a claim comes by, and proves nothing.
--- Keys are read, not lanes, and jobs of nameless queues alone: of both a claim leaves dead rows behind.
+-- name_queues: make deleted queues again that then got a job, from a producer with a cached lane or from
+-- the dead letter. Until then no claim reads them. An active lane proves nothing: a lane whose jobs were
+-- all cancelled stays active until the next claim.
+-- It reads lane keys and jobs of deleted queues alone: claims leave many dead rows of lanes.
 SELECT unnest(ojs_make_queues(ARRAY(
        SELECT DISTINCT k.queue
          FROM (SELECT k.id, k.queue FROM ojs_lane_key AS k

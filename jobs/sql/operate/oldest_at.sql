@@ -1,5 +1,5 @@
--- oldest_at: since when the longest waiting available job of queues waits, by its lanes' heads. Jobs
--- that came back wait since then, before older ones: of such a lane a hundred are looked at.
+-- oldest_at: since when the longest waiting available job of queues waits, by its lanes' heads. Returned
+-- jobs wait since their return and come before older jobs: a hundred jobs of such a lane are read.
 SELECT ojs_queue_of(l.queue), min(r.enqueued_at)
   FROM ojs_lane AS l
  CROSS JOIN LATERAL (SELECT r.enqueued_at FROM ojs_ready AS r

@@ -1,4 +1,4 @@
--- pause: pause or resume a queue that is there; an event only when something changed.
+-- pause: pause or resume an existing queue; an event only when it changed.
 WITH before AS (
     SELECT paused_at FROM ojs_queue WHERE name = %(queue)s::text FOR UPDATE
 ), stored AS (
@@ -6,7 +6,7 @@ WITH before AS (
        SET paused_at = CASE WHEN %(paused)s::boolean THEN coalesce(q.paused_at, now()) END,
            updated_at = now()
      WHERE q.name = %(queue)s::text
-       AND (SELECT count(*) FROM before) >= 0  -- a row that was changed cannot be locked after
+       AND (SELECT count(*) FROM before) >= 0  -- lock first: a row that was changed cannot be locked
     RETURNING q.paused_at, now() AS at
 ), told AS (
     INSERT INTO ojs_event (at, kind, queue, data)

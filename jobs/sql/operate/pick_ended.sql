@@ -1,6 +1,6 @@
--- pick_ended: up to `size` ended jobs by filter, that had ended before `at`, latest end first; `kind`
--- as in ojs_finished. At most `looked` are looked at: see ojs_ends; `rest_at`, `rest` are where to go
--- on, null at the end.
+-- pick_ended: up to `size` ended jobs by filter, that had ended before `at`, latest end first; `kind` as
+-- in ojs_finished. At most `looked` rows are read: see ojs_ends; `rest_at`, `rest` are where to
+-- continue, null at the end.
 WITH looked AS MATERIALIZED (
     SELECT e.id, e.finished_at
       FROM ojs_ends(%(queue)s::text, ARRAY[%(kind)s::smallint], NULL, NULL, %(at)s::timestamptz,

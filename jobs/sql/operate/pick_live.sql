@@ -1,5 +1,5 @@
 -- pick_live: up to `size` scheduled, pending, retryable or active jobs by filter, that were stored at
--- `asof`, newest id first. At most `looked` narrow rows are read; `rest` is where to go on, null at
+-- `asof`, newest id first. At most `looked` narrow rows are read; `rest` is where to continue, null at
 -- the end. Kinds are not compared by themselves: see find_live.sql.
 WITH looked AS MATERIALIZED (
     (SELECT l.id, l.lane_id FROM ojs_lease AS l

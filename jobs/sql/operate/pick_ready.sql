@@ -1,5 +1,5 @@
--- pick_ready: up to `size` available jobs by filter, that were so at `asof`, lane by lane.
--- At most `looked` rows are read; `rest_lane`, `rest_seq` are where to go on, null at the end.
+-- pick_ready: up to `size` available jobs by filter, that were available at `asof`, lane by lane.
+-- At most `looked` rows are read; `rest_lane`, `rest_seq` are where to continue, null at the end.
 WITH looked AS MATERIALIZED (
     SELECT r.id, r.lane_id, r.seq, r.enqueued_at
       FROM ojs_lane_key AS a

@@ -1,5 +1,5 @@
 -- reprioritize: move a waiting job to the lane of another priority; scheduled, pending or available.
--- It gets a new `seq` and queues behind its new equals: a lane hides what lies before its `low`.
+-- It gets a new `seq` and goes to the end of its new lane: a lane hides positions before its `low`.
 -- Locks: the narrow row, waited for: a claim that holds it wins. Then those of ojs_wake.
 WITH ready AS (
     UPDATE ojs_ready AS r

@@ -1,5 +1,5 @@
 -- bury: mark workers dead that heartbeated before and then fell silent; their leases end now.
--- The leases' `lease_until` is left alone: what is returned goes through fail.sql as worker_death.
+-- The leases' `lease_until` stays: fail.sql returns the jobs as worker_death.
 -- Locks: the workers, SKIP LOCKED.
 WITH silent AS MATERIALIZED (
     SELECT w.id FROM ojs_worker AS w

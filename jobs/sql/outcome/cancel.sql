@@ -1,6 +1,6 @@
 -- cancel: end jobs that wait or, if `active`, run; `ids` in any live state.
--- A job that moves between two narrow rows meanwhile is not found: the caller looks again.
--- `watched` false leaves jobs alone that an extension follows, as in complete.sql.
+-- A job that moves between two narrow rows meanwhile is not found: the caller calls again.
+-- `watched` false leaves watched jobs out, as in complete.sql.
 -- Locks: the narrow rows, in id order per table.
 WITH given AS MATERIALIZED (
     SELECT g.id FROM unnest(%(ids)s::uuid[]) AS g (id)

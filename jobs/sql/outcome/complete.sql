@@ -1,11 +1,11 @@
--- complete: active -> completed for the jobs of a batch; answers only those that were active.
--- `acks` is one JSON array. A worker_id or attempt that is given must be the holder's. Without
--- has_result there is none.
--- `result_ttl` of the job: 0, its result is not stored; above, expire_results.sql drops it in time.
--- `watched` false leaves jobs alone that an extension follows and answers them without a queue: the
--- caller ends those in a transaction with the extension's own work.
--- `heard_ms`: an ACK is a sign of life of the job's worker, see ojs_heard; null: nobody worked. The
--- claim of a younger lease was noted lately.
+-- complete: active -> completed for the jobs of a batch; returns only jobs that were active.
+-- `acks` is one JSON array. A given worker_id or attempt must be the holder's. Without has_result there
+-- is no result.
+-- `result_ttl` of the job: 0, its result is not stored; above, expire_results.sql deletes it in time.
+-- `watched` false does not end watched jobs and returns them without a queue: the caller ends them in a
+-- transaction with the extension's own work.
+-- `heard_ms`: an ACK is a sign of life of the job's worker, see ojs_heard; null: no worker sent it. The
+-- claim of a younger lease was stored as a sign lately.
 -- Locks: the leases, in id order; then those of ojs_release and ojs_heard.
 WITH ack AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(acks)s::json)
@@ -13,7 +13,7 @@ WITH ack AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT l.id, a.has_result, a.result, %(watched)s::boolean OR NOT l.watched AS ends
       FROM ojs_lease AS l JOIN ack AS a ON a.id = l.id
-     WHERE l.id = ANY (ARRAY(SELECT id FROM ack))  -- the planner takes `ack` for a hundred rows
+     WHERE l.id = ANY (ARRAY(SELECT id FROM ack))  -- the planner estimates `ack` at a hundred rows
        AND (a.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = a.worker_id)
        AND (a.attempt IS NULL OR l.attempt = a.attempt)
      ORDER BY l.id FOR UPDATE OF l
@@ -44,7 +44,7 @@ WITH ack AS MATERIALIZED (
     SELECT s.finished_at, 4, s.id, s.queue, s.type, s.tenant, 4, 6, s.attempt,
            (extract(epoch FROM s.finished_at - s.started_at) * 1000)::bigint,
            (extract(epoch FROM s.started_at - s.enqueued_at) * 1000)::bigint,
-           -- what has to go with its time must not stay here
+           -- a result with a time to live must not stay here
            CASE WHEN s.result IS NOT NULL AND coalesce(s.result_ttl, -1) < 0
                      AND pg_column_size(s.result) <= 4096
                 THEN jsonb_build_object('result', s.result) END

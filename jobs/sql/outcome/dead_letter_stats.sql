@@ -1,6 +1,6 @@
 -- dead_letter_stats: how many jobs are in the dead letter, by queue, type and error, and since when.
--- At most `most` are counted per queue (retention keeps no more), and the latest `looked` of all are
--- told apart by type and error; a tenant's own are counted among those.
+-- At most `most` are counted per queue (retention keeps no more). Only the latest `looked` of all are
+-- counted by type and error; a tenant's own jobs are counted among these.
 WITH flagged AS MATERIALIZED (
     SELECT f.id, f.queue, f.finished_at FROM ojs_queue AS q
      CROSS JOIN LATERAL (

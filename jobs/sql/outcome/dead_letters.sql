@@ -1,6 +1,6 @@
 -- dead_letters: discarded jobs by filter, newest first; `kinds` 9 is flagged, 8 is not; `type` and
 -- `text` are LIKE patterns.
--- Each queue is walked by the finished index from its newest end; `total` stops at `most`.
+-- Each queue is read by the finished index from its newest end; `total` stops at `most`.
 WITH found AS (
     SELECT f.id, f.finished_at
       FROM (SELECT q.name FROM ojs_queue AS q

@@ -1,6 +1,6 @@
 -- discard: end waiting jobs whose `expires_at` has passed, at most `batch`.
--- Locks: the narrow rows, SKIP LOCKED: whoever moves a row now has won.
--- A bound on an index has to be stable: by clock_timestamp() every expiring row would be looked at.
+-- A bound on an index has to be stable: with clock_timestamp() it would read every expiring row.
+-- Locks: the narrow rows, SKIP LOCKED: a concurrent move wins.
 WITH late_ready AS MATERIALIZED (
     SELECT id FROM ojs_ready WHERE expires_at <= statement_timestamp()
      ORDER BY expires_at LIMIT %(batch)s::int FOR UPDATE SKIP LOCKED

@@ -1,5 +1,5 @@
--- drop: available -> discarded for `ids`, because a bound or a limit says so; not a dead letter.
--- Locks: the narrow rows, SKIP LOCKED: whoever claims a job now has won.
+-- drop: available -> discarded for `ids`, because of a bound or a limit; not a dead letter.
+-- Locks: the narrow rows, SKIP LOCKED: a concurrent claim wins.
 WITH ready AS (
     DELETE FROM ojs_ready AS r
      USING (SELECT id FROM ojs_ready WHERE id = ANY (%(ids)s::uuid[])

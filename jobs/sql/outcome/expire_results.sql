@@ -1,4 +1,4 @@
--- expire_results: drop the results of at most `batch` jobs whose `result_ttl` is over.
+-- expire_results: delete the results of at most `batch` jobs whose `result_ttl` is over.
 -- Locks: the job rows, SKIP LOCKED, then their expiries, as remove.sql does.
 WITH due AS MATERIALIZED (
     SELECT x.id FROM ojs_result_expiry AS x WHERE x.due_at <= statement_timestamp()

@@ -1,10 +1,10 @@
 -- fail: end attempts that failed, as decided: to retryable, back to available, or discarded.
 -- `failures` is one JSON array; id and attempt guard the change, so an attempt fails once.
--- `state` 5 waits delay_ms; 3 is an attempt that was lost (lease, worker) and runs again at once;
--- 8 is final. The error gets the database's time and joins the history, the latest 25 are kept.
--- An attempt that was lost keeps the job's place in its lane: see ADR 25. With `overdue` the attempt
--- fails only if its lease or its time is still over: a heartbeat may have come meanwhile.
--- `heard_ms`: its worker asks, which is a sign of life (see ojs_heard); null: the server does.
+-- `state` 5 waits delay_ms; 3 is an attempt that was lost (lease, worker) and runs again at once; 8 is
+-- final. The error gets the database's time and joins the history, which keeps the latest 25.
+-- A lost attempt keeps the job's position in its lane: see ADR 25. With `overdue` the attempt fails only
+-- if its lease or its time is still over: a heartbeat may have come meanwhile.
+-- `heard_ms`: the request came from its worker, a sign of life (see ojs_heard); null: from the server.
 -- Locks: the leases, in id order; then those of ojs_give_back and ojs_heard.
 WITH failure AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(failures)s::json)
@@ -14,7 +14,7 @@ WITH failure AS MATERIALIZED (
     SELECT l.id, f.state, f.delay_ms, f.dead_letter,
            f.error || jsonb_build_object('occurred_at', ojs_time(now())) AS error
       FROM ojs_lease AS l JOIN failure AS f ON f.id = l.id AND f.attempt = l.attempt
-     WHERE l.id = ANY (ARRAY(SELECT id FROM failure))  -- the planner takes it for a hundred rows
+     WHERE l.id = ANY (ARRAY(SELECT id FROM failure))  -- the planner estimates a hundred rows
        AND (f.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = f.worker_id)
        AND (f.overdue IS NOT TRUE OR l.due_at <= clock_timestamp())
      ORDER BY l.id FOR UPDATE OF l

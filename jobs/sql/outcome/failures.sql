@@ -1,4 +1,4 @@
--- failures: what deciding about failed attempts needs; a plain read, fail.sql guards the change.
+-- failures: the data for decisions about failed attempts; a plain read, fail.sql guards the change.
 SELECT l.id, l.attempt, l.worker_id, l.watched, j.max_attempts, j.attributes -> 'retry' AS retry,
        coalesce(j.errors, '[]') AS errors,
        (extract(epoch FROM clock_timestamp() - l.started_at) * 1000)::bigint AS elapsed_ms

@@ -1,6 +1,6 @@
 -- overdue: leases that ended, executions that ran too long, jobs of dead workers, at most `batch`.
 -- A plain read: fail.sql guards the change by the attempt. The execution timeout wins a tie.
--- A bound on an index has to be stable: by clock_timestamp() every lease would be looked at.
+-- A bound on an index has to be stable: with clock_timestamp() it would read every lease.
 SELECT l.id, l.attempt, l.worker_id, l.watched, j.timeout_ms, j.max_attempts,
        j.attributes -> 'retry' AS retry, coalesce(j.errors, '[]') AS errors,
        (extract(epoch FROM clock_timestamp() - l.started_at) * 1000)::bigint AS elapsed_ms,

@@ -1,8 +1,8 @@
 -- progress: store the progress of a running attempt and extend its lease like a heartbeat.
--- A lower number than before in the same attempt keeps the number; message and data are stored, a
+-- A lower number than before in the same attempt does not replace it; message and data are stored, a
 -- checkpoint until the next one. The last report of an earlier attempt goes into the history.
--- The lease is written only when less than two thirds of it are left, an event at most once a
--- second. It is a sign of life of the worker, see ojs_heard.
+-- The lease is written only when less than two thirds of it are left, an event at most once a second.
+-- The report is a sign of life of the worker, see ojs_heard.
 -- Locks: the lease; then those of ojs_heard.
 WITH held AS MATERIALIZED (
     SELECT l.id, l.attempt, l.worker_id,

@@ -1,8 +1,7 @@
--- promote: scheduled and retryable jobs whose time has come become available, at most `batch`;
--- none during maintenance.
+-- promote: due scheduled and retryable jobs become available, at most `batch`; none during maintenance.
+-- A bound on an index has to be stable: with clock_timestamp() it would read every waiting row.
+-- Jobs and events get its time, too: the time of an older transaction would be before the due time.
 -- Locks: the promoted rows, SKIP LOCKED, so several loops share the work; then those of ojs_wake.
--- A bound on an index has to be stable: by clock_timestamp() every waiting row would be looked at.
--- Jobs and events get its time, too: by that of a transaction begun before, a job would be early.
 WITH due AS MATERIALIZED (
     SELECT x.id FROM ojs_later AS x
      WHERE x.due_at <= statement_timestamp() AND ojs_fresh(x.expires_at, now())

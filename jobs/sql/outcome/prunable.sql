@@ -1,8 +1,8 @@
--- prunable: at most `batch` ended jobs that outlived what `rules` allow, the oldest of each first.
--- `rules` is one JSON array of a queue and a kind (of models.Finished), `n` is the order. A job goes
--- that ended `age_ms` ago (null: never for that) or has `most` newer ones of its kind in the queue
--- (null: any number). `seen_at`, `seen_id`: up to there everything was looked at. A rule with fewer
--- rows than the batch leaves room for is done. `held` is false for a row somebody else works on.
+-- prunable: at most `batch` ended jobs that exceed the retention in `rules`, the oldest of each first.
+-- `rules` is one JSON array of a queue and a kind (of models.Finished), `n` is the order. A rule selects
+-- a job that ended `age_ms` ago (null: no age), or that has `most` newer jobs of its kind in the queue
+-- (null: any number). `seen_at`, `seen_id`: the rows up to there were read already. A rule with fewer
+-- rows than the batch leaves room for is done. `held` is false for a row that another transaction has.
 -- Locks: the jobs, SKIP LOCKED, so several loops share the work; queries.remove ends them.
 WITH rule AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rules)s::json) AS r (

@@ -1,5 +1,5 @@
--- prune_audit: remove at most `batch` entries of the audit log that are `age_ms` old. The setting is
--- what the trigger of the table asks for; it ends with the transaction.
+-- prune_audit: remove at most `batch` entries of the audit log that are `age_ms` old. The trigger of the
+-- table requires the setting, which ends with the transaction.
 WITH gone AS (
     DELETE FROM ojs_audit AS a
      WHERE (SELECT set_config('ojs.audit_removal', 'on', true)) = 'on'

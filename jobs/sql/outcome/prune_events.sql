@@ -1,9 +1,9 @@
 -- prune_events: remove at most `batch` events from the old end of the record, behind (stamp, seq).
--- They go `age_ms` after they were written or when `most` newer ones were numbered, but never before
--- they were folded: the counts come from them. Those from `unread` on (null: none) are waited for by
--- a reader, until `most_unread` newer ones were numbered. Answers how many went, how many of them
--- were unread, and the place of the last.
--- Locks: the rows; nothing else changes an event, and two loops take them in the same order.
+-- An event goes `age_ms` after it was written or when `most` newer ones were numbered. It never goes
+-- before it was aggregated: the counts come from events. Events from `unread` on (null: none) stay for a
+-- reader, until `most_unread` newer ones were numbered. Returns how many were removed, how many of them
+-- were unread, and the position of the last.
+-- Locks: the rows; no other statement changes an event, and two loops take them in the same order.
 WITH newest AS MATERIALIZED (
     SELECT n.seq FROM ojs_event AS n ORDER BY n.stamp DESC, n.seq DESC LIMIT 1
 ), looked AS MATERIALIZED (
@@ -17,7 +17,7 @@ WITH newest AS MATERIALIZED (
        AND e.stamp < (SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1)
      ORDER BY e.stamp, e.seq LIMIT %(batch)s::int
 ), over AS MATERIALIZED (
-    -- up to the first that stays, so that the place of the last tells all
+    -- up to the first event that stays, so that the last position describes all
     SELECT l.ctid, l.stamp, l.seq, l.is_unread FROM looked AS l
      WHERE (l.stamp, l.seq) < ALL (SELECT s.stamp, s.seq FROM looked AS s WHERE NOT s.is_over
                                     ORDER BY s.stamp, s.seq LIMIT 1)

@@ -1,6 +1,6 @@
--- remove: delete ended jobs with everything that belongs to them; `states` are those that may go.
--- A table with rows by job id is added here, and nowhere else. `pruned`: by retention: `archive`
--- keeps a copy of the row, and one event stands for all jobs of a kind instead of one for each.
+-- remove: delete ended jobs with all their rows; `states` are the states that may be removed.
+-- A new table with rows by job id must be added here, and nowhere else. `pruned`: by retention. Then
+-- `archive` keeps a copy of the row, and one event stands for all jobs of a kind.
 -- Locks: the job rows, in id order; their state is the guard.
 WITH held AS MATERIALIZED (
     SELECT j.id FROM ojs_job AS j
@@ -23,7 +23,7 @@ WITH held AS MATERIALIZED (
 ), archived AS (
     INSERT INTO ojs_archived_job AS a (id, queue, finished_at, job)
     SELECT g.id, g.queue, g.finished_at, to_jsonb(g) FROM gone AS g WHERE %(archive)s::boolean
-    ON CONFLICT (id) DO UPDATE  -- the id was used again after its first job had gone
+    ON CONFLICT (id) DO UPDATE  -- the id was used again after its first job was removed
        SET queue = excluded.queue, finished_at = excluded.finished_at,
            archived_at = excluded.archived_at, job = excluded.job
 ), told AS (

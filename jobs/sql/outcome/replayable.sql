@@ -1,5 +1,5 @@
 -- replayable: jobs in the dead letter that a rule retries now, oldest first, at most `batch`.
--- Each queue is walked by the finished index from its oldest end, `looked` rows far at most.
+-- Each queue is read by the finished index from its oldest end, `looked` rows at most.
 WITH aged AS MATERIALIZED (
     SELECT f.id, f.finished_at
       FROM (SELECT q.name FROM ojs_queue AS q

@@ -1,13 +1,13 @@
--- requeue: active -> available unharmed: the claim is given back and not counted. The next attempt
--- has the same number, so what this one reported must go; its checkpoint stays with the job. The job
--- keeps its place in its lane: see ADR 25.
--- `heard_ms`: its worker asks, which is a sign of life (see ojs_heard); null: somebody else does.
+-- requeue: active -> available without a failure: the claim is given back and not counted. The next
+-- attempt has the same number, so the report of this attempt is deleted; its checkpoint stays with the
+-- job. The job keeps its position in its lane: see ADR 25.
+-- `heard_ms`: the request came from its worker, a sign of life (see ojs_heard); null: it did not.
 -- Locks: the leases, in id order; then those of ojs_give_back and ojs_heard.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (id uuid, worker_id text, attempt int)
 ), held AS MATERIALIZED (
     SELECT l.id FROM ojs_lease AS l JOIN given AS g ON g.id = l.id
-     WHERE l.id = ANY (ARRAY(SELECT id FROM given))  -- the planner takes it for a hundred rows
+     WHERE l.id = ANY (ARRAY(SELECT id FROM given))  -- the planner estimates a hundred rows
        AND (g.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = g.worker_id)
        AND (g.attempt IS NULL OR l.attempt = g.attempt)
      ORDER BY l.id FOR UPDATE OF l

@@ -1,7 +1,7 @@
--- revive: ended -> available by hand or rule. Attempts start anew, without the progress of the old
--- ones; the error history stays, a checkpoint as long as the args do.
--- `jobs` is one JSON array; `states` are those that may be left: a job that is in another by now,
--- or gone, is not answered.
+-- revive: ended -> available by hand or rule. Attempts start anew, without the progress of the old ones;
+-- the error history stays, a checkpoint as long as the args stay the same.
+-- `jobs` is one JSON array; `states` are the accepted states: a job that is in another state by now, or
+-- gone, is not returned.
 -- Locks: the job rows, in id order; their state is the guard. Then those of ojs_wake.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json)

@@ -1,6 +1,6 @@
--- stall: note running jobs that reported progress and then nothing for `quiet_ms`, at most `batch`.
--- Each report is looked at once: jobs that ended meanwhile are not followed any more.
--- Locks: the progress rows, SKIP LOCKED: a report that comes just now has won.
+-- stall: mark running jobs that reported progress and then nothing for `quiet_ms`, at most `batch`.
+-- Each report is read once: jobs that ended meanwhile are no longer followed.
+-- Locks: the progress rows, SKIP LOCKED: a concurrent report wins.
 WITH quiet AS MATERIALIZED (
     SELECT p.job_id, p.attempt, p.progress, p.updated_at FROM ojs_progress AS p
      WHERE p.is_watched AND p.told_at < now() - %(quiet_ms)s::bigint * interval '1 millisecond'

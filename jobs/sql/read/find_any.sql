@@ -1,5 +1,5 @@
 -- find_any: ids of jobs in any state by filter, newest id first or last, `low` and `high` excluded.
--- At most `looked` rows are read and sorted; `rest` is where to look on when that limit was reached.
+-- At most `looked` rows are read and sorted; `rest` is where to continue when that limit was reached.
 WITH looked AS MATERIALIZED (
     (SELECT j.id, j.queue, j.tenant, j.priority, j.scheduled_at FROM ojs_job AS j
       WHERE NOT %(ascending)s::boolean AND j.id > %(low)s::uuid AND j.id < %(high)s::uuid

@@ -1,7 +1,7 @@
 -- find_ended: ids of ended jobs by kind (terminal codes, 9 for the dead letter), latest end first or
--- last, and their ends. At most `looked` are looked at, in that order: see ojs_ends. A list goes on
--- behind the end and id of its last job, so the ids must follow that order unless `sort` names
--- another. `rest` is as in find_any.sql, with the time of the end.
+-- last, and their ends. At most `looked` rows are read, in that order: see ojs_ends. A list continues
+-- behind the end and id of its last job, so the ids must follow that order unless `sort` names another.
+-- `rest` is as in find_any.sql, with the time of the end.
 WITH looked AS MATERIALIZED (
     SELECT e.id, e.finished_at
       FROM ojs_ends(%(queue)s::text, %(kinds)s::smallint[], %(ended_since)s::timestamptz,

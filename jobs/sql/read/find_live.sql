@@ -1,9 +1,9 @@
 -- find_live: ids of live jobs by filter, in one state or in any (null), newest id first or last.
 -- At most `looked` narrow rows of a state are read, and the first `looked` of all states are kept:
--- behind the last of these nothing is known of any state. `rest` as in find_any.sql. The order is by the
--- index, so each branch stands alone; those of ojs_later name no kind as equal to a number, or the
--- planner may walk over the other kinds by the ids alone. Lanes are looked up one by one, since a join
--- is planned for as few rows as the planner expects of an unknown bound.
+-- behind the last of these, jobs of some state may be missing. `rest` as in find_any.sql.
+-- Each branch stands alone, so that the index gives the order. The branches of ojs_later compare no kind
+-- with `=`: otherwise the planner may read the other kinds by the ids alone. Lanes are looked up one by
+-- one: for an unknown bound the planner expects few rows and would choose a bad join.
 WITH read AS MATERIALIZED (
     (SELECT r.id, r.lane_id, NULL::timestamptz AS due_at FROM ojs_ready AS r
       WHERE (%(state)s::int IS NULL OR %(state)s::int = 3)

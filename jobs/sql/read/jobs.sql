@@ -1,5 +1,5 @@
--- jobs: whole jobs with their live state, for any set of ids. The one place that joins the wide
--- row with the narrow ones.
+-- jobs: whole jobs with their live state, for any set of ids. The only statement that joins the wide row
+-- with the narrow rows.
 SELECT j.id, j.type, j.queue, j.tenant, j.lane_id, j.priority, j.version, j.args::text AS args,
        j.meta::text AS meta, j.attributes::text AS attributes, j.max_attempts, j.timeout_ms,
        j.created_at, j.scheduled_at, j.expires_at, j.activated_at,

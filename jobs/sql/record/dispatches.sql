@@ -1,7 +1,7 @@
--- dispatches: how many jobs of each queue started from `window_ms` ago on, and how long they had
--- waited together: seconds up to a whole minute, minutes up to a whole hour, hours, and what is not
--- folded yet. It begins with the second, of windows longer than `by_second_ms` with the minute, that
--- holds its first moment. `queues` null: all; `pool` null: all, empty: workers in none.
+-- dispatches: how many jobs of each queue started from `window_ms` ago on, and the sum of their waits.
+-- It adds seconds up to a whole minute, minutes up to a whole hour, hours, and unaggregated events. The
+-- window begins with the second that holds its first moment, or with the minute if it is longer than
+-- `by_second_ms`. `queues` null: all; `pool` null: all, empty: workers without a pool.
 WITH began AS MATERIALIZED (
     SELECT date_trunc(CASE WHEN %(window_ms)s::bigint > %(by_second_ms)s::bigint THEN 'minute'
                            ELSE 'second' END,

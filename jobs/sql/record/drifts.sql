@@ -1,7 +1,8 @@
--- drifts: by how much ojs_depth and ojs_tenant_depth differ from the jobs that have not ended, with the
--- events that are not folded yet. One snapshot sees jobs, counts and events alike, so that what is left
--- over is wrong whoever works meanwhile. Ended jobs are history, and are not read.
--- `tenant` null: of the queue. Locks: none. Reads the narrow rows of all live jobs, by lane.
+-- drifts: the drift of ojs_depth and ojs_tenant_depth: counts plus unaggregated events minus live jobs.
+-- One snapshot sees jobs, counts and events, so concurrent work causes no drift. Ended jobs are history,
+-- and are not read.
+-- `tenant` null: of the queue. Reads the narrow rows of all live jobs, by lane.
+-- Locks: none.
 WITH live AS MATERIALIZED (
     SELECT r.lane_id, 3 AS state, count(*) AS jobs FROM ojs_ready AS r GROUP BY 1
     UNION ALL

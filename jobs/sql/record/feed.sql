@@ -1,7 +1,7 @@
--- feed: what the live streams tell next: events from a stamp on that were not told yet (`told` has
--- the seqs of those that were), and the oldest running transaction as `horizon`.
--- An event behind the horizon has its final place. One before it is told all the same once it is
--- `patience_ms` old, or a transaction of somebody else would hold up every stream.
+-- feed: the next events of the live streams: events from a stamp on that were not streamed yet (`told`
+-- has the seqs of streamed events), and the oldest running transaction as `horizon`.
+-- An event behind the horizon has its final position. A later event is streamed once it is `patience_ms`
+-- old; otherwise one long transaction would hold up every stream.
 -- `jobs` and `queues` null: all. Columns as in sql/record/events.sql.
 SELECT h.horizon, x.*
   FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS h

@@ -1,10 +1,10 @@
--- fold: add the events since the last fold to the counts: whole transactions, up to and with the
--- one that holds event number `batch`, so that a transaction larger than the batch gets on, too.
+-- fold: add the events since the last run to the counts. It takes whole transactions, up to and with the
+-- transaction that holds event number `batch`, so that a transaction larger than the batch passes, too.
 -- Events below the oldest running transaction are complete: see models.Event. Each is added once,
 -- because the position moves in the same statement, to each of the `spans`: see models.Period.
--- Events that all counts below take alike are put together first (`event`): each count then reads a
--- few rows for thousands of events.
--- Locks: the position row, waited for; two folds follow each other.
+-- Events that are equal for all counts below are grouped first (`event`): each count then reads a few
+-- rows for thousands of events.
+-- Locks: the position row, waited for; two runs follow each other.
 WITH position AS MATERIALIZED (
     SELECT stamp FROM ojs_fold_position WHERE id = 1 FOR UPDATE
 ), upto AS MATERIALIZED (
@@ -14,7 +14,7 @@ WITH position AS MATERIALIZED (
                             ORDER BY e.stamp, e.seq OFFSET %(batch)s::int - 1 LIMIT 1),
                           pg_snapshot_xmin(pg_current_snapshot()))) AS stamp
 ), event AS MATERIALIZED (
-    -- of jobs; one without a job stands for as many `jobs` that were removed
+    -- of jobs; an event without a job stands for `jobs` removed jobs
     SELECT tenant, queue, type, kind, from_state, to_state, pool, limits,
            job_id IS NOT NULL AS is_of_job, date_trunc('second', at) AS second,
            CASE WHEN kind = 3 THEN width_bucket(took_ms - 0.5::float8, %(wait_bounds)s::float8[])

@@ -1,6 +1,6 @@
--- full_pools: which pools have as many active jobs as they may have, or as their workers can run, and
--- how many. `caps` by position of `pools`, null: none. Workers that say not how much they can run are
--- never full; those in no pool are in the one called `unnamed`.
+-- full_pools: pools whose active jobs reach their cap or the capacity of their workers, and how many.
+-- `caps` by position of `pools`, null: none. Workers that do not report their capacity are never full;
+-- workers without a pool are in the pool `unnamed`.
 WITH worker AS MATERIALIZED (
     SELECT coalesce(w.pool, %(unnamed)s::text) AS pool,
            bool_and(coalesce(w.concurrency <= (SELECT count(*) FROM ojs_lease AS x

@@ -1,5 +1,5 @@
--- history: what happened per `period_s` seconds from `since` to before `until`, from the counts of
--- `span_s`, which divides it; a range of their key. `queue` null: all.
+-- history: counts per `period_s` seconds from `since` to before `until`, from the counts of `span_s`,
+-- which divides it; a range of their key. `queue` null: all.
 SELECT date_bin(%(period_s)s::int * interval '1 second', p.at, timestamptz 'epoch') AS since,
        sum(enqueued)::bigint, sum(completed)::bigint, sum(failed)::bigint, sum(started)::bigint,
        sum(wait_ms)::bigint, sum(run_ms)::bigint

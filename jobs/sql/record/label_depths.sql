@@ -1,5 +1,5 @@
--- label_depths: jobs by what metrics call their tenant, by queue and state; exact as in depths.sql. The
--- tenants that have no name there are what the named ones leave of all, so that only theirs are read.
+-- label_depths: jobs by tenant label of metrics, queue and state; exact as in depths.sql. Tenants
+-- without a label are the total minus the labelled tenants, so that only the latter are read.
 WITH named AS MATERIALIZED (
     SELECT l.tenant FROM ojs_tenant_label AS l WHERE l.place <= %(most)s::int
 ), fresh AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- last_starts: when a job of each of these queues last started, of the starts that are not folded yet.
+-- last_starts: when a job of each of these queues last started, from unaggregated events.
 SELECT e.queue, max(e.at) FROM ojs_event AS e
  WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
    AND e.stamp <= '18446744073709551615'  -- a range: see depths.sql

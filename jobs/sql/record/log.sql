@@ -1,8 +1,8 @@
--- log: what log lines are made of: the events behind a place, at most `batch`, those of `kinds` alone;
--- with the place of the last that was read, which is null where none was.
+-- log: the events for log lines: the events behind a position, at most `batch`, of `kinds` alone; with
+-- the position of the last that was read, which is null if none was.
 -- Events below the oldest running transaction are complete: see models.Event. Of `thinned` kinds only
--- those jobs are read whose draw, which follows from the id, is below `sample`.
--- Arguments and results are not read; of `data` the caller takes what it knows.
+-- the jobs are read whose draw, which follows from the id, is below `sample`.
+-- Arguments and results are not read; of `data` the caller uses the members of its table.
 WITH read AS MATERIALIZED (
     SELECT e.* FROM ojs_event AS e
      WHERE (e.stamp, e.seq) > (%(stamp)s::text::xid8, %(seq)s::bigint)

@@ -1,3 +1,3 @@
--- log_begin: place the start of the log lines behind all that is complete, unless there is a place.
+-- log_begin: set the start of the log lines behind all settled events, unless a position exists.
 INSERT INTO ojs_log_position (id, stamp, seq)
 VALUES (1, pg_snapshot_xmin(pg_current_snapshot()), 0) ON CONFLICT (id) DO NOTHING

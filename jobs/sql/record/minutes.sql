@@ -1,4 +1,4 @@
--- minutes: what happened to the jobs of each queue in the last `minutes`; `queues` null: all.
+-- minutes: counts of the jobs of each queue in the last `minutes`; `queues` null: all.
 SELECT queue, sum(completed)::bigint, sum(failed)::bigint, sum(started)::bigint,
        sum(wait_ms)::bigint, sum(run_ms)::bigint
   FROM ojs_period

@@ -1,5 +1,5 @@
--- namespace_starts: when a job of each of these tenants and queues last started from `since` on. What
--- is folded is counted by the minute, and taken for the end of that.
+-- namespace_starts: when a job of each of these tenants and queues last started from `since` on.
+-- Aggregated starts are counted by the minute, and the end of the minute is returned.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM unnest(%(names)s::text[], %(tenants)s::text[], %(queues)s::text[],
                          %(since)s::timestamptz[]) AS w (name, tenant, queue, since)

@@ -1,4 +1,4 @@
--- namespaces: the next `most` queues of namespaces, `tenant:queue`, that have a lane to offer, by name.
+-- namespaces: the next `most` queues of namespaces, `tenant:queue`, that have an offered lane, by name.
 -- It steps from each such queue to the next one by an index of such queues alone (ojs_lane_apart).
 WITH RECURSIVE stepped AS (
     (SELECT l.queue FROM ojs_lane AS l

@@ -1,6 +1,6 @@
--- open_queues: which queues have a job that a claim by some worker would hand out now, and when one
--- of theirs last started, as of the last fold. A hundred lanes of each are looked at. Lanes of a
--- namespace are those of `tenant:queue`, of which no last start is told. A queue that is gone has none.
+-- open_queues: which queues have a job that a claim by some worker would hand out now, and their last
+-- start as of the last aggregation. A hundred lanes of each are read. Lanes of a namespace belong to
+-- `tenant:queue`, which has no last start here. A deleted queue has none.
 SELECT x.queue,
        coalesce(u.name IS NOT NULL AND u.paused_at IS NULL
            AND NOT EXISTS (SELECT 1 FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))
@@ -20,7 +20,7 @@ SELECT x.queue,
                              WHERE l.queue = x.queue AND l.blocked_until <= now() AND NOT l.paused
                              ORDER BY l.queue, l.blocked_until LIMIT 100) AS opened) AS l
                  CROSS JOIN LATERAL (
-                       -- behind what is gone, which the index still holds under an old snapshot
+                       -- # skip removed rows, which the index holds under an old snapshot
                        SELECT 1 FROM ojs_ready AS z
                         WHERE z.lane_id = l.id AND z.seq >= l.low - 128
                           AND ojs_fresh(z.expires_at, now())

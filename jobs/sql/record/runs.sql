@@ -1,6 +1,6 @@
--- runs: a page of the record, newest first, before (stamp, seq) and not before `since`: where jobs
--- started (`starts`, with the wait in `took_ms` and the lane of the job while it is kept) and where
--- they stopped running (`ends`). Other rows are there, too, since the next page begins behind the last.
+-- runs: a page of the record, newest first, before (stamp, seq) and not before `since`. It has starts of
+-- jobs (`starts`, with the wait in `took_ms` and the lane of the job while it exists) and ends of runs
+-- (`ends`). Other rows are returned, too, since the next page begins behind the last.
 SELECT e.stamp::text AS stamp, e.seq, e.at, coalesce(e.to_state = 4, false) AS starts,
        coalesce(e.from_state = 4, false) AS ends, e.job_id::text AS job_id, e.queue, e.tenant,
        e.took_ms, e.worker_id, j.lane_id

@@ -1,6 +1,7 @@
--- size_drifts: by how many bytes ojs_queue_size differs from the jobs that wait, as in drifts.sql.
--- The size is in the wide row, which is found by its key: where `most` jobs wait or more, none is read
--- and nothing is told; null: any number. Locks: none.
+-- size_drifts: the drift of ojs_queue_size in bytes of waiting jobs, as in drifts.sql.
+-- The size is in the wide row, which is found by its key: where `most` jobs wait or more, no row is read
+-- and no drift returned; null: any number.
+-- Locks: none.
 WITH waiting AS MATERIALIZED (
     SELECT w.id, w.lane_id
       FROM (SELECT r.id, r.lane_id FROM ojs_ready AS r

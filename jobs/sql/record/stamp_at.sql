@@ -1,6 +1,6 @@
--- stamp_at: about where in the record a time is: the first stamp whose events are not older.
--- Halves the record until one stamp is left, one look at its index each; times follow the stamps but
--- for the length of a transaction, so the caller leaves room and compares times exactly.
+-- stamp_at: about which stamp the record had at a time: the first stamp whose events are not older.
+-- It halves the record until one stamp is left, with one index read each. Times may differ from the
+-- order of stamps by the length of a transaction, so the caller leaves room and compares times exactly.
 WITH RECURSIVE halves AS (
     SELECT coalesce((SELECT e.stamp::text::bigint FROM ojs_event AS e
                       ORDER BY e.stamp, e.seq LIMIT 1), 0) AS low,

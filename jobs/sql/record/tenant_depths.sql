@@ -8,6 +8,6 @@ SELECT queue, state, sum(jobs)::bigint AS jobs FROM (
                (e.from_state, -CASE WHEN e.job_id IS NULL THEN (e.data ->> 'count')::int ELSE 1 END)
                ) AS s (state, n)
      WHERE e.stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1), '0')
-       AND e.stamp <= '18446744073709551615'  -- a range: for a bound alone the planner expects a third
+       AND e.stamp <= '18446744073709551615'  -- a range: without an upper bound the planner expects 1/3
        AND s.state IS NOT NULL AND e.tenant = %(tenant)s::text
 ) AS c GROUP BY queue, state

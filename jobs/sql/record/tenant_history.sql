@@ -1,4 +1,4 @@
--- tenant_history: what happened to a tenant's jobs; parameters as in history.sql.
+-- tenant_history: counts of a tenant's jobs; parameters as in history.sql.
 SELECT date_bin(%(period_s)s::int * interval '1 second', p.at, timestamptz 'epoch') AS since,
        sum(enqueued)::bigint, sum(completed)::bigint, sum(failed)::bigint, sum(started)::bigint,
        sum(wait_ms)::bigint, sum(run_ms)::bigint

@@ -1,4 +1,4 @@
--- tenant_minutes: what happened to a tenant's jobs in each queue lately; parameters as in minutes.sql.
+-- tenant_minutes: recent counts of a tenant's jobs in each queue; parameters as in minutes.sql.
 SELECT queue, sum(completed)::bigint, sum(failed)::bigint, sum(started)::bigint,
        sum(wait_ms)::bigint, sum(run_ms)::bigint
   FROM ojs_tenant_period

@@ -1,4 +1,4 @@
--- schema_bound: bound the waits of this session for locks; its statements may run any time.
+-- schema_bound: bound the waits of this session for locks; its statements have no time limit.
 -- Locks: none.
 SELECT set_config('lock_timeout', %(lock_ms)s::int::text, false),
        set_config('statement_timeout', '0', false)

@@ -1,5 +1,5 @@
 -- schema_columns: the columns of tables that the session sees: table, column, type without length,
--- and whether a row must have a value that it must name.
+-- and whether an INSERT must name the column.
 -- Locks: none.
 SELECT c.relname::text, a.attname::text, format_type(a.atttypid, NULL),
        a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''

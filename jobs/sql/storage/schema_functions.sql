@@ -1,5 +1,4 @@
--- schema_functions: the hashes of the sources of the stored functions that are there, and of their
--- types.
+-- schema_functions: the hashes of the sources of the installed stored functions and types.
 -- Locks: none.
 SELECT f.name, f.hash
   FROM ojs_function AS f

@@ -1,4 +1,4 @@
--- schema_keep_release: note of which release the tables are, unless that is noted.
+-- schema_keep_release: store the release of the tables, unless it is stored.
 -- Locks: the row.
 INSERT INTO ojs_release AS r (id, version, serves)
 VALUES (1, %(version)s::text, %(serves)s::text)

@@ -1,6 +1,7 @@
--- schema_lock: try to be the one who migrates, until the transaction ends; if another is, who.
--- The transaction is idle while the other session migrates, so no timeout may end it. Tried, not waited
--- for: a statement that waits holds a snapshot, and an index that the other builds concurrently waits
+-- schema_lock: try to take the lock of migrations until the transaction ends; otherwise return its
+-- holder.
+-- The transaction is idle while the other session migrates, so no timeout may end it. The lock is tried,
+-- not waited for: a waiting statement holds a snapshot, and a concurrent index build of the holder waits
 -- for all snapshots. An idle transaction holds none.
 -- Locks: the migration (advisory, tried).
 SELECT pg_try_advisory_xact_lock(20266630, 0),

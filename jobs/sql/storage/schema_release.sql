@@ -1,3 +1,3 @@
--- schema_release: of which release the tables are, and the oldest whose processes may run on them.
+-- schema_release: the release of the tables, and the oldest release whose processes may run on them.
 -- Locks: none.
 SELECT version, serves FROM ojs_release

@@ -1,4 +1,4 @@
--- schema_types: how columns of types spell their type, without length; null for an unknown type.
+-- schema_types: PostgreSQL's names of column types, without length; null for an unknown type.
 -- Locks: none.
 SELECT t.name, format_type(to_regtype(t.name), NULL)
   FROM unnest(%(names)s::text[]) AS t (name)

@@ -1,4 +1,4 @@
--- schema_unbound: give this session the bounds back that it began with.
+-- schema_unbound: restore the initial bounds of this session.
 -- Locks: none.
 SELECT set_config(s.name, s.reset_val, false)
   FROM pg_settings AS s

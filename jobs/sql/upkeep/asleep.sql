@@ -1,6 +1,6 @@
 -- asleep: lanes that hold jobs but are not offered, each with the number of its first job.
--- The inner order makes the planner look at one index entry per lane, however few lanes there are.
--- Lanes that are offered, with all the dead rows that claims leave behind, are not in the index.
+-- The inner order makes the planner read one index entry per lane, however few lanes there are.
+-- Offered lanes, with all the dead rows that claims leave behind, are not in the index.
 SELECT l.id, r.seq
   FROM ojs_lane AS l
  CROSS JOIN LATERAL (

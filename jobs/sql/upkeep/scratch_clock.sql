@@ -1,2 +1,2 @@
--- scratch_clock: let it be this time in the scratch schema.
+-- scratch_clock: set the clock of the scratch schema.
 SELECT set_config('ojs.clock', %(at)s::text, false)

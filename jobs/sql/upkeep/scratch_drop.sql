@@ -1,4 +1,4 @@
--- scratch_drop: remove the session's scratch schema, if it was made, with all that is in it.
+-- scratch_drop: remove the session's scratch schema, if it was made, with all its contents.
 DO $$
 BEGIN
     EXECUTE format('DROP SCHEMA IF EXISTS %%I CASCADE', current_setting('ojs.scratch'));

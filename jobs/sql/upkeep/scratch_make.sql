@@ -1,8 +1,8 @@
--- scratch_make: make the scratch schema with empty, unlogged copies of the session's tables, and
--- move into it. Afterwards the session finds what it names there and in pg_catalog only: a table
--- that was not copied is an error, never the live one. Numbers of rows are its own; the rows of
--- tables in ojs.copied come along. Tables in ojs.unread get no indexes. Locks: ACCESS SHARE on the
--- tables that are copied.
+-- scratch_make: make the scratch schema with empty, unlogged copies of the session's tables, and move
+-- into it. Afterwards the session sees names of this schema and of pg_catalog only: a table that was not
+-- copied is an error, never the live table. Sequences are its own; the rows of tables in ojs.copied are
+-- copied. Tables in ojs.unread get no indexes.
+-- Locks: ACCESS SHARE on the tables that are copied.
 DO $$
 DECLARE
     v_scratch text := current_setting('ojs.scratch');
@@ -19,7 +19,7 @@ BEGIN
                        CASE WHEN v_table = ANY (string_to_array(current_setting('ojs.unread'), ','))
                             THEN 'EXCLUDING INDEXES' END, v_options);
     END LOOP;
-    -- Which of two lanes of one virtual time is first is left to chance; here, to which was made first.
+    -- Two lanes of one virtual time have a random order; here the lane that was made first is first.
     FOR v_index IN SELECT i.indexrelid::regclass AS name, pg_get_indexdef(i.indexrelid) AS made
                      FROM pg_index AS i WHERE i.indrelid = format('%%I.ojs_lane', v_scratch)::regclass
     LOOP

@@ -1,5 +1,5 @@
--- scratch_open: name this session's scratch schema and the tables it is to have; nothing is made yet.
--- Locks: the schema's name, exclusive, until the session ends: who finds it free finds a left-over.
+-- scratch_open: name this session's scratch schema and its tables; nothing is made yet.
+-- Locks: the schema's name, exclusive, until the session ends: a schema with a free name is a left-over.
 SELECT pg_advisory_lock(20266611, hashtext(%(name)s::text)),
        set_config('ojs.scratch', %(name)s::text, false),
        set_config('ojs.tables', %(tables)s::text, false),

@@ -1,6 +1,6 @@
--- scratch_shadow: put functions of the scratch schema in front of those of the server: the clock is
--- a setting, and nothing reaches beyond the schema. Advisory locks and notifications are those of
--- the whole database; a scratch schema has one session, so nobody has to be locked out or woken.
+-- scratch_shadow: put functions of the scratch schema in front of the server's functions: the clock is a
+-- setting, and nothing reaches beyond the schema. Advisory locks and notifications belong to the whole
+-- database. A scratch schema has one session, so it needs no locks and wakes no waiter.
 DO $make$
 BEGIN
     CREATE FUNCTION now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE

@@ -1,5 +1,5 @@
--- scratch_sweep: remove the scratch schemas of sessions that ended before they could.
--- Locks: the name of each, exclusive, tried: it is held by the session that works in it.
+-- scratch_sweep: remove the scratch schemas of sessions that ended without removing them.
+-- Locks: the name of each, exclusive, tried: the session that works in a schema holds its name.
 DO $$
 DECLARE
     v_name text;

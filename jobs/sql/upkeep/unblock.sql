@@ -1,4 +1,4 @@
--- unblock: open lanes that are blocked although their limit has room; finding one is an alarm.
+-- unblock: unblock lanes whose limit has room; finding one is an alarm.
 SELECT ojs_release('{}', array_agg(b.id)) AS healed
   FROM (SELECT m.id, CASE WHEN m.override IS NOT NULL
                                AND (m.override_until IS NULL OR m.override_until > now())

@@ -1,10 +1,11 @@
--- heartbeat: note that a worker lives, extend the leases it names, tell what was cancelled.
--- A lease is never shortened; its length is the request's, else the one of the claim.
--- Does nothing but name the pool (`conflict`) when a worker that lives says it is in another one, or is
--- not the caller's: `tenant` is the one that the caller is bound to, null: none. The first one makes it
--- that tenant's for good. A worker of no tenant is a tenant's while it runs jobs, all of that tenant.
--- `declaration` has the members of what the worker declared that this report sets, null removes one;
--- `declared` numbers the whole, 0 for nothing.
+-- heartbeat: store a worker's sign of life, extend the leases it names, return cancelled jobs.
+-- A lease is never shortened; its length is the request's, else the length at the claim.
+-- `tenant` is the tenant that the caller is bound to, null: none. The first tenant owns the worker for
+-- good. A worker of no tenant is a tenant's while it runs jobs, all of that tenant. If a live worker
+-- names another pool than it is in, or is not the caller's, the statement only returns the pool
+-- (`conflict`).
+-- `declaration` has the members of the worker's declaration that this report sets, null removes one;
+-- `declared` numbers the whole, 0 for none.
 -- `tell_beats` and `tell_leases`: events of heartbeats, which are off by default for their volume.
 -- Locks: the worker, then its leases in id order.
 WITH before AS (

@@ -1,4 +1,4 @@
--- standings: how many workers stand how; parameters as in workers.sql.
+-- standings: the number of workers by standing; parameters as in workers.sql.
 SELECT CASE WHEN w.stopped_at IS NOT NULL THEN 'terminate'
             WHEN w.dead_at IS NOT NULL OR w.last_heartbeat_at
                  < now() - %(silence_ms)s::bigint * interval '1 millisecond' THEN 'stale'

@@ -1,6 +1,6 @@
--- workers: by name, with the number of jobs each holds; those that live unless `with_ended`.
--- `standing` as the wire names it, null: any; `containing` stands in the name or the host. They go on
--- after (`after_rank`, `after_id`) where those are not null.
+-- workers: by name, with the number of jobs each holds; only live workers unless `with_ended`.
+-- `standing` as on the wire, null: any; `containing` is a part of the name or the host. The list
+-- continues after (`after_rank`, `after_id`) where these are not null.
 WITH known AS MATERIALIZED (
     SELECT w.*, coalesce(w.last_heartbeat_at
                          < now() - %(silence_ms)s::bigint * interval '1 millisecond', false)

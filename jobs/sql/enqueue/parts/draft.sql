@@ -1,4 +1,4 @@
--- draft: the one of a request, without a fingerprint.
+-- draft: the only draft of a request, without a fingerprint.
 (SELECT 0 AS n, %(id)s::uuid AS id, %(type)s::text AS type, %(queue)s::text AS queue,
         %(tenant)s::text AS tenant, %(lane_id)s::bigint AS lane_id,
         %(priority)s::smallint AS priority, %(version)s::text AS version,

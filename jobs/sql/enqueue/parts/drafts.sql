@@ -1,4 +1,4 @@
--- drafts: several without fingerprints, from one JSON array; whoever reads them meets them in order.
+-- drafts: several drafts without fingerprints, from one JSON array; readers get them in its order.
 (SELECT r.*, NULL::uuid AS hit, NULL::int AS hit_state
    FROM json_to_recordset(%(drafts)s::json) AS r (
         n int, id uuid, type text, queue text, tenant text, lane_id bigint, priority smallint,

@@ -1,5 +1,5 @@
--- drafts_unique: those of a request with fingerprints, from one JSON array, in its order. `checking`
--- says whether they are checked here, 1, or were before, 2.
+-- drafts_unique: the drafts of a request with fingerprints, from one JSON array, in its order.
+-- `checking` 1: they are checked here; 2: they were checked before.
 (SELECT * FROM json_to_recordset(
         CASE WHEN (SELECT v.version FROM ojs_terms AS v WHERE v.id = 1) = %(terms)s::bigint
              THEN ojs_unique_pass(%(drafts)s::json, %(checking)s::int = 2)

@@ -1,4 +1,4 @@
--- drafts_woken: what became of the lanes of a request's drafts.
+-- drafts_woken: wake the lanes of a request's drafts.
 CASE WHEN %(wake)s::boolean THEN
      (SELECT ojs_wake(array_agg(DISTINCT lane_id)) FROM placed WHERE state = 3) END AS woken,
 (SELECT ojs_known(array_agg(DISTINCT lane_id)) FROM placed
