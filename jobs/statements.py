@@ -21,7 +21,7 @@ from jobs.repeat import repeated
 
 KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
-# 26000, 0A000: the statement is no longer prepared, or its plan has lost its shape. 42883: `migrate`
+# 26000, 0A000: the statement is no longer prepared, or its plan has lost its shape. 42883: migrate
 # has just replaced a function that the statement calls. PostgreSQL has undone all effects.
 OUTDATED = {"26000", "0A000", "42883"}
 DONE = frozenset(map(int, (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)))

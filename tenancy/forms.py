@@ -100,7 +100,7 @@ LABELS: Final = {
 }
 
 
-class TenantForm(_Fields):  # made of the schema
+class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the schema
     """All members of a tenant; `definition` is the parsed result of a valid form."""
 
     tenant_id = forms.CharField(

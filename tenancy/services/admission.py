@@ -77,7 +77,7 @@ def _make(unknown: Sequence[str], caller: Caller) -> None:
 
 def _refusal(kind: type[OJSError], message: str, tenant: str, caller: Caller) -> OJSError:
     problem = kind(message, details={"tenant_id": tenant})
-    problem.principal = caller.name  # the classes are PermissionDenied
+    problem.principal = caller.name  # type: ignore[attr-defined]  # it is a PermissionDenied
     return problem
 
 
