@@ -1,6 +1,9 @@
 """The benchmarks' own SQL fits the product's, and what they count is right."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from django.db import connection
@@ -17,7 +20,10 @@ from bench.names import CLAIMED
 from bench.statements import claim, complete, text
 from jobs.domain.states import CODES, State
 from jobs.services.read.show import show
+from tests.conftest import ROOT
 from tests.factories import stored
+
+PARTS = sorted(path.parent.name for path in (ROOT / "bench").glob("*/__main__.py"))
 
 
 @pytest.mark.usefixtures("store")
@@ -65,3 +71,16 @@ def test_jains_index_is_one_for_equals_and_small_for_one_who_has_all() -> None:
     assert jain([9, 0, 0]) == pytest.approx(1 / 3)
     assert worst_jain("abababaa", "ab", 4) == pytest.approx(0.8)
     assert worst_jain("abab", "ab", 2) == 1
+
+
+@pytest.mark.parametrize("module", ["bench", *(f"bench.{one}" for one in PARTS)])
+def test_a_benchmark_starts_without_settings(module: str) -> None:
+    bare = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--help"],
+        cwd=ROOT, env=bare, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ")
