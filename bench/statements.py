@@ -7,9 +7,10 @@ from typing import Any
 
 from bench.names import ARGS, CLAIMED, META, NOOP
 from jobs.domain.envelope import attributes, parse_job
-from jobs.queries.base import statements
+from jobs.statements import Statements
 
 FOLDER = Path(__file__).resolve().parent / "sql"
+PRODUCT = Statements(FOLDER.parent.parent / "jobs" / "sql")
 PLACE = re.compile(r"%\((\w+)\)s")
 LEASE_MS = 1_800_000
 HEARD_MS = "3000"  # a tenth of the silence, as the server has it
@@ -50,7 +51,7 @@ def complete() -> str:
 
 def script_of(name: str) -> str:
     """Return a statement of the product without its comments."""
-    return statements.text(name)
+    return PRODUCT.text(name)
 
 
 def _job() -> dict[str, str]:

@@ -16,17 +16,11 @@ import psycopg
 from bench.database import Database, Row
 from bench.fairness.finding import Finding, at_most
 from bench.fairness.stage import Stage
-from bench.statements import LEASE_MS, script_of
+from bench.statements import HEARD_MS, LEASE_MS, PLACE, script_of
 
 CLAIMS = {1: 100, 50: 20}  # by their size: how many in a slice
 WARM = 5
 ONE_QUEUE, HUNDRED, MANY_TENANTS, OF_A_SCOPE = 1.1, 2.0, 2.0, 2.0
-NOTHING = dict.fromkeys((
-    "lease_ms", "tenant", "version_keys", "pool", "pool_cap", "worker_pool", "configuration",
-    "rotation", "strategy", "weights", "ratio", "rotation_ms", "low_ranks", "low_vts", "low_lanes",
-    "low_seqs", "blocked_on", "prefetches", "is_global", "declared", "leaves_out_versions",
-    "caller", "scopes", "heard_ms",
-))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +80,15 @@ def of_tenants(stage: Stage, slices: int, tenants: int, each: int) -> Iterator[F
 
 
 def _measure(database: Database, ways: list[Way], count: int, slices: int) -> None:
-    statement = script_of("claim").encode()
+    text = script_of("claim")
+    statement, nothing = text.encode(), dict.fromkeys(PLACE.findall(text))
     with database.connect() as connection:
         pid = connection.info.backend_pid
         for n in range(slices + 1):
             for way in ways:
-                sent = {**NOTHING, "limit": count, "worker_id": "cost", "says_pool": False,
-                        "default_lease_ms": LEASE_MS, **way.given}  # fmt: skip
+                sent = {**nothing, "limit": count, "worker_id": "cost", "says_pool": False,
+                        "default_lease_ms": LEASE_MS, "heard_ms": int(HEARD_MS),
+                        **way.given}  # fmt: skip
                 claims = CLAIMS[count] if n else WARM
                 cpu, began = _cpu_ns(pid), time.perf_counter()
                 jobs = _claimed(connection, statement, sent, claims)

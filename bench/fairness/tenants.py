@@ -1,13 +1,13 @@
 """Promises about tenants that share a queue: a burst delays no other tenant; fair shares."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from string import ascii_uppercase
 
 from bench.fairness.fetchers import Fetched
 from bench.fairness.finding import Finding, at_least, at_most
 from bench.fairness.queues import MARGIN, MIXED, POINTS, WINDOW
 from bench.fairness.shares import shares_of, worst_jain, worst_share
-from bench.fairness.stage import Stage
+from bench.fairness.stage import Stage, Start
 
 OWN, TIMES = 10, 2  # jobs of each other tenant, and their bound
 JAIN, TOGETHER = 0.99, 0.95
@@ -31,12 +31,21 @@ def burst(stage: Stage, jobs: int) -> Iterator[Finding]:
         wish = {"queues": [queue]}
         fetched = stage.fetchers().fetch(wish, min(turns, jobs), most, come)
         starts = stage.order([queue], fetched).by_number()
-        after = [start.tenant for start in starts if start.seq > marks[0]]
-        last = max((n for n, tenant in enumerate(after, 1) if tenant != first), default=len(after))
+        last = turns_of_others(starts, first, marks[0])
         missing = OWN * len(others) - sum(start.tenant != first for start in starts)
         title = f"A has {jobs:,}, B to Z come with {OWN} each, fetch(1..{most})"
         yield at_most("tenants", f"{title}: turns until their last start", bound, last)
         yield at_most("tenants", f"{title}: of their jobs not started by then", 0, missing)
+
+
+def turns_of_others(starts: Sequence[Start], first: str, since: int) -> int:
+    """Return after how many starts since the event `since` the last one of another tenant came.
+
+    It is 0 where all of them had started by then: they arrive in several statements, and fast
+    claims need not wait for the last of these.
+    """
+    after = [start.tenant for start in starts if start.seq > since]
+    return max((n for n, tenant in enumerate(after, 1) if tenant != first), default=0)
 
 
 def together(stage: Stage, turns: int) -> Iterator[Finding]:

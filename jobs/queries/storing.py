@@ -124,9 +124,9 @@ def wait(ids: Sequence[str]) -> int:
     return int(run("wait", {"ids": list(ids)})[0][0])
 
 
-def lock_queue(queue: str) -> None:
-    """Lock a bounded queue against other producers until this transaction ends."""
-    run("lock_queue", {"queue": queue})
+def lock_queues(queues: Sequence[str]) -> None:
+    """Lock bounded queues against other producers until this transaction ends."""
+    run("lock_queues", {"queues": list(queues)})
 
 
 def oldest(queue: str, number: int) -> list[tuple[str, int]]:

@@ -60,11 +60,12 @@ def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
 
 
 def hold(drafts: Sequence[JobDraft]) -> None:
-    """Lock the counted tenants, all at once and so in order."""
-    by_id = tenant_cache.known({draft.tenant for draft in drafts}).by_id
-    counted = {draft.tenant for draft in drafts if draft.tenant in by_id}
-    if counted := {one for one in counted if by_id[one].limits.bounds_enqueue}:
-        queries.lock(sorted(counted))
+    """Lock the tenants of the drafts, all at once and so in order.
+
+    Also those without limits: a limit that is set before the last part is stored would lock them
+    late.
+    """
+    queries.lock(sorted({draft.tenant for draft in drafts}))
 
 
 def _make(unknown: Sequence[str], caller: Caller) -> None:

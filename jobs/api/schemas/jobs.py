@@ -145,7 +145,7 @@ JOB_REQUEST_MEMBERS = {
                     _OPTIONS
                     | {
                         "delay_until": {**WHEN, "description": "Same as `scheduled_at`"},
-                        "metadata": {**OBJECT, "description": "Merged into `meta`"},
+                        "metadata": {**META, "description": "Merged into `meta`"},
                         "max_attempts": _NUMBERS["max_attempts"],
                         "version": VERSION,
                     }

@@ -85,10 +85,12 @@ def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     return wanted
 
 
-def hold(known: Terms, drafts: Sequence[JobDraft]) -> None:
-    """Lock the bounded queues, in order of their names, until the caller's transaction ends."""
-    for queue in sorted(bounds(known, drafts)):
-        queries.lock_queue(queue)
+def hold(drafts: Sequence[JobDraft]) -> None:
+    """Lock the queues of the drafts, until the caller's transaction ends.
+
+    Also those without a bound: one that is set before the last part is stored would lock them late.
+    """
+    queries.lock_queues(sorted({draft.queue for draft in drafts}))
 
 
 def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
@@ -96,10 +98,11 @@ def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
 
     Locks: the queues, in order of their names, until the caller's transaction ends.
     """
+    if wanted:
+        queries.lock_queues(sorted(wanted))
     for queue in sorted(wanted):
         given = wanted[queue]
         bound = given.bound
-        queries.lock_queue(queue)
         load = load_of(queue)
         missing = given.missing(load)
         if any(missing):

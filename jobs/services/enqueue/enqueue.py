@@ -170,7 +170,7 @@ def hold(drafts: Sequence[JobDraft]) -> None:
     """
     for lock in extensions.having("hold"):
         lock(drafts)
-    backpressure.hold(terms.of_queues({draft.queue for draft in drafts}), drafts)
+    backpressure.hold(drafts)
 
 
 def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> None:

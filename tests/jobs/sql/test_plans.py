@@ -447,7 +447,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "log of none": lambda: lines(0.0),
     "log_begin": queries.log_begin,
     "lock_lanes": lambda: queries.lock_lanes(exclusive=False),
-    "lock_queue": lambda: queries.lock_queue("q0"),
+    "lock_queues": lambda: queries.lock_queues(["q0", "q1"]),
     "minutes": lambda: queries.minutes("q0", 60),
     "note": lambda: queries.note(71, "q0", {"depth": 1}),
     "name_queues": queries.name_queues,
