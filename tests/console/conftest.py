@@ -51,7 +51,7 @@ def operator(store: None) -> Iterator[User]:
 
 @pytest.fixture
 def viewer(operator: User) -> User:
-    """Return a user who may only view."""
+    """Return a user with only the permission to view jobs."""
     user = User.objects.create(username="viewer", password=hashed_password())
     user.user_permissions.add(Permission.objects.get(codename="view_job"))
     return user

@@ -26,7 +26,7 @@ def save(client: Client, name: str, query: str = "state=active", **more: str) ->
 
 @pytest.fixture
 def colleague(operator: User) -> Client:
-    """Return another user who may save views."""
+    """Return another user with permission to save views."""
     user = User.objects.create_user("colleague")
     names = ("view_job", "add_savedview", "delete_savedview")
     user.user_permissions.set(Permission.objects.filter(codename__in=names))

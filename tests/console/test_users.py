@@ -35,7 +35,7 @@ def made(name: str, *permissions: str, **facts: Any) -> User:
 
 @pytest.fixture
 def helper() -> User:
-    """Return a user who manages users and may view jobs."""
+    """Return a user with permission to manage users and to view jobs."""
     return made("helper", *OWN)
 
 

@@ -41,7 +41,7 @@ def main(commit: str) -> None:
 
 
 def git(*arguments: str) -> bytes:
-    """Run git and return what it prints."""
+    """Run git and return its output."""
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout  # noqa: S607
 
 
