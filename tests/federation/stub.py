@@ -40,7 +40,7 @@ class Stub:
         self.hub_refuses: dict[int, tuple[int, Any, dict[str, str]]] = {}  # by index in a batch
         self.given_up: list[tuple[int, Any]] = []  # to the next requests to give up jobs
         self.drips: bytes = b""  # an answer to a probe, sent byte by byte
-        self.is_held = threading.Event()  # while it is not set, no request is answered
+        self.is_held = threading.Event()  # all answers wait for it
         self.is_held.set()
         self._lock = threading.Lock()
         self.port = 0
