@@ -1,9 +1,9 @@
-"""What operators are told to look at."""
+"""Alerts that the overview shows to operators."""
 
 from jobs.domain.alerts import Alert
 from jobs.services.health.alerts import alerts
 
 
 def alerts_of(*kinds: str) -> list[Alert]:
-    """Return the alerts of some kinds, as the overview has them."""
+    """Return the alerts of these kinds, as the overview shows them."""
     return [one for one in alerts() if one.kind in kinds]

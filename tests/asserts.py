@@ -1,4 +1,4 @@
-"""What must hold of jobs and the store, in the words of the contract."""
+"""Assertions about jobs and the whole store, in the terms of the contract."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -22,18 +22,18 @@ def state(job_id: str) -> State:
 
 
 def assert_state(wanted: State, *job_ids: str) -> None:
-    """All of these jobs are in this state."""
+    """Assert that all these jobs are in this state."""
     assert {job_id: state(job_id) for job_id in job_ids} == dict.fromkeys(job_ids, wanted)
 
 
 def assert_refused(outcome: object, kind: type[OJSError] = Conflict, **details: object) -> None:
-    """The service refused with this error and these details."""
+    """Assert that the service refused with this error and these details."""
     assert isinstance(outcome, kind), f"not refused: {outcome!r}"
     assert outcome.details | details == outcome.details
 
 
 def assert_times_in_order(job: Job) -> None:
-    """Nothing is before the creation or after the end; what runs or ran was enqueued before.
+    """Assert that creation comes first, the end last, and an enqueue before a start.
 
     A job that waits again keeps the start of its last attempt, which is before its new entry.
     """
@@ -48,9 +48,10 @@ def assert_times_in_order(job: Job) -> None:
 
 
 def assert_rows_stand_for_jobs() -> None:
-    """Every live job has one narrow row, an ended one none and one place in the index of ended.
+    """Assert that live jobs have one narrow row, and ended jobs one entry of ended jobs.
 
-    Design: the state of a live job is the narrow row it has.
+    Design: the state of a live job is the narrow row that it has. An ended job has no narrow row. A
+    hold exists for each limit of each lease.
     """
     narrow: dict[UUID, list[str]] = defaultdict(list)
     for table in (Ready, Lease, Later):
@@ -74,19 +75,19 @@ def assert_rows_stand_for_jobs() -> None:
 
 
 def removed_counts() -> list[int]:
-    """Return how many jobs each removal by retention stands for."""
+    """Return the number of jobs of each removal by retention."""
     events = Event.objects.filter(kind=Kind.REMOVED, job_id=None)
     return [data["count"] for data in events.values_list("data", flat=True) if data]
 
 
 def recount() -> dict[tuple[str, State], int]:
-    """Count the jobs of every queue and state, one by one."""
+    """Count the jobs by queue and state, job by job."""
     ids = [str(job_id) for job_id in Row.objects.values_list("id", flat=True)]
     return Counter((job.queue, state_of(job.state)) for job in queries.jobs(ids).values())
 
 
 def assert_depths_equal_recount() -> None:
-    """The numbers of jobs by queue and state are exact. Spec: contract 10.3."""
+    """Assert that the numbers of jobs by queue and state are exact. Spec: contract 10.3."""
     counted = {
         (queue, state_of(code)): number
         for queue, states in queries.depths().items()
@@ -97,7 +98,7 @@ def assert_depths_equal_recount() -> None:
 
 
 def assert_loads_equal_recount() -> None:
-    """What waits in each queue is counted exactly, in jobs and bytes. Spec: contract 27.4."""
+    """Assert that the waiting jobs and bytes of each queue are exact. Spec: contract 27.4."""
     wanted: dict[str, queries.Load] = {}
     waits = {State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE}
     ids = [str(job_id) for job_id in Row.objects.values_list("id", flat=True)]
@@ -115,7 +116,7 @@ def assert_loads_equal_recount() -> None:
 
 
 def assert_counts_have_not_drifted() -> None:
-    """Nothing would have to be set right. Design: ADR 0002."""
+    """Assert that the counts have no drift. Design: ADR 0002."""
     assert queries.drifts() == []
     assert queries.size_drifts(None) == []
 
@@ -132,12 +133,15 @@ def events_of(job_ids: Iterable[str] | None = None) -> dict[str, list[Event]]:
 
 
 def replay(events: Iterable[Event]) -> State | None:
-    """Follow one job's events; each step must be legal and start where the one before ended."""
+    """Replay the events of one job and return its last state; each step must be legal.
+
+    Each step must start in the state in which the step before it ended.
+    """
     current: State | None = None
     moving: State | None = None
     for event in events:
         if event.kind in {Kind.LEFT_QUEUE, Kind.CAME_TO_QUEUE}:
-            # one statement writes both: the job is in the same state in another queue
+            # one statement writes both events: the job is in the same state in another queue
             left = event.kind == Kind.LEFT_QUEUE
             code = event.from_state if left else event.to_state
             assert code is not None
@@ -161,18 +165,18 @@ def replay(events: Iterable[Event]) -> State | None:
 
 
 def assert_events_replay() -> None:
-    """The events of every job lead to the state it is in, by legal steps. Spec: contract 2.2."""
+    """Assert that the events of each job lead to its state by legal steps. Spec: contract 2.2."""
     events = events_of()
     for job_id in map(str, Row.objects.values_list("id", flat=True)):
         assert replay(events.pop(job_id, [])) is state(job_id)
     for job_id, of_gone in events.items():
-        # what retention removes has no event of its own
+        # a job that retention removed has no event of its own removal
         gone = {None, *TERMINAL}
         assert replay(of_gone) in gone, f"{job_id} is gone, its events do not say so"
 
 
 def assert_store_is_sound() -> None:
-    """Rows, index, counts and events tell the same story."""
+    """Assert that rows, index, counts and events agree."""
     assert_rows_stand_for_jobs()
     assert_depths_equal_recount()
     assert_loads_equal_recount()

@@ -1,8 +1,9 @@
-"""The browser of the browser tests: found on this machine, or got where that is possible.
+"""Find the browser of the browser tests, or install one.
 
-`python -m tests.browser` prints the path of a browser that starts. Where the machine has none it
-installs one: by apt for root, else by Playwright's own download. It prints nothing where neither
-works. A test run itself only looks, and leaves the browser tests out where it finds none.
+`python -m tests.browser` prints the path of a browser that starts. If the machine has none, the
+command installs one: by apt for root, otherwise by Playwright's own download. If both fail, it
+prints NONE. A test run itself never installs a browser. It leaves the browser tests out if it finds
+none.
 """
 
 import os
@@ -27,11 +28,11 @@ GETS_S: Final = 600
 
 
 class NoBrowser(Exception):
-    """OJS_TEST_BROWSER names what is no browser."""
+    """Error: OJS_TEST_BROWSER names a program that is no browser."""
 
 
 def find() -> str | None:
-    """Return the path of a browser that starts, None where there is none. Raises NoBrowser."""
+    """Return the path of a browser that starts, or None. Raises NoBrowser."""
     chosen = os.environ.get(VARIABLE)
     if chosen == NONE:
         return None
@@ -44,7 +45,7 @@ def find() -> str | None:
 
 
 def get() -> str | None:
-    """Return the path of a browser, installed now where the machine has none."""
+    """Return the path of a browser; install one if the machine has none."""
     found = find()
     if found or os.environ.get(VARIABLE) == NONE:
         return found
@@ -64,7 +65,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _of_playwright() -> str | None:
-    """Return where Playwright keeps its own browser, None where it downloaded none."""
+    """Return the path of Playwright's own browser, or None if it was not downloaded."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - slow
 
     with sync_playwright() as playwright:
@@ -73,7 +74,7 @@ def _of_playwright() -> str | None:
 
 
 def _starts(path: str) -> bool:
-    """Tell whether it is a browser: some systems have a program that only advises an install."""
+    """Return whether the program is a browser: some are stubs that only advise an install."""
     try:
         done = subprocess.run(
             [path, "--version", "--no-sandbox"],
@@ -114,7 +115,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    """Print the path of a browser, or NONE and why there is none."""
+    """Print the path of a browser, or print NONE and log the reason."""
     try:
         found = get()
     except NoBrowser as problem:

@@ -1,4 +1,4 @@
-"""Threads with connections of their own, and a way to know that one waits for a lock."""
+"""Threads with connections of their own, and waits for states of the database."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,18 +34,18 @@ def at_once(works: Iterable[Callable[[], T]]) -> list[T]:
 
 
 def until(check: Callable[[], bool]) -> None:
-    """Ask the database again and again until it says yes."""
+    """Repeat a check of the database until it is true; fail after DEADLINE_S."""
     end = monotonic() + DEADLINE_S
     while not check():
         assert monotonic() < end, "it did not happen"
 
 
 def wait_until_blocked(number: int = 1) -> None:
-    """Return when so many other connections of this database wait for a lock."""
+    """Wait until at least this number of other connections of this database wait for a lock."""
 
     def is_blocked() -> bool:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_stat_clear_snapshot()")  # a transaction sees one otherwise
+            cursor.execute("SELECT pg_stat_clear_snapshot()")  # cached in a transaction
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                 " AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'"
@@ -56,11 +56,11 @@ def wait_until_blocked(number: int = 1) -> None:
 
 
 def wait_until_old_rows_are_dead() -> None:
-    """Return when no transaction of the cluster is older than what was written until now.
+    """Wait until no transaction of the cluster is older than the writes so far.
 
-    Index entries of replaced rows are skipped from then on. What is still running in another
-    database delays that, because sessions look anew only when their snapshots move on. And in this
-    database nobody, such as who gathers its statistics, may look at it as it was before.
+    From then on, index scans skip the entries of replaced rows. A transaction in another database
+    delays this, because sessions look again only when their snapshots move on. In this database, no
+    session may hold an older snapshot, not even a worker that gathers statistics.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id()::text")
@@ -81,9 +81,10 @@ def wait_until_old_rows_are_dead() -> None:
 
 
 def wait_until_settled() -> None:
-    """Return when no transaction of the cluster could still add an event before the last one.
+    """Wait until no transaction of the cluster can add an event before the last event.
 
-    The record is read and folded up to the oldest running transaction, of any database.
+    Readers of the record and the aggregation stop at the oldest running transaction of any
+    database.
     """
 
     def is_settled() -> bool:

@@ -32,7 +32,7 @@ _serving: list["subprocess.Popen[bytes]"] = []
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the tests with a real server come first, in two processes of the run: they wait much."""
+    """Run the tests with a real server first, in two processes: these tests mostly wait."""
     items.sort(key=_has_server, reverse=True)
     for item in items:
         if _has_server(item):
@@ -46,7 +46,7 @@ def _has_server(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End the server after the last test with one: its loops would move the jobs of later tests."""
+    """End the server after the last test that uses it: its loops would move jobs of later tests."""
     if _serving and not (nextitem and _has_server(nextitem)):
         end_all(_serving)
 
@@ -59,10 +59,12 @@ def django_db_setup(
 ) -> Iterator[None]:
     """Make this worker's database always, not only when a test carries pytest-django's mark.
 
-    Tests look at what their own connection is asked, so its process gathers nothing unless a test
-    wants it (tests/jobs/services/enqueue/test_gather.py); the servers that tests start do.
+    Tests inspect the statements of their own connection, so enqueues in this process are not
+    gathered. `tests/jobs/services/enqueue/test_gather.py` turns it on. The servers that tests start
+    do gather.
     """
-    # not in place: a test without a database may have come first, and have had the settings read
+    # replace the setting, never change it in place: an earlier test without a database may have
+    # read it
     with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": False}):
         with django_db_blocker.unblock():
             made = setup_databases(verbosity=0, interactive=False)
@@ -74,9 +76,9 @@ def django_db_setup(
 
 
 def end_sessions(connection: BaseDatabaseWrapper) -> None:
-    """Let nobody into a database any more and end who is in, so that it can be dropped.
+    """Refuse new sessions of a database and end the open ones, so that it can be dropped.
 
-    A process that a test left behind would otherwise fail the run at its end.
+    Otherwise a process that a test left behind would fail the run at its end.
     """
     name = connection.settings_dict["NAME"]
     connection.close()
@@ -90,7 +92,7 @@ def end_sessions(connection: BaseDatabaseWrapper) -> None:
 
 @pytest.fixture
 def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """An empty store where commits are real, as the claim and other connections need them."""
+    """Give an empty store with real commits, which the claim and other connections need."""
     with django_db_blocker.unblock():
         empty()
         yield
@@ -98,9 +100,9 @@ def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 
 def empty() -> None:
-    """Empty the store, by deleting: truncating makes a hundred new files, thirty times the work.
+    """Empty the store by DELETE: TRUNCATE makes a hundred new files and takes thirty times as long.
 
-    Whoever else is connected is kept from writing meanwhile, so that nothing appears behind it.
+    Other connections cannot write meanwhile, so no row appears behind the deletion.
     """
     from django.db import connection
 
@@ -115,7 +117,7 @@ def empty() -> None:
 
 
 def _delete(*, is_shared: bool) -> None:
-    """Delete the rows of all tables that have any, in one transaction."""
+    """Delete the rows of all tables that are not empty, in one transaction."""
     from django.db import connection, transaction
 
     names = (*_TABLES, "ojs_audit", *tables())
@@ -129,11 +131,11 @@ def _delete(*, is_shared: bool) -> None:
             )
         )
         if filled := [name for (name,) in cursor]:
-            # the trigger of the audit log lets entries go
+            # with this setting the trigger of the audit log permits the removal of entries
             allowed = "SELECT set_config('ojs.audit_removal', 'on', true)"
             cursor.execute("; ".join([allowed, *map("DELETE FROM {}".format, filled)]))
         if is_shared:
-            queries.raise_terms()  # other processes remember queues
+            queries.raise_terms()  # other processes cache the configuration of queues
 
 
 @pytest.fixture(scope="session")
@@ -165,7 +167,7 @@ def spawn(database_url: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]
 
 
 def end_all(processes: list["subprocess.Popen[bytes]"]) -> None:
-    """End processes, by force where they do not heed the signal, and empty the list."""
+    """End processes and empty the list; kill a process that ignores the signal."""
     for process in processes:
         if process.poll() is None:
             process.terminate()
@@ -179,7 +181,7 @@ def end_all(processes: list["subprocess.Popen[bytes]"]) -> None:
 
 
 def statements_in(app: Path) -> list[str]:
-    """Return the names of an app's statements; stored functions and parts are none."""
+    """Return the names of an app's statements, without stored functions and parts."""
     return [
         path.stem
         for path in sorted((app / "sql").rglob("*.sql"))
@@ -195,7 +197,7 @@ def free_port() -> int:
 
 
 def http_server(port: int, *, workers: int = 1, threads: int = 4) -> list[str]:
-    """Return the arguments of Python for an HTTP server on this machine."""
+    """Return the arguments of Python that start an HTTP server on this machine."""
     return [
         "-m", "gunicorn", "--config", "python:ojs_project.gunicorn",
         "--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", str(threads),
@@ -215,7 +217,7 @@ def server(spawn: Callable[..., subprocess.Popen[bytes]]) -> str:
 
 
 def wait_until_answering(url: str) -> None:
-    """Wait until a server process answers, whatever the state of the rest."""
+    """Wait until a server process answers; the state of the database does not matter."""
 
     def is_answering() -> bool:
         try:
@@ -227,7 +229,7 @@ def wait_until_answering(url: str) -> None:
 
 
 def wait_until_healthy(url: str) -> None:
-    """Wait until a server answers and every loop turns."""
+    """Wait until a server answers and every loop runs."""
 
     def is_healthy() -> bool:
         try:

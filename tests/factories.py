@@ -1,7 +1,8 @@
-"""Jobs as producers send them, as the services take them, and as they are stored.
+"""Factories of jobs: as producers send them, as services take them, and as stored.
 
 Every member of an envelope is a keyword: `DraftFactory.create(priority=5, tags=["a"])`. A stored
-job may be asked for in a state: `JobFactory.create(state=State.RETRYABLE)`; services walk it there.
+job can be requested in a state: `JobFactory.create(state=State.RETRYABLE)`. Services move it to
+this state.
 """
 
 from typing import Any
@@ -23,18 +24,18 @@ from jobs.services.read.show import show
 
 NOOP = "tests.noop"
 FAR = "2099-01-01T00:00:00Z"
-HELD = {State.ACTIVE, State.COMPLETED, State.RETRYABLE, State.DISCARDED}  # reached by a claim
+HELD = {State.ACTIVE, State.COMPLETED, State.RETRYABLE, State.DISCARDED}  # by a claim
 
 
 class EnvelopeFactory(DictFactory):
-    """One PUSH request, members at top level."""
+    """A PUSH request with its members at top level."""
 
     type = NOOP
     args = LazyFunction(list)  # type: ignore[no-untyped-call]  # the library has few types
 
 
 class DraftFactory(Factory[JobDraft]):
-    """What a request is parsed to: what `enqueue` takes."""
+    """A parsed request, the argument of `enqueue`."""
 
     class Meta:
         model = JobDraft
@@ -45,7 +46,7 @@ class DraftFactory(Factory[JobDraft]):
 
 
 class JobFactory(Factory[Job]):
-    """A stored job; in a state that needs a claim only where no other job of its queue is ahead."""
+    """A stored job; for a state behind a claim, no other job of its queue may be ahead."""
 
     class Meta:
         model = Job
@@ -68,7 +69,7 @@ class JobFactory(Factory[Job]):
 
 
 def stored(number: int, **envelope: Any) -> list[Job]:
-    """Enqueue equal jobs with one call, in the order they will be claimed."""
+    """Enqueue equal jobs with one call; return them in the order in which they will be claimed."""
     jobs = enqueue([DraftFactory.create(**envelope) for _ in range(number)])
     return [job for job in jobs if job is not None]
 
@@ -79,7 +80,7 @@ def stored_ids(number: int, **envelope: Any) -> list[str]:
 
 
 def error(**members: Any) -> dict[str, Any]:
-    """Return a job error as `nack` takes it."""
+    """Return a job error in the form that `nack` takes."""
     return normalise_error({"code": "handler_error", "message": "it broke", **members})
 
 

@@ -1,7 +1,7 @@
-"""Tests that need what not every machine has: they are left out there, and the run says which.
+"""Leave out tests that need a browser or the conformance cases, and report which.
 
-A browser: see tests/browser.py. The published conformance cases: see tests/conformance/cases.py.
-A test is never skipped for another reason.
+For the browser see tests/browser.py. For the published conformance cases see
+tests/conformance/cases.py. No test is skipped for any other reason.
 """
 
 import os
@@ -19,7 +19,7 @@ NO_BROWSER = f"browser tests are left out, as no browser was found; {browser.HOW
 
 
 def pytest_configure() -> None:
-    """Look for a browser once: the processes of a run inherit what was found."""
+    """Look for a browser once; the processes of the run inherit the result."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         try:
             os.environ[browser.VARIABLE] = browser.find() or browser.NONE
@@ -28,12 +28,12 @@ def pytest_configure() -> None:
 
 
 def has_browser() -> bool:
-    """Tell whether browser tests can run."""
+    """Return whether browser tests can run."""
     return os.environ[browser.VARIABLE] != browser.NONE
 
 
 def pytest_report_header() -> list[str]:
-    """Say at the start what will be left out."""
+    """Report at the start which tests are left out."""
     return _lines()
 
 
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand what was left out to the process that reports."""
+    """Send the counts of this process to the process that reports."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["left_out"] = dict(LEFT)
@@ -56,7 +56,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take it over: all processes collect the same tests."""
+    """Add the counts of a process; all collect the same tests, so count each file once."""
     LEFT.update({name: n for name, n in _told(node).items() if name not in LEFT})
 
 
@@ -66,7 +66,7 @@ def _told(node: Any) -> dict[str, int]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say at the end what was left out."""
+    """Report at the end which tests were left out."""
     for line in _lines():
         terminalreporter.write_line(line, yellow=True)
     if LEFT:

@@ -18,7 +18,7 @@ from hypothesis import settings
 from ojs_project.postgres import Cluster
 
 pytest.register_assert_rewrite("tests.asserts")
-# the same examples everywhere and every time, none kept, none timed
+# the same examples in every run, without stored examples and without a deadline
 settings.register_profile("ojs", derandomize=True, database=None, deadline=None)
 settings.load_profile("ojs")
 
@@ -31,7 +31,7 @@ FOR_TESTS = {
     "idle_in_transaction_session_timeout": "0",
 }
 
-# the run starts hundreds of processes, which need not compile everything anew
+# the run starts hundreds of processes: stored bytecode saves each of them the compilation
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -40,8 +40,8 @@ os.environ.setdefault("OJS_AUTH", "off")
 os.environ.setdefault("OJS_ALLOW_INSECURE", "true")
 os.environ.setdefault("OJS_ALLOW_RESET", "true")
 os.environ.setdefault("OJS_TEST_DIRECTIVES", "true")
-os.environ.setdefault("OJS_FEDERATION_LOCAL_REGION", "us")  # once it is registered
-os.environ.setdefault("OJS_FEDERATION_ALLOW_PRIVATE", "true")  # stubs are on this machine
+os.environ.setdefault("OJS_FEDERATION_LOCAL_REGION", "us")  # counts once the region is registered
+os.environ.setdefault("OJS_FEDERATION_ALLOW_PRIVATE", "true")  # stub regions are on this machine
 
 
 def _start_cluster() -> None:
@@ -67,7 +67,7 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let collections pass by what lives to the end: seven thousand tests are a large heap."""
+    """Freeze all collected objects: seven thousand tests are a large heap for each collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)

@@ -1,4 +1,4 @@
-"""Processes of the tests: waited for by what they do, ended with all their descendants."""
+"""Processes of the tests: wait for their effects, and end them with all their descendants."""
 
 import contextlib
 import os
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
-DEADLINE_S = 120.0  # many tests at once make everything slow; a failure may take this long
+DEADLINE_S = 120.0  # parallel tests slow each other down; a failure may take this long
 
 
 def until(check: Callable[[], bool], what: str = "it", deadline_s: float = DEADLINE_S) -> None:
-    """Wait for something that another process does."""
+    """Wait until another process has had an effect; fail after a deadline."""
     end = monotonic() + deadline_s
     while not check():
         assert monotonic() < end, f"{what} did not happen"
@@ -29,12 +29,12 @@ def children(pid: int) -> list[int]:
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all its descendants, the eldest first."""
+    """Return a process and all its descendants, the oldest first."""
     return [pid, *(one for child in children(pid) for one in family(child))]
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

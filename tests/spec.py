@@ -1,7 +1,7 @@
-"""The statements of the specifications that a test proves: `@spec("FS-9.1-a")`.
+"""Marks for the statements of the specifications that a test proves: `@spec("FS-9.1-a")`.
 
-An argument is the id of a row in the contract's tables (docs/contract/), a section of it such as
-`contract 9.3`, or a section of a specification such as `fair-scheduling 9.1`.
+An argument is the id of a row in the contract's tables (docs/contract/), a section of the contract
+such as `contract 9.3`, or a section of a specification such as `fair-scheduling 9.1`.
 
 `python -m tests.spec` prints the table: statement, its text, its tests. `--untested` prints the
 statements of the contract's tables that no test names.
@@ -60,7 +60,7 @@ def marked(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def tests() -> dict[str, list[str]]:
-    """Return the tests of each statement that one names."""
+    """Return the tests of each statement that has at least one."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name, test in marked(path):
@@ -69,7 +69,7 @@ def tests() -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, or with `--untested` the statements without tests."""
     by_name, texts = tests(), statements()
     if "--untested" in sys.argv:
         covered = {re.sub(r"-[a-z]$", "", name) for name in by_name} | by_name.keys()

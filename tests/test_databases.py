@@ -1,4 +1,4 @@
-"""The test databases themselves."""
+"""The databases of the test run."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""What other tests build on: every state can be asked for, and the assertions notice a lie."""
+"""Factories and assertions: each state can be requested, and assertions notice wrong data."""
 
 from collections.abc import Callable
 

@@ -27,31 +27,31 @@ PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
 WAIT_MS = 20_000  # on a busy machine
 SIZE: ViewportSize = {"width": 1280, "height": 720}
 
-# Playwright's loop runs in this thread; the ORM is called between its steps, not within them
+# Playwright's loop runs in this thread; tests call the ORM between its steps, never within a step
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 
 @functools.cache
 def hashed_password() -> str:
-    """Return PASSWORD as it is stored: slow on purpose, so it is made once."""
+    """Return the hash of PASSWORD: hashing is slow on purpose, so it runs once."""
     return make_password(PASSWORD)
 
 
 @pytest.fixture
 def operator(store: None) -> Iterator[User]:
-    """Return a user who may do everything."""
+    """Return a superuser."""
     user = User.objects.create(
         username="operator", password=hashed_password(), is_staff=True, is_superuser=True
     )
     yield user
-    User.objects.all().delete()  # and what they saved
+    User.objects.all().delete()  # and the views that they saved
     Operation.objects.all().delete()
     OrmQ.objects.all().delete()
 
 
 @pytest.fixture
 def viewer(operator: User) -> User:
-    """Return a user who may only look."""
+    """Return a user with only the permission to view jobs."""
     user = User.objects.create(username="viewer", password=hashed_password())
     user.user_permissions.add(Permission.objects.get(codename="view_job"))
     return user
@@ -67,7 +67,7 @@ def console(operator: User) -> Client:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Return the browser of the run: tests/plugin.py has found it."""
+    """Return the browser of the run, at the path that tests/left_out.py found."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=os.environ[VARIABLE],
@@ -78,7 +78,7 @@ def browser() -> Iterator[Browser]:
 
 
 def answer(page: Page, reason: str = "", button: str = "Go on") -> None:
-    """Answer the question that a button asks."""
+    """Fill in and confirm the dialog that a button opens."""
     dialog = page.get_by_role("dialog")
     if reason:
         dialog.get_by_label("Reason").fill(reason)
@@ -86,12 +86,12 @@ def answer(page: Page, reason: str = "", button: str = "Go on") -> None:
 
 
 def is_complaint(said: ConsoleMessage) -> bool:
-    """Tell whether a page found something wrong with itself; an answer that failed is no such."""
+    """Return whether a console message is an error of the page; failed requests do not count."""
     return said.type == "error" and not said.text.startswith("Failed to load resource")
 
 
 def log_in(context: BrowserContext, server: str, user: User) -> None:
-    """Give a browser a user's session; the form has tests of its own."""
+    """Give a browser a user's session; the login form has its own tests."""
     client = Client()
     client.force_login(user)
     name = settings.SESSION_COOKIE_NAME
@@ -100,7 +100,7 @@ def log_in(context: BrowserContext, server: str, user: User) -> None:
 
 @pytest.fixture(scope="session")
 def tab(browser: Browser, server: str) -> Iterator[Page]:
-    """Return the one tab that tests use one after another: a new one takes longer than most."""
+    """Return the one tab that all tests use in turn: a new tab takes longer than most tests."""
     context = browser.new_context(base_url=server, viewport=SIZE)
     context.set_default_timeout(WAIT_MS)
     yield context.new_page()
@@ -109,7 +109,7 @@ def tab(browser: Browser, server: str) -> Iterator[Page]:
 
 @pytest.fixture
 def page(tab: Page, server: str, operator: User) -> Iterator[Page]:
-    """Return a tab on the overview, logged in; it fails the test when a page complains."""
+    """Return a logged-in tab on the overview; the test fails at any error of a page."""
     complaints: list[str] = []
 
     def complain(error: Exception) -> None:
@@ -132,17 +132,17 @@ def page(tab: Page, server: str, operator: User) -> Iterator[Page]:
 
 
 def _leave(tab: Page, tries: int = 5) -> None:
-    """Show nothing, so that no page asks for anything any more."""
+    """Show an empty page, so that no page sends further requests."""
     try:
         tab.goto("about:blank")
-    except Error:  # a page that was on its way came in between
+    except Error:  # a navigation in progress interrupted this one
         if not tries:
             raise
         _leave(tab, tries - 1)
 
 
 def _make_new(tab: Page, server: str) -> None:
-    """Let the next test come as a new visitor."""
+    """Reset the tab, so that the next test starts as a new visitor."""
     for other in tab.context.pages:
         if other is not tab:
             other.close()

@@ -1,6 +1,6 @@
-"""Every action and form of the console, pressed by hand: what it needs, and where its button is.
+"""Every action and form of the console as a button press: its preparation and its place.
 
-A new action or form belongs in here: see test_every_action.
+A new action or form must be added here: see test_every_action.
 """
 
 from collections.abc import Callable
@@ -43,9 +43,9 @@ REASON = "because of a test"
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A button: `make` returns the page it is on, `before` does what has to be done there first.
+    """A button: `make` returns its page, and `before` prepares the page for the press.
 
-    A form that has a reason of its own is not asked about in a dialog (`asks`).
+    A form with its own field for the reason opens no dialog (`asks`).
     """
 
     make: Callable[[], str]
@@ -56,7 +56,7 @@ class Press:
 
 
 def _at(make: Callable[[], dict[str, str]], path: str) -> Callable[[], str]:
-    """Make something, and return the path of its page."""
+    """Return a function that makes an object and returns the path of its page."""
     return lambda: f"/console/{path}/".format(**make())
 
 
@@ -67,7 +67,7 @@ def _reasoned(page: Page) -> None:
 
 
 def _opened(part: str, **fields: str) -> Callable[[Page], None]:
-    """Unfold a part of the page, and fill in what is there."""
+    """Return a function that opens a section of the page and fills in its fields."""
 
     def open_it(page: Page) -> None:
         page.locator(f"{part} > summary").click()
@@ -77,7 +77,7 @@ def _opened(part: str, **fields: str) -> Callable[[Page], None]:
 
 
 def _filled(**fields: str) -> Callable[[Page], None]:
-    """Fill in fields of the page by their names, and the reason."""
+    """Return a function that fills in fields of the page by name, and the reason."""
 
     def fill(page: Page) -> None:
         for name, text in fields.items():
@@ -165,23 +165,23 @@ def _region(change: Callable[[], object] = lambda: None) -> Callable[[], str]:
 
 
 def _waiting_in_eu() -> str:
-    """Have a region that is down, with a job that is known here."""
+    """Set up a region that is down, with a copy of one of its jobs."""
     lost.federate(mode="full")
     lost.lost()
     return f"/console/regions/{EU}/adopt/"
 
 
 def _gone() -> str:
-    """Have a copy of a region that is registered no more."""
+    """Set up a copy from a region that is no longer registered."""
     federate()
     ReplicationPeer.objects.create(region="mars")
     return "/console/regions/mars/forget/"
 
 
 def _restricted() -> str:
-    """Bind whoever is logged in to two tenants."""
+    """Bind the logged-in user to two tenants."""
     user = User.objects.get(username="operator")
-    user.is_superuser = False  # whom nothing restricts
+    user.is_superuser = False  # a superuser has no restrictions
     user.save()
     user.groups.set([Group.objects.get(name=Role.ADMIN.group)])
     Staff.objects.create(user=user, tenants=["blue", "red"])

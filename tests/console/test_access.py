@@ -1,4 +1,4 @@
-"""Who may see and do what in the console: every route, every action, every role."""
+"""Permissions in the console: every route, every action, every role."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,8 +30,8 @@ from tests.console.test_actions import act
 from tests.console.test_operations import begin, run_tasks
 from tests.factories import JobFactory
 
-PUBLIC = (LoginView, LogoutView, WithSlash)  # nothing is shown or changed by them
-OWN = {"within"}  # posts that change nothing but what the user sees
+PUBLIC = (LoginView, LogoutView, WithSlash)  # they show and change nothing
+OWN = {"within"}  # a POST that only changes the view of its own user
 SAMPLES = {"int": 1, "str": "x", "path": "x", "uuid": "01890000-0000-7000-8000-000000000000"}
 LogIn = Callable[..., Client]
 
@@ -47,7 +47,7 @@ def view_of(route: URLPattern) -> Any:
 
 
 def addresses(route: URLPattern) -> list[str]:
-    """Return paths that lead to a route: one, or one for each action."""
+    """Return the paths of a route: one path, or one for each action."""
     if route.name == "act":
         return [reverse("ojs_console:act", args=[verb]) for verb in ACTIONS]
     facts = {
@@ -65,7 +65,7 @@ ADDRESSES = [pytest.param(route, path, id=path) for route in guarded() for path 
 
 @pytest.fixture
 def log_in(store: None) -> Iterator[LogIn]:
-    """Return a function that logs in somebody who has a role."""
+    """Return a function that logs in a user of a role."""
 
     def make(role: Role, *tenants: str, **options: Any) -> Client:
         user, _ = User.objects.get_or_create(username=f"a {role.name.lower()}", is_staff=True)
@@ -78,16 +78,16 @@ def log_in(store: None) -> Iterator[LogIn]:
 
     yield make
     User.objects.all().delete()
-    OrmQ.objects.all().delete()  # what the actions handed over
+    OrmQ.objects.all().delete()  # tasks that the actions queued
 
 
 def least(route: URLPattern, path: str, method: str) -> int:
-    """Return the least role that may send this."""
+    """Return the least role that may send this request."""
     return max(role_of(one) for one in permit_of(route, path, method).permissions)
 
 
 def permit_of(route: URLPattern, path: str, method: str) -> Permit:
-    """Return the permit that sending this takes."""
+    """Return the permit that this request needs."""
     view = view_of(route)()
     view.setup(Client().get(path).wsgi_request, **resolved(path))
     view.request.method = method
@@ -97,7 +97,7 @@ def permit_of(route: URLPattern, path: str, method: str) -> Permit:
 
 
 def resolved(path: str) -> dict[str, Any]:
-    """Return what the view of a path is called with."""
+    """Return the arguments of a path's view."""
     return dict(resolve(path).kwargs)
 
 
@@ -213,12 +213,12 @@ def test_the_database_keeps_the_audit_log_as_it_was_written(store: None) -> None
     assert Audit.objects.get().actor == "ada"
 
 
-# Who is restricted to tenants
+# Users who are restricted to tenants
 
 
 @pytest.fixture
 def of_blue(log_in: LogIn) -> Client:
-    """Return an admin of the tenant blue alone."""
+    """Return an admin of the tenant blue only."""
     return log_in(Role.ADMIN, "blue")
 
 

@@ -44,9 +44,9 @@ from webhooks.models import Attempt, Delivery, Subscription
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 SIZES = ((360, 740), (1280, 800))
-# they answer posts alone, or with a file
+# routes that answer only POST, or with a file
 UNSEEN = {"act", "within", "logout", "api_key_rotate", "operation_file"}
-ASKS = {"operation_new": "?verb=retry&dead=1"}  # what a page takes besides its path
+ASKS = {"operation_new": "?verb=retry&dead=1"}  # the query that a page needs besides its path
 OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit")
 LONG = "a." + "long" * 30
 
@@ -55,7 +55,7 @@ Places = dict[str, str]
 
 @pytest.fixture
 def places(page: Page) -> Places:
-    """Fill the store with something of everything; returns the path of each page by its name."""
+    """Store objects of every kind; return the path of each page by its name."""
     dead = JobFactory.create(
         state=State.DISCARDED, type=LONG, queue="q" * 60, args=["x" * 3000],
         retry={"on_exhaustion": "dead_letter"},
@@ -81,7 +81,7 @@ def places(page: Page) -> Places:
     for version in ("1.0", "1.1"):
         register(Registration(TYPE, version, {"type": "array"}, Mode.STRICT))
     federate()
-    ReplicationPeer.objects.create(region="mars")  # registered no more
+    ReplicationPeer.objects.create(region="mars")  # no longer registered
     note_minute("eu", 20.0)
     rules = [{"version": "2.0", "weight": 1}, {"version": "1.0", "weight": 9}]
     guard = {"error_rate_threshold": 0.1}
@@ -122,20 +122,20 @@ def places(page: Page) -> Places:
 
 
 def simulated() -> str:
-    """Simulate a scenario, and return its key."""
+    """Simulate a scenario and return its key."""
     key = simulations.start(Wish(None, SCENARIO, CHANGES, most_jobs=1_000), Caller("ada"))
     perform()
     return key
 
 
 def _samples(route: URLPattern) -> dict[str, str]:
-    """Return what leads to a page that says there is no such thing."""
+    """Return arguments that match no object."""
     return dict.fromkeys(route.pattern.converters, "01890000-0000-7000-8000-000000000000")
 
 
 def violations(page: Page) -> list[str]:
-    """Return what axe-core finds wrong with a page."""
-    page.evaluate(AXE)  # by the debugger: the policy of the pages lets no such script in
+    """Return the violations that axe-core finds on a page."""
+    page.evaluate(AXE)  # by the debugger: the policy of the pages forbids this script
     found = page.evaluate(
         "tags => axe.run({runOnly: {type: 'tag', values: tags}, resultTypes: ['violations']})", TAGS
     )
@@ -147,7 +147,7 @@ def violations(page: Page) -> list[str]:
 
 
 def widths(page: Page) -> list[str]:
-    """Return the sizes of screens that a page is too wide for."""
+    """Return the screen widths that a page exceeds."""
     found = []
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
@@ -157,9 +157,9 @@ def widths(page: Page) -> list[str]:
 
 
 def inline(page: Page, policy: str) -> list[str]:
-    """Return what a strict policy would not let run, or that the policy is not strict.
+    """Return inline code that a strict policy forbids, and whether the policy is lax.
 
-    What the library of the charts lays out by script no policy forbids.
+    The chart library sets styles by script, which no policy forbids.
     """
     has_code = page.evaluate(
         "[...document.querySelectorAll('*')].some(e => !e.closest('.uplot') &&"
@@ -181,7 +181,7 @@ def _without_deliveries(store: None) -> Iterator[None]:
 def test_every_page_is_for_everybody_on_every_screen(
     page: Page, places: Places, scheme: str
 ) -> None:
-    """WCAG 2.2 AA by axe-core, no sideways scrolling from 360 px on, no inline code."""
+    """Check WCAG 2.2 AA by axe-core, no sideways scrolling from 360 px on, no inline code."""
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     wrong: list[str] = []
     for name, path in places.items():

@@ -1,4 +1,4 @@
-"""What operators do: each action once, by POST, by those who may."""
+"""Actions of operators: each action once, by POST, with the required permission."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from tests.factories import JobFactory
 
 
 def act(client: Client, verb: str, **form: str) -> Any:
-    """Press a button."""
+    """Send the form of a button."""
     return client.post(reverse("ojs_console:act", args=[verb]), form)
 
 
 def told(answer: Any) -> list[str]:
-    """Return what the next page will say."""
+    """Return the messages that the next page will show."""
     return [str(message) for message in get_messages(answer.wsgi_request)]
 
 

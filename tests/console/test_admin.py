@@ -1,4 +1,4 @@
-"""Django's admin: every table is there, themed, tied to the console, and acts by services."""
+"""Django's admin: every table is there, themed, linked to the console, and changed by services."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +27,7 @@ from tests.console.conftest import WAIT_MS
 from tests.factories import JobFactory
 
 expect.set_options(timeout=WAIT_MS)
-EDITED = {  # by forms and services
+EDITED = {  # changed by forms and services
     "ojs_jobs.ApiKey", "ojs_jobs.Staff", "ojs_tenancy.Tenant", "ojs_federation.Region",
 }  # fmt: skip
 MODELS = [model for model in apps.get_models() if model._meta.app_label in OURS]
@@ -36,12 +36,12 @@ Act = Callable[..., Any]
 
 
 def named(models: list[type[Model]]) -> list[Any]:
-    """Name parameters by their models."""
+    """Give parameters the names of their models."""
     return [pytest.param(model, id=model._meta.label) for model in models]
 
 
 def on(model: type[Model], verb: str, *args: object) -> str:
-    """Name a page of the admin."""
+    """Return the path of a page of the admin."""
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{verb}", args=args)
 
 
@@ -56,7 +56,7 @@ def root(store: None) -> Iterator[Client]:
 
 @pytest.fixture
 def act(root: Client) -> Act:
-    """Return a function that uses an action of a list on a row."""
+    """Return a function that runs an action of a list on one row."""
 
     def run(model: type[Model], verb: str, pk: object) -> Any:
         form = {"action": verb, "_selected_action": [str(pk)]}
@@ -67,7 +67,7 @@ def act(root: Client) -> Act:
 
 @pytest.mark.parametrize("model", named(MODELS))
 def test_every_table_with_one_key_is_registered_with_a_list(model: type[Model]) -> None:
-    if model not in SHOWN:  # Django cannot show them: the console does
+    if model not in SHOWN:  # Django cannot show these models; the console shows them
         assert not admin.site.is_registered(model)
         return
     shown = admin.site._registry[model]

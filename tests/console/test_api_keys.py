@@ -1,4 +1,4 @@
-"""API keys in the console: made, rotated and revoked; a secret is shown once."""
+"""API keys in the console: created, rotated and revoked; a secret is shown once."""
 
 import re
 from collections.abc import Iterator

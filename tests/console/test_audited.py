@@ -1,4 +1,4 @@
-"""Each action leaves an entry in the audit log: who, what, to what, why."""
+"""The audit log: each action leaves an entry with actor, action, target and reason."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -96,8 +96,8 @@ def maintained() -> Form:
     return {}
 
 
-# `webhook-test` sends something out, `webhook-retry`, `tenant-release` and `cancel-workflow` need
-# what only the tests of those parts make
+# not in the table: `webhook-test` sends a request to another host; `webhook-retry`,
+# `tenant-release` and `cancel-workflow` need rows that only the tests of these parts make
 FORMS: dict[str, Callable[[], Form]] = {
     "retry": dead, "delete": dead, "cancel": live, "pause": queue, "resume": queue, "purge": queue,
     "quiet": worker, "unquiet": worker, "terminate": worker, "remove-worker": lost_worker,

@@ -1,4 +1,4 @@
-"""The console as a person sees it, in Chromium on a real server."""
+"""The console in Chromium on a real server, as a person sees it."""
 
 import re
 from dataclasses import replace
@@ -94,7 +94,7 @@ def test_an_open_part_stays_open_when_the_page_refreshes(page: Page) -> None:
     job = JobFactory.create()
     page.goto(f"/console/jobs/{job.id}/")
     page.locator("#envelope summary").click()
-    page.locator("h1").click()  # the focus leaves the part, so that it may refresh
+    page.locator("h1").click()  # the section loses the focus, so that it may refresh
     cancel(job.id)
     expect(page.locator("h1 .badge")).to_have_text("cancelled")
     assert page.locator("#envelope").get_attribute("open") is not None
@@ -153,7 +153,7 @@ def test_the_overview_draws_what_happened_and_has_it_as_a_table(page: Page) -> N
     JobFactory.create(state=State.COMPLETED)
     fold(100_000)
     page.reload()
-    expect(page.locator(".legend").first).to_contain_text("1 completed")  # folded by now
+    expect(page.locator(".legend").first).to_contain_text("1 completed")  # aggregated by now
     chart = page.locator("[data-chart=throughput]")
     expect(chart.locator("canvas")).to_have_count(1)
     chart.get_by_text("As a table").click()
@@ -177,7 +177,7 @@ def test_keys_search_walk_the_rows_and_open_the_palette(page: Page) -> None:
     page.goto("/console/jobs/")
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.matches('main input')")
-    page.keyboard.type("jk?")  # text while one types
+    page.keyboard.type("jk?")  # letters that are typed are no shortcuts
     expect(page.locator("#help")).to_be_hidden()
     page.evaluate("document.activeElement.blur()")
 

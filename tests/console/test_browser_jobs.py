@@ -1,4 +1,4 @@
-"""Lists of jobs, operations and the dead letter as a person uses them, in Chromium."""
+"""Lists of jobs, operations and the dead letter in Chromium, as a person uses them."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ expect.set_options(timeout=WAIT_MS)
 
 @pytest.fixture
 def cluster(store: None, spawn: Spawn) -> Iterator[None]:
-    """Let operator tasks run."""
+    """Start the cluster that runs operator tasks."""
     process = spawn("manage.py", "qcluster")
     yield
     process.terminate()
@@ -68,7 +68,7 @@ def test_all_that_match_are_previewed_cancelled_and_watched_to_the_end(page: Pag
     page.wait_for_url(re.compile(r"/operations/\d+/$"))
     page.evaluate("window.isSamePage = true")
     expect(page.locator("h1 .badge")).to_have_text("done")
-    assert page.evaluate("window.isSamePage")  # it was followed without a reload
+    assert page.evaluate("window.isSamePage")  # the page followed the link without a reload
     expect(page.locator("progress")).to_have_attribute("value", "100")
     expect(page.locator("main")).to_contain_text("wrong template")
     assert_state(State.CANCELLED, ids[0], ids[-1])
@@ -147,7 +147,7 @@ def test_keys_search_and_walk_through_the_rows(page: Page) -> None:
     page.goto("/console/jobs/")
     page.keyboard.press("/")
     expect(page.get_by_role("textbox", name="Queue")).to_be_focused()
-    page.keyboard.type("jk?/")  # text, while somebody types
+    page.keyboard.type("jk?/")  # letters that are typed are no shortcuts
     expect(page.get_by_role("textbox", name="Queue")).to_have_value("jk?/")
     page.get_by_role("textbox", name="Queue").fill("")
     page.locator("h1").click()

@@ -1,4 +1,4 @@
-"""The pages of regions as a person sees them, in Chromium on a real server."""
+"""The pages of regions in Chromium on a real server, as a person sees them."""
 
 from playwright.sync_api import Page, expect
 

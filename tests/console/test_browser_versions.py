@@ -1,4 +1,4 @@
-"""Routing rules and the removal of handlers in Chromium, as an operator goes about them."""
+"""Routing rules and the removal of handlers in Chromium, as operators use them."""
 
 import re
 
@@ -33,7 +33,7 @@ def test_rules_are_made_once_they_are_right(page: Page) -> None:
     assert not Routing.objects.exists()
 
     rules.fill("2.0 10\n1.0 90")
-    page.get_by_role("textbox", name="Reason").fill("first try")  # not that of the dialog
+    page.get_by_role("textbox", name="Reason").fill("first try")  # not the field of the dialog
     page.get_by_role("button", name="Store").click()
     expect(page.get_by_role("status")).to_contain_text("count for every new job")
     expect(page.locator(".chips [aria-current]")).to_contain_text("5 %")
@@ -46,7 +46,7 @@ def test_rules_that_somebody_else_changed_are_replaced_and_removed(page: Page) -
     page.get_by_role("link", name="Change rules").click()
     page.get_by_label("Take the highest version back").check()
     page.get_by_label("If more than this part failed").fill("0.2")
-    put([{"version": "9.0", "weight": 1}], status=200)  # somebody else was faster
+    put([{"version": "9.0", "weight": 1}], status=200)  # another operator was faster
     page.get_by_role("button", name="Store").click()
     expect(page.get_by_role("alert")).to_contain_text("9.0 100 %")
     expect(page.get_by_label("If more than this part failed")).to_have_value("0.2")

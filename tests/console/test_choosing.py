@@ -1,4 +1,4 @@
-"""Jobs whose boxes are checked in a list: what is done to them, by hand and without scripts."""
+"""Actions on the checked jobs of a list, by hand and without scripts."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -19,7 +19,7 @@ LIST = "/console/jobs/"
 
 
 def act(client: Client, verb: str, *ids: str, **more: str) -> str:
-    """Press the button below a list; returns what is told."""
+    """Send the form of a button below a list; return the last message."""
     path = reverse("ojs_console:act", args=[f"{verb}-chosen"])
     return told(client.post(path, {"id": list(ids), **more}))[-1]
 
@@ -102,12 +102,12 @@ def test_rows_are_chosen_by_keys_and_stand_still(page: Page) -> None:
     page.goto(LIST)
     form = page.locator("#chosen")
     expect(form.get_by_role("button", name="Cancel")).to_be_disabled()
-    for key in ("j", "x", "j", "x", "j", "x", "x"):  # the third one no longer
+    for key in ("j", "x", "j", "x", "j", "x", "x"):  # the third row is unchecked again
         page.keyboard.press(key)
     expect(form.locator("output")).to_contain_text("2 chosen")
     every = page.get_by_label("Choose all on this page")
     assert every.evaluate("box => box.indeterminate")
-    with page.expect_response(lambda one: one.url.endswith(LIST)):  # it is read anew
+    with page.expect_response(lambda one: one.url.endswith(LIST)):  # the list refreshes
         pass
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     expect(form.locator("output")).to_contain_text("2 chosen")

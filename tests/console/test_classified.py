@@ -1,4 +1,4 @@
-"""Arguments that are not for everybody: hidden, shown to who may see them, and recorded."""
+"""Classified jobs: arguments are hidden, shown with a permission, and each view is recorded."""
 
 import json
 from typing import Any
@@ -15,11 +15,11 @@ from tests.console.test_exports import content, export
 from tests.factories import JobFactory
 from tests.spec import spec
 
-SECRET = "4111-1111"  # noqa: S105 - stands for what nobody is to see
+SECRET = "4111-1111"  # noqa: S105 - an argument that must stay hidden
 
 
 def classified(word: Any = "confidential", **envelope: Any) -> Any:
-    """Return a job that says so of itself."""
+    """Return a job that is marked as classified."""
     return JobFactory.create(args=[SECRET], meta={"data_classification": word}, **envelope)
 
 
@@ -33,7 +33,7 @@ def page(client: Client, name: str, job: Any) -> Any:
 
 @pytest.fixture
 def outsider(viewer: User) -> Client:
-    """Return an operator who may retry and clone, but not see what is classified."""
+    """Return an operator who may retry and clone, but may not see classified arguments."""
     names = ["change_job", "add_job", "view_audit"]
     viewer.user_permissions.add(*Permission.objects.filter(codename__in=names))
     client = Client()

@@ -1,4 +1,4 @@
-"""The cluster of operator tasks runs the functions of the table, and no others."""
+"""The cluster of operator tasks runs the functions of its table, and no other function."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ MODELS = list(apps.get_app_config("django_q").get_models())
 
 @pytest.fixture(autouse=True)
 def broker(store: None) -> Iterator[Tasks]:
-    """Return the queue that the cluster reads, with nothing else to do."""
+    """Return the queue that the cluster reads; its own upkeep is turned off."""
     found = get_broker()
     assert isinstance(found, Tasks)
     found.tend_at = float("inf")
@@ -41,7 +41,7 @@ def broker(store: None) -> Iterator[Tasks]:
 
 
 def row(**members: Any) -> OrmQ:
-    """Write a signed task into the table of the queue, past everything that checks it."""
+    """Write a signed task into the table of the queue, around all checks."""
     task = {"id": "1", "name": "x", "func": KNOWN, "args": (), "kwargs": {},
             "started": timezone.now(), **members}  # fmt: skip
     return OrmQ.objects.create(
@@ -101,7 +101,7 @@ def test_the_cluster_tends_operations_by_itself(broker: Tasks) -> None:
 
 @pytest.mark.parametrize("options", ["{}", "{'q_options': {'hook': 'os.system'}}"])
 def test_a_schedule_queues_no_other_function(options: str) -> None:
-    """The cluster does not look at schedules; even where it did, its queue would refuse them."""
+    """The cluster ignores schedules; if it read them, its queue would still refuse them."""
     function = "os.system" if options == "{}" else KNOWN
     Schedule.objects.create(func=function, args="'true'", kwargs=options, next_run=timezone.now())
 

@@ -23,14 +23,14 @@ Shown = Callable[[], str]
 
 
 def act(console: Client, verb: str, pk: object) -> str:
-    """Press a button; returns what the page says then."""
+    """Send the form of a button; return the message of the next page."""
     answer = console.post(reverse("ojs_console:act", args=[verb]), {"id": pk})
     assert answer.status_code == 302
     return " ".join(str(message) for message in get_messages(answer.wsgi_request))
 
 
 def form(**fields: str) -> dict[str, str]:
-    """Fill the form in."""
+    """Return a filled form."""
     template = orjson.dumps({"type": "mail.digest", "options": {"queue": "mail"}}).decode()
     return {
         "name": "digest", "expression": "@daily", "timezone": "Europe/Berlin", "overlap": "allow",

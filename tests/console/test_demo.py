@@ -1,4 +1,4 @@
-"""The console of a running demo, gone through link by link in Chromium."""
+"""The console of a running demo, followed link by link in Chromium."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,17 +12,17 @@ from tests.console.conftest import WAIT_MS, is_complaint
 from tests.processes import until
 from tests.project.conftest import Quickstart, Start, new_folder, start
 
-__all__ = ["new_folder", "start"]  # fixtures of those who start it
+__all__ = ["new_folder", "start"]  # fixtures of the tests that start quickstart
 
-# one module, one process, as those of quickstart
+# one module, one process, as in the tests of quickstart
 pytestmark = pytest.mark.xdist_group("quickstart")
 
-# what a demo leads to by chance or not at all
+# pages that a demo links to by chance or never
 WITHOUT_A_LINK = {
     "operation", "operation_file", "simulated", "delivery", "schema", "versions_of_type", "pool",
     "pool_edit", "cron_edit", "job_retry",
 }  # fmt: skip
-# those of a drawing have an href of their own kind
+# links of a drawing have a href of another type
 LINKS = "links => [...new Set(links.map(one => one.getAttribute('href').split('#')[0]))]"
 
 
@@ -34,7 +34,7 @@ def demo(start: Start, new_folder: Callable[[], Path]) -> Quickstart:
 
 @pytest.fixture
 def tab(browser: Browser, demo: Quickstart) -> Iterator[Page]:
-    """Return a tab of whoever has the login of the first start; no page may complain."""
+    """Return a tab with the login of the first start; no page may report an error."""
     context = browser.new_context(base_url=demo.url)
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()

@@ -1,4 +1,4 @@
-"""Every action and every form of the console, pressed in Chromium by who may do all."""
+"""Every action and every form of the console, pressed in Chromium by a superuser."""
 
 import re
 from collections.abc import Iterator
@@ -38,11 +38,11 @@ def test_every_form_has_its_place_among_those_that_are_pressed() -> None:
 
 
 def pressed(page: Page, press: Press) -> Response:
-    """Press a button, answer its question, and return what the server said to the form."""
+    """Press a button, confirm its dialog, and return the server's response to the form."""
     page.goto(press.make())
     press.before(page)
     button = page.get_by_role("main").get_by_role("button", name=press.button, exact=True)
-    if press.button == "Show":  # in the frame of the page
+    if press.button == "Show":  # this button is in the frame of the page
         button = page.get_by_role("button", name=press.button, exact=True)
     with page.expect_response(lambda one: one.request.method == "POST") as said:
         button.first.click()

@@ -1,4 +1,4 @@
-"""Jobs as a file: written by slices, read back whole, and gone after a while."""
+"""Export of jobs as a file: written in slices, downloaded whole, and removed later."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from tests.factories import stored_ids
 
 
 def export(console: Client, **form: Any) -> Operation:
-    """Export to the end."""
+    """Run an export to its end."""
     answer = console.post(reverse("ojs_console:operation_new"), {"verb": "export", **form})
     assert answer.status_code == 302
     run_tasks()
@@ -28,10 +28,10 @@ def export(console: Client, **form: Any) -> Operation:
 
 
 def content(console: Client, operation: Operation) -> str:
-    """Download a file."""
+    """Download the file of an export."""
     answer = console.get(reverse("ojs_console:operation_file", args=[operation.pk]))
     assert answer.status_code == 200
-    return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]  # streams
+    return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]  # it streams
 
 
 def test_csv_has_the_chosen_columns_of_what_matches(
@@ -73,7 +73,7 @@ def test_nothing_that_matches_is_a_file_too(console: Client, form: str) -> None:
 def test_a_spreadsheet_computes_nothing(console: Client, text: str) -> None:
     stored_ids(1, queue="q", meta={"tenant_id": "t"}, type="a.b", version="1.0.0", args=[text])
     Operation.objects.all().delete()
-    from console.exports import _cell  # noqa: PLC0415 - the one place where a cell is made
+    from console.exports import _cell  # noqa: PLC0415 - only this function makes cells
 
     assert _cell(text) == f"'{text}"
     assert "['=" not in content(console, export(console, columns=["args"]))

@@ -1,4 +1,4 @@
-"""The dead letter by what failed: groups, their trend, and what is done to one."""
+"""Groups of the dead letter by error: their trend, and actions on one group."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ _queues = iter(range(10**9))
 
 
 def died(message: str, ago: timedelta = timedelta(), **envelope: Any) -> str:
-    """Let a job die with an error; returns its id."""
+    """Let a job fail with an error; return its id."""
     job = JobFactory.create(
         state=State.ACTIVE, queue=f"q{next(_queues)}",
         retry={"max_attempts": 1, "on_exhaustion": "dead_letter"}, **envelope,
@@ -39,7 +39,7 @@ def died(message: str, ago: timedelta = timedelta(), **envelope: Any) -> str:
 
 
 def seen(**asked: str) -> Groups:
-    """Tell the dead letter apart."""
+    """Return the groups of the dead letter."""
     return groups(JobFilter(**asked), timezone.now())
 
 
@@ -68,7 +68,7 @@ def test_a_trend_counts_when_they_died(store: None) -> None:
     (group,) = found.groups
     assert sum(group.trend) == 6
     assert len(group.trend) == len(found.bins) <= module.BINS
-    assert group.trend[-1] + group.trend[-2] == 2  # the bin may have begun a moment ago
+    assert group.trend[-1] + group.trend[-2] == 2  # a new bin of the trend may just have begun
     chart = found.chart()
     assert len(chart["at"]) == len(chart["lines"][0]["jobs"])
     assert chart["at"] == sorted(chart["at"])
@@ -100,7 +100,7 @@ def test_only_so_many_are_read_and_that_is_told(
         died("x", timedelta(minutes=n))
     found = seen()
     assert (found.jobs, found.looked, found.is_partial) == (3, 3, True)
-    assert not found.groups[0].is_new  # it may have been there for long
+    assert not found.groups[0].is_new  # jobs that were not read may be older
     assert "among the latest 3 dead jobs" in console.get(PAGE).content.decode()
 
 

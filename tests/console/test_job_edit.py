@@ -1,4 +1,4 @@
-"""One job: its story, retried with other contents, and another one like it."""
+"""One job: its history, its retry with other contents, and its clone."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def dead(**envelope: Any) -> Any:
 
 
 def form(job: Any, **changed: str) -> dict[str, str]:
-    """Return the form of a retry as it is sent."""
+    """Return the form of a retry as the browser sends it."""
     filled = {"args": "[1]", "meta": "{}", "queue": job.queue, "priority": str(job.priority)}
     return filled | changed
 
@@ -158,7 +158,7 @@ def test_a_timeline_has_every_change_and_attempts_have_their_errors(console: Cli
     broken = error(type="Broken", message="first", backtrace=["line one", "line two"])
     fetch(FetchRequest(("mail",), worker_id="w1"))
     nack([Nack(job.id, broken)])
-    act_on(Verb.RETRY, [job.id], "test")  # hastened: it need not wait
+    act_on(Verb.RETRY, [job.id], "test")  # due at once
     fetch(FetchRequest(("mail",), worker_id="w2"))
     nack([Nack(job.id, error(type="Broken", message="second"))])
     operate.retry_job(job.id, None, Caller("console:operator"))

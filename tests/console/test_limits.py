@@ -25,13 +25,13 @@ POLICY = LimitPolicy(concurrency=7)
 
 
 def act(client: Client, verb: str, **form: str) -> str:
-    """Do something and return the page that tells of it."""
+    """Send the form of an action and return the next page."""
     address = reverse("ojs_console:act", args=[verb])
     return client.post(address, {"next": PATH, **form}, follow=True).content.decode()
 
 
 def limited(key: str = "stripe", **more: object) -> None:
-    """Store jobs of a limit and start as many as it lets."""
+    """Store jobs of a limit and start as many as it allows."""
     rate = {"limit": 100, "period": "PT1M"}
     stored(5, rate_limit={"key": key, "concurrency": 2, "rate": rate}, **more)
     fetch(FetchRequest(("default",), count=10))

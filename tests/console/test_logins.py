@@ -1,4 +1,4 @@
-"""How many passwords anybody can try at the console and at Django's admin. Spec: contract 31."""
+"""Bounds on failed logins at the console and at Django's admin. Spec: contract 31."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -29,7 +29,7 @@ def bounds(settings: Any) -> None:
 
 @pytest.fixture
 def user(operator: User) -> Iterator[User]:
-    """Return an operator whose windows are forgotten afterwards."""
+    """Return an operator; remove all login windows afterwards."""
     yield operator
     LoginWindow.objects.all().delete()
 
@@ -41,7 +41,7 @@ def log_in(page: str, name: str, password: str, address: str = OFFICE) -> Any:
 
 
 def later() -> None:
-    """Let all windows end."""
+    """End all login windows."""
     LoginWindow.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
 
 

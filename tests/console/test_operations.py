@@ -1,4 +1,4 @@
-"""What is done to every job that a filter finds: previewed, in slices, stopped and resumed."""
+"""Operations on every job of a filter: preview, slices, stop and resume."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,7 +37,7 @@ NEW = "/console/operations/new/"
 
 @pytest.fixture(autouse=True)
 def clean(operator: User) -> None:
-    """Leave no operation behind: the fixture removes them at its end."""
+    """Remove all operations after the test, by the fixture `operator`."""
 
 
 def dead(queue: str, **envelope: Any) -> str:
@@ -53,7 +53,7 @@ def begin(verb: str, /, **asked: str) -> Operation:
 
 
 def run_tasks() -> list[str]:
-    """Do what the cluster does; returns what each task told."""
+    """Run the queued tasks as the cluster does; return the result of each task."""
     told: list[str] = []
     while queued := OrmQ.objects.order_by("id").first():
         arguments = queued.task["args"]
@@ -64,7 +64,7 @@ def run_tasks() -> list[str]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each task go one slice, of two jobs at most."""
+    """Let each task run one slice of at most two jobs."""
     monkeypatch.setattr(walk, "SLICE", 2)
     clock = iter(range(10**6))
     monkeypatch.setattr(operations, "monotonic", lambda: next(clock) * 3.0)
@@ -248,7 +248,7 @@ def test_stopped_it_leaves_the_rest_and_goes_on_from_there() -> None:
 def test_a_stop_during_a_slice_counts_after_it() -> None:
     stored_ids(6)
     operation = begin("cancel", state="available")
-    Operation.objects.filter(pk=operation.pk).update(is_stopping=True)  # as a stop beside it does
+    Operation.objects.filter(pk=operation.pk).update(is_stopping=True)  # as a concurrent stop does
     run_tasks()
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.is_stopping) == ("stopped", 0, True)
@@ -276,7 +276,7 @@ def test_what_the_database_refuses_is_tried_again_and_then_told(
     )  # fmt: skip
     assert Audit.objects.filter(action="jobs.bulk_failed").count() == 1
 
-    operations.resume(operation.pk, WHO)  # and the first try of it is refused, too
+    operations.resume(operation.pk, WHO)  # the first try after the resume is refused as well
     run_tasks()
     operation.refresh_from_db()
     assert (operation.state, operation.problem, operation.done) == ("done", None, 4)
@@ -337,10 +337,10 @@ def test_who_is_bound_to_a_tenant_meets_its_jobs_alone() -> None:
 def test_what_nobody_drives_is_picked_up_again() -> None:
     ids = stored_ids(3)
     operation = begin("cancel", state="available")
-    OrmQ.objects.all().delete()  # a process was killed, and its task with it
+    OrmQ.objects.all().delete()  # the process was killed, and its task is lost
 
     operations.tend()
-    assert not OrmQ.objects.exists()  # it may be under way
+    assert not OrmQ.objects.exists()  # the operation may still run
     Operation.objects.update(moved_at=timezone.now() - timedelta(minutes=2))
     operations.tend()
     operations.tend()
@@ -363,7 +363,7 @@ def test_old_operations_are_forgotten() -> None:
 
 
 def test_a_killed_worker_costs_one_slice_and_no_job(spawn: Spawn) -> None:
-    """The whole cluster is killed while a slice waits for a row: what it did is undone, once."""
+    """Kill the whole cluster while a slice waits for a row: PostgreSQL undoes only this slice."""
     ids = stored_ids(1200, queue="mail")
     held = sorted(ids, reverse=True)[700]  # in the second slice
     operation = begin("cancel", state="available", queue="mail")
@@ -450,7 +450,7 @@ def test_the_pages_cost_a_fixed_number_of_statements(console: Client) -> None:
 
 
 def test_a_button_begins_it_and_shows_how_far_it_is(console: Client) -> None:
-    cache.clear()  # a cluster that another test has killed is heard of for three seconds more
+    cache.clear()  # the killed cluster of another test counts as running for three more seconds
     stored_ids(3, queue="mail")
     answer = console.post(NEW, {"verb": "cancel", "state": "available", "queue": "mail",
                                 "reason": "wrong template"})  # fmt: skip
@@ -530,7 +530,7 @@ def test_the_jobs_page_offers_what_can_be_done_to_all_of_a_state(
 
 
 def test_without_a_cluster_the_page_says_bulk_actions_will_not_start(console: Client) -> None:
-    cache.clear()  # a cluster that ended a moment ago counts for some seconds
+    cache.clear()  # a cluster that has just ended still counts for some seconds
     page = console.get(reverse("ojs_console:dead_letter")).content.decode()
     assert "Bulk actions will not start" in page
 

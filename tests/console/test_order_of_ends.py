@@ -32,23 +32,23 @@ DEAD = {"dead": "1"}
 NARROWED = {
     "dead": "1",
     "type": "mail.*",
-}  # no index tells these apart: rows are read that do not match
+}  # no index has these types: the search also reads rows that do not match
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 JOBS = 9
 
-# minutes after BEGAN at which the n-th job in the order of ids ended; ties are common
+# minutes from BEGAN to the end of the n-th job in the order of ids; ties are common
 ends = st.lists(st.integers(0, 12), min_size=JOBS, max_size=JOBS)
 orders = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)
 def clean(operator: User) -> None:
-    """Leave no operation behind: the fixture removes them at its end."""
+    """Remove all operations after the test, by the fixture `operator`."""
 
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pages and slices be small, and let a slice read more rows than it takes."""
+    """Make pages and slices small, and let a slice read more rows than it takes."""
     monkeypatch.setattr(walk, "SLICE", 2)
     monkeypatch.setattr(walk, "LOOKED", 5)
     monkeypatch.setattr(search, "SIZE", 2)
@@ -60,7 +60,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ids() -> list[str]:
-    """Jobs in the dead letter, in the order of their ids."""
+    """Return jobs of the dead letter, in the order of their ids."""
     return sorted(_dead(n) for n in range(JOBS))
 
 
@@ -72,7 +72,7 @@ def _dead(number: int, kind: str = "q") -> str:
 
 
 def _end(ids: Sequence[str], minutes: Sequence[int]) -> list[str]:
-    """Give each job its end; returns the ids, latest end first."""
+    """Set the end of each job; return the ids, latest end first."""
     times = {job_id: BEGAN + timedelta(minutes=n) for job_id, n in zip(ids, minutes, strict=True)}
     for job_id, at in times.items():
         Finished.objects.filter(id=job_id).update(finished_at=at)
@@ -96,7 +96,7 @@ def _pages(asked: dict[str, str]) -> Iterator[list[str]]:
 
 
 def _slices(asked: dict[str, str]) -> Iterator[list[str]]:
-    """Walk as an operation does, without doing anything."""
+    """Walk the jobs as an operation does, without an action on them."""
     wanted = JobFilter.read(asked)
     place: bulk.Place | None = bulk.begin()
     for _ in range(100):
@@ -204,7 +204,7 @@ def test_the_page_says_when_none_matches_any_more(ids: list[str], console: Clien
 
 
 def test_live_jobs_in_any_state_are_read_in_one_order() -> None:
-    """A search that reads few rows of several states goes on behind the last one that it read."""
+    """A search that reads few rows of several states continues after the last row that it read."""
     states = (State.AVAILABLE, State.SCHEDULED, State.AVAILABLE, State.SCHEDULED)
     ids = [JobFactory.create(state=state, queue=f"q{n}").id for n, state in enumerate(states)]
     for number in range(4):
@@ -224,7 +224,7 @@ def test_live_jobs_in_any_state_are_read_in_one_order() -> None:
 
 
 def test_retention_leaves_the_place_of_a_page_usable(ids: list[str]) -> None:
-    """Removing the last job of a page does not change where the next page begins."""
+    """The removal of the last job of a page does not change the start of the next page."""
     expected = _end(ids, list(range(JOBS)))
     page = search.page(JobFilter.read(DEAD))
     bulk.act_on(Verb.DELETE, [page.jobs[-1].id], "test")

@@ -1,4 +1,4 @@
-"""What the pages show, whom they let in and what they cost."""
+"""The pages of the console: their contents, their permissions and their cost."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -26,12 +26,12 @@ MOST_STATEMENTS = 15
 
 
 def url(name: str, /, *args: str, **query: str) -> str:
-    """Name a page."""
+    """Return the path of a page."""
     return reverse(f"ojs_console:{name}", args=args) + (f"?{urlencode(query)}" if query else "")
 
 
 def text(console: Client, address: str) -> str:
-    """Return a page that must be there."""
+    """Return the text of a page, which must exist."""
     answer = console.get(address)
     assert answer.status_code == 200
     return answer.content.decode()
@@ -74,7 +74,7 @@ def test_every_page_shows_every_state_at_a_fixed_cost(console: Client) -> None:
         fold(100_000)
 
     one_of_each("first")
-    for name in PAGES:  # whatever an earlier test left to expire goes with the first look at it
+    for name in PAGES:  # the first view removes expired leftovers of earlier tests
         text(console, url(name))
     before = {name: cost(name) for name in PAGES}
     for n in range(5):
@@ -125,7 +125,7 @@ def test_a_waiting_job_tells_why_it_waits(console: Client) -> None:
     assert "Queue mail is paused: resume it to let its jobs start." in page
     assert "1 ahead in its queue" in page
     assert "No estimate: no end is known of what holds it back: gate queue." in page
-    assert page.count('<span class="badge">closed</span>') == 2  # and nobody fetches it
+    assert page.count('<span class="badge">closed</span>') == 2  # and no worker fetches it
     assert "next in its queue" not in text(console, url("job", first))
 
 

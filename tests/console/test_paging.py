@@ -1,4 +1,4 @@
-"""Lists a page at a time: together the pages are the whole list, and a full one costs no more."""
+"""Paged lists: together the pages are the whole list, and a full page costs no more."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ AT = "2026-11-22T12:00:00Z"
 
 
 def some_workers() -> list[list[str]]:
-    """Make workers of all standings; returns their ids by standing, in the order of the list."""
+    """Make workers in every state; return their ids by state, in the order of the list."""
     made: list[dict[str, dict[str, Any]]] = [
         {f"live {n}": {} for n in range(5)} | {"zöe/1": {"hostname": "a b&c"}},
         {f"a dead {n}": {"dead_at": AT} for n in range(3)},
@@ -38,7 +38,7 @@ def some_workers() -> list[list[str]]:
 
 
 def walked(console: Client, address: str, rows: str) -> list[list[Any]]:
-    """Follow the links of a list to its end; returns what each page lists."""
+    """Follow the links of a list to its end; return the rows of each page."""
     pages, query = [], address.partition("?")[2]
     while True:
         context = console.get(f"{address.partition('?')[0]}?{query}").context

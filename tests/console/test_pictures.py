@@ -1,4 +1,4 @@
-"""The pictures of the manual: every page, in every form, and small."""
+"""The pictures of the manual: one of every page in every form, within a bound of bytes."""
 
 from django.urls import URLPattern
 
@@ -6,7 +6,7 @@ from bench.console.pictures import FOLDER, FORMS, MOST_BYTES, PAGES
 from console.urls import urlpatterns
 from tests.console.test_accessibility import UNSEEN
 
-VIEWS = {"error_group"}  # pages that are another one with a query
+VIEWS = {"error_group"}  # pages that are another page with a query
 
 
 def test_every_page_has_its_pictures() -> None:

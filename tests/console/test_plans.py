@@ -1,4 +1,4 @@
-"""What the pages read at volume: no table that grows from end to end, no index past its limit."""
+"""The reads of the pages at volume: no full scan of a growing table, no index beyond its bound."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -43,8 +43,8 @@ INSERT INTO ojs_audit (actor, action, target, at, data)
 SELECT 'console:u', 'tenant.configured', 't' || n, now(), '{}' FROM generate_series(0, 9999) AS n;
 """
 SINCE = datetime(2020, 1, 1, tzinfo=UTC)
-LOOKED = 300  # rows a narrowed search may read here; the pages allow more
-MOST = 7_000  # index entries: a page of each of the hundred queues where none was chosen
+LOOKED = 300  # rows that a narrowed search may read here; the pages allow more
+MOST = 7_000  # index entries: one page of each of the hundred queues, if no queue was chosen
 
 SEARCHES = {
     f"{state or 'any'} {narrowed}": JobFilter(state, **{narrowed: value} if narrowed else {})
@@ -127,17 +127,17 @@ CALLS: dict[str, Callable[[], object]] = {
     "tenant": lambda: (tenants.line_of("t5"), tenants.detail("t5")),
     "tenant's audit": lambda: done_to("t5", "tenant", limit=20),
 }
-# those of a page, in a hundred queues each; a search by name, besides, walks over the tenants
+# pages with other bounds, for a hundred queues; a search by name also walks the tenants
 MAY_READ = {
     "tenants by id": 25_000,
-    "pool": 11_000,  # a head of each lane whose tenants share over its queues
+    "pool": 11_000,  # the head of each lane whose tenants share over its queues
 }
-MAY_READ |= {name: 2 * MOST for name in CALLS if name.startswith("slice")}  # two of them
+MAY_READ |= {name: 2 * MOST for name in CALLS if name.startswith("slice")}  # two slices
 MAY_SCAN = {name: {"ojs_lease"} for name in CALLS if name.startswith("tenant")}
 
 
 def one_slice(verb: str, asked: JobFilter) -> None:
-    """Find what the first and the second slice of an operation would take."""
+    """Find the jobs of the first and the second slice of an operation."""
     states, place = walk.sources(verb, asked), bulk.begin()
     _, following = walk.pick(asked, states, place)
     if following is not None:
@@ -148,7 +148,7 @@ def one_slice(verb: str, asked: JobFilter) -> None:
 def size(
     request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[str]:
-    """Load a store."""
+    """Load a store of one shape."""
     with django_db_blocker.unblock():
         reset()
         load(SHAPES[request.param])
@@ -167,7 +167,7 @@ def size(
 def plans(
     request: pytest.FixtureRequest, size: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """Plan for these parameters, or for any."""
+    """Use plans for these parameters, or generic plans."""
     monkeypatch.setattr("console.search.LOOKED_WIDE", LOOKED)
     monkeypatch.setattr("console.search.LOOKED_NARROW", LOOKED)
     for name in ("LOOKED", "LOOKED_FOR_TEXT", "PREVIEWED"):
@@ -197,16 +197,16 @@ def test_no_page_reads_a_growing_table_from_end_to_end(plans: str) -> None:
 def test_a_full_page_of_a_queue_is_found_at_a_glance(
     plans: str, size: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where matches are frequent, not all that a search may look at is read."""
+    """A search stops early if matches are frequent."""
     monkeypatch.setattr("console.search.LOOKED_NARROW", 9_000)
     monkeypatch.setattr("console.search.GLANCES", (100, 8_900))
     touched = touched_by(lambda: jobs(JobFilter("available", queue="q0")))
-    # in a hundred queues a page is further away
+    # with a hundred queues, the matches of a page are further apart
     assert touched.entries["ojs_ready_pkey"] <= (200 if size == "1 lane" else 9_300)
 
 
 def test_a_page_goes_on_where_the_last_one_ended(plans: str) -> None:
-    """The next page costs what the first did: nothing before its place is read again."""
+    """The next page costs as much as the first: nothing before its place is read again."""
     for state in ("", "available", "completed"):
         wanted = JobFilter(state, queue="q0")
         page = jobs(wanted)

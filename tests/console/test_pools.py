@@ -1,4 +1,4 @@
-"""The pages of pools: what they show, change and refuse. Spec: contract 20.2, 20.3."""
+"""The pages of pools: contents, changes and refusals. Spec: contract 20.2, 20.3."""
 
 import re
 from typing import Any
@@ -47,19 +47,19 @@ def claim(pool: str, count: int, worker_id: str = "w1") -> list[str]:
 
 
 def form(**fields: str) -> dict[str, str]:
-    """Fill the form in."""
+    """Return a filled form."""
     return {"name": "mail", "queues": "a\nb", "strategy": "round-robin", **fields}
 
 
 def act(console: Client, verb: str, **fields: str) -> str:
-    """Press a button; returns what the page says then."""
+    """Send the form of a button; return the message of the next page."""
     answer = console.post(reverse("ojs_console:act", args=[verb]), fields)
     assert answer.status_code == 302
     return " ".join(str(message) for message in get_messages(answer.wsgi_request))
 
 
 def words(page: str) -> str:
-    """Return the words of a page."""
+    """Return the text of a page without its tags."""
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
@@ -121,7 +121,7 @@ def test_static_pools_are_marked_and_not_changed(console: Client) -> None:
 
 def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
     def cost(address: str) -> int:
-        text(console, address)  # what a process remembers of pools is read anew after a change
+        text(console, address)  # the process reads its cached pools again after a change
         with CaptureQueriesContext(connection) as captured:
             text(console, address)
         return len(captured)
@@ -153,7 +153,7 @@ def test_detail_shows_queues_shares_turns_and_workers(console: Client) -> None:
     heartbeat(Report("w1", pool="mine", hostname="north"))
     assert len(claim("mine", 4)) == 4
     minute = timezone.now().replace(second=0, microsecond=0)
-    for queue, started in (("a", 3), ("b", 1)):  # as the fold counts them, in its own time
+    for queue, started in (("a", 3), ("b", 1)):  # as the aggregation counts them
         Period.objects.create(span_s=60, at=minute, queue=queue, type="x", started=started)
 
     page = words(text(console, url("pool", "mine")))
@@ -331,7 +331,7 @@ def test_form_empties_what_is_emptied(console: Client) -> None:
             "sharing",
             "Must be dispatch with scope pool, not “duration”.",
         ),
-        ({"tenants": "blue 5", "queues": "a"}, "tenants", ""),  # mine shares a by other weights
+        ({"tenants": "blue 5", "queues": "a"}, "tenants", ""),  # `mine` weighs a otherwise
     ],
 )
 def test_form_says_what_is_wrong_by_the_field_and_keeps_the_rest(

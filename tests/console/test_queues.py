@@ -1,4 +1,4 @@
-"""A queue's own page: numbers, configuration, what was done, and emptying it."""
+"""The page of a queue: numbers, configuration, audit log, and its purge."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ WAITING = ["available", "scheduled", "pending", "retryable"]
 
 @pytest.fixture(autouse=True)
 def _without_tasks(store: None) -> None:
-    OrmQ.objects.all().delete()  # of other tests
+    OrmQ.objects.all().delete()  # tasks of other tests
 
 
 def run_purges() -> list[str]:
-    """Do what the cluster does; returns what each task told."""
+    """Run the queued tasks as the cluster does; return the result of each task."""
     told: list[str] = []
     while queued := OrmQ.objects.first():
         arguments = queued.task["args"]
@@ -38,7 +38,7 @@ def run_purges() -> list[str]:
 
 
 def purge(client: Client, name: str, **form: Any) -> list[str]:
-    """Ask for a purge; returns what the page tells."""
+    """Request a purge; return the messages of the next page."""
     filled = {"id": name, "confirm": name, "states": WAITING, "reason": "a flood", **form}
     return told(act(client, "purge", **filled))
 

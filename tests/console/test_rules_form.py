@@ -23,20 +23,20 @@ ONE = f"/console/versions/{TYPE}/"
 
 
 def filled(**given: str) -> dict[str, str]:
-    """Fill in a new form."""
+    """Return a filled form for new rules."""
     unset = {name for name in ("guard", "plan") if not given.get(name)}
     form = {**EMPTY, "type": TYPE, "rules": "2.0 10\n1.0 90", **given}
     return {name: text for name, text in form.items() if name not in unset}
 
 
 def as_shown(client: Client, **given: str) -> dict[str, str]:
-    """Fill in the form of the rules as it is shown."""
+    """Return the form of the current rules as the page shows it, with these changes."""
     shown = dict(client.get(EDIT).context["fields"])
     return filled(**{**shown, **given})
 
 
 def told(answer: Any) -> tuple[str, str]:
-    """Return the field that is wrong and what is said of it, as the page shows it."""
+    """Return the wrong field and its error message, as the page shows them."""
     page = answer.content.decode()
     marked = re.search(r'name="(\w+)"[^>]*aria-invalid="true" aria-describedby="wrong"', page)
     said = re.search(r'id="wrong" role="alert">([^<]*)<', page)
@@ -173,11 +173,11 @@ def test_rules_that_were_changed_meanwhile_are_not_overwritten_unless_meant(
     assert "2.0 100 %" in page
     assert answer.context["fields"]["rules"] == "3.0 1\n2.0 1"
     assert get()["revision"] == theirs["revision"]
-    # once more without the box: they are still not overwritten
+    # a second try without the box still does not overwrite the rules
     assert console.post(EDIT, read(form)).status_code == 409
     assert console.post(EDIT, form | {"instead": str(theirs["revision"])}).status_code == 302
     assert [one["version"] for one in get()["rules"]] == ["3.0", "2.0"]
-    # the box means the rules that were shown, not whatever is there by then
+    # the box means the rules that were shown, not any later rules
     assert console.post(EDIT, form | {"instead": str(theirs["revision"])}).status_code == 409
 
 

@@ -1,4 +1,4 @@
-"""Views of the lists under a name: one's own, and shared ones."""
+"""Saved views of the lists: a user's own, and shared views."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ JOBS = "/console/jobs/"
 
 
 def act(client: Client, verb: str, **form: str) -> Any:
-    """Press a button."""
+    """Send the form of a button."""
     return client.post(reverse("ojs_console:act", args=[verb]), {"next": JOBS, **form}, follow=True)
 
 
@@ -26,7 +26,7 @@ def save(client: Client, name: str, query: str = "state=active", **more: str) ->
 
 @pytest.fixture
 def colleague(operator: User) -> Client:
-    """Return another user who may save views."""
+    """Return another user with permission to save views."""
     user = User.objects.create_user("colleague")
     names = ("view_job", "add_savedview", "delete_savedview")
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
@@ -97,5 +97,5 @@ def test_there_is_an_end_to_views(console: Client, monkeypatch: pytest.MonkeyPat
     for name in "abc":
         page = save(console, name)
     assert "one more than the 2 views" in page.content.decode()
-    save(console, "a", "state=retryable")  # known ones can still be changed
+    save(console, "a", "state=retryable")  # a saved view can still be changed
     assert sorted(view.name for view in SavedView.objects.all()) == ["a", "b"]

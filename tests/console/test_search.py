@@ -1,4 +1,4 @@
-"""What is found by filter, how many there are said to be, and how far was looked."""
+"""Search by filter: the matches, the total, and how far the search read."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def found(**asked: str) -> set[str]:
 
 
 def ended(job_id: str, ago: timedelta) -> None:
-    """Move the end of a job back."""
+    """Set the end of a job to an earlier time."""
     Row.objects.filter(pk=job_id).update(finished_at=datetime.now(UTC) - ago)
     Finished.objects.filter(id=job_id).update(finished_at=datetime.now(UTC) - ago)
 

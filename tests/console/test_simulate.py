@@ -1,4 +1,4 @@
-"""The page that asks for simulations, and the page that shows one."""
+"""The page that requests simulations, and the page that shows a simulation."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ pools: {p: {queues: [alpha, beta]}}
 """
 CHANGES = "pools: {p: {queues: {alpha: 3, beta: 1}, strategy: weighted}}"
 
-# whether the first chart has pixels in the colour that a side has in the legend
+# whether the first chart has pixels in the legend's colour of one side
 IS_DRAWN = """side => {
   const figure = document.querySelector(".compared");
   const key = figure.querySelector(`.key.${side}`);
@@ -42,21 +42,21 @@ IS_DRAWN = """side => {
 
 @pytest.fixture(autouse=True)
 def no_tasks(store: None) -> Any:
-    """Leave no task behind."""
+    """Remove all tasks after the test."""
     yield
     OrmQ.objects.all().delete()
     Task.objects.all().delete()
 
 
 def asked(console: Client, **fields: str) -> str:
-    """Ask for a simulation; returns where it is shown."""
+    """Request a simulation; return the path of its page."""
     answer = console.post(url("simulate"), {"minutes": "60", **fields})
     assert answer.status_code == 302, answer.content
     return str(answer.headers["Location"])
 
 
 def perform() -> None:
-    """Do what the cluster does with the tasks that wait."""
+    """Run the waiting tasks as the cluster does."""
     for queued in OrmQ.objects.all():
         task = SignedPackage.loads(queued.payload)
         if task["func"] != "console.simulations.run":
@@ -159,12 +159,12 @@ def test_a_simulation_is_asked_for_and_seen_in_a_browser(page: Page) -> None:
     expect(charts.locator("canvas")).to_have_count(4)
     assert page.locator(".compared .plot").first.evaluate(
         "plot => plot.clientHeight === plot.querySelector('.uplot').clientHeight"
-    )  # nothing moved when it was drawn
+    )  # the layout did not move when the chart was drawn
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for side in ("before", "after"):
             expect(charts.first.locator(f".key.{side}")).to_have_text(side)
-            page.wait_for_function(IS_DRAWN, arg=side)  # charts are drawn anew a moment later
+            page.wait_for_function(IS_DRAWN, arg=side)  # charts are redrawn a moment later
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     box = charts.first.locator(".u-over").bounding_box()
     assert box

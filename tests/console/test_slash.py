@@ -1,4 +1,4 @@
-"""Every page has one path, which ends in a slash."""
+"""Each page has one path, which ends in a slash."""
 
 import pytest
 from django.test import Client, RequestFactory

@@ -1,4 +1,4 @@
-"""The page of the system: loops and who leads them, the database, settings without secrets."""
+"""The page of the system: loops and their leaders, the database, settings without secrets."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The pages of tenants: who is loud, what they show, change and refuse. Spec: contract 21.2."""
+"""The pages of tenants: noisy tenants, contents, changes and refusals. Spec: contract 21.2."""
 
 import re
 from datetime import timedelta
@@ -54,7 +54,7 @@ def of(tenant: str, number: int = 1, **draft: Any) -> None:
 
 
 def did(tenant: str, **counts: int) -> None:
-    """Count what a tenant did a minute ago, as the fold does."""
+    """Store the counts of a tenant for the minute before, as the aggregation does."""
     known = {"enqueued": 0, "started": 0, "completed": 0, "failed": 0, "wait_ms": 0, "run_ms": 0}
     minute = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=1)
     TenantPeriod.objects.create(
@@ -71,7 +71,7 @@ def listed(console: Client, **query: str) -> list[str]:
 
 
 def form(**fields: str) -> dict[str, str]:
-    """Fill the form in."""
+    """Return a filled form."""
     return {"tenant_id": "blue", "quota_mode": "hard", "reason": "ticket 7", **fields}
 
 
@@ -235,7 +235,7 @@ def test_noisy_tenants_come_first_with_their_signals(console: Client) -> None:
 
 
 def throttle(name: str) -> None:
-    """Take most of its weight from a tenant."""
+    """Reduce the weight of a tenant to a fifth by a throttle."""
     until = timezone.now() + timedelta(minutes=5)
     Throttle.objects.create(
         tenant_id=name, hold=Hold.APPLIED, action=Action.WEIGHT, factor=0.2, had=10,
@@ -348,7 +348,7 @@ def test_a_search_goes_on_behind_the_tenants_that_were_looked_at(
         wanted = TenantFilter.read(dict(parse_qsl(found.next)))
 
     every = [f"t{n:04}" for n in range(350) if "7" in str(n)]
-    assert seen[0][0] == "t0007"  # the busy one first
+    assert seen[0][0] == "t0007"  # the busy tenant comes first
     assert sorted(one for listed in seen for one in listed) == every
     assert len(seen) == 4
 
@@ -646,7 +646,7 @@ def test_loud_tenant_is_found_limited_and_suspended(page: Page) -> None:
     panel.get_by_label("Limit of loud").select_option("max_queue_depth")
     panel.get_by_label("At most").first.fill("10")
     panel.get_by_role("button", name="Set limit").first.click()
-    assert tenants.find("loud").max_queue_depth is None  # the browser asks for a reason
+    assert tenants.find("loud").max_queue_depth is None  # the browser requires a reason
     panel.get_by_label("Reason").first.fill("ticket 7")
     panel.get_by_role("button", name="Set limit").first.click()
     expect(page.get_by_role("status")).to_contain_text("max_queue_depth of tenant loud is 10")
@@ -667,7 +667,7 @@ def test_form_that_is_being_filled_in_stays(page: Page) -> None:
     page.goto(url("tenant", "blue"))
     page.locator("#suspend-one summary").click()
     page.locator("#suspend-one").get_by_label("Reason").fill("half a rea")
-    page.locator("h1").click()  # the focus leaves the part, which would refresh else
+    page.locator("h1").click()  # otherwise the focus keeps the section from refreshing
     with page.expect_response(lambda answer: answer.url.endswith("/tenants/blue/")):
         pass
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

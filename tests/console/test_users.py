@@ -1,4 +1,4 @@
-"""Users and groups in Django's admin: nobody grants, changes or deletes more than they have."""
+"""Users and groups in Django's admin: users grant, change or delete only their own permissions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,13 +35,13 @@ def made(name: str, *permissions: str, **facts: Any) -> User:
 
 @pytest.fixture
 def helper() -> User:
-    """Return a user who manages users, and may see jobs beside that."""
+    """Return a user with permission to manage users and to view jobs."""
     return made("helper", *OWN)
 
 
 @pytest.fixture
 def client(helper: User) -> Client:
-    """Return the browser of that user."""
+    """Return a client that is logged in as that user."""
     found = Client()
     found.force_login(helper)
     return found
@@ -56,7 +56,7 @@ def password(user: User) -> str:
 
 
 def form(user: User, **given: Any) -> dict[str, Any]:
-    """Return what the form of a user sends."""
+    """Return the form of a user as the browser sends it."""
     return {
         "username": user.username, "is_active": "on", "is_staff": "on",
         "date_joined_0": "2026-01-01", "date_joined_1": "00:00:00",

@@ -22,7 +22,7 @@ MOST_STATEMENTS = 15
 
 
 def shown(console: Client, query: str = "") -> dict[str, tuple[str, list[str]]]:
-    """Return the answers of the page with the codes of their reasons."""
+    """Return the page's answer for each version, with the codes of its reasons."""
     found = console.get(f"{REMOVAL}{query}").context["found"]
     return {
         one.removed: (str(one.safe), [str(why.why) for why in one.reasons])
@@ -81,7 +81,7 @@ def test_the_pages_take_as_many_statements_whatever_there_is(console: Client) ->
             assert console.get(path).status_code == 200
         return len(captured)
 
-    push("0.1")  # a type with versions of its own is looked at more closely
+    push("0.1")  # the check of a type with versions of its own takes more statements
     rolled_back(SOME)
     paths = (ONE, REMOVAL, TOUCHED, f"{ONE}rules/")
     before = {path: cost(path) for path in paths}

@@ -26,13 +26,13 @@ PLAN = {"steps": [5, 25, 100], "bake_time": "PT10M"}
 
 
 def act(client: Client, verb: str, **form: object) -> str:
-    """Press a button and return the page that it leads to."""
+    """Send the form of a button and return the next page."""
     sent = {"id": TYPE, "next": ONE, **form}
     return client.post(f"/console/actions/routing-{verb}/", sent, follow=True).content.decode()
 
 
 def ended(version: str, acked: int, failed: int) -> None:
-    """Let attempts of a version have ended."""
+    """Record the outcomes of ended attempts of a version."""
     route = route_of(TYPE, None, parse_version(version))
     Outcome.objects.create(route=route, at=clock.now(), acked=acked, failed=failed)
 

@@ -23,7 +23,7 @@ def _clean(store: None) -> Iterator[None]:
 
 
 def act(console: Client, verb: str, **form: str) -> str:
-    """Do something and return the page that tells of it."""
+    """Send the form of an action and return the next page."""
     address = reverse("ojs_console:act", args=[verb])
     return console.post(address, {"next": WEBHOOKS, **form}, follow=True).content.decode()
 

@@ -1,4 +1,4 @@
-"""A worker's own page: what it runs, what it said of itself, what it is told."""
+"""The page of a worker: its jobs, its declaration and its directives."""
 
 from django.test import Client
 from playwright.sync_api import Page, expect
@@ -18,7 +18,7 @@ expect.set_options(timeout=WAIT_MS)
 
 
 def working(name: str, **facts: object) -> str:
-    """Let a worker live and take a job; returns the job's id."""
+    """Register a worker and let it take a job; return the job's id."""
     heartbeat(Report(name, **facts))  # type: ignore[arg-type]
     (job_id,) = stored_ids(1, queue="mail")
     fetch(FetchRequest(("mail",), worker_id=name))

@@ -32,12 +32,12 @@ LIST = "/console/workflows/"
 
 
 def drawn(body: dict[str, Any]) -> Drawing:
-    """Draw a new workflow."""
+    """Return the drawing of a new workflow."""
     return draw(show(created(body), with_results=False))
 
 
 def boxes(drawing: Drawing) -> dict[str, Node]:
-    """Return the boxes by their label."""
+    """Return the boxes by label."""
     return {node.label: node for node in drawing.nodes}
 
 

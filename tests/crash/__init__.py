@@ -1,1 +1,1 @@
-"""Processes killed and databases stopped under load: what was acknowledged holds."""
+"""Crashes under load: acknowledged enqueues and results survive killed processes and databases."""

@@ -1,4 +1,4 @@
-"""A cluster of its own that may be stopped, with fsync on, and processes on it."""
+"""A durable cluster (fsync on) that a test may stop, and processes on it."""
 
 import os
 import shutil
@@ -28,31 +28,31 @@ SELECT j.id::text, j.state, count(n.id) FROM ojs_job AS j
 
 
 class Store:
-    """What the database says, past the server."""
+    """Direct access to the database, without the server."""
 
     def __init__(self, url: str) -> None:
-        """Look at this database."""
+        """Use the database of this URL."""
         self.url = url
 
     def rows(self, statement: LiteralString, *values: object) -> list[tuple[object, ...]]:
-        """Run one statement."""
+        """Run one statement and return its rows."""
         with psycopg.connect(self.url) as connection:
             return connection.execute(statement, values or None).fetchall()
 
     def jobs(self, state: int | None = None) -> set[str]:
-        """Return the ids of all jobs, or of those in a final state."""
+        """Return the ids of all jobs, or of the jobs in one final state."""
         chosen = "SELECT id FROM ojs_job WHERE %s::int IS NULL OR state = %s"
         rows = self.rows(chosen, state, state)
         return {str(row[0]) for row in rows}
 
     def misplaced(self) -> list[tuple[object, ...]]:
-        """Return jobs that are in no place, or in two."""
+        """Return jobs that have no state row, or two."""
         return self.rows(ONE_PLACE)
 
 
 @pytest.fixture
 def processes() -> Iterator[Run]:
-    """Return a function that starts a Python process on a database of the test's own."""
+    """Return a function that starts a Python process on a database of its own."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(url: str, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
@@ -95,7 +95,7 @@ def cluster() -> Iterator[Cluster]:
 def serve(
     processes: Run, url: str, port: int | None = None, **environment: str
 ) -> tuple[str, subprocess.Popen[bytes]]:
-    """Start an HTTP server with two processes; returns its URL and the parent."""
+    """Start an HTTP server with two processes; return its URL and the parent."""
     port = port or free_port()
     process = processes(url, *http_server(port, workers=2), **environment)
     return f"http://127.0.0.1:{port}", process

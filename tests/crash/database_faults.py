@@ -12,15 +12,15 @@ from psycopg import sql
 from ojs_project.postgres import Cluster
 from tests.processes import family
 
-# Deadlines so short that a test meets them. A client that waits PROMISE_S met a hang, also on a
-# machine that does much else; with the default deadlines the server answers within ten seconds.
+# Timeouts so short that a test reaches them. With the default timeouts the server answers within
+# ten seconds. PROMISE_S is longer, for a busy machine: a client that waits this long met a hang.
 SHORT = {"OJS_STATEMENT_TIMEOUT_MS": "500", "OJS_LOCK_TIMEOUT_MS": "400"}
 PROMISE_S = 30.0
 
 
 @contextlib.contextmanager
 def stalled(cluster: Cluster) -> Iterator[None]:
-    """Stop all processes of a PostgreSQL: the kernel still takes connections and bytes for it."""
+    """Stop all processes of a PostgreSQL; the kernel still accepts its connections and bytes."""
     postmaster = int((cluster.data / "postmaster.pid").read_text().split()[0])
     members = family(postmaster)
     try:
@@ -44,7 +44,7 @@ CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON {table} EXECUTE FUNCT
 
 @contextlib.contextmanager
 def refusing(url: str, code: str = "53100", *tables: str) -> Iterator[None]:
-    """Let every write to tables fail with a code, by default as on a full disk."""
+    """Let every write to the tables fail with this SQLSTATE; the default is a full disk."""
     named = tables or ("ojs_event",)
     with psycopg.connect(url, autocommit=True) as connection:
         for table in named:
@@ -70,7 +70,7 @@ def read_only(url: str) -> Iterator[None]:
 
 
 def _set_for_all(connection: psycopg.Connection[Any], statement: sql.Composed) -> None:
-    """Change a setting of the database and end the sessions that have the old one."""
+    """Change a setting of the database and end the sessions that still use the old value."""
     connection.execute(statement)
     connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -80,7 +80,7 @@ def _set_for_all(connection: psycopg.Connection[Any], statement: sql.Composed) -
 
 @contextlib.contextmanager
 def stopped(cluster: Cluster) -> Iterator[None]:
-    """End a PostgreSQL as a crash would, and start it again."""
+    """Stop a PostgreSQL as in a crash, and start it again."""
     cluster.stop(immediately=True)
     try:
         yield

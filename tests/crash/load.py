@@ -1,4 +1,4 @@
-"""Producers and workers over HTTP that note what the server acknowledged."""
+"""Producers and workers over HTTP that record each acknowledgement of the server."""
 
 import threading
 from collections import Counter
@@ -15,10 +15,10 @@ RETRY = {"max_attempts": 100, "initial_interval": "PT0.1S", "max_interval": "PT0
 
 
 class Journal:
-    """What was acknowledged, and what should never be seen."""
+    """The acknowledged enqueues and ACKs, the correct refusals, and the problems."""
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Start empty."""
         self.stored: set[str] = set()
         self.completed: set[str] = set()
         self.refusals: Counter[str] = Counter()
@@ -26,17 +26,17 @@ class Journal:
         self._lock = threading.Lock()
 
     def store(self, job_id: str) -> None:
-        """Note an acknowledged enqueue."""
+        """Record an acknowledged enqueue."""
         with self._lock:
             self.stored.add(job_id)
 
     def complete(self, job_id: str) -> None:
-        """Note an acknowledged ACK."""
+        """Record an acknowledged ACK."""
         with self._lock:
             self.completed.add(job_id)
 
     def check_refusal(self, answer: httpx.Response) -> None:
-        """Note an answer that is no success: 503 in the error shape, or a problem."""
+        """Record a refusal: a correct 503 in the error shape, otherwise a problem."""
         try:
             error = answer.json()["error"]
             is_right = (
@@ -58,7 +58,7 @@ class Load:
     """Threads that use a server until the end of the `with` block."""
 
     def __init__(self, url: str, *, may_disconnect: bool) -> None:
-        """Prepare; `may_disconnect` when server processes are killed."""
+        """Prepare a load; `may_disconnect` permits lost connections when a test kills servers."""
         self.url = url
         self.journal = Journal()
         self._may_disconnect = may_disconnect
@@ -69,27 +69,27 @@ class Load:
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
-        """Begin; threads are added by the methods below."""
+        """Start without threads; the methods below add them."""
         return self
 
     def __exit__(self, *_problem: object) -> None:
-        """End every thread."""
+        """Stop and join all threads."""
         self._producing.clear()
         self._working.clear()
         for thread in self._threads:
             thread.join()
 
     def stop_producing(self) -> None:
-        """Let the producers end."""
+        """Stop the producers; the workers go on."""
         self._producing.clear()
 
     def produce(self, number: int, queue: str, kind: str) -> None:
-        """Add producers."""
+        """Add producer threads that send jobs of a type to a queue."""
         for _ in range(number):
             self._start(self._produce, queue, kind)
 
     def work(self, number: int, queue: str) -> None:
-        """Add workers."""
+        """Add worker threads for a queue."""
         for n in range(number):
             self._start(self._work, queue, f"remote-{n}")
 
@@ -107,7 +107,7 @@ class Load:
                     "options": {"queue": queue, "retry": RETRY},
                 }  # fmt: skip
                 answer = self._ask(client, "/ojs/v1/jobs", body)
-                # 409: an attempt before this one was stored, its answer was lost
+                # 409: an earlier attempt was stored and its response was lost
                 if answer is not None and answer.status_code in {201, 409}:
                     self.journal.store(job_id)
                 self._pause()
@@ -125,13 +125,13 @@ class Load:
 
     def _ack(self, client: httpx.Client, job_id: str, name: str) -> None:
         answer = self._ask(client, "/ojs/v1/workers/ack", {"job_id": job_id, "worker_id": name})
-        # 409: stored by an attempt before this one, or the lease is lost: not ours to claim
+        # 409: an earlier attempt was stored, or the lease is lost; the journal counts neither
         if answer is not None and answer.status_code == 200:
             assert answer.json()["acknowledged"] is True
             self.journal.complete(job_id)
 
     def _ask(self, client: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Response | None:
-        """Send until there is an answer that decides; None when the load ends before."""
+        """Send until the server answers 200, 201 or 409; return None if the load ends before."""
         while self._working.is_set():
             try:
                 answer = client.post(path, json=body)

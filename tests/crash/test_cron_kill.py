@@ -1,4 +1,4 @@
-"""`kill -9` of loops in the midst of firing: no occurrence is lost, none fires twice."""
+"""`kill -9` of loops while they fire schedules: each occurrence fires exactly once."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ TWICE = """
 SELECT meta ->> 'cron_name', meta ->> 'cron_triggered_at', count(*) FROM ojs_job
  GROUP BY 1, 2 HAVING count(*) > 1
 """
-# what the schedule counted, the history noted, the events told, and the jobs that there are
+# compares the counter of a schedule, its noted runs, its jobs, its history and its events
 UNEQUAL = """
 SELECT e.name, e.run_count, e.noted, j.jobs, r.runs, t.told
   FROM ojs_cron_entry AS e
@@ -46,7 +46,7 @@ def test_no_occurrence_is_lost_or_doubled_when_loops_are_killed(
             f"n{n}", Caller("test"), expression="@every 1s",
             overlap_policy=("allow", "enqueue")[n % 2],
         )  # fmt: skip
-    # the next runs of all are at the same moments, so that there is something to be killed in
+    # all next runs are due at the same moment, so each kill meets a batch in progress
     first = CronEntry.objects.order_by("-due_at").values_list("due_at", flat=True)[0]
     CronEntry.objects.update(due_at=first, next_run_at=first)
     store = Store(database_url)
@@ -60,7 +60,7 @@ def test_no_occurrence_is_lost_or_doubled_when_loops_are_killed(
     for kill in range(KILLS):
         before = fired()
         until(lambda before=before: fired() > before, "firing")  # type: ignore[misc]
-        threading.Event().wait(0.003 * kill)  # somewhere in or between two batches
+        threading.Event().wait(0.003 * kill)  # somewhere within a batch or between two batches
         victim = loops.pop(0)
         os.kill(victim.pid, signal.SIGKILL)
         victim.wait()

@@ -1,4 +1,4 @@
-"""A full disk, a read-only server and an outage: answers, health and the log."""
+"""A full disk, a read-only server and an outage: responses, health and the log."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def post(url: str, path: str, body: object) -> httpx.Response:
 
 
 def health(url: str) -> tuple[int, str]:
-    """Return status and word."""
+    """Return the HTTP status and the status word of the health path."""
     answer = httpx.get(f"{url}/ojs/v1/health", timeout=PROMISE_S)
     return answer.status_code, answer.json()["status"]
 
@@ -46,7 +46,7 @@ def test_a_full_disk_and_a_read_only_server_are_answered_by_503_and_told_by_heal
             )  # fmt: skip
             assert "Retry-After" in answer.headers
 
-        # the process that answered remembers it; either may be asked
+        # only the process that met the refusal reports it; either process may answer
         def is_told() -> bool:
             post(url, "/ojs/v1/jobs", JOB)
             return health(url) == (200, "degraded")

@@ -1,4 +1,4 @@
-"""PostgreSQL stopped as by a crash and started again, under load."""
+"""PostgreSQL stopped as in a crash and started again, under load."""
 
 import signal
 
@@ -66,7 +66,7 @@ def test_what_was_acknowledged_survives_a_database_crash_and_everything_goes_on(
 
 
 def check_answers_without_database(url: str) -> None:
-    """Ask everything twice as often as there are threads that may hold a connection."""
+    """Send twice as many requests as threads may hold a connection; each answer must be a 503."""
     with httpx.Client(base_url=url, timeout=PATIENCE_S) as client:
         for method, path, body in REQUESTS * 2:
             answer = client.request(method, path, json=body)

@@ -1,4 +1,4 @@
-"""PostgreSQL that stands still: its kernel takes connections and bytes, no process answers."""
+"""A stalled PostgreSQL: its kernel accepts connections and bytes, but no process answers."""
 
 import httpx
 import pytest
@@ -18,12 +18,12 @@ JOB = {"type": "crash.test", "args": []}
 
 
 def ask(url: str, method: str, path: str, body: object = None) -> httpx.Response:
-    """Send one request. Raises where no answer comes within the promised time."""
+    """Send one request. Raises httpx.TimeoutException if no answer comes within PROMISE_S."""
     return httpx.request(method, f"{url}{path}", json=body, timeout=PROMISE_S)
 
 
 def is_stored(url: str) -> bool:
-    """Tell whether a job is taken."""
+    """Return whether the server stores a job."""
     return ask(url, "POST", "/ojs/v1/jobs", JOB).status_code == 201
 
 
@@ -33,11 +33,12 @@ def test_a_stalled_database_is_answered_by_503_and_the_server_recovers(
     url, _ = serve(processes, cluster.url, None, **SHORT)
     wait_until_answering(url)
     until(lambda: is_stored(url), "an enqueue")
-    for method, path, body in ASKED:  # what is remembered after the first time is remembered
+    for method, path, body in ASKED:  # fill all caches before the stall
         ask(url, method, path, body)
 
     with stalled(cluster):
-        # as many at once as to occupy each request thread, and as many that wait behind them
+        # enough parallel requests for every request thread, and as many again that queue behind
+        # them
         answers = at_once(
             [
                 lambda method=method, path=path, body=body: ask(url, method, path, body)  # type: ignore[misc]

@@ -1,7 +1,7 @@
-"""Loops killed before each of their steps, and while a statement of theirs runs.
+"""Kill each loop before each of its steps, and while one of its statements runs.
 
-A dead process leaves three things behind: what it committed, a transaction that PostgreSQL rolls
-back, or a statement that PostgreSQL finishes for nobody. After any of them another process goes on.
+A dead process leaves its commits, a transaction that PostgreSQL rolls back, or a statement that
+PostgreSQL finishes without a client. After each of these, another process must continue the work.
 """
 
 import importlib
@@ -81,10 +81,10 @@ __all__ = ["configure", "empty", "receiver", "subscribe"]
 pytestmark = [pytest.mark.usefixtures("store"), pytest.mark.xdist_group("crash")]
 
 OLD_MS = 400_000_000  # longer ago than any loop waits
-SILENT_MS = 3_600_000  # a worker is dead, and not forgotten yet
+SILENT_MS = 3_600_000  # a worker is dead, but its row is still kept
 HERE = "test_each_loop_kill"
 
-# where each loop is killed; a reason where there is nothing that a kill could break
+# the test that kills each loop; NEEDS_NONE has the reasons why a kill cannot break the other loops
 PROVEN = {
     "promote": "test_loops_kill.test_every_due_job_is_promoted_once",
     "expire": "test_loops_kill.test_every_expired_job_is_discarded_once",
@@ -143,10 +143,10 @@ def test_every_loop_has_a_test_that_kills_it() -> None:
 
 
 class Victim:
-    """The process whose children die."""
+    """A process that runs loops in children, which kill themselves."""
 
     def __init__(self, url: str, log: Path | None = None) -> None:
-        """Start it on this database; the log lines of jobs go into a file, or are not asked for."""
+        """Start it on this database; the log lines of jobs go to a file, or are turned off."""
         self._log = log.open("wb") if log else None
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.victim"],
@@ -166,7 +166,7 @@ class Victim:
         self._process.stdin.write(json.dumps({"loops": loops, "dies_at": dies_at}) + "\n")
         self._process.stdin.flush()
         child = self._heard()
-        assert child > 1  # anything else would name a group of processes
+        assert child > 1  # a smaller number names init or a process group
         return child
 
     def _heard(self) -> int:
@@ -174,7 +174,7 @@ class Victim:
         return int(self._process.stdout.readline())
 
     def lives(self, *loops: str, dies_at: int | None = None) -> bool:
-        """Run loops until they find nothing; tells whether they came so far."""
+        """Run loops until they find no work; return False if the child died before."""
         self._say(loops, dies_at)
         code = self._heard()
         wait_until_gone()
@@ -184,7 +184,7 @@ class Victim:
     def killed_at_each_step(
         self, *loops: str, meanwhile: Callable[[], object] = lambda: None
     ) -> int:
-        """Let loops die before their first step, their second, …; returns how many deaths."""
+        """Kill loops before their first step, their second, …; return the number of kills."""
         for step in count(1):
             if self.lives(*loops, dies_at=step):
                 return step - 1
@@ -203,7 +203,7 @@ class Victim:
         assert code == -signal.SIGKILL
 
     def end(self) -> None:
-        """End it."""
+        """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -214,7 +214,7 @@ class Victim:
 
 
 def wait_until_gone() -> None:
-    """Return when PostgreSQL has ended what dead processes left, with their locks."""
+    """Wait until PostgreSQL has ended the sessions of dead processes, with their locks."""
 
     def is_gone() -> bool:
         with connection.cursor() as cursor:
@@ -230,7 +230,7 @@ def wait_until_gone() -> None:
 
 @pytest.fixture(scope="module")
 def victim(database_url: str) -> Iterator[Victim]:
-    """Return a process whose children die."""
+    """Return a process whose children kill themselves."""
     made = Victim(database_url)
     yield made
     made.end()
@@ -242,12 +242,12 @@ def told(kind: Kind) -> Counter[str]:
 
 
 def once(ids: list[str]) -> Counter[str]:
-    """Each of these, one time."""
+    """Return a count of one for each of these ids."""
     return Counter(ids)
 
 
 def active(number: int, worker_id: str | None = None, **members: Any) -> list[str]:
-    """Return jobs that run."""
+    """Store jobs and claim them; return the ids of the active jobs."""
     queue = f"q{worker_id or ''}{members.get('type', '')}"
     ids = stored_ids(number, queue=queue, **members)
     assert len(fetch(FetchRequest((queue,), count=number, worker_id=worker_id)).jobs) == number
@@ -255,7 +255,7 @@ def active(number: int, worker_id: str | None = None, **members: Any) -> list[st
 
 
 def errors_of(ids: list[str]) -> set[int]:
-    """Return how many errors the jobs have."""
+    """Return the set of the numbers of errors that these jobs have."""
     return {
         len(errors or ())
         for errors in Job.objects.filter(id__in=ids).values_list("errors", flat=True)
@@ -306,7 +306,7 @@ def test_the_jobs_of_dead_workers_come_back_once(victim: Victim) -> None:
 
 @spec("contract 12.3")
 def test_every_event_is_counted_once(victim: Victim) -> None:
-    victim.lives("fold")  # the first time it only finds its place
+    victim.lives("fold")  # the first run only stores its start position
     done = stored_ids(30)
     wait_until_settled()
     victim.lives("fold")
@@ -336,7 +336,7 @@ def test_every_event_is_counted_once(victim: Victim) -> None:
 def test_every_event_is_logged_at_least_once(database_url: str, tmp_path: Path) -> None:
     victim = Victim(database_url, log := tmp_path / "lines")
     try:
-        victim.lives("log")  # the first time it only places the start
+        victim.lives("log")  # the first run only stores its start position
         ids = stored_ids(3)
         wait_until_settled()
         assert victim.killed_at_each_step("log", meanwhile=wait_until_settled) >= 3
@@ -348,7 +348,7 @@ def test_every_event_is_logged_at_least_once(database_url: str, tmp_path: Path) 
 
     told = Counter(json.loads(line)["ojs.job_id"] for line in log.read_text().splitlines())
     assert told.keys() == {*ids, *later}
-    assert max(told[job_id] for job_id in ids) > 1  # what was killed before it noted its place
+    assert max(told[job_id] for job_id in ids) > 1  # killed before it stored its position
     assert {told[job_id] for job_id in later} == {1}
 
 
@@ -413,7 +413,7 @@ def test_every_dead_job_is_replayed_once_by_one_rule(victim: Victim) -> None:
     assert victim.killed_at_each_step("replay") >= 5
 
     assert_state(State.AVAILABLE, *ids)
-    assert told(Kind.ENQUEUED) == once(ids * 2)  # the first time, and again
+    assert told(Kind.ENQUEUED) == once(ids * 2)  # at the first enqueue, and at the replay
     replays = Counter(Replay.objects.values_list("rule", "replays"))
     assert replays == {("a", 1): 20, ("mail", 1): 20, ("all", 1): 20}
     assert errors_of(ids) == {1}
@@ -465,7 +465,7 @@ def test_turns_are_passed_on_to_one_run_each(victim: Victim) -> None:
         make_due(*names)
         fire()
     for holder in CronTurn.objects.values_list("holder", flat=True):
-        queries.cancel([str(holder)], "test", None, watched=True)  # and nobody is told of it
+        queries.cancel([str(holder)], "test", None, watched=True)  # no hook passes the slot on
 
     assert victim.killed_at_each_step("cron_turns") >= 6
 
@@ -483,7 +483,7 @@ def test_what_starves_and_is_overloaded_is_told_once(victim: Victim) -> None:
     for queue in ("a", "b"):
         stored_ids(3, queue=queue)
     assert len(fetch(FetchRequest((), count=2, pool="p")).jobs) == 1
-    assert victim.killed_at_each_step("watch") >= 6  # up to its first commit, which tells of p
+    assert victim.killed_at_each_step("watch") >= 6  # the first commit has p's event
     Overload.objects.update(told_at=ago(OLD_MS))
     QueueWatch.objects.update(since=ago(OLD_MS))
     Event.objects.filter(kind=Kind.STARTED).update(at=ago(OLD_MS))
@@ -497,7 +497,7 @@ def test_what_starves_and_is_overloaded_is_told_once(victim: Victim) -> None:
 
 @spec("MT-9.2")
 def test_every_throttle_begins_and_ends_once(victim: Victim) -> None:
-    victim.lives("fold")  # the first time it only finds its place
+    victim.lives("fold")  # the first run only stores its start position
     for name, number in {"a": 400, "b": 400, "c": 1, "d": 1}.items():
         put_tenant(name, Definition(weight=10))
         stored(number, meta={"tenant_id": name})
@@ -520,7 +520,7 @@ def test_every_throttle_begins_and_ends_once(victim: Victim) -> None:
 @spec("contract 20.4")
 def test_every_attempt_is_charged_once(victim: Victim) -> None:
     put(parse_pool("p", {"queues": ["q"], "tenant_fairness": {"cost": "duration"}}))
-    victim.lives("charge")  # the first time it only finds its place
+    victim.lives("charge")  # the first run only stores its start position
     tenants = {"a": 1000, "b": 3000}
     enqueue(
         [replace(DraftFactory.create(queue="q"), tenant=name) for name in tenants for _ in "12345"]
@@ -563,7 +563,7 @@ def test_every_event_is_delivered_and_logged_right(
     received = Counter(headers["X-OJS-Delivery-ID"] for _, headers, _ in receiver.requests)
     assert received.keys() == {one.id for one in deliveries}
     for one in deliveries:
-        # an attempt that was not heard of any more has no entry, and its number is not used again
+        # an interrupted attempt has no entry, and its number is not used again
         (attempt,) = Attempt.objects.filter(delivery_id=one.id)
         assert (attempt.number, attempt.status_code) == (one.attempts, 200)
         assert 1 <= received[one.id] <= one.attempts

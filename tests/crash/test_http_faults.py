@@ -1,4 +1,4 @@
-"""The HTTP server while its processes are killed again and again, and its database stands still."""
+"""The HTTP server while its processes are killed repeatedly, and while its database stalls."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from tests.processes import DEADLINE_S, children, family, until
 
 pytestmark = pytest.mark.xdist_group("crash")
 
-KILLS = 6  # one after the other, as soon as a process is replaced
+KILLS = 6  # in sequence, each as soon as the process before is replaced
 THREADS = 2 * 4  # of both processes
 
 
@@ -39,7 +39,7 @@ def test_a_process_that_dies_again_and_again_is_replaced_each_time(
 
 @contextmanager
 def standing_still(cluster: Cluster) -> Iterator[None]:
-    """Stop all processes of a database as they are."""
+    """Stop all processes of a database in their current state."""
     postmaster = int((cluster.data / "postmaster.pid").read_text().split()[0])
     stopped = family(postmaster)
     for pid in stopped:

@@ -48,5 +48,5 @@ def test_what_was_acknowledged_survives_killed_http_processes(
 
 
 def is_replaced(parent: int, killed: int) -> bool:
-    """Tell whether the server has two processes again."""
+    """Return whether the server has two processes again."""
     return len({*children(parent)} - {killed}) == 2

@@ -1,4 +1,4 @@
-"""`kill -9` of the processes that run the loops, while they have much to do."""
+"""`kill -9` of the processes that run the loops, in the middle of a large backlog."""
 
 import signal
 import subprocess
@@ -60,7 +60,7 @@ def fill(narrow: str, **facts: Any) -> None:
 
 
 def run_and_kill(processes: Run, url: str, done: str, wanted: int) -> None:
-    """Run two copies of the loops, kill them again and again in between, and let two finish."""
+    """Run two copies of the loops, kill both repeatedly, and let two new copies finish."""
 
     def number() -> int:
         with connection.cursor() as cursor:
@@ -81,7 +81,7 @@ def run_and_kill(processes: Run, url: str, done: str, wanted: int) -> None:
 
 
 def start_loops(processes: Run, url: str) -> subprocess.Popen[bytes]:
-    """Start one copy; retention is over as soon as a job ends."""
+    """Start one copy of the loops; the retention of a job is over as soon as it ends."""
     return processes(
         url, "manage.py", "runworker", "--no-handlers", OJS_RETENTION_COMPLETED="PT0.001S"
     )
@@ -121,12 +121,12 @@ def test_every_job_that_outlived_its_retention_is_removed_once(
 
 
 def told(kind: Kind) -> tuple[int, int]:
-    """Return the numbers of events of a kind and of the jobs they are about."""
+    """Return the number of events of a kind, and the number of their jobs."""
     events = Event.objects.filter(kind=kind)
     return events.count(), events.values("job_id").distinct().count()
 
 
 def assert_counted_as(state: State, number: int) -> None:
-    """All jobs are counted in this state."""
+    """Assert that the counts have this number of jobs in this state, and no others."""
     counts = {code: n for code, n in queries.depths()["crash"].items() if n}
     assert counts == ({CODES[state]: number} if number else {})

@@ -1,4 +1,4 @@
-"""`kill -9` of processes that end members of workflows: nothing is lost, nothing happens twice."""
+"""`kill -9` of processes that end members of workflows: every step runs once."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ RUNNING, COMPLETED = 1, 2
 
 
 def job(kind: str) -> dict[str, object]:
-    """Return a step that is tried again whatever happens."""
+    """Return a step with so many attempts that it is always retried."""
     return {"type": kind, "args": [], "options": {"queue": "remote", "retry": RETRY}}
 
 
@@ -34,7 +34,7 @@ def body() -> dict[str, object]:
 
 
 def is_replaced(parent: int, killed: int) -> bool:
-    """Tell whether the server has two processes again."""
+    """Return whether the server has two processes again."""
     return len({*children(parent)} - {killed}) == 2
 
 

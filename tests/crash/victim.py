@@ -1,9 +1,9 @@
-"""A process that runs loops in children of its own, which die where they are told to.
+"""A process that runs loops in children, each of which can kill itself at a given step.
 
-Line by line on standard input: names of loops, and at which step the child kills itself, if at all.
-A step is a statement or a commit: what is killed before every one of them is killed in every state
-that another process can find. Answers with the child's id, then with how it ended. Django is loaded
-once and no connection is open in the parent, so that a child costs no more than a fork.
+Each line of standard input is JSON: names of loops, and the step of the kill or null. A step is a
+statement or a commit. A kill before every step produces every state that another process can find.
+The answers are the child's id, then its exit code. Django is loaded once and the parent has no open
+connection, so a child costs no more than a fork.
 """
 
 import json
@@ -18,13 +18,13 @@ from typing import Any
 import django
 import psycopg
 
-NAME = "ojs-victim"  # of its sessions, for whoever waits until they are over
+NAME = "ojs-victim"  # application name of its sessions, by which a test waits for their end
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Serve requests until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the loops log is no answer
+    os.dup2(2, 1)  # log lines of the loops go to stderr, away from the answers
     django.setup()
     import jobs.loops  # noqa: PLC0415 - needs the settings
 
@@ -58,9 +58,9 @@ def _connect() -> None:
 
 
 def _work(loops: list[str]) -> None:
-    """Run the loops as a leader does, until they find nothing and no attempt is under way.
+    """Run the loops as a leader does, until they find no work and no attempt is in progress.
 
-    A loop that is named twice does so twice, since some act on what they found before.
+    A loop that is named twice runs twice, since some loops act on results of their run before.
     """
     from jobs.loops import run_once  # noqa: PLC0415
     from webhooks.extension import sender  # noqa: PLC0415
@@ -74,7 +74,7 @@ def _work(loops: list[str]) -> None:
 
 
 def _arm(dies_at: int) -> None:
-    """Kill this process right before its step of that number."""
+    """Kill this process right before the step of this number."""
     left = dies_at
 
     def dying(step: Callable[..., Any]) -> Callable[..., Any]:

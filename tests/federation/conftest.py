@@ -1,4 +1,4 @@
-"""Stub regions, and both clients behind one face."""
+"""Stub regions, and both clients behind one interface."""
 
 import asyncio
 import threading
@@ -12,22 +12,22 @@ from tests.federation.stub import Stub
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
-        """Begin anywhere."""
+        """Start at an arbitrary time."""
         self.now = 1000.0
 
     def __call__(self) -> float:
         return self.now
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
+        """Move the clock forward."""
         self.now += seconds
 
 
 class FromThread:
-    """The asyncio client, called as its twin is: its loop has a thread of its own."""
+    """The asyncio client behind the methods of the other client; its loop has its own thread."""
 
     def __init__(self, config: FederationConfig, **members: Any) -> None:
         """Start the loop."""
@@ -84,7 +84,7 @@ def clock() -> Clock:
 
 @pytest.fixture(params=["sync", "asyncio"])
 def connect(request: pytest.FixtureRequest, clock: Clock) -> Iterator[Connect]:
-    """Return a function that makes a client of regions; the first is the local one."""
+    """Return a function that makes a client of regions; the first region is the local one."""
     made: list[Any] = []
 
     def make(*regions: Any, on_event: Any = None, timeout_s: float = 10, **members: Any) -> Any:

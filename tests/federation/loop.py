@@ -1,4 +1,4 @@
-"""Coroutines in a loop of their own."""
+"""Coroutines in an event loop of their own."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,6 +9,6 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end in another thread: the loop of a browser's tests may be in this one."""
+    """Run a coroutine in another thread: this thread may run the loop of browser tests."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()

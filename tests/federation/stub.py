@@ -1,4 +1,4 @@
-"""A region without a server of ours: it keeps jobs, counts requests and fails as it is told."""
+"""A region without a real server: it stores jobs, counts requests and fails by script."""
 
 import json
 import socket
@@ -21,33 +21,33 @@ class _Server(ThreadingHTTPServer):
 
 
 class Stub:
-    """One region. `jobs` are those it stored; `asked` counts requests by method and path."""
+    """One region; `jobs` are its stored jobs, `asked` counts requests by method and path."""
 
     def __init__(self, id: str) -> None:
-        """Serve on a free port."""
+        """Start on a free port."""
         self.id = id
         self.jobs: dict[str, dict[str, Any]] = {}
         self.asked: Counter[str] = Counter()
         self.sent: list[tuple[str, dict[str, str], Any]] = []  # path, headers, body
-        self.health: tuple[int, Any] = HEALTHY  # a text is sent as it is
+        self.health: tuple[int, Any] = HEALTHY  # a string is sent unchanged
         self.answers: list[tuple[int, Any, dict[str, str]]] = []  # to the next enqueues
-        self.loses: list[str] = []  # what the next enqueues lose: "request" or "answer"
+        self.loses: list[str] = []  # the loss at each of the next enqueues: "request" or "answer"
         self.stats: tuple[int, Any] = (200, {"jobs": {"available": 0, "active": 0}})
         self.queues: dict[str, dict[str, int]] = {}
-        self.federated: dict[str, Any] = {}  # what it tells of federation ids
+        self.federated: dict[str, Any] = {}  # its answers about federation ids
         self.deletes: tuple[int, Any] | None = (200, None)  # None: the connection is cut
         self.hub_target: str | None = None
-        self.hub_refuses: dict[int, tuple[int, Any, dict[str, str]]] = {}  # by place in a batch
-        self.given_up: list[tuple[int, Any]] = []  # to the next questions who keeps jobs
-        self.drips: bytes = b""  # a whole answer to health, sent byte by byte until it is held
-        self.is_held = threading.Event()
+        self.hub_refuses: dict[int, tuple[int, Any, dict[str, str]]] = {}  # by index in a batch
+        self.given_up: list[tuple[int, Any]] = []  # to the next requests to give up jobs
+        self.drips: bytes = b""  # an answer to a probe, sent byte by byte
+        self.is_held = threading.Event()  # all answers wait for it
         self.is_held.set()
         self._lock = threading.Lock()
         self.port = 0
         self.start()
 
     def start(self) -> None:
-        """Serve, on the same port as before."""
+        """Start again on the same port."""
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -60,7 +60,7 @@ class Stub:
             do_POST = do_DELETE = do_GET  # noqa: N815 - as http.server has it
 
             def log_message(self, *_facts: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._open: set[socket.socket] = set()
         self._server = _Server(("127.0.0.1", self.port), Handler)
@@ -69,7 +69,7 @@ class Stub:
         self._thread.start()
 
     def stop(self) -> None:
-        """Refuse connections, those that are open too."""
+        """Refuse new connections and cut the open ones."""
         if not self._thread.is_alive():
             return
         self.is_held.set()
@@ -82,7 +82,7 @@ class Stub:
 
     @property
     def url(self) -> str:
-        """Where it serves."""
+        """The base URL of the stub."""
         return f"http://127.0.0.1:{self.port}"
 
     def region(self, **members: Any) -> Region:
@@ -91,21 +91,21 @@ class Stub:
 
     @property
     def probes(self) -> int:
-        """How often it was asked for its health."""
+        """The number of probes that it received."""
         return self.asked["GET /ojs/v1/health"]
 
     @property
     def enqueues(self) -> int:
-        """How many requests with jobs came."""
+        """The number of POST requests, which carry jobs."""
         return sum(n for what, n in self.asked.items() if what.startswith("POST "))
 
     @property
     def requests(self) -> int:
-        """How many requests came at all."""
+        """The number of all requests."""
         return self.asked.total()
 
     def federation_ids(self) -> list[str]:
-        """Return those of the stored jobs."""
+        """Return the federation ids of the stored jobs."""
         return [job["meta"][FEDERATION_ID] for job in self.jobs.values()]
 
     # --- answering --------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class Stub:
             self._look_up(handler, path)
 
     def _drip(self, handler: BaseHTTPRequestHandler) -> None:
-        """Send one byte after the other, forever if need be: so no read ever waits for long."""
+        """Send the bytes one by one, so that no single read waits for long."""
         handler.close_connection = True
         for n in range(len(self.drips)):
             try:
@@ -230,5 +230,5 @@ def _cut(connection: socket.socket) -> None:
 
 
 def refusal(status: int, code: str = "invalid_request") -> tuple[int, Any, dict[str, str]]:
-    """Return an answer in the shape of the core's errors."""
+    """Return an answer in the error shape of the core."""
     return status, {"error": {"code": code, "message": f"no: {status}"}}, {}

@@ -1,4 +1,4 @@
-"""Regions in Django admin: validated as the API does, and by its services."""
+"""Regions in Django admin: validated as by the API, and changed by services."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,12 +29,12 @@ def admin(store: None) -> Iterator[Client]:
 
 
 def page(verb: str, *args: object) -> str:
-    """Name a page of regions."""
+    """Return the path of a page of regions."""
     return reverse(f"admin:ojs_federation_region_{verb}", args=args)
 
 
 def form(**fields: str) -> dict[str, str]:
-    """Fill the form in."""
+    """Return a filled form."""
     return {"url": "https://eu.example.org", "weight": "1", "auth_kind": "none", "enabled": "on",
             **fields}  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Settings that stop the start. Spec: contract 23.2."""
+"""Settings that stop the start of the server. Spec: contract 23.2."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How regions are asked. Spec: federation 7.1; contract 23.7."""
+"""Requests to regions. Spec: federation 7.1; contract 23.7."""
 
 import datetime
 import ipaddress
@@ -107,7 +107,7 @@ def test_a_binary_file_is_no_secret(tmp_path: Path) -> None:
 
 @pytest.fixture
 def fifo(tmp_path: Path) -> Path:
-    """Return a FIFO that nobody writes to."""
+    """Return a FIFO without a writer."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
     return path
@@ -221,8 +221,8 @@ def test_no_answer_is_ambiguous(send: Callable[..., Any], three: list[Stub]) -> 
 def test_region_that_sends_byte_by_byte_is_left_by_the_deadline(
     send: Callable[..., Any], three: list[Stub], head: bytes
 ) -> None:
-    """No read waits for as long as the timeout, so it is the whole call that must end."""
-    three[0].drips = head + b"x" * 5_000  # of more than a minute
+    """No single read reaches the timeout, so the deadline must end the whole call."""
+    three[0].drips = head + b"x" * 5_000  # more than a minute
 
     found = send(three[0].region(), timeout_s=0.5)
 
@@ -240,7 +240,7 @@ def test_call_has_its_own_deadline(send: Callable[..., Any], three: list[Stub]) 
 def test_region_that_takes_byte_by_byte_is_left_by_the_deadline(
     send: Callable[..., Any], three: list[Stub]
 ) -> None:
-    """It reads slowly enough for no write to end, and quickly enough for none to time out."""
+    """The reader is too slow for a write to end, and too quick for a write to time out."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         over = threading.Event()
 
@@ -302,7 +302,7 @@ def test_whatever_was_sent_may_be_stored(send: Callable[..., Any], answer: bytes
 def test_certificate_that_is_refused_ends_before_anything_is_sent(
     send: Callable[..., Any],
 ) -> None:
-    """The other side speaks no TLS at all."""
+    """The server speaks no TLS at all."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def refuse() -> None:
@@ -341,10 +341,10 @@ def test_what_the_environment_says_of_proxies_does_not_count(
 
 
 class Papers:
-    """A private authority, and certificates of it, as files."""
+    """A private certificate authority, and its certificates as files."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the authority."""
+        """Create the authority."""
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "regions")])
@@ -382,7 +382,7 @@ class Papers:
             .not_valid_after(now + datetime.timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
             .add_extension(place, critical=False)
-            # Python 3.13 takes a certificate with these alone
+            # Python 3.13 accepts a certificate only with these extensions
             .add_extension(own, critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
@@ -406,7 +406,7 @@ def papers(tmp_path: Path) -> Papers:
 
 @pytest.fixture
 def encrypted(papers: Papers) -> Iterator[str]:
-    """Return the URL of a server that asks for a certificate of the authority."""
+    """Return the URL of a server that requires a client certificate of the authority."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -415,11 +415,11 @@ def encrypted(papers: Papers) -> Iterator[str]:
             self.wfile.write(b'{"status": "ok"}')
 
         def log_message(self, *_facts: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     class Quiet(ThreadingHTTPServer):
         def handle_error(self, *_facts: Any) -> None:
-            """Say nothing of broken handshakes."""
+            """Log no broken handshakes."""
 
     server = Quiet(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

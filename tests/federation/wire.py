@@ -1,4 +1,4 @@
-"""A federation of this server, called us, and stubs; the router over the wire."""
+"""A federation of this server, called us, and stubs; requests to the router over HTTP."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,9 +17,9 @@ LOCAL = "us"
 
 
 def federate(*stubs: Stub, local: dict[str, Any] | None = None, **config: Any) -> None:
-    """Register this server as us, beside the stubs, and configure the federation.
+    """Register this server as us, with the stubs, and configure the federation.
 
-    The settings of the tests say that it is us.
+    The settings of the test run name us as the local region.
     """
     put_region(Region(LOCAL, "http://127.0.0.1:9", **{"allow_insecure": True, **(local or {})}))
     for stub in stubs:
@@ -28,7 +28,7 @@ def federate(*stubs: Stub, local: dict[str, Any] | None = None, **config: Any) -
 
 
 def job(**meta: Any) -> dict[str, Any]:
-    """Return an envelope that says something of its way; underscores stand for those of keys."""
+    """Return an envelope with federation members in `meta`, given without their prefix."""
     said = {PREFIX + name: value for name, value in meta.items()}
     return {"type": "tests.noop", "args": [], "meta": said}
 
@@ -40,7 +40,7 @@ def place(status: int = 201, /, *, headers: dict[str, str] | None = None, **meta
 
 
 def pass_time(region: str, seconds: float) -> None:
-    """Let time pass for what is known of a region."""
+    """Move the stored times of a region into the past."""
     row = RegionHealth.objects.get(region=region)
     for name in ("checked_at", "opened_at", "probe_until"):
         if (at := getattr(row, name)) is not None:

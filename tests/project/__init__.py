@@ -1,1 +1,1 @@
-"""The standalone server: settings, commands, the embedded PostgreSQL, `quickstart`."""
+"""Tests of the standalone server: settings, commands, the embedded PostgreSQL, `quickstart`."""

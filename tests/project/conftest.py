@@ -20,15 +20,15 @@ OWN = ("OJS_", "DATABASE_", "PROMETHEUS_", "DJANGO_")
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment without any variable that means something to the server."""
+    """Return the environment without the variables that the server reads."""
     return {name: text for name, text in os.environ.items() if not name.startswith(OWN)}
 
 
 class Quickstart:
-    """One `manage.py quickstart`."""
+    """A running `manage.py quickstart`."""
 
     def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
-        """Start it, from a directory that is not the project's."""
+        """Start it, from a directory outside the project."""
         self.port = free_port()
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "quickstart", "--port", str(self.port),
@@ -48,16 +48,16 @@ class Quickstart:
 
     @property
     def url(self) -> str:
-        """Where it serves."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def output(self) -> str:
-        """What it has said so far."""
+        """The output so far."""
         return "".join(self._lines)
 
     def wait_for(self, text: str) -> "Quickstart":
-        """Wait until it says something."""
+        """Wait until this text is in the output; fail if the process ends before."""
         until(
             lambda: text in self.output or self.process.poll() is not None,
             f"{text!r}", deadline_s=2 * DEADLINE_S,
@@ -66,11 +66,11 @@ class Quickstart:
         return self
 
     def wait_for_greeting(self) -> "Quickstart":
-        """Wait until it serves."""
+        """Wait until the greeting is printed; the server answers then."""
         return self.wait_for("-d '{")
 
     def said(self, name: str) -> str:
-        """Return one fact of the greeting."""
+        """Return one value of the greeting."""
         found = re.search(rf"^  {name} +(.*)$", self.output, re.MULTILINE)
         assert found is not None, self.output
         return found[1]
@@ -80,11 +80,11 @@ class Quickstart:
         return self.output[self.output.index("  curl ") :].partition("}'")[0] + "}'"
 
     def family(self) -> list[int]:
-        """Return all its processes."""
+        """Return the ids of all its processes."""
         return family(self.process.pid)
 
     def child(self, *words: str) -> int | None:
-        """Return its eldest descendant whose command line holds `words`."""
+        """Return its oldest descendant whose command line holds `words`."""
         for pid in self.family()[1:]:
             try:
                 command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
@@ -95,7 +95,7 @@ class Quickstart:
         return None
 
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
-        """Send a signal, wait for the end and see that no process is left; returns the code."""
+        """Send a signal and wait until no process is left; return the exit code."""
         members = self.family()
         self.process.send_signal(number)
         code = self.process.wait(2 * DEADLINE_S)
@@ -104,7 +104,7 @@ class Quickstart:
         return code
 
     def kill(self) -> None:
-        """End everything at once, if something is left."""
+        """Kill all processes that are left."""
         if self.process.poll() is None:
             kill_family(self.process.pid)
         self.process.wait()
@@ -113,7 +113,7 @@ class Quickstart:
 
 @pytest.fixture(scope="module")
 def new_folder() -> Iterator[Callable[[], Path]]:
-    """Return a function that names a data dir; root's PostgreSQL account can enter it."""
+    """Return a function that names a new data dir; root's PostgreSQL account can enter it."""
     made: list[Path] = []
 
     def make() -> Path:
@@ -131,7 +131,7 @@ Start = Callable[..., Quickstart]
 
 @pytest.fixture(scope="module")
 def start(new_folder: object) -> Iterator[Start]:
-    """Return a function that starts `quickstart`; ends what tests leave running."""
+    """Return a function that starts `quickstart`; kill the instances that tests leave running."""
     started: list[Quickstart] = []
 
     def run(folder: Path, *arguments: str, **environment: str) -> Quickstart:

@@ -25,7 +25,7 @@ LOGIN = "/console/login/"
 
 @pytest.fixture
 def user(db: None) -> User:
-    """Return a superuser who has a password."""
+    """Return a superuser with a password."""
     return User.objects.create_superuser("ada", password=PASSWORD)
 
 
@@ -38,7 +38,7 @@ def logged_in() -> Client:
 
 
 def key_of(client: Client) -> str:
-    """Return the cookie of a session."""
+    """Return the session key from a client's cookie."""
     return str(client.cookies[settings.SESSION_COOKIE_NAME].value)
 
 

@@ -1,4 +1,4 @@
-"""The benchmarks' own SQL fits the product's, and what they count is right."""
+"""The benchmarks: their own SQL fits the server's tables, and their figures are right."""
 
 import json
 import os

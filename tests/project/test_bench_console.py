@@ -1,4 +1,4 @@
-"""The benchmark of the console's pages knows all of them, and asks them of a small store."""
+"""The benchmark of the console: it has every page, and requests them with a small store."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ JOBS = 2000
 
 @pytest.fixture
 def database(store: None) -> Iterator[Database]:
-    """Return the test database as the benchmark reaches it; forgets what is not of the store."""
+    """Return the test database as the benchmark connects to it; then remove users and tasks."""
     facts = connection.settings_dict
     yield Database(facts["NAME"], Path(facts["HOST"]))
     for model in (User, Task, OrmQ, Schedule):

@@ -1,4 +1,4 @@
-"""A browser for the tests is found wherever it is; without one a run says what it leaves out."""
+"""The search for a browser; without a browser the run reports the tests that it leaves out."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the one folder of programs of a machine without any browser."""
+    """Return the only folder on the PATH of a machine without a browser."""
     monkeypatch.delenv(browser.VARIABLE)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(browser, "PLACES", ())
@@ -78,7 +78,7 @@ def test_without_one_root_installs_it_and_others_download_it(
         monkeypatch.setattr(browser, "_run", run)
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
 
-        assert browser.get() is None  # nothing was installed by this
+        assert browser.get() is None  # this installed no browser
         assert asked[: len(expected)] == expected
 
 
@@ -110,6 +110,6 @@ def test_a_run_without_a_browser_says_what_it_leaves_out(processes: str) -> None
 
 
 def _plain(environment: os._Environ[str]) -> dict[str, str]:
-    """Return an environment in which a run is one of its own, on the same server."""
+    """Return an environment for an independent run of pytest on the same server."""
     taken = ("PYTEST_", "COV_")
     return {name: value for name, value in environment.items() if not name.startswith(taken)}

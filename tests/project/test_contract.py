@@ -1,4 +1,4 @@
-"""References to the contract lead to a section that is there."""
+"""References to the contract name sections that exist."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ def sections() -> set[str]:
 
 
 def references() -> list[tuple[str, str]]:
-    """Return each reference with the file that makes it."""
+    """Return each reference with its file."""
     return [
         (str(path.relative_to(ROOT)), number)
         for path in tracked()
@@ -69,9 +69,9 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 SECTION = re.compile(
     r"(?:core|fair-scheduling|multi-tenancy|job-versioning|federation) \d+(?:\.\d+)?"
 )
-# operations of the admin API as the specifications number them
+# operations of the admin API by the numbers of the specifications
 OPERATION = re.compile(r"(?:FS|MT|VER|ADM|DLQ)-R?00\d")
-# rows that sum up other rows, or that bind handlers rather than the server
+# rows that summarize other rows, or that bind handlers instead of the server
 SUMS = {"FS-12-a", "MT-12-a", "VER-12-a", "MT-7.2-b"}
 LEVEL = re.compile(r"(M|S)\b")
 

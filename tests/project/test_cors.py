@@ -1,4 +1,4 @@
-"""Pages of other origins, against a real server. Spec: contract 31.4."""
+"""Requests by pages of other origins to a real server. Spec: contract 31.4."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ JOB = {"type": "a.b", "args": []}
 
 @pytest.fixture(scope="module")
 def open_to_pages(spawn: Callable[..., subprocess.Popen[bytes]]) -> Iterator[httpx.Client]:
-    """Return a client of a server that answers the pages of two origins."""
+    """Return a client of a server that permits the pages of two origins."""
     port = free_port()
     server = spawn(
         *http_server(port), OJS_CORS_ORIGINS=f"{PAGE}, http://localhost:5173", OJS_AUTH="apikey",
@@ -29,7 +29,7 @@ def open_to_pages(spawn: Callable[..., subprocess.Popen[bytes]]) -> Iterator[htt
 
 
 def preflight(client: httpx.Client, origin: str, path: str = API) -> httpx.Response:
-    """Ask as a browser does before it sends a key."""
+    """Send the preflight request that a browser sends before a request with a key."""
     return client.options(
         path,
         headers={

@@ -1,4 +1,4 @@
-"""The engine that counts statements. Spec: contract 32.3."""
+"""The database engine that counts statements and limits waits. Spec: contract 32.3."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -62,7 +62,7 @@ NAMES = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeo
 
 @contextmanager
 def connected(work: Work | None, alias: str = "default") -> Iterator[BaseDatabaseWrapper]:
-    """Lend a connection made by a thread that does this work."""
+    """Give a connection of a thread that does this work."""
     for_thread(work)
     made = connections.create_connection(alias)
     try:
@@ -74,7 +74,7 @@ def connected(work: Work | None, alias: str = "default") -> Iterator[BaseDatabas
 
 
 def bounds_of(made: BaseDatabaseWrapper) -> list[str]:
-    """Return what the server keeps for a connection."""
+    """Return the timeouts of a connection on the database server."""
     with made.cursor() as cursor:
         return [cursor.execute(f"SHOW {name}").fetchone()[0] for name in NAMES]
 
@@ -122,7 +122,7 @@ def test_a_statement_without_an_answer_ends_at_its_deadline() -> None:
 
 
 def is_connected() -> bool:
-    """Tell whether a request may connect."""
+    """Return whether a request may connect."""
     with suppress(OperationalError), connected(Work.REQUESTS) as made:
         return bool(bounds_of(made))
     return False
@@ -142,7 +142,7 @@ def test_a_connection_that_is_refused_says_that_nothing_was_asked(
 
 
 def test_no_thread_connects_while_the_database_stands_still() -> None:
-    """A request that waited for a thread would wait for the connection, too: 11 s in all."""
+    """Otherwise a request that waited for a thread would also wait to connect: 11 s in all."""
     outage = Outage()
     answers: list[bool] = []
     may_end = Event()
@@ -177,7 +177,7 @@ def test_a_connection_that_takes_too_long_begins_an_outage() -> None:
 
 
 def connects(outage: Outage, ask: Callable[[], None]) -> bool:
-    """Tell whether a thread may connect."""
+    """Return whether a thread may connect."""
     with suppress(NoAnswer), outage.connecting(ask):
         return True
     return False

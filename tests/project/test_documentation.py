@@ -1,4 +1,4 @@
-"""The manual says what is there: variables, defaults, options, commands, files."""
+"""The manual matches the code: variables, defaults, options, commands, files."""
 
 import re
 from dataclasses import fields
@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 ROW = re.compile(r"^\| `([A-Z_]+)`( \*)? \| (.+?) \| (.+) \|$", re.MULTILINE)
-# read by settings, made from a URL
+# settings derive it from a URL
 NO_VARIABLE = {"direct_database"}
 
 
@@ -25,7 +25,7 @@ def documented() -> dict[str, tuple[bool, str]]:
 
 
 def read_by_code() -> set[str]:
-    """Return every variable that the server's code asks for by name."""
+    """Return every variable that the server's code reads by name."""
     readers = "text|choice|flag|integer|decimal|names|is_set|duration_ms"
     asked = re.compile(rf"env\.(?:{readers})\(\s*\"([A-Z_]+)\"")
     return {
@@ -42,7 +42,7 @@ def test_every_variable_is_documented_and_no_other() -> None:
 
 
 def shown(value: Any) -> str:
-    """Return a default as the manual writes it."""
+    """Return a default in the spelling of the manual."""
     if value in {(), None}:
         return "none"
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Each term of the domain has one entry in the glossary, and links to it lead to entries."""
+"""The glossary has one entry for each term of the domain, and links to it lead to entries."""
 
 import re
 from pathlib import Path
@@ -21,12 +21,12 @@ def entries() -> list[str]:
 
 
 def anchor(term: str) -> str:
-    """Return the anchor that a heading gets."""
+    """Return the anchor of a heading."""
     return term.lower().replace(" ", "-")
 
 
 def terms(page: Path) -> set[str]:
-    """Return the terms that a page sets in bold."""
+    """Return the terms that are bold on a page."""
     return {" ".join(term.lower().split()) for term in TERM.findall(page.read_text())}
 
 

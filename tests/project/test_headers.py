@@ -1,4 +1,4 @@
-"""Headers that keep browsers and caches from misusing an answer. Spec: contract 31.4."""
+"""Security headers of responses, for browsers and caches. Spec: contract 31.4."""
 
 from typing import Any
 

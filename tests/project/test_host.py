@@ -1,4 +1,4 @@
-"""The core app in somebody else's Django project, as docs/handlers.md describes it."""
+"""The core app in another Django project, as docs/handlers.md describes it."""
 
 import subprocess
 import sys
@@ -97,7 +97,7 @@ def shop(django_db_setup: None, django_db_blocker: object, tmp_path: Path) -> Ru
 
 @pytest.fixture
 def database(store: None) -> object:
-    """Make the project's database and drop it afterwards."""
+    """Create the project's database and drop it afterwards."""
     name = f"{connection.settings_dict['NAME']}_shop"
     with connection.cursor() as cursor:
         cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')

@@ -1,4 +1,4 @@
-"""Names that are served, for the API as for pages: OJS_ALLOWED_HOSTS."""
+"""The host names that the server answers for, API and pages alike: OJS_ALLOWED_HOSTS."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The command of README runs the HTTP server, and slow clients do not stop it."""
+"""The README's command of the HTTP server: it runs, and slow clients do not stop it."""
 
 import os
 import re
@@ -29,21 +29,21 @@ EACH = 40
 
 
 def command() -> list[str]:
-    """Return the command of the HTTP server as README has it."""
+    """Return the command of the HTTP server from the README."""
     (line,) = re.findall(r"^\| HTTP server \| `([^`]+)` \|", (ROOT / "README.md").read_text(), re.M)
     return shlex.split(line)
 
 
 @pytest.fixture
 def url(database_url: str, store: None) -> Iterator[str]:
-    """Return the URL of a server that README's command runs; keys are asked for."""
+    """Return the URL of a server that README's command runs, with API keys required."""
     port = free_port()
     environment = {
         **os.environ,
         "DATABASE_URL": database_url,
         "OJS_AUTH": "apikey",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",  # a port that is free
+        "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",  # a free port
     }
     server = subprocess.Popen(command(), cwd=ROOT, env=environment, start_new_session=True)
     wait_until_answering(f"http://127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""How log lines look. Spec: contract 32.5."""
+"""The format of log lines. Spec: contract 32.5."""
 
 import logging
 import sys
@@ -15,19 +15,19 @@ from tests.spec import spec
 def record(
     name: str = "ojs.test", level: int = logging.INFO, message: str = "it.was", **extra: Any
 ) -> logging.LogRecord:
-    """Return a record as a logger makes it."""
+    """Return a log record as a logger makes it."""
     return logging.getLogger(name).makeRecord(name, level, "", 0, message, (), None, extra=extra)
 
 
 def as_json(made: logging.LogRecord) -> dict[str, Any]:
-    """Format and read a record."""
+    """Format a record as JSON and parse the line."""
     line = JsonFormatter().format(made)
     assert "\n" not in line
     return dict(orjson.loads(line))
 
 
 def as_text(made: logging.LogRecord) -> str:
-    """Format a record, without its time."""
+    """Format a record as text, without its time."""
     return TextFormatter().format(made).split(" ", 2)[2]
 
 

@@ -1,4 +1,4 @@
-"""/metrics of several server processes. Spec: contract 32.3."""
+"""The page /metrics of several server processes. Spec: contract 32.3."""
 
 import os
 from functools import partial
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture
 def servers(spawn: Spawn, tmp_path: Path) -> list[str]:
-    """Return the URLs of two servers with one folder for their metrics."""
+    """Return the URLs of two servers that share a folder for their metrics."""
     urls = []
     for _ in range(2):
         port = free_port()
@@ -33,7 +33,7 @@ def servers(spawn: Spawn, tmp_path: Path) -> list[str]:
 
 
 def scrape(url: str) -> dict[str, Metric]:
-    """Read and parse the page; no family may come twice."""
+    """Read and parse the page; assert that no family comes twice."""
     answer = get(f"{url}/metrics")
     assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     found = list(text_string_to_metric_families(answer.text))
@@ -42,7 +42,7 @@ def scrape(url: str) -> dict[str, Metric]:
 
 
 def count(url: str, name: str, **labels: str) -> float:
-    """Add up the samples of this name with these labels."""
+    """Return the sum of the samples of this name with these labels."""
     return sum(
         sample.value
         for family in scrape(url).values()
@@ -64,7 +64,7 @@ def test_counters_of_several_processes_add_up_wherever_they_are_read(
         post(f"{url}/ojs/v1/workers/ack", json=ack).raise_for_status()
     post(f"{servers[0]}/ojs/v1/workers/fetch", json={"queues": ["empty"]})
 
-    for url in servers:  # the database's numbers are at most five seconds old
+    for url in servers:  # the database's figures are at most five seconds old
         until(lambda url=url: folded(url, "enqueued") == 5, "the count of enqueued jobs")  # type: ignore[misc]
         until(lambda url=url: folded(url, "completed") == 2, "the count of completed jobs")  # type: ignore[misc]
         assert count(url, "ojs_http_request_duration_seconds_count", route="ojs-jobs") == 5
@@ -74,7 +74,7 @@ def test_counters_of_several_processes_add_up_wherever_they_are_read(
 
 
 def folded(url: str, what: str) -> float:
-    """Let the loop count the events and read a lifecycle counter."""
+    """Run the aggregation once and read a lifecycle counter."""
     run_once(["fold"])
     return count(url, f"ojs_job_{what}_total", queue="metrics", type="obs.test")
 

@@ -1,4 +1,4 @@
-"""Paths with U+0000: refused once for every route, as PostgreSQL stores it in no text."""
+"""Paths with U+0000: the server refuses them on every route, as PostgreSQL text cannot hold it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,7 +13,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
 def paths(patterns: Iterable[Any] | None = None, prefix: str = "/") -> Iterator[str]:
-    """Return the path of every route that has a parameter, with U+0000 in each of them."""
+    """Yield the path of every route with parameters, with U+0000 in each parameter."""
     for pattern in get_resolver().url_patterns if patterns is None else patterns:
         spelled = prefix + _spelled(pattern.pattern)
         if isinstance(pattern, URLResolver):

@@ -1,7 +1,7 @@
 """Every operation of every edge, for every kind of caller, against the table of permits.
 
 The operations come from the URL configuration, the registry of Django's admin and the commands of
-manage.py, so that a new one fails here until the table has it.
+manage.py. A new operation therefore fails here until the table has it.
 """
 
 import re
@@ -50,17 +50,17 @@ CONFIGURES = [
 
 
 class Admitted(OJSError):
-    """The table lets the caller in."""
+    """Raised in place of an operation that the table of permits admits."""
 
     def __init__(self, message: str) -> None:
-        """Be no error of the server's: those have codes in their classes."""
+        """Set code and status on the instance: the classes' codes are the server's errors."""
         super().__init__(message)
-        self.code, self.status = "ADMITTED", 299  # type: ignore[misc]  # of this one alone
+        self.code, self.status = "ADMITTED", 299  # type: ignore[misc]  # of this instance alone
 
 
 @pytest.fixture
 def gate(store: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """Return a client whose requests end where they are let in, so that nothing is done."""
+    """Return a client whose requests end at admission, before the operation runs."""
 
     def admit(*_: Any, **__: Any) -> None:
         raise Admitted("let in")
@@ -75,7 +75,7 @@ def gate(store: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def walk(client: Client, headers: Mapping[str, str]) -> dict[str, int]:
-    """Send each operation of the API; returns the statuses by method and path."""
+    """Send each operation of the API; return the statuses by method and path."""
     found = {}
     for method, path, _ in WALKED:
         filled = url(path) if "{" in path else path
@@ -87,7 +87,7 @@ def walk(client: Client, headers: Mapping[str, str]) -> dict[str, int]:
 
 
 def expected(let_in: Any, otherwise: int) -> dict[str, int]:
-    """Return the status of each operation; `let_in` tells by its scope and its permit."""
+    """Return the status of each operation; `let_in` decides by scope and permit."""
     found = {}
     for method, path, view in WALKED:
         wanted = view.required(method)
@@ -103,7 +103,7 @@ def key(*scopes: str, **facts: Any) -> dict[str, str]:
 
 
 def session(role: Least | None, *tenants: str) -> Client:
-    """Log a new user in; None: a user without any right."""
+    """Log a new user in; None stands for a user without permissions."""
     user = User.objects.create(
         username=f"a {role!r}", is_staff=True, is_superuser=role is Least.SUPERUSER
     )

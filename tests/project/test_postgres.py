@@ -58,7 +58,7 @@ def test_stop_leaves_no_process_socket_or_lock(folder: Path) -> None:
     assert not is_alive(pid)
     assert not cluster.is_running()
     assert not cluster.sockets.exists()
-    cluster.stop()  # harmless
+    cluster.stop()  # a second stop is harmless
     Cluster(folder, SMALL).start().stop()
 
 
@@ -83,7 +83,7 @@ def test_a_killed_server_is_restarted(folder: Path) -> None:
 
 
 def restarts(cluster: Cluster) -> bool:
-    """Try a restart; it is refused while processes of the server before are there."""
+    """Try a restart; a restart is refused while processes of the old server are left."""
     try:
         cluster.restart()
     except ClusterError:

@@ -1,4 +1,4 @@
-"""`manage.py quickstart` for real."""
+"""`manage.py quickstart` in real processes."""
 
 import os
 import re
@@ -32,12 +32,12 @@ def running(start: Start, new_folder: Callable[[], Path]) -> Quickstart:
 
 
 def get(url: str, **headers: str) -> httpx.Response:
-    """Ask the server."""
+    """Send a GET request."""
     return httpx.get(url, headers=headers, timeout=DEADLINE_S)
 
 
 def is_healthy(server: Quickstart) -> bool:
-    """Tell whether the server answers and every loop turns."""
+    """Return whether the server answers and every loop runs."""
     try:
         return bool(get(f"{server.url}/ojs/v1/health").json()["status"] == "ok")
     except (httpx.HTTPError, ValueError):
@@ -243,7 +243,7 @@ def test_the_next_start_has_the_data_and_says_no_secret_again(
     assert not re.search(KEY, second.output)
     job = f"{second.url}/ojs/v1/jobs/{stored.json()['job']['id']}"
     assert get(job).status_code == 401
-    # without --demo it waits for somebody's worker
+    # without --demo, no worker of the server runs this job
     shown = get(job, Authorization=f"Bearer {key}").json()["job"]
     assert shown["state"] == "available"
     assert second.end(signal.SIGTERM) == 0
@@ -269,14 +269,14 @@ def test_kill_9_takes_everything_along_and_the_second_signal_has_no_patience(
     stored = run_curl(first).json()["job"]["id"]
 
     first.process.kill()
-    first.process.wait(DEADLINE_S)  # or it may still be there, as the instance that has the folder
-    second = start(folder).wait_for_greeting()  # waits for the old PostgreSQL to leave
+    first.process.wait(DEADLINE_S)  # otherwise it may still hold the folder
+    second = start(folder).wait_for_greeting()  # waits for the end of the old PostgreSQL
 
     assert get(f"{second.url}/ojs/v1/jobs/{stored}").status_code == 200
     worker = second.child("runworker")
     assert worker is not None
     members = second.family()
-    os.kill(worker, signal.SIGSTOP)  # it will not answer
+    os.kill(worker, signal.SIGSTOP)  # the stopped worker ignores the signal
     second.process.send_signal(signal.SIGINT)
     second.wait_for("stopping")
     second.process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""The examples of the manual, run as they stand there."""
+"""The examples of the manual, run unchanged."""
 
 import json
 import re
@@ -17,19 +17,19 @@ from tests.processes import DEADLINE_S
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Return the code blocks of a page."""
+    """Return the code blocks of a page in one language."""
     fences = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     return [text for name, text in fences if name == language]
 
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a project without handlers."""
+    """Start without registered handlers."""
     monkeypatch.setattr(handlers, "_registry", {})
 
 
 def curl(line: str, server: str, **environment: str) -> dict[str, Any]:
-    """Run a line in a shell and return the answer."""
+    """Run a curl line in a shell and return the answer."""
     assert "http://127.0.0.1:8000" in line
     done = subprocess.run(
         ["/bin/sh", "-c", line.replace("http://127.0.0.1:8000", server)],
@@ -61,7 +61,7 @@ def test_the_worker_in_python() -> None:
     for block in blocks(ROOT / "README.md", "python"):
         exec(block, scope)  # noqa: S102 - our own manual
 
-    (run,) = run_available()  # the second one is delayed
+    (run,) = run_available()  # the second job is delayed
 
     assert (run.type, run.state) == ("mail.send", State.COMPLETED)
     assert run.result == {"sent_to": "ada@example.org", "subject": "News"}

@@ -1,4 +1,4 @@
-"""Three regions on one machine."""
+"""Settings of a demonstration with several regions on one machine."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The house rules that a machine can hold."""
+"""The project's rules that a test can check."""
 
 import ast
 import re
@@ -48,7 +48,7 @@ def test_comments_have_no_percent_sign_and_lines_fit(path: Path) -> None:
 
 
 def statements_used(app: Path) -> Counter[str]:
-    """Count for every statement the functions of `queries` that run it."""
+    """Count the functions of `queries` that run each statement."""
     used: Counter[str] = Counter()
     for path in app.glob("queries*"):
         for part in sorted(path.glob("*.py")) or [path]:
@@ -60,7 +60,7 @@ def statements_used(app: Path) -> Counter[str]:
 
 @pytest.mark.parametrize("app", APPS, ids=named(APPS))
 def test_every_statement_has_exactly_one_function(app: Path) -> None:
-    """Its name is unique, in whichever folder its file is. Parts of statements have none."""
+    """A statement's name is unique over all folders. Parts of statements have no function."""
     files = Counter(statements_in(app))
 
     assert statements_used(app) == files == dict.fromkeys(files, 1)
@@ -110,8 +110,8 @@ ROW = re.compile(r"^\| `(\w+)` \| (\d{3}) \| (yes|no) \| .+ \|$", re.MULTILINE)
 
 
 def errors(base: type[OJSError] = OJSError) -> set[tuple[str, str, str]]:
-    """Return (code, status, retryable) of every error there is."""
-    assert get_resolver().url_patterns  # whatever can answer is loaded
+    """Return (code, status, retryable) of every error."""
+    assert get_resolver().url_patterns  # loads every view, and so every error
     found = set()
     for kind in base.__subclasses__():
         if hasattr(kind, "code"):
@@ -140,7 +140,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.}$\])/])/(?:home|tmp|root|opt|work|Users|mnt
 def tracked() -> list[Path]:
     """Return the text files under version control."""
     done = subprocess.run(
-        ["git", "ls-files", "-z"],  # noqa: S607 - whichever git there is
+        ["git", "ls-files", "-z"],  # noqa: S607 - any git on the PATH
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     paths = [ROOT / name for name in done.stdout.split("\0") if name]
@@ -166,13 +166,13 @@ def test_a_lock_has_every_package_that_the_project_names(path: Path) -> None:
 
 
 def locked(name: str) -> set[str]:
-    """Return the packages of a lock, spelled alike."""
+    """Return the packages of a lock by canonical name."""
     lines = (ROOT / name).read_text().splitlines()
     return {canonical(re.split(r"[\[=]", line)[0]) for line in lines}
 
 
 def canonical(name: str) -> str:
-    """Spell the name of a package as locks do."""
+    """Return the name of a package in the spelling of locks."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -192,7 +192,7 @@ def modules(path: Path) -> set[str]:
 
 
 def test_what_is_imported_or_run_is_in_the_lock() -> None:
-    """What an earlier lock left in a virtualenv would hide that something still needs it."""
+    """A virtualenv may still have packages of an earlier lock, which would hide a missing entry."""
     owners = metadata.packages_distributions()
     wrong = [
         f"{path.relative_to(ROOT)}: {module}"
@@ -207,9 +207,9 @@ def test_what_is_imported_or_run_is_in_the_lock() -> None:
 
 
 def is_development(path: Path) -> bool:
-    """Tell whether a file runs only where the development packages are installed."""
+    """Return whether a file needs the development packages."""
     parts = path.relative_to(ROOT).parts
-    if parts == ("jobs", "spans.py"):  # what it imports is optional
+    if parts == ("jobs", "spans.py"):  # its imports are optional
         return True
     return parts[0] == "tests" or parts[:2] in {("bench", "console"), ("bench", "faults")}
 
@@ -229,7 +229,7 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
 
 def test_no_tracked_link_leaves_the_repository() -> None:
     done = subprocess.run(
-        ["git", "ls-files", "-s", "-z"],  # noqa: S607 - whichever git there is
+        ["git", "ls-files", "-s", "-z"],  # noqa: S607 - any git on the PATH
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     links = [ROOT / line.split("\t")[1] for line in done.stdout.split("\0") if line[:6] == "120000"]
@@ -293,8 +293,8 @@ PAGES = "each turn goes on behind the last; what is added meanwhile is met once"
 TIMED = "ends at a time that was set before it began"
 GENERATOR = "yields each turn: whoever asks ends it"
 BOUNDED = "a bound is tested in the body"
-# What repeats until something else lets it end holds a transaction or a thread for ever. Repeat a
-# number of times (`for _ in range(TRIES)`) and raise, or name the loop here with what ends it.
+# A loop without a bound can hold a transaction or a thread for ever. Repeat a number of times (`for
+# _ in range(TRIES)`) and raise, or add the file here with the reason why its loop ends.
 WHILE = {
     "console/operations.py": SHRINKS,
     "federation/client/aio.py": THREAD,
@@ -345,7 +345,7 @@ WHILE = {
     "scheduling/domain/simulation.py": SHRINKS,
     "scheduling/services/cron_turns.py": SHRINKS,
     "scheduling/services/simulate.py": TIMED,
-    "versioning/domain/compatibility.py": SHRINKS,  # a schema whose references return is refused
+    "versioning/domain/compatibility.py": SHRINKS,  # a schema with circular references is refused
     "versioning/domain/schema_load.py": SHRINKS,
     "versioning/domain/validator.py": SHRINKS,
     "versioning/services/redraw.py": PAGES,
@@ -357,7 +357,7 @@ ENDLESS = {"count", "cycle", "repeat"}
 
 
 def product() -> list[Path]:
-    """Return the code that runs in a server."""
+    """Return the source files that run in a server."""
     apps = [path.parent for path in ROOT.glob("*/apps.py")]
     return sorted(
         path for app in apps for path in app.rglob("*.py") if "migrations" not in path.parts
@@ -365,7 +365,7 @@ def product() -> list[Path]:
 
 
 def repeats(node: ast.AST, text: str) -> bool:
-    """Tell whether a node is a loop without a number of turns."""
+    """Return whether a node is a loop without a bound on its rounds."""
     if isinstance(node, ast.While):
         return True
     if not (isinstance(node, ast.For | ast.AsyncFor) and isinstance(node.iter, ast.Call)):
@@ -395,8 +395,8 @@ OUTBOUND = re.compile(
     r"(?:\.request)?)\b(?!\.parse)",
     re.MULTILINE,
 )
-# Each module sends to an address that jobs/services/outbound/resolve.py judged, or to this
-# machine alone, or handles sockets that it did not open.
+# Each module sends only to addresses that jobs/services/outbound/resolve.py checked or to this
+# machine, or handles sockets that another module opened.
 SENDERS = {
     "federation/transport.py",
     "federation/wire.py",

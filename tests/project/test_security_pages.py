@@ -1,4 +1,4 @@
-"""The pages about security name what is there: tests, settings, pages."""
+"""The pages about security name tests, settings and pages that exist."""
 
 import ast
 import re

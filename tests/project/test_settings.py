@@ -15,7 +15,7 @@ from tests.spec import spec
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with none of our variables but `environment`; warnings are errors."""
+    """Run Python with only these variables of the server; warnings are errors."""
     return subprocess.run(
         [sys.executable, "-W", "error", *arguments],
         cwd=ROOT,
@@ -204,7 +204,7 @@ def test_a_demo_has_lines_of_jobs_where_a_level_is_named() -> None:
 def test_an_origin_that_is_none_is_refused() -> None:
     done = run(
         "manage.py", "check", OJS_SECRET_KEY="x" * 50, OJS_CORS_ORIGINS="app.example",
-        DATABASE_URL=os.environ["DATABASE_URL"],  # Django 6.1 looks at it
+        DATABASE_URL=os.environ["DATABASE_URL"],  # Django 6.1 reads it
     )  # fmt: skip
 
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""A server told to end answers those who wait and takes nothing new. Spec: contract 33.3."""
+"""Shutdown of a server: it answers waiting clients and takes no new work. Spec: contract 33.3."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ Spawn = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def ending(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """A process of our own that can be told to end and lives on."""
+    """Return the event of a shutdown, which tests set without the end of this process."""
     over = threading.Event()
     monkeypatch.setattr(draining, "_over", over)
     return over

@@ -26,7 +26,7 @@ Frames = list[tuple[str, Any, str | None]]
 
 
 class Stream:
-    """A client of a stream: frames as (event, data, id); comments and `retry` are kept apart."""
+    """A client of a stream: frames as (event, data, id), comments and `retry` separately."""
 
     def __init__(self, url: str, **headers: str) -> None:
         self.frames: Queue[tuple[str, Any, str | None] | None] = Queue()
@@ -48,7 +48,7 @@ class Stream:
                 self._open.set()
                 self._parse(response.iter_lines())
         except httpx.HTTPError:
-            pass  # ended by the server or the test
+            pass  # the server or the test ended the stream
         self._open.set()
         self.frames.put(None)
 
@@ -82,14 +82,14 @@ class Stream:
         return frame
 
     def rest(self) -> Frames:
-        """Return what comes until the server ends the stream."""
+        """Return all frames until the server ends the stream."""
         found = []
         while (frame := self.frames.get(timeout=DEADLINE_S)) is not None:
             found.append(frame)
         return found
 
     def close(self) -> None:
-        """Leave with the next line."""
+        """Stop at the next line."""
         self._over.set()
 
 
@@ -113,9 +113,9 @@ def enqueue(server: str, **members: Any) -> str:
 
 
 def reconnected(url: str, frames: Frames) -> int:
-    """Go on behind the last frame that has an id until nothing is left; returns the last status.
+    """Reconnect behind the last frame with an id until no event is left; return the last status.
 
-    A frame has none while an older transaction of somebody else runs, and is told again.
+    A frame has no id while an older transaction runs, and is sent again later.
     """
     last = "1"
     while True:
@@ -134,9 +134,9 @@ def run_once(server: str) -> str:
 
 
 def settled(server: str, stream: Stream) -> tuple[str, tuple[str, Any, str | None], Any]:
-    """Enqueue until the change of state has an id; returns the job and its two frames.
+    """Enqueue until the change of state has an id; return the job and its two frames.
 
-    One that is told while an older transaction of somebody else runs has none.
+    An event has no id while an older transaction of another process runs.
     """
     while True:
         job_id = enqueue(server)
@@ -350,7 +350,7 @@ Start = Callable[..., tuple[subprocess.Popen[bytes], str]]
 
 @pytest.fixture
 def start(spawn: Callable[..., subprocess.Popen[bytes]]) -> Start:
-    """Return a function that starts a server with settings; one process."""
+    """Return a function that starts a server of one process with these settings."""
 
     def run(**environment: str) -> tuple[subprocess.Popen[bytes], str]:
         port = free_port()

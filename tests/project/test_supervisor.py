@@ -1,4 +1,4 @@
-"""Services that are watched, restarted and ended."""
+"""The supervisor starts, watches, restarts and ends services."""
 
 import os
 import signal
@@ -24,14 +24,14 @@ def python(code: str, grace_s: float = 35.0) -> Child:
 
 
 def pid_of(child: Child) -> int:
-    """Return the process id."""
+    """Return the process id of a child."""
     assert child.process is not None
     return child.process.pid
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not make the tests wait."""
+    """Remove the pauses of the supervisor."""
     monkeypatch.setattr(module, "FIRST_PAUSE_S", 0.0)
     monkeypatch.setattr(module, "LONGEST_PAUSE_S", 0.0)
     monkeypatch.setattr(module, "HURRY_S", 0.0)
@@ -105,27 +105,27 @@ def test_a_child_that_does_not_end_is_killed(
 
 
 class Moody:
-    """A service that dies at once and cannot be started again until it could twice."""
+    """A service that ends at once; every second start of it fails."""
 
     name = "moody"
 
     def __init__(self) -> None:
-        """Count the starts."""
+        """Begin with no starts and an empty log."""
         self.starts = 0
         self.log: list[str] = []
 
     def start(self) -> None:
-        """Fail every second time."""
+        """Count the start; fail every second time."""
         self.starts += 1
         if self.starts % 2 == 0:
             raise RuntimeError("not now")
 
     def is_alive(self) -> bool:
-        """Be dead."""
+        """Return False: the service has always ended."""
         return False
 
     def stop(self, is_hurried: Callable[[], bool]) -> None:
-        """Say so."""
+        """Record the stop."""
         self.log.append("stopped")
 
 
@@ -143,7 +143,7 @@ def test_a_start_that_fails_is_tried_again() -> None:
 
 def test_pauses_grow_to_a_bound_and_start_over_after_a_long_life() -> None:
     keeper = Supervisor()
-    life = module._Life(started_at=float("inf"))  # always a moment ago
+    life = module._Life(started_at=float("inf"))  # this start counts as always recent
     pauses = []
     for _ in range(8):
         keeper._revive(Moody(), life)

@@ -1,1 +1,1 @@
-"""Databases of earlier releases, and processes of the last one beside this one's."""
+"""Upgrades: databases of earlier releases, and processes of the last release beside new ones."""

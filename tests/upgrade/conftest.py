@@ -31,14 +31,14 @@ def firststart(url: str, *, source: Path = ROOT) -> "subprocess.CompletedProcess
 
 
 def environment(url: str, source: Path) -> dict[str, str]:
-    """Return the variables of a process of one source; the tests' handlers come from here."""
+    """Return the environment of a process of one source; it finds the tests' handlers here."""
     path = os.pathsep.join([str(source), str(ROOT)])
     return {**os.environ, **release.SETTINGS, "DATABASE_URL": url, "PYTHONPATH": path}
 
 
 @pytest.fixture(scope="session")
 def databases(database_url: str) -> Iterator[Make]:
-    """Return a function that makes a database from another (`template0`: empty) for its URL."""
+    """Return a function that makes a database from another (`template0`: empty), given its URL."""
     made: list[str] = []
     name = database_url.rpartition("@/")[2].partition("?")[0]
     server = database_url.replace(f"/{name}?", "/postgres?")
@@ -60,7 +60,7 @@ def databases(database_url: str) -> Iterator[Make]:
 
 @pytest.fixture(scope="session")
 def restored(databases: Make) -> str:
-    """Return the last release's database as it left it; make others from it."""
+    """Return the database of the last release in its original state; copy it, never change it."""
     url = databases("@/template0?")
     release.restore(url)
     return url
@@ -68,13 +68,13 @@ def restored(databases: Make) -> str:
 
 @pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the last release's source."""
+    """Return the folder with the last release's source."""
     return release.unpack(tmp_path_factory.mktemp("release"))
 
 
 @pytest.fixture(scope="session")
 def upgraded(databases: Make, restored: str) -> str:
-    """Return the last release's database after an upgrade; nobody writes to it."""
+    """Return the last release's database after an upgrade; tests only read it."""
     url = databases(restored)
     done = firststart(url)
     assert done.returncode == 0, done.stderr
@@ -83,7 +83,7 @@ def upgraded(databases: Make, restored: str) -> str:
 
 @pytest.fixture
 def entered(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Enter:
-    """Return a context in which this thread works on another database."""
+    """Return a context manager in which this thread works on another database."""
 
     @contextmanager
     def enter(url: str) -> Iterator[None]:

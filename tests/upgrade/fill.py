@@ -1,8 +1,9 @@
-"""Fills a database of an earlier release with a row of every kind; runs on that release's source.
+"""Fill a database of an earlier release with rows of every kind, by that release's source.
 
-What producers, workers and operators do goes through the release's own HTTP API and loops. What no
-request leaves behind at once (findings of loops, what other regions told) is written to the tables,
-and every table that is still empty gets a row that its columns allow.
+The actions of producers, workers and operators go through the release's own HTTP API and loops.
+Some rows come from no single request, such as findings of loops or copies from other regions. These
+are written to the tables directly. Every table that is still empty gets a row that its columns
+allow.
 """
 
 import gzip
@@ -42,7 +43,7 @@ client = Client(headers={"Host": "localhost"})
 
 
 def send(method: str, path: str, body: Any = None, **headers: str) -> dict[str, Any]:
-    """Ask the server. Raises RuntimeError for an answer that is no success."""
+    """Send a request. Raises RuntimeError for an answer that is no success."""
     answer = client.generic(
         method, f"/ojs/v1/{path}", b"" if body is None else json.dumps(body).encode(),
         content_type="application/json", headers=headers,
@@ -54,7 +55,7 @@ def send(method: str, path: str, body: Any = None, **headers: str) -> dict[str, 
 
 
 def push(kind: str, queue: str, **options: Any) -> str:
-    """Enqueue a job; returns its id."""
+    """Enqueue a job; return its id."""
     top: dict[str, Any] = {
         name: options.pop(name) for name in ("meta", "version") if name in options
     }
@@ -68,7 +69,7 @@ def push(kind: str, queue: str, **options: Any) -> str:
 
 
 def fetch(queues: list[str], count: int, **more: Any) -> list[dict[str, Any]]:
-    """Take jobs, by a worker of these queues."""
+    """Fetch jobs as a worker of these queues."""
     worker = "-".join(["w", *queues])
     wanted = {"queues": queues, "count": count, "worker_id": worker, **more}
     jobs: list[dict[str, Any]] = send("POST", "workers/fetch", wanted)["jobs"]
@@ -89,7 +90,7 @@ def nack(job: dict[str, Any], *, retryable: bool) -> None:
 
 
 def configure() -> None:
-    """Make what operators configure."""
+    """Store each kind of configuration that operators make."""
     send("PUT", "admin/pools/mailers", {"queues": {"mail": 3, "reports": 1}, "concurrency": 40,
                                         "strategy": "weighted"})  # fmt: skip
     send("PUT", "admin/scheduling/config", {"default_strategy": "weighted"})
@@ -136,7 +137,7 @@ def configure() -> None:
 
 
 def work() -> str:
-    """Leave jobs in every state, and what follows from them; returns one in the dead letter."""
+    """Leave jobs in every state, with their traces; return a job in the dead letter."""
     for n in range(6):
         push("mail.send", "mail", meta={"tenant_id": ("acme", "slow")[n % 2]})
         push("report.render", "reports", priority=n, meta={"tenant_id": "acme"})
@@ -176,7 +177,7 @@ def work() -> str:
 
 
 def flows() -> None:
-    """Leave workflows at work, one of each kind."""
+    """Leave a running workflow of each kind."""
     one = {"type": "flow.step", "args": [], "options": {"queue": "flows"}}
     send("POST", "workflows", {"type": "chain", "name": "chain", "steps": [one, one, one]})
     send("POST", "workflows", {"type": "group", "name": "wide", "jobs": [one] * 80})
@@ -189,7 +190,7 @@ def flows() -> None:
 
 
 def loops() -> None:
-    """Let a worker process turn the loops until they have counted all events and sent webhooks."""
+    """Run the loops in a worker process until all events are counted and webhooks sent."""
     process = subprocess.Popen([sys.executable, "manage.py", "runworker", "--no-handlers"])
     try:
         end = monotonic() + PATIENCE_S
@@ -209,7 +210,7 @@ def _all(question: LiteralString) -> bool:
 
 
 def operate() -> None:
-    """Leave what people and the operator tasks' cluster leave."""
+    """Leave rows of users, operators and the cluster of operator tasks."""
     user = User.objects.create_superuser("admin", password=uuid.uuid4().hex)
     user.groups.add(*Group.objects.all())
     user.user_permissions.add(*Group.objects.get(name__icontains="view").permissions.all()[:2])
@@ -234,9 +235,9 @@ def operate() -> None:
                         success=True)  # fmt: skip
 
 
-# values of columns that a row of the right types alone would not do for
+# columns that need a particular value, not only a value of the right type
 CHOSEN: dict[tuple[str, str], Any] = {
-    ("ojs_maintenance", "ends_at"): "2026-01-01T00:00:00Z",  # over
+    ("ojs_maintenance", "ends_at"): "2026-01-01T00:00:00Z",  # the maintenance is over
     ("ojs_federation_job", "state"): "completed",
 }
 BY_TYPE: dict[str, Any] = {
@@ -256,7 +257,7 @@ SELECT table_name FROM information_schema.tables
 
 
 def complete() -> list[str]:
-    """Give every table that has no row one; returns their names."""
+    """Insert a row into every empty table; return the names of these tables."""
     found = []
     with connection.cursor() as cursor:
         cursor.execute(TABLES)
@@ -281,7 +282,7 @@ def _insert(cursor: Any, table: str) -> None:
 
 
 def main() -> None:
-    """Fill it."""
+    """Fill the database and print the tables that no request filled."""
     configure()
     dead = work()
     operate()

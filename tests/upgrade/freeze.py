@@ -1,6 +1,7 @@
-"""python -m tests.upgrade.freeze: note the migrations of a release, which nobody edits afterwards.
+"""python -m tests.upgrade.freeze: record the migrations of a release, which must not change later.
 
-Run once when a release is tagged: adds each migration that no release has yet to `released.json`.
+Run it once when a release is tagged. It adds each migration that belongs to no release yet to
+`released.json`.
 """
 
 import json
@@ -20,7 +21,7 @@ def released() -> dict[str, dict[str, str]]:
 
 
 def migrations() -> dict[str, str]:
-    """Return the hashes of all migrations that are there, by path."""
+    """Return the hashes of all current migrations, by path."""
     return {
         str(path.relative_to(ROOT)): sha256(path.read_bytes()).hexdigest()
         for path in sorted(ROOT.glob("*/migrations/[0-9]*.py"))
@@ -28,7 +29,7 @@ def migrations() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the list."""
+    """Add the unreleased migrations to the list."""
     known = released()
     old = {path for release, files in known.items() if release != VERSION for path in files}
     known[VERSION] = {path: made for path, made in migrations().items() if path not in old}

@@ -1,8 +1,8 @@
 """python -m tests.upgrade.make COMMIT: store a release's source and a database that it filled.
 
-Run once for each release, after its commit is tagged. The tests need no history of git then: they
-run the release's processes from the stored source, and upgrade the stored database. Files of the
-release before go.
+Run it once for each release, after its commit is tagged. The tests then need no history of git:
+they run the release's processes from the stored source, and upgrade the stored database. It deletes
+the files of the release before.
 """
 
 import gzip
@@ -18,7 +18,7 @@ from ojs_project.postgres import Cluster, bin_dir
 from tests.upgrade.release import DATA, SETTINGS, unpack
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# what its processes need; scripts of others are for browsers alone
+# files that its processes need, without the static files for browsers
 PARTS = [
     "manage.py", "pyproject.toml", "console", "federation", "jobs", "ojs_project", "scheduling",
     "templates", "tenancy", "versioning", "webhooks", "workflows", ":!*/static/*",
@@ -26,7 +26,7 @@ PARTS = [
 
 
 def main(commit: str) -> None:
-    """Replace the stored release."""
+    """Replace the stored release by this commit."""
     source = git("archive", commit, "--", *PARTS)
     version = re.findall(rb'VERSION = "([\d.]+)"', git("show", f"{commit}:jobs/__init__.py"))[0]
     for path in [*DATA.glob("*.tar.xz"), *DATA.glob("*.sql.gz")]:
@@ -41,7 +41,7 @@ def main(commit: str) -> None:
 
 
 def git(*arguments: str) -> bytes:
-    """Run git and return what it prints."""
+    """Run git and return its output."""
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout  # noqa: S607
 
 

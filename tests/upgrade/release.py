@@ -1,4 +1,4 @@
-"""The last release: its source, and a database that it filled. Made by `make.py`."""
+"""The last release: its source, and a database that it filled, both made by `make.py`."""
 
 import gzip
 import re
@@ -16,13 +16,13 @@ SETTINGS = {
 
 
 def version() -> str:
-    """Return its number."""
+    """Return the version number of the release."""
     [path] = DATA.glob("*.tar.xz")
     return path.name.removesuffix(".tar.xz")
 
 
 def unpack(folder: Path) -> Path:
-    """Put its source into a new folder; returns it."""
+    """Unpack its source into a new folder; return the folder."""
     with tarfile.open(DATA / f"{version()}.tar.xz") as packed:
         packed.extractall(folder, filter="data")
     return folder
@@ -45,7 +45,7 @@ def tables() -> dict[str, int]:
 
 
 def restore(url: str) -> None:
-    """Put its database into an empty one."""
+    """Restore its database into an empty one."""
     subprocess.run(
         [bin_dir() / "psql", "-q", "-X", "-v", "ON_ERROR_STOP=1", "-d", url],
         input=_dump(), text=True, check=True, stdout=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Processes of the last release understand the tables and functions of this one."""
+"""Statements of the last release work with the tables and functions of this release."""
 
 import re
 from itertools import product
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.xdist_group("upgrade")  # one process makes the databas
 PLACE = re.compile(r"%\((\w+)\)s")
 MARK = re.compile(r"/\* ([a-z ]+) \*/")
 FEW_MARKS = 2
-# indeterminate or ambiguous type: of parameters, which the driver names when it sends them
+# indeterminate or ambiguous parameter types; the driver sends the types with the statement
 UNTYPED = {"42P18", "42P08"}
 COLUMNS = """
 SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod),
@@ -25,11 +25,11 @@ SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod),
 
 
 def variants(path: Path) -> list[str]:
-    """Return a statement with each choice of the parts that its marks stand for."""
+    """Return the statement with each combination of parts for its marks."""
     lines = path.read_text().splitlines()
     text = "\n".join(line for line in lines if not line.startswith("--"))
     marks = list(dict.fromkeys(MARK.findall(text)))
-    parts = ["", "1"]  # an order has to be something
+    parts = ["", "1"]  # an ORDER BY needs an expression
     if len(marks) <= FEW_MARKS:
         parts += [part.read_text() for part in sorted(path.parent.glob("parts/*.sql"))]
     found = []
@@ -42,7 +42,7 @@ def variants(path: Path) -> list[str]:
 
 
 def problem(session: psycopg.Connection, text: str) -> str | None:
-    """Return why PostgreSQL does not understand a statement; None: it does. It is not run."""
+    """Return PostgreSQL's error for a statement, or None; the statement is not run."""
     places: dict[str, int] = {}
     numbered = PLACE.sub(lambda one: f"${places.setdefault(one[1], len(places) + 1)}", text)
     result = session.pgconn.prepare(b"", numbered.replace("%%", "%").encode())
@@ -72,7 +72,7 @@ def test_every_statement_of_the_last_release_fits_the_tables_of_this_one(
 
 
 def columns(url: str) -> dict[tuple[str, str], tuple[str, bool]]:
-    """Return the type of each column, and whether an INSERT has to name it."""
+    """Return the type of each column, and whether an INSERT must name the column."""
     with psycopg.connect(url) as session:
         return {(table, name): (kind, must) for table, name, kind, must in session.execute(COLUMNS)}
 

@@ -1,7 +1,7 @@
-"""A migration beside running processes: it waits for one table and holds no other meanwhile.
+"""Migrations beside running processes: each locks at most one table that is in use.
 
 A migration that held one table while it waited for the next would deadlock with claims, which take
-both; processes of the release before answer that with an error.
+both. Processes of the release before answer that with an error.
 """
 
 import subprocess
@@ -33,7 +33,7 @@ def later() -> list[Path]:
 
 
 def statements(url: str, path: Path) -> str:
-    """Return what a migration runs in its transaction; what Python does is left out."""
+    """Return the statements that a migration runs in its transaction, without its Python code."""
     label = "ojs_" + path.parts[-3]
     done = subprocess.run(
         [sys.executable, "manage.py", "sqlmigrate", label, path.stem],

@@ -1,4 +1,4 @@
-"""Databases that are upgraded, and those that are refused before anything is changed."""
+"""Databases that the upgrade accepts or refuses; a refusal changes nothing."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ def first(databases: Make, restored: str) -> str:
 
 @pytest.fixture
 def change(entered: Enter, first: str) -> Iterator[Change]:
-    """Work on that database in a transaction; return a function that changes it."""
+    """Open a transaction on that database; give a function that runs statements in it."""
 
     def run(*statements: str) -> None:
         with connection.cursor() as cursor:
@@ -38,7 +38,7 @@ def change(entered: Enter, first: str) -> Iterator[Change]:
 
 
 def refusal() -> str:
-    """Return why the database is refused."""
+    """Return the reason why the database is refused."""
     with pytest.raises(schema.SchemaRefused) as problem:
         schema.check()
     return str(problem.value)
@@ -109,7 +109,7 @@ def test_the_command_changes_nothing_of_an_older_database(databases: Make, resto
 
 
 def state(url: str) -> list[tuple[object, ...]]:
-    """Return what a migration would change."""
+    """Return the row versions of all tables, functions and migrations."""
     with psycopg.connect(url) as session:
         return session.execute(
             "SELECT relname::text, xmin::text FROM pg_class UNION ALL"

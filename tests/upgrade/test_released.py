@@ -1,4 +1,4 @@
-"""Released migrations stay as they are, and releases are told of."""
+"""Released migrations stay unchanged, and docs/releases.md names each release."""
 
 import re
 import tomllib

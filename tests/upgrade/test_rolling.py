@@ -1,4 +1,4 @@
-"""Processes of the last release and of this one on one database, while it is upgraded."""
+"""Processes of the last release and of this one on one database during an upgrade."""
 
 from pathlib import Path
 
@@ -24,9 +24,10 @@ OTHERS = ("GET", "/ojs/v1/queues"), ("GET", "/ojs/v1/workers"), ("GET", "/ojs/v1
 
 
 def serve(processes: Run, url: str, source: Path) -> str:
-    """Start an HTTP server and a worker of one source; returns the server's URL."""
+    """Start an HTTP server and a worker of one source; return the server's URL."""
     port = free_port()
-    # what served 0.1.0 is no dependency any more: threads of gunicorn serve its application
+    # this release no longer depends on the server of 0.1.0: threads of gunicorn serve that
+    # application
     is_old = not (source / "ojs_project" / "serving").exists()
     old = ["--worker-class", "gthread", "ojs_project.wsgi:application"]
     new = ["--config", "python:ojs_project.gunicorn"]
@@ -39,12 +40,12 @@ def serve(processes: Run, url: str, source: Path) -> str:
 
 
 def version(url: str) -> str:
-    """Return the release of a server."""
+    """Return the release that a server reports."""
     return str(httpx.get(f"{url}/ojs/v1/health", timeout=30).json()["version"])
 
 
 def check_the_rest(url: str) -> None:
-    """Ask what the load does not."""
+    """Send the requests that the load does not send."""
     flow = {"type": "chain", "steps": [{"type": "tests.echo", "args": [1],
                                         "options": {"queue": "tests"}}] * 2}  # fmt: skip
     with httpx.Client(base_url=url, timeout=60) as client:
@@ -58,13 +59,13 @@ def check_the_rest(url: str) -> None:
 
 
 def made(load: Load, more: int) -> None:
-    """Wait until the load has completed so many more jobs."""
+    """Wait until the load has completed this number of further jobs."""
     enough = len(load.journal.completed) + more
     until(lambda: len(load.journal.completed) >= enough, "completed jobs")
 
 
 def begin(load: Load) -> None:
-    """Let producers and a worker use the server of a load."""
+    """Add producers and a worker to a load."""
     load.produce(1, "remote", "crash.test")
     load.produce(1, "tests", "tests.echo")
     load.work(1, "remote")
@@ -100,7 +101,7 @@ def test_old_processes_work_on_through_an_upgrade_and_beside_new_ones(
 
 
 def check_all_end(loads: list[Load], store: Store) -> None:
-    """Let the producers stop: what was stored has to complete, and nothing was refused."""
+    """Stop the producers, wait for every stored job to complete, and assert no refusals."""
     for load in loads:
         load.stop_producing()
     stored = set().union(*(load.journal.stored for load in loads))

@@ -1,4 +1,4 @@
-"""A database of the last release that has every kind of row, after `firststart` of this one."""
+"""A database of the last release with every kind of row, after `firststart` of this release."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ from tests.upgrade.conftest import Enter, Make
 
 pytestmark = pytest.mark.xdist_group("upgrade")  # one process makes the databases
 
-# Django fills these by itself after each migrate, and a release may change who may do what
+# Django adds rows here after each migrate, and a release may change permissions
 GROWING = {"auth_permission", "django_content_type", "django_migrations", "auth_group_permissions"}
 MOST_PAGES = 150
 
@@ -37,7 +37,7 @@ def api(databases: Make, upgraded: str, entered: Enter) -> Iterator[Client]:
 
 
 def send(client: Client, method: str, path: str, body: Any = None) -> dict[str, Any]:
-    """Ask the server; its answer has to be a success."""
+    """Send a request and return the answer, which must be a success."""
     answer = client.generic(
         method, f"/ojs/v1/{path}", json.dumps(body or {}), content_type="application/json"
     )
@@ -146,17 +146,17 @@ def test_loops_count_what_was_left_and_find_no_drift(api: Client) -> None:
 
 
 class Links(HTMLParser):
-    """Finds where a page of the console leads."""
+    """Collect the pages that a page of the console links to."""
 
     def __init__(self) -> None:
-        """Find nothing yet."""
+        """Start without links."""
         super().__init__()
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note where a link leads."""
+        """Record the target of a link."""
         target = dict(attrs).get("href") or ""
-        # a new operation is one on the jobs of a list, which its link names in the query
+        # the page of a new operation needs the filter that its link carries in the query
         if tag == "a" and target.startswith("/console/") and "operations/new" not in target:
             self.found.append(target.partition("?")[0].partition("#")[0])
 

@@ -1,4 +1,4 @@
-"""Each fault of `make faults` once, in a short run. See bench/faults."""
+"""A short run of each fault of `make faults`. See bench/faults."""
 
 import shutil
 import tempfile
@@ -39,7 +39,7 @@ def test_promises_hold_under(faults: list[str], folder: Path) -> None:
     findings = list(run(folder, faults, SEED, seconds=0))
 
     assert {one.fault for one in findings} == {*faults, "all"}
-    # how fast answers come depends on the machine that runs the tests: `make faults` judges that
+    # the speed of answers depends on the machine that runs the tests; only `make faults` judges it
     broken = [one for one in findings if not one.is_kept and "within" not in one.promise]
     assert broken == []
 

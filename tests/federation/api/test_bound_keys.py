@@ -1,4 +1,4 @@
-"""A key that is bound to a region acts for no other one. Spec: contract 23.7, 31."""
+"""A key that is bound to a region acts only for this region. Spec: contract 23.7, 31."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ NAMING: dict[str, list[tuple[str, str, Any]]] = {
     "ojs-region-adopt": [("POST", f"{ONE}/adopt", {"force": True})],
     "ojs-region-forget": [("POST", f"{ONE}/forget", {})],
 }  # fmt: skip
-# these name no region, or the one that a job goes to: a peer hands jobs over for any
+# routes without a region, or with the target of a job, which may be any region: peers pass jobs on
 NAMELESS = {
     "ojs-federation-regions", "ojs-federation-route", "ojs-federation-health",
     "ojs-federation-jobs", "ojs-federation-jobs-batch", "ojs-federation-job",

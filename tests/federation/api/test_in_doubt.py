@@ -1,4 +1,4 @@
-"""The hosted router and jobs that a region may have. Spec: contract 23.3, ADR 19."""
+"""The hosted router and jobs in doubt. Spec: contract 23.3, ADR 19."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ CANCELLED = 7
 
 @pytest.fixture(autouse=True)
 def is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this server be well, which without its loops it is not."""
+    """Make this server healthy; without its loops it is not."""
     monkeypatch.setattr("jobs.services.health.health.Health.is_well", property(lambda _self: True))
 
 
@@ -47,26 +47,26 @@ def claim(federation_id: str, **members: Any) -> dict[str, Any]:
 
 
 def give_up(*claims: dict[str, Any], status: int = 200, region: str = "eu") -> Any:
-    """Ask this server to give up jobs."""
+    """Send a request to give up jobs."""
     body = {"region": region, "jobs": list(claims)}
     found = answer(send("POST", "federation/give-up", body), status)
     return found["results"] if status == 200 else found["error"]
 
 
 def is_cancelled(job_id: str) -> bool:
-    """Tell whether a job was cancelled."""
+    """Return whether a job was cancelled."""
     return bool(Job.objects.get(id=job_id).state == CANCELLED)
 
 
 def taken(federation_id: str) -> dict[str, Any]:
-    """Store a job here that eu may have, as a router sends it."""
+    """Store a job here as a router sends it after eu may have stored it too."""
     body = job(federation_id=federation_id, in_doubt=["eu"])
     found = answer(send("POST", "jobs", body, OJS_Federation_Dedupe="1"), 201)
     return dict(found["job"])
 
 
 def fetch() -> None:
-    """Take a job."""
+    """Fetch a job."""
     assert answer(send("POST", "workers/fetch", {"queues": ["default"]}))["jobs"]
 
 
@@ -176,7 +176,7 @@ def test_in_doubt_that_is_no_list_of_regions_is_refused(eu: Stub) -> None:
 
 
 def hub_spoke(hub: Stub, *others: Stub) -> None:
-    """Let this server be a spoke."""
+    """Make this server a spoke."""
     federate(*others)
     put_region(hub.region(is_hub=True))
     answer(send("PUT", "admin/federation/config", {"local_region": "us", "topology": "hub-spoke"}))
@@ -325,13 +325,13 @@ def test_who_must_not_ask_is_refused(eu: Stub) -> None:
 
 
 def well(region: str) -> None:
-    """Let a region be well as far as is known."""
+    """Probe a region and drop its cached state."""
     answer(send("POST", f"admin/federation/regions/{region}/probe", {}))
     forget()
 
 
 def asked(settler: Settler, stub: Stub, outcome: Outcome | None, status: int = 200) -> None:
-    """Let the loop ask a region, which answers so, and hear it."""
+    """Let the loop ask a region, which gives this answer, and process the answer."""
     results = [{"outcome": str(outcome), "job_id": new_id()}] if outcome else []
     stub.given_up.append((status, {"results": results}))
     well(stub.id)

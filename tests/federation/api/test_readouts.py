@@ -1,4 +1,4 @@
-"""What the router knows of all regions together. Spec: contract 23.5."""
+"""The router's data about all regions together. Spec: contract 23.5."""
 
 from collections.abc import Callable
 from typing import Any

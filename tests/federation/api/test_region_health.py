@@ -1,4 +1,4 @@
-"""What the health of a region is about. ADR 23; spec: federation 4.2, contract 23.4."""
+"""The health of a region: the inputs that count. ADR 23; spec: federation 4.2, contract 23.4."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("store", "ticking")
 
 @pytest.fixture
 def ticking(store: None) -> Iterator[None]:
-    """Let every loop have done its turn."""
+    """Record a recent run of every loop."""
     for loop in all_loops():
         queries.tick(loop.name)
     yield
@@ -28,7 +28,7 @@ def ticking(store: None) -> Iterator[None]:
 def test_pinned_job_is_taken_where_most_workers_are_silent(
     stubs: Callable[..., list[Stub]],
 ) -> None:
-    """It waits for a worker there: no other region may run it."""
+    """The job waits for a worker there: no other region may run it."""
     federate(*stubs("eu"))
     for worker in ("w1", "w2", "w3"):
         heartbeat(Report(worker))

@@ -101,7 +101,7 @@ def test_region_that_breaks_a_rule_is_refused_by_name(members: dict[str, Any], f
 def test_secret_of_the_settings_that_is_missing_makes_a_region_unhealthy(
     stubs: Callable[..., list[Stub]], settings: Any, caplog: Any
 ) -> None:
-    """Who runs the server is told which one by the log; who may probe learns no name of it."""
+    """The log names the missing secret to operators; the answer to a probe contains no name."""
     (eu,) = stubs("eu")
     auth = {"kind": "bearer", "token_ref": "env:OJS_TEST_NO_TOKEN"}
     stated = {"id": "eu", "url": eu.url, "allow_insecure": True, "auth": auth}

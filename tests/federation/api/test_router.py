@@ -1,4 +1,7 @@
-"""The hosted router: the library's decisions over HTTP. Spec: federation 1 to 3, contract 23."""
+"""The hosted router: decisions of the client library over HTTP.
+
+Spec: federation 1 to 3, contract 23.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -34,7 +37,7 @@ Stubs = Callable[..., list[Stub]]
 
 @pytest.fixture(autouse=True)
 def is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this server be well, which without its loops it is not."""
+    """Make this server healthy; without its loops it is not."""
     monkeypatch.setattr("jobs.services.health.health.Health.is_well", property(lambda _self: True))
 
 
@@ -44,7 +47,7 @@ def eu(stubs: Stubs) -> Stub:
 
 
 def down(region: str, failures: int = 5) -> None:
-    """Let the breaker of a region be open since now."""
+    """Open the breaker of a region now."""
     RegionHealth.objects.filter(region=region).update(
         breaker="open", failures=failures, opened_at=datetime.now(UTC), status="unhealthy",
         checked_at=datetime.now(UTC),
@@ -256,7 +259,7 @@ def test_dead_region_is_left_for_the_next_and_it_is_told(stubs: Stubs) -> None:
     eu, ap = stubs("eu", "ap")
     federate(eu, ap, failover={"prefer_regions": ["eu", "ap"]})
     down("us")
-    place()  # both were probed
+    place()  # this enqueue probes both regions
     eu.stop()
 
     found = place()
@@ -274,7 +277,7 @@ def test_a_failover_is_a_warning(stubs: Stubs, caplog: pytest.LogCaptureFixture)
     eu, ap = stubs("eu", "ap")
     federate(eu, ap, failover={"prefer_regions": ["eu", "ap"]})
     down("us")
-    place()  # both were probed
+    place()  # this enqueue probes both regions
     eu.stop()
 
     place()
@@ -393,7 +396,7 @@ def test_job_that_is_wrong_is_refused_before_anybody_is_asked(eu: Stub) -> None:
 def test_breaker_opens_with_the_fifth_failure_of_jobs(eu: Stub) -> None:
     federate(eu, health_check={"interval_seconds": 1000})
     place(region="eu")
-    eu.answers = [refusal(500, "backend_error")] * 10  # each attempt is made twice
+    eu.answers = [refusal(500, "backend_error")] * 10  # two requests for each attempt
     for _ in range(2):
         place(503, region="eu")
     assert RegionHealth.objects.get(region="eu").breaker == "closed"
@@ -501,7 +504,7 @@ def test_batch_with_refused_jobs_is_207_and_tells_of_each(eu: Stub) -> None:
 def test_batch_of_refused_jobs_is_422(eu: Stub) -> None:
     federate(eu)
 
-    found = batch(job(region="mars"), 5, status=422)  # type: ignore[arg-type]  # as it is sent
+    found = batch(job(region="mars"), 5, status=422)  # type: ignore[arg-type]  # an invalid item
 
     assert found["error"]["code"] == "x_bulk_failed"
     assert found["failed"] == 2

@@ -1,4 +1,4 @@
-"""Secrets of the server and of regions stay where they are. Spec: contract 23.7, 31."""
+"""Secrets of the server and of regions never leave their place. Spec: contract 23.7, 31."""
 
 import json
 from collections.abc import Callable
@@ -150,7 +150,7 @@ def test_token_does_not_follow_a_region_to_another_server(stubs: Stubs) -> None:
 def test_region_of_the_settings_keeps_its_url_and_its_secret(
     stubs: Stubs, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else who may change regions would have its token sent to a server of theirs."""
+    """Otherwise an admin of regions could have the token sent to a server of their own."""
     eu, thief = stubs("eu", "thief")
     monkeypatch.setenv("OJS_TEST_SECRET", SECRET)
     settings.OJS_FEDERATION = of_settings(eu)
@@ -168,7 +168,7 @@ def test_region_of_the_settings_keeps_its_url_and_its_secret(
         assert put("eu", 422, **whole)["error"]["details"]["field"] == field
     assert put("eu", url=eu.url, weight=3)["weight"] == 3
     assert put("eu", **patch("eu", drain=True))["drain"]
-    # what else may have written the row
+    # a row that another writer changed
     Region.objects.filter(id="eu").update(url=thief.url, token_ref=REFERENCE, drain=False)
     forget()
     assert probe("eu")["status"] == "healthy"
@@ -267,7 +267,7 @@ def test_host_that_is_neither_a_name_nor_an_address_is_refused(host: str) -> Non
 
 
 def test_url_that_cannot_be_asked_is_a_failure_of_its_region_alone(stubs: Stubs) -> None:
-    """The registry may hold it from before there was a rule against it."""
+    """The row may be older than the rule against this URL."""
     federate(*stubs("eu"))
     Region.objects.filter(id="eu").update(url="https://0177.0.0.1")
     forget()

@@ -1,4 +1,4 @@
-"""The library stands alone. Spec: contract 23.1, FED-4.1-a."""
+"""The client library runs without the server. Spec: contract 23.1, FED-4.1-a."""
 
 import subprocess
 import sys

@@ -16,7 +16,7 @@ from tests.federation.stub import Stub, refusal
 
 
 def regions(results: object) -> list[str]:
-    """Return where each job is."""
+    """Return the region of each job, or the name of its error."""
     return [
         one.region if isinstance(one, Enqueued) else type(one.error).__name__
         for one in results  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Health and breakers as the clients keep them. Spec: federation 4; contract 23.4."""
+"""Health and breakers of the clients. Spec: federation 4; contract 23.4."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ def states(client: Any) -> dict[str, tuple[str, str]]:
 
 
 def fail(client: Any, clock: Clock, times: int) -> None:
-    """Let probes come due and fail."""
+    """Let probes come due and fail, this number of times."""
     for _ in range(times):
         clock.pass_time(10)
         client.probe()
@@ -267,7 +267,7 @@ def test_a_started_client_lets_no_job_wait_for_a_probe(
     (us,) = stubs("us")
 
     with connect(us) as client:
-        clock.pass_time(11)  # older than the interval, as when a probe is under way
+        clock.pass_time(11)  # older than the interval, as while a probe is in progress
         before = us.probes
         client.enqueue("t")
         sent = [path for path, _, _ in us.sent[before:]]

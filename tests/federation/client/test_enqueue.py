@@ -1,4 +1,4 @@
-"""Where jobs go, by either client. Spec: federation 1 to 3, 6; contract 23.1, 23.3."""
+"""The regions that either client chooses. Spec: federation 1 to 3, 6; contract 23.1, 23.3."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ from tests.spec import spec
 
 
 def made_at(federation_id: str) -> datetime:
-    """Return the time that a UUIDv7 carries."""
+    """Return the time in a UUIDv7."""
     return datetime.fromtimestamp(int(federation_id.replace("-", "")[:12], 16) / 1000, UTC)
 
 
@@ -165,7 +165,7 @@ def test_the_configured_order_is_kept(connect: Connect, three: list[Stub]) -> No
 
 @spec("FED-4.4-a")
 def test_the_nearest_is_preferred(connect: Connect, three: list[Stub], clock: Clock) -> None:
-    """Latencies come from the clock of the transport, so the states are set by hand."""
+    """Latencies come from the clock of the transport, so the test sets the states directly."""
     three[0].health = (503, {"status": "degraded"})
     client = connect(*three)
     client.probe()

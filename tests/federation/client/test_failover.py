@@ -1,4 +1,4 @@
-"""What becomes of a job whose region fails. Spec: contract 23.3, 23.8."""
+"""Jobs whose region fails. Spec: contract 23.3, 23.8."""
 
 import logging
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Events = list[tuple[str, Mapping[str, Any]]]
 
 
 def dedupes(stub: Stub) -> list[bool]:
-    """Tell for each enqueue whether it asked for deduplication."""
+    """Return for each enqueue whether it requested deduplication."""
     return [
         headers.get("ojs-federation-dedupe") == "1"
         for path, headers, _ in stub.sent
@@ -25,7 +25,7 @@ def dedupes(stub: Stub) -> list[bool]:
 
 
 def ready(connect: Connect, three: list[Stub], **members: Any) -> Any:
-    """Return a client that knows all regions to be healthy and prefers eu next."""
+    """Return a client for which all regions are healthy and eu is preferred next."""
     client = connect(*three, failover=Failover(prefer_regions=("eu", "ap")), **members)
     client.probe()
     return client

@@ -1,4 +1,4 @@
-"""Jobs that a region may have though it did not answer. Spec: contract 23.3, ADR 19."""
+"""Jobs in doubt: a region may have stored them without an answer. Spec: contract 23.3, ADR 19."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ BOUND = Failover(prefer_regions=("eu", "ap"), in_doubt=InDoubt.REFUSE)
 
 
 def ready(connect: Connect, three: list[Stub], failover: Failover = ORDER) -> Any:
-    """Return a client that knows all regions to be healthy."""
+    """Return a client for which all regions are healthy."""
     client = connect(*three, failover=failover)
     client.probe()
     return client
 
 
 def doubts(stub: Stub) -> list[Any]:
-    """Return who may have the stored jobs, as they were told."""
+    """Return the regions in doubt that each stored job names."""
     return [job["meta"].get(IN_DOUBT) for job in stub.jobs.values()]
 
 

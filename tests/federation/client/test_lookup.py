@@ -1,4 +1,4 @@
-"""Jobs are found and cancelled wherever they are. Spec: contract 23.2."""
+"""Lookup and cancel of jobs in any region. Spec: contract 23.2."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_a_federation_id_leads_to_the_job_where_servers_keep_them(
 ) -> None:
     client = connect(*three)
     made = client.enqueue("t", region="ap")
-    three[0].jobs[made.federation_id] = {}  # a path that answers something else than a job
+    three[0].jobs[made.federation_id] = {}  # this path answers with an object that is no job
     told = {"winner": {"origin_region": "ap", "job_id": made.job_id}}
     three[0].federated[made.federation_id] = told
 

@@ -1,4 +1,4 @@
-"""Adopting jobs and removing copies in the console. Spec: contract 23.6."""
+"""Adoption of jobs and removal of copies in the console. Spec: contract 23.6."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def shown(client: Client, path: str = PATH) -> str:
 
 
 def go(operation: Operation) -> Operation:
-    """Go all slices."""
+    """Run all slices of an operation."""
     operations.go_on(operation.pk, operation.slices)
     operation.refresh_from_db()
     return operation

@@ -1,4 +1,4 @@
-"""The pages of regions: how each is, what can be done, the jobs of all. Spec: contract 23.2."""
+"""The pages of regions: health, actions, and jobs of all regions. Spec: contract 23.2."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -129,7 +129,7 @@ def test_answer_that_is_none_shows_no_job(
 ) -> None:
     (eu,) = stubs("eu")
     federate(eu)
-    eu.health = (200, answer)  # what its health path says is what the search is answered with
+    eu.health = (200, answer)  # the search reads the health path here, so this is its answer
     monkeypatch.setattr(
         "federation.services.routing.search.JobSearch.path",
         property(lambda _self: "/ojs/v1/health"),

@@ -20,7 +20,7 @@ RULES = Rules(failure_threshold=3, cooldown_s=30, probe_lease_s=20)
 
 
 def opened() -> Breaker:
-    """Return a breaker that three failures opened at 100."""
+    """Return a breaker that three failures opened at the time 100."""
     breaker = Breaker()
     for _ in range(3):
         breaker = settle(breaker, Permit(), Outcome.FAILURE, 100, RULES)
@@ -79,7 +79,7 @@ def test_what_an_operator_opened_stays_open() -> None:
 
 
 class BreakerMachine(RuleBasedStateMachine):
-    """Calls begin and end in any order while time passes."""
+    """Begin and end calls in any order while time passes."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a configuration may say. Spec: contract 23.2, 23.7."""
+"""Valid and invalid configurations. Spec: contract 23.2, 23.7."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ US = {"id": "us", "url": "https://us.example"}
 
 
 def read(**members: Any) -> FederationConfig:
-    """Read a configuration of one region, or of those given."""
+    """Read a configuration of the region us, or of the given regions."""
     return read_config({"local_region": "us", "regions": [US], **members})
 
 

@@ -1,4 +1,4 @@
-"""Who may have a job while it is on its way. Spec: contract 23.3."""
+"""The regions that may have a job while it is being placed. Spec: contract 23.3."""
 
 from typing import Any
 
@@ -25,20 +25,20 @@ def decision(*ids: str, strategy: str = "affinity", via: dict[str, str] | None =
 
 
 def delivery(*ids: str, in_doubt: tuple[str, ...] = (), **members: Any) -> Delivery:
-    """Return a way through all regions."""
+    """Return a delivery that tries all regions in order."""
     is_bound = members.pop("is_bound", False)
     return Delivery(decision(*ids, **members), 9, ID, in_doubt, is_bound=is_bound)
 
 
 def next_of(way: Delivery) -> Attempt:
-    """Return the next attempt, which there must be."""
+    """Return the next attempt, which must exist."""
     found = way.next_attempt()
     assert found is not None
     return found
 
 
 def sent(way: Delivery, report: Report) -> None:
-    """Make the next attempt, which ends so."""
+    """Make the next attempt and report its end."""
     next_of(way)
     way.settle(report)
 

@@ -1,4 +1,7 @@
-"""Which of the jobs of one federation id is given up. Spec: federation 5.2, ADR 19."""
+"""Choice of the job to give up when several have one federation id.
+
+Spec: federation 5.2, ADR 19.
+"""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -22,7 +25,7 @@ def claim(*, started: bool = False, at: datetime = NOON) -> Claim:
 
 
 def ours(state: str = "available", *, late_ms: float = -1, is_bound: bool = False) -> Standing:
-    """Return a job of us that is later by some milliseconds."""
+    """Return a job of us that was enqueued `late_ms` milliseconds after noon."""
     at = NOON + timedelta(milliseconds=late_ms)
     return Standing("us", ID, at, state, is_bound=is_bound)
 
@@ -35,7 +38,7 @@ def ours(state: str = "available", *, late_ms: float = -1, is_bound: bool = Fals
         (ours("retryable"), True, Outcome.CANCELLED),
         (ours(late_ms=1), False, Outcome.WINS),
         (ours(late_ms=1), True, Outcome.CANCELLED),
-        (ours(late_ms=0.9), False, Outcome.WINS),  # the same millisecond: us is behind eu
+        (ours(late_ms=0.9), False, Outcome.WINS),  # equal in milliseconds: us comes after eu
         (ours("active"), True, Outcome.RAN),
         (ours("completed"), False, Outcome.RAN),
         (ours("discarded", late_ms=5), False, Outcome.RAN),
@@ -84,18 +87,18 @@ PAIRS = [(a, b) for a in REGIONS for b in REGIONS if a != b]
 
 @dataclass
 class Region:
-    """One region's job of the one federation id."""
+    """The job of one region with the federation id."""
 
-    at: int | None = None  # None: it has none
+    at: int | None = None  # None: no job
     state: str = "available"
     fenced: bool = False
     doubts: set[str] = field(default_factory=set)
 
 
 class Regions(RuleBasedStateMachine):
-    """Regions store the job in any order, by clocks that differ, and ask one another.
+    """Regions store the job in any order, by different clocks, and ask one another.
 
-    Questions and answers travel as slowly as they like, and are lost or doubled.
+    Questions and answers arrive after any delay, get lost or arrive twice.
     """
 
     def __init__(self) -> None:
@@ -107,7 +110,7 @@ class Regions(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(REGIONS), at=st.integers(0, 3))
     def store(self, name: str, at: int) -> None:
-        """Take the job, told of all who may have it: they were asked before."""
+        """Store the job with all regions in doubt that were asked before."""
         region = self.regions[name]
         if region.at is not None or region.fenced:
             return
@@ -131,7 +134,7 @@ class Regions(RuleBasedStateMachine):
 
     @rule(n=st.integers(0, 20), is_lost=st.booleans(), stays=st.booleans())
     def hear(self, n: int, *, is_lost: bool, stays: bool) -> None:
-        """Let a question arrive, perhaps not for the last time; its answer may be lost."""
+        """Deliver a question, perhaps not for the last time; its answer may be lost."""
         if not self.questions:
             return
         place = n % len(self.questions)
@@ -166,7 +169,7 @@ class Regions(RuleBasedStateMachine):
             region.state = "cancelled"
             region.doubts.clear()
         if outcome is Outcome.WINS and not waits and region.state != "cancelled":
-            return  # it began meanwhile: the next question says so
+            return  # it began meanwhile: the next question carries `started`
         region.doubts.discard(other)
 
     @invariant()
@@ -182,7 +185,7 @@ class Regions(RuleBasedStateMachine):
         ]
 
     def teardown(self) -> None:
-        """Ask until no doubt is left: then one job is, or all that are had been started."""
+        """Ask until no doubt is left; then at most one job is left, or all had been started."""
         for _ in range(20):
             for pair in PAIRS:
                 self.ask(pair)

@@ -1,4 +1,4 @@
-"""Last writer wins, whoever hears of what first. Spec: federation 5.2; contract 23.6."""
+"""The last writer wins, in any order of arrival. Spec: federation 5.2; contract 23.6."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -74,7 +74,7 @@ ROWS = st.lists(
 def test_regions_that_saw_the_same_agree_whatever_came_first(
     rows: list[Row], data: st.DataObject
 ) -> None:
-    """Each region keeps only the newest state of each job, as the mirror does."""
+    """Each region keeps only the newest state of each job, as the table of copies does."""
     orders = [data.draw(st.permutations(rows)) for _ in range(3)]
     doubled = [[*order, *data.draw(st.permutations(order))] for order in orders]
     kept: list[list[Row]] = []

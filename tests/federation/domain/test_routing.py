@@ -1,4 +1,7 @@
-"""Decisions from configuration and snapshots alone. Spec: federation 3; contract 23.3."""
+"""Routing decisions, which depend only on configuration and snapshot.
+
+Spec: federation 3; contract 23.3.
+"""
 
 from collections import Counter
 from typing import Any
@@ -22,18 +25,18 @@ WELL = {id: Health(Status.HEALTHY, latency_ms=10.0 * n) for n, id in enumerate(I
 
 
 def config(**members: Any) -> FederationConfig:
-    """Return four regions; us-east is the local one."""
+    """Return a configuration of four regions; us-east is the local one."""
     regions = tuple(Region(one, f"https://{one}.example") for one in IDS)
     return FederationConfig(**{"local_region": "us-east", "regions": regions, **members})
 
 
 def ranked(decision: Decision) -> list[str]:
-    """Return the candidates' ids."""
+    """Return the ids of the candidates in order."""
     return [one.id for one in decision.candidates]
 
 
 def extended(strategy: str, **members: Any) -> list[str]:
-    """Decide by an extra strategy; a snapshot member `turn` may be given."""
+    """Decide by an extra strategy; `turn` sets the turn of the snapshot."""
     turn = members.pop("turn", 0)
     job = FederationMeta(affinity=strategy, federation_id=members.pop("id", new_federation_id()))
     rules = config(extended_strategies=True, **members)
@@ -219,7 +222,7 @@ def test_a_delivery_ends_and_a_pinned_job_never_leaves(
 ) -> None:
     try:
         delivery = Delivery(decide(rules, snapshot, job), rules.failover.attempts)
-    except (OJSError, IndexError):  # refused, or nobody was asked yet
+    except (OJSError, IndexError):  # refused, or no region has been probed yet
         return
     sent: list[tuple[str, bool]] = []
     while (attempt := delivery.next_attempt()) is not None:
@@ -237,7 +240,7 @@ def test_a_delivery_ends_and_a_pinned_job_never_leaves(
 
 
 def test_read_meta_of_the_seeds_example_is_refused_for_replicated_from() -> None:
-    """D-FED-6: servers keep it, the router refuses it."""
+    """D-FED-6: servers keep the member, the router refuses it."""
     meta = {
         "ojs.federation.federation_id": "01912e4a-7b3c-7def-8a12-abcdef123456",
         "ojs.federation.region": "eu-west-1",

@@ -23,7 +23,7 @@ Stubs = Callable[..., list[Stub]]
 
 
 def settle(attendant: Attendant) -> None:
-    """Take turns until nothing is under way."""
+    """Run the loop until no call is in progress."""
 
     def is_idle() -> bool:
         attendant.turn()
@@ -189,7 +189,7 @@ def test_routers_go_by_their_own_view(stubs: Stubs) -> None:
 def test_call_that_fails_in_a_way_nobody_foresaw_is_a_failure_of_its_region(
     stubs: Stubs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else the region would be taken for busy, and never asked again."""
+    """Otherwise the region would seem busy and would never be asked again."""
     (eu,) = stubs("eu")
     federate(eu)
     prober = Prober()

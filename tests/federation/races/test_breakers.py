@@ -1,4 +1,4 @@
-"""The breaker of a region among many processes. Spec: federation 4.3, contract 23.4."""
+"""The breaker of a region, shared by many processes. Spec: federation 4.3, contract 23.4."""
 
 from datetime import timedelta
 

@@ -1,7 +1,7 @@
-"""Three real servers as one federation. Spec: federation; issue: what must hold when one dies.
+"""Three real servers as one federation, also when one of them fails. Spec: federation.
 
-A few hundred jobs go through a failure here, so that the tests stay quick; ten thousand do in
-`python -m bench.federation`, by the same code.
+A few hundred jobs go through each failure here, so the tests stay quick. `python -m
+bench.federation` sends ten thousand jobs through the same code.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from federation.domain.meta import REGION, REGION_AFFINITY, REPLICATED_FROM
 from tests.processes import until
 from tests.spec import spec
 
-pytestmark = pytest.mark.xdist_group("regions")  # one module, one process: they share the servers
+pytestmark = pytest.mark.xdist_group("regions")  # one process: the tests share servers
 WAIT_S = 240.0
 
 
 @pytest.fixture
 def client(rig: Rig) -> Iterator[FederatedClient]:
-    """Return a client in us."""
+    """Return a client in the region us."""
     with client_of(rig, "us") as found:
         yield found
 
@@ -36,7 +36,7 @@ def post(rig: Rig, region: str, path: str, body: Any) -> httpx.Response:
 
 
 def breaker(rig: Rig, asked: str, region: str) -> tuple[str, str]:
-    """Return status and breaker of a region as another one sees it."""
+    """Return status and breaker of a region, as the region `asked` sees them."""
     found = rig.servers[asked].get("/ojs/v1/federation/regions") or {"regions": []}
     for one in found["regions"]:
         if one["id"] == region:
@@ -45,7 +45,7 @@ def breaker(rig: Rig, asked: str, region: str) -> tuple[str, str]:
 
 
 def are_well(rig: Rig) -> bool:
-    """Tell whether every region sees every other one healthy."""
+    """Return whether every region sees every other region as healthy."""
     return all(
         breaker(rig, a, b) == ("healthy", "closed") for a in rig.servers for b in rig.servers
     )
@@ -53,7 +53,7 @@ def are_well(rig: Rig) -> bool:
 
 @pytest.fixture(autouse=True)
 def all_well(rig: Rig) -> None:
-    """Let no test begin before all regions see one another."""
+    """Start each test with three regions that see one another as healthy."""
     until(lambda: are_well(rig), "three healthy regions", WAIT_S)
 
 
@@ -166,7 +166,7 @@ def test_a_job_pinned_to_a_dead_region_is_nowhere(rig: Rig, client: FederatedCli
 
 @pytest.fixture
 def hub_spoke(rig: Rig) -> Iterator[None]:
-    """Let eu be the hub for a while."""
+    """Make eu the hub for the duration of a test."""
     change(rig, "PATCH", "regions/eu", {"is_hub": True})
     change(rig, "PUT", "config", {"topology": "hub-spoke"})
     yield
@@ -175,7 +175,7 @@ def hub_spoke(rig: Rig) -> Iterator[None]:
 
 
 def change(rig: Rig, method: str, path: str, body: Any) -> None:
-    """Tell all regions the same; they use it after the interval in which they read it anew."""
+    """Send one change to all regions; each uses it after its interval of reading."""
     for server in rig.servers.values():
         url = f"{server.url}/ojs/v1/admin/federation/{path}"
         httpx.request(method, url, json=body, timeout=WAIT_S, trust_env=False).raise_for_status()
@@ -189,7 +189,7 @@ def test_spokes_go_through_the_hub_and_work_alone_without_it(rig: Rig) -> None:
     eu, ap = rig.servers["eu"], rig.servers["ap"]
     rig.ways["us", "ap"].cut()
     try:
-        # us still sees ap as healthy, but could not send anything there itself
+        # us still sees ap as healthy, but cannot send a request to it directly
         answer = post(rig, "us", "federation/jobs", pinned)
         assert (answer.status_code, answer.json()["federation"]["target_region"]) == (201, "ap")
         assert ap.get(f"/ojs/v1/jobs/{answer.json()['job']['id']}") is not None
@@ -211,7 +211,7 @@ def test_spokes_go_through_the_hub_and_work_alone_without_it(rig: Rig) -> None:
 
 
 def run_one(rig: Rig, region: str, job: str) -> None:
-    """Take jobs as a worker until `job` comes, and end it."""
+    """Fetch jobs as a worker until `job` comes, and complete it."""
     worker = {"queues": ["apart"], "worker_id": "hub-is-gone", "count": 100}
 
     def is_taken() -> bool:

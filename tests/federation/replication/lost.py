@@ -1,4 +1,4 @@
-"""A region that is down, and what was told of its jobs before."""
+"""A region that is down, with copies of its jobs that arrived before."""
 
 from typing import Any
 
@@ -16,19 +16,19 @@ LIVE = {"envelope": {"retry": {"max_attempts": 7}, "tags": ["t"], "timeout_ms": 
 
 
 def set_status(region: str, status: str) -> None:
-    """Have probed a region."""
+    """Store the result of a probe of a region."""
     RegionHealth.objects.filter(region=region).update(status=status, checked_at=Now())
     regions.forget()
 
 
 def federate(**replication: Any) -> None:
-    """Have a federation whose region eu is down."""
+    """Set up a federation whose region eu is down."""
     rig.federate(**replication)
     set_status(EU, "unhealthy")
 
 
 def lost(**members: Any) -> Replica:
-    """Have been told in full of a job that waits in eu; `args`, `meta`, `envelope` are its own."""
+    """Store a full copy of a job that waits in eu; `args`, `meta` and `envelope` are the job's."""
     federation_id = members.pop("federation_id", None) or new_id()
     payload = {
         "args": members.pop("args", [1]),

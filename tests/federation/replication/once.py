@@ -1,7 +1,7 @@
-"""A process that enqueues one job in children of its own, each killed one step later than the last.
+"""A process that enqueues one job in each of its children, each killed one step later.
 
-Prints the federation id of each child before it starts. A step is a statement or a commit; the last
-child lives.
+It prints the federation id of each child before the child starts. A step is a statement or a
+commit. The last child is not killed.
 """
 
 import os
@@ -13,7 +13,7 @@ from tests.crash.victim import _arm
 
 
 def main() -> None:
-    """Enqueue until a child is not killed."""
+    """Enqueue in children until one is not killed."""
     django.setup()
     from django.db import connection  # noqa: PLC0415 - needs the settings
 
@@ -26,7 +26,7 @@ def main() -> None:
 
     for dies_at in range(1, 100):
         federation_id = new_id()
-        print(federation_id, flush=True)  # noqa: T201 - it is the answer
+        print(federation_id, flush=True)  # noqa: T201 - the test reads this line
         if not (child := os.fork()):
             connection.ensure_connection()
             _arm(dies_at)

@@ -1,4 +1,4 @@
-"""A peer that takes batches, or answers as it is told to."""
+"""A peer that accepts batches, or answers by a script."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ Script = Callable[[dict[str, Any]], Answer]
 
 
 def takes(body: dict[str, Any]) -> Answer:
-    """Take everything."""
+    """Accept the whole batch."""
     return 200, {"accepted": len(body["jobs"]), "ignored": 0, "conflicts": 0}
 
 
 class Peer:
-    """What it was sent, in order; `script` answers."""
+    """A server that records the received batches in order; `script` answers."""
 
     def __init__(self, region: str, script: Script = takes) -> None:
-        """Start to listen."""
+        """Start the server."""
         self.batches: list[dict[str, Any]] = []
         self.script = script
         self.may_answer = threading.Event()
@@ -43,7 +43,7 @@ class Peer:
                 self.wfile.write(text)
 
             def log_message(self, *_facts: Any) -> None:
-                """Be quiet."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.region = Region(
@@ -53,11 +53,11 @@ class Peer:
 
     @property
     def jobs(self) -> list[dict[str, Any]]:
-        """All revisions that it was sent, in order."""
+        """All received revisions, in order."""
         return [job for batch in self.batches for job in batch["jobs"]]
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Stop the server."""
         self.may_answer.set()
         self._server.shutdown()
         self._server.server_close()
@@ -65,7 +65,7 @@ class Peer:
 
 @contextmanager
 def listening(*regions: str) -> Iterator[list[Peer]]:
-    """Have peers for as long as the block runs."""
+    """Run peers for the duration of the block."""
     peers = [Peer(one) for one in regions]
     try:
         yield peers

@@ -1,4 +1,4 @@
-"""A federation of this server, called us, with eu and ap; jobs, and what is told of them."""
+"""A federation of this server, called us, with eu and ap; their jobs, revisions and batches."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -41,10 +41,10 @@ def federated(federation_id: str | None = None, **members: Any) -> Job:
 
 
 def capture() -> int:
-    """Note all that happened; returns how many events were read."""
+    """Read all new events into copies; return the number of events."""
     total = 0
     while True:
-        wait_until_settled()  # each time: noting a conflict tells of it
+        wait_until_settled()  # in each round: a recorded conflict is a new event
         read = capture_once(required())
         if not read:
             return total
@@ -52,7 +52,7 @@ def capture() -> int:
 
 
 def row(job: Job) -> FederatedJob:
-    """Return what is told of a job of this region."""
+    """Return the copy of a job of this region."""
     return FederatedJob.objects.get(origin_region=LOCAL, job_id=job.id)
 
 
@@ -68,17 +68,17 @@ def replica(**members: Any) -> Replica:
 
 
 def later(ms: float) -> datetime:
-    """Return a time after noon."""
+    """Return a time in milliseconds after noon."""
     return NOON + timedelta(milliseconds=ms)
 
 
 def told(one: Replica, **changes: Any) -> dict[str, Any]:
-    """Return a revision as it is sent; None takes a member away where it is optional."""
+    """Return a revision in its JSON form, with changed members."""
     return {**encode(one), **changes}
 
 
 def send(method: str, path: str, body: object = None, **headers: str) -> Any:
-    """Ask this server."""
+    """Send a request to this server."""
     client = Client(raise_request_exception=False, headers=headers)
     text = b"" if body is None else orjson.dumps(body)
     return client.generic(method, f"/ojs/v1{path}", text, content_type=OJS_TYPE)
@@ -94,5 +94,5 @@ def replicate(*jobs: object, status: int = 200, sent_at: str | None = None, **he
 
 
 def counts(accepted: int = 0, ignored: int = 0, conflicts: int = 0) -> dict[str, int]:
-    """Return the answer to a batch."""
+    """Return the expected answer to a batch."""
     return {"accepted": accepted, "ignored": ignored, "conflicts": conflicts}

@@ -1,4 +1,4 @@
-"""Jobs of a region that is gone, and its return. Spec: federation 5.1, 7.2; contract 23.6."""
+"""Adoption of jobs of a lost region, and its return. Spec: federation 5.1, 7.2; contract 23.6."""
 
 from collections.abc import Callable
 from functools import partial
@@ -147,7 +147,7 @@ def test_failover_adopting_again_adopts_nothing() -> None:
 
     assert adopt(Order(EU)).adopted == 1
     assert adopt(Order(EU)).looked == 0
-    FederatedJob.objects.update(adopted_as=None)  # as if that had been lost
+    FederatedJob.objects.update(adopted_as=None)  # as if the note of the adoption had been lost
     again = adopt(Order(EU))
 
     assert (again.adopted, again.known) == (0, 1)
@@ -333,7 +333,7 @@ def test_failover_command_adopts_all_there_is(capsys: pytest.CaptureFixture[str]
 
 
 def adoption_of(job: Job, region: str = AP, **members: Any) -> Replica:
-    """Hear that another region adopted a job of this one."""
+    """Receive the revision by which another region adopted a job of this region."""
     federation_id = orjson.loads(job.meta)[FEDERATION_ID]
     one = replica(
         **{"origin_region": region, "federation_id": federation_id, "tenant": job.tenant,
@@ -344,7 +344,7 @@ def adoption_of(job: Job, region: str = AP, **members: Any) -> Replica:
 
 
 def told() -> list[tuple[str | None, Any]]:
-    """Return what was told of jobs of this region that others adopted: job and outcome."""
+    """Return job and outcome of each event about a job of this region that was adopted."""
     found = Event.objects.filter(kind=Kind.FEDERATION_CONFLICT, job_id__isnull=False)
     return [(str(one.job_id), (one.data or {}).get("outcome")) for one in found]
 
@@ -416,7 +416,7 @@ def test_failover_of_two_regions_that_adopted_the_same_job_the_later_copy_stays(
 @spec("federation 6")
 def test_failover_adopted_copy_wins_over_what_it_stands_for_however_clocks_go() -> None:
     federate(mode="full")
-    ahead = later(10**11)  # its clock is years ahead
+    ahead = later(10**11)  # the clock of eu is years ahead
     one = lost(enqueued_at=ahead)
     adopt(Order(EU))
 

@@ -1,4 +1,4 @@
-"""What is noted of federated jobs of this region. Spec: federation 5.1, contract 23.6."""
+"""Copies of federated jobs of this region. Spec: federation 5.1, contract 23.6."""
 
 from typing import Any
 

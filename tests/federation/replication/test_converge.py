@@ -1,7 +1,8 @@
-"""Regions that heard the same know the same, whatever came when. Spec: federation 5.1, 5.2.
+"""Regions with the same revisions agree, in any order. Spec: federation 5.1, 5.2.
 
-Three mirrors, each a schema with the tables of copies and of the record, take the same revisions in
-any order, in any batches, any number of times, with partitions between them that heal at last.
+The test has three mirrors. Each is a schema with the tables of copies and of the record. They take
+the same revisions in any order, in any batches and any number of times. Partitions between them
+heal at last.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ JOBS = [f"01912e4a-7b3c-7def-9a12-00000000000{n}" for n in range(8)]
 
 @pytest.fixture(scope="module")
 def mirrors(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Make a schema for each region."""
+    """Create a schema for each region."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         for region in REGIONS:
             cursor.execute(f"CREATE SCHEMA mirror_{region}")
@@ -52,20 +53,20 @@ def at(region: str) -> Iterator[None]:
 
 
 def empty() -> None:
-    """Forget everything."""
+    """Delete all copies."""
     for region in REGIONS:
         with at(region), connection.cursor() as cursor:
             cursor.execute("DELETE FROM ojs_federation_job")
 
 
 STATES = ("available", "active", "retryable", "completed", "discarded")
-# few ids, times and regions, so that copies meet
+# few ids, times and regions, so that copies conflict
 SEED = st.tuples(st.sampled_from(REGIONS), st.integers(0, 7), st.integers(0, 3), st.integers(0, 3))
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Replica]:
-    """Return all revisions that regions ever made of their jobs."""
+    """Return all revisions that the regions made of their jobs."""
     made: list[Replica] = []
     jobs = draw(st.lists(SEED, min_size=1, max_size=10, unique_by=lambda one: (one[0], one[1])))
     for region, job, federation_id, ms in jobs:
@@ -83,14 +84,14 @@ def histories(draw: st.DrawFn) -> list[Replica]:
 
 
 def rows(region: str) -> list[tuple[Any, ...]]:
-    """Return what a region knows, but for what is its own: when it heard, and from whom."""
+    """Return the copies of a region without its own facts: time and sender of each copy."""
     with at(region):
         found = FederatedJob.objects.order_by("origin_region", "job_id")
         return [(encode(as_replica(one)), one.winner) for one in found]
 
 
 def expected(made: Sequence[Replica]) -> list[tuple[Any, ...]]:
-    """Return what all should know: the model is domain/order.py."""
+    """Return the copies that every region should have; the model is domain/order.py."""
     told = [decode(encode(one), "jobs[0]") for one in made]
     newest = latest(told)
     won = set()
@@ -117,14 +118,14 @@ def test_mirrors_converge_whatever_comes_when(
     made = data.draw(histories())
     with django_db_blocker.unblock():
         empty()
-        # while regions are cut off from one another: some of it, anywhere, any number of times
+        # during the partition: some revisions, to any region, any number of times
         parts = st.lists(st.sampled_from(made), min_size=1, max_size=8)
         for region, batch in data.draw(
             st.lists(st.tuples(st.sampled_from(REGIONS), parts), max_size=12)
         ):
             with at(region):
                 merge(batch, region)
-        # healed: everybody is told of everything, in an order and in batches of its own
+        # after the partition: each region gets all revisions, in its own order and batches
         for region in REGIONS:
             rest = data.draw(st.permutations(made))
             size = data.draw(st.integers(1, len(rest)))

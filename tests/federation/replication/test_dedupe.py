@@ -41,7 +41,7 @@ WEEK_MS = 604_800_000
 
 
 def envelope(federation_id: str | None, **members: Any) -> dict[str, Any]:
-    """Return a job as a client sends it."""
+    """Return a job in the form in which a client sends it."""
     meta = {} if federation_id is None else {FEDERATION_ID: federation_id}
     return {"type": "tests.noop", "args": [], "meta": meta, **members}
 
@@ -53,7 +53,7 @@ def post(path: str, body: object, **headers: str) -> Any:
 
 
 def send(federation_id: str, **members: Any) -> Job:
-    """Enqueue a job that is to be stored once."""
+    """Enqueue a job with the demand to store its federation id once."""
     draft = DraftFactory.create(**envelope(federation_id, **members))
     job = enqueue([draft], insisting(Caller()))[0]
     assert job is not None

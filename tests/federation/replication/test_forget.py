@@ -1,4 +1,4 @@
-"""Copies of a region that never comes back. Spec: contract 23.6."""
+"""Removal of the copies of a region that never returns. Spec: contract 23.6."""
 
 from collections.abc import Callable
 from functools import partial
@@ -38,7 +38,7 @@ Key = Callable[..., dict[str, Any]]
 
 
 def known(region: str) -> int:
-    """Return how many copies of a region there are."""
+    """Return the number of copies of a region's jobs."""
     return FederatedJob.objects.filter(origin_region=region).count()
 
 

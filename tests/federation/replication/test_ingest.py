@@ -1,4 +1,4 @@
-"""What other regions tell of their jobs. Spec: federation 5, 6.3; contract 23.5, 23.6."""
+"""Revisions that arrive from other regions. Spec: federation 5, 6.3; contract 23.5, 23.6."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -45,14 +45,14 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def shown(federation_id: str, **headers: str) -> Any:
-    """Ask for a federated job."""
+    """Return the answer about a federated job."""
     answer = send("GET", f"/federation/jobs/{federation_id}", **headers)
     assert answer.status_code == 200, answer.content
     return answer.json()
 
 
 def conflicts() -> list[dict[str, Any]]:
-    """Return what was told of conflicts."""
+    """Return the data of all events of conflicts."""
     found = Event.objects.filter(kind=Kind.FEDERATION_CONFLICT).order_by("stamp", "seq")
     return [data or {} for data in found.values_list("data", flat=True)]
 
@@ -167,7 +167,7 @@ def test_job_of_this_region_is_one_of_the_copies() -> None:
     job = federated(federation_id := new_id())
     replicate(replica(federation_id=federation_id, enqueued_at=later(0)))
 
-    assert capture() == 2  # the job, and what was told of
+    assert capture() == 2  # the event of the job, and the event of the conflict
 
     found = shown(federation_id)
     assert found["winner"]["job_id"] == job.id, "it was enqueued after noon of that day"
@@ -276,7 +276,7 @@ WRONG: dict[str, list[Any]] = {
     "attempt": [None, -1, 2**31, "1", False],
     "created_at": [None, "", "yesterday", 5, "2026-05-04T12:00:00", "2026-13-04T12:00:00Z"],
     "enqueued_at": [None, "", "9999-99-99T00:00:00Z", 10**12],
-    "completed_at": ["", 5, "2026-05-04T12:00:00Z"],  # the last: of a job that waits
+    "completed_at": ["", 5, "2026-05-04T12:00:00Z"],  # the last: the job still waits
     "revision": [None, 0, -1, 2**53 + 1, 1.5, "5", True],
     "tenant_id": [None, "", LONG, 5],
     "bound_to": ["nobody", 5, ["region"]],

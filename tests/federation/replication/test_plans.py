@@ -1,6 +1,6 @@
-"""What the statements of replication read at volume: no growing table from end to end.
+"""The reads of replication at volume: no full scan of a growing table.
 
-For plans made for these parameters and for plans made for any.
+The tests use plans made for these parameters, and generic plans.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,12 +49,12 @@ FEW = 600
 
 
 def uuid(n: int) -> str:
-    """Return the id of a copy, or of its group where three divides it."""
+    """Return the id of a copy; multiples of three are also ids of groups."""
     return f"01912e4a-7b3c-7def-8a12-{n:012x}"
 
 
 def merged() -> None:
-    """Take in revisions of copies that are there, and of new ones."""
+    """Merge revisions of existing copies, and of new copies."""
     known = [
         replica(origin_region=EU, job_id=uuid(n), federation_id=uuid(n - n % 3), revision=10**6,
                 enqueued_at=NOON)
@@ -93,7 +93,7 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
 
 @pytest.fixture(scope="module")
 def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Load a store, and as many copies and keys as there are jobs."""
+    """Load a store, with as many copies and keys as jobs."""
     with django_db_blocker.unblock():
         reset()
         federate()
@@ -107,7 +107,7 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         yield
         with connection.cursor() as cursor:
             cursor.execute("DROP FUNCTION ojs_test_id")
-        connection.close()  # with the mode and the plans
+        connection.close()  # with its mode and its plans
         reset()
 
 

@@ -1,4 +1,4 @@
-"""What peers are told, and when. Spec: federation 5.1, 6.3; contract 23.6."""
+"""The revisions that peers receive, and their time. Spec: federation 5.1, 6.3; contract 23.6."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -34,7 +34,7 @@ Refusal = dict[str, Any]
 
 @pytest.fixture
 def peers() -> Iterator[list[Peer]]:
-    """Two peers that listen, of a federation that replicates."""
+    """Run two peers in a federation that replicates."""
     federate()
     with listening(EU, AP) as found:
         for one in found:
@@ -43,7 +43,7 @@ def peers() -> Iterator[list[Peer]]:
 
 
 def run(replicator: Replicator) -> int:
-    """Tell the peers all there is to tell, and wait for what is under way."""
+    """Send all revisions to the peers, and wait for the calls in progress."""
     wait_until_settled()
     total = 0
     for _ in range(100):
@@ -54,7 +54,7 @@ def run(replicator: Replicator) -> int:
 
 
 def refusal(status: int, **details: Any) -> Answer:
-    """Return an error as servers answer it."""
+    """Return an error in the form in which servers answer."""
     return status, {"error": {"code": "invalid_request", "message": "no", "details": details}}
 
 

@@ -1,4 +1,4 @@
-"""What operators are told of the federation."""
+"""Alerts of the federation for operators."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -207,7 +207,7 @@ def test_breaker_is_told_since_it_opened_first_however_often_it_is_tried(stubs: 
     (first,) = alerts_of("region_open")
 
     pass_time("eu", 60)
-    probe("eu")  # the one call of a breaker that is half-open
+    probe("eu")  # the one call that a half-open breaker admits
 
     (again,) = alerts_of("region_open")
     assert again.since == first.since

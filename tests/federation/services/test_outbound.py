@@ -1,4 +1,4 @@
-"""Where requests to regions may go, and where not. Spec: contract 23.7."""
+"""Requests to regions: permitted and refused addresses. Spec: contract 23.7."""
 
 import socket
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from tests.spec import spec
 
 @pytest.fixture
 def leads_to(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that says what names lead to."""
+    """Return a function that sets the addresses to which all names resolve."""
 
     def say(*addresses: str) -> None:
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 443)) for one in addresses]

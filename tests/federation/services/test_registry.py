@@ -1,4 +1,4 @@
-"""The registry: regions of settings and operators, the rules over all of them. Contract 23.2."""
+"""The registry: regions of settings and operators, and its rules. Spec: contract 23.2."""
 
 from typing import Any
 
@@ -144,7 +144,7 @@ def test_plain_http_is_for_this_machine_only() -> None:
 
 
 def test_operators_register_no_region_on_this_machine_unless_it_is_allowed(settings: Any) -> None:
-    """Who may change regions would reach what listens there for nobody else."""
+    """Otherwise an admin of regions could reach services that listen only for this machine."""
     settings.OJS_FEDERATION = {"LOCAL_REGION": "us"}
     here = {"url": "http://localhost:5432", "allow_insecure": True}
 

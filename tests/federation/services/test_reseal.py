@@ -1,4 +1,4 @@
-"""Keys of stored secrets are changed by `manage.py reseal`. Spec: contract 23.7, 26.2."""
+"""`manage.py reseal` changes the encryption keys of secrets. Spec: contract 23.7, 26.2."""
 
 from io import StringIO
 from typing import Any
@@ -22,7 +22,7 @@ OLD, NEW = "an-old-key", "a-new-key"
 
 @pytest.fixture
 def sealed(settings: Any) -> Any:
-    """Store a token and two secrets with the old key, and put the new one before it."""
+    """Store a token and two secrets with the old key, then put the new key before it."""
     settings.OJS = {**settings.OJS, "ENCRYPTION_KEYS": (OLD,)}
     auth = {"kind": "bearer", "token": TOKEN}
     put_region(

@@ -1,1 +1,1 @@
-"""The HTTP server."""
+"""Tests of the HTTP server."""

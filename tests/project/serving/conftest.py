@@ -1,4 +1,4 @@
-"""A server of the test's own process, with any application and any limits."""
+"""A server in the process of the test, with any application and any limits."""
 
 import json
 import socket
@@ -17,10 +17,10 @@ THREADS = 2
 
 
 class Line:
-    """A client's connection, byte by byte."""
+    """A connection of a client, sent and read byte by byte."""
 
     def __init__(self, port: int) -> None:
-        """Connect."""
+        """Connect to the server."""
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
 
     def send(self, data: bytes) -> "Line":
@@ -29,15 +29,15 @@ class Line:
         return self
 
     def get(self, path: str) -> "Line":
-        """Send a whole request."""
+        """Send a whole GET request."""
         return self.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
     def status(self) -> int:
-        """Read one response with a length; returns its status."""
+        """Read one response with a length; return its status."""
         return self.response()[0]
 
     def response(self) -> tuple[int, dict[str, str], bytes]:
-        """Read one response with a length."""
+        """Read one response with a length; return status, headers and body."""
         start = b""
         while not start.endswith(b"\r\n\r\n"):
             byte = self.sock.recv(1)
@@ -52,7 +52,7 @@ class Line:
         return int(first.split()[1]), headers, body
 
     def error(self) -> tuple[int, str]:
-        """Read a refusal and the end of the connection; returns status and code."""
+        """Read a refusal and the end of the connection; return status and code."""
         status, headers, body = self.response()
         assert headers["content-type"] == "application/openjobspec+json"
         assert headers["connection"] == "close"
@@ -60,7 +60,7 @@ class Line:
         return status, json.loads(body)["error"]["code"]
 
     def is_closed(self) -> bool:
-        """Wait for the server's end of the connection."""
+        """Wait until the server closes the connection."""
         try:
             while self.sock.recv(65_536):
                 pass
@@ -70,15 +70,15 @@ class Line:
 
 
 class Gate:
-    """An application whose requests to /wait end when the test says so."""
+    """A WSGI application whose requests to /wait block until the test opens the gate."""
 
     def __init__(self) -> None:
-        """Let requests wait."""
+        """Start with a closed gate."""
         self.opened = threading.Event()
         self.entered = threading.Semaphore(0)
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
-        """Answer with facts of the request."""
+        """Answer with facts of the request; some paths fail, block or send large bodies."""
         body = environ["wsgi.input"].read()
         path = environ["PATH_INFO"]
         if path == "/wait":
@@ -94,16 +94,16 @@ class Gate:
         return [f"{path} {len(body)} {environ.get('CONTENT_LENGTH')}".encode()]
 
     def wait_for(self, number: int) -> None:
-        """Wait until so many requests wait."""
+        """Wait until this number of requests to /wait have arrived."""
         for _ in range(number):
             assert self.entered.acquire(timeout=DEADLINE_S)
 
 
 class Site:
-    """A server that runs, and its clients."""
+    """A running server and its clients."""
 
     def __init__(self, server: Server, port: int) -> None:
-        """Have no client yet."""
+        """Start without clients."""
         self.server = server
         self._port = port
         self.lines: list[Line] = []
@@ -119,7 +119,7 @@ Connect = Callable[..., Site]
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    """Return the application; it is open at the end."""
+    """Return the application; open its gate after the test."""
     made = Gate()
     yield made
     made.opened.set()
@@ -127,7 +127,7 @@ def gate() -> Iterator[Gate]:
 
 @pytest.fixture
 def serving(gate: Gate) -> Iterator[Connect]:
-    """Return a function that starts a server with limits."""
+    """Return a function that starts a server with these limits."""
     over = threading.Event()
     started: list[tuple[Site, threading.Thread]] = []
 

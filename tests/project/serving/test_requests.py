@@ -1,4 +1,7 @@
-"""What is no request, or one that could be read in two ways, is refused. Spec: contract 31."""
+"""Invalid requests, and requests that two parsers could read in two ways, are refused.
+
+Spec: contract 31.
+"""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Slow clients take no thread, have deadlines, and keep nobody else out. Spec: contract 31.3."""
+"""Slow clients hold no thread, have deadlines, and block no other client. Spec: contract 31.3."""
 
 import threading
 from contextlib import suppress
@@ -39,7 +39,7 @@ def test_idle_and_slow_connections_make_room_for_new_ones(serving: Connect, begu
     connect = serving(connections=50)
     kept = [connect().send(begun) for _ in range(200)]
 
-    # refused while the server has not read what the others have sent
+    # the server refuses new connections until it has read the bytes of the open connections
     until(lambda: connect().get("/x").status() == 200, "an answer")
     assert kept[0].is_closed()
 
@@ -156,7 +156,7 @@ def test_all_bodies_together_have_a_bound(serving: Connect) -> None:
     connect = serving(body_bytes=100_000)
     begun = HEAD + b"Content-Length: 70000\r\n\r\n"
     first = connect().send(begun + b"x" * 60_000)
-    # the bytes of the first one count as soon as a thread has read them
+    # the bytes of the first request count as soon as a thread has read them
     refused: list[Line] = []
 
     def is_refused() -> bool:
@@ -169,7 +169,7 @@ def test_all_bodies_together_have_a_bound(serving: Connect) -> None:
 
     until(is_refused, "a refusal")
     assert connect().get("/x").status() == 200
-    assert first.send(b"x" * 10_000).status() == 200  # and gives its bytes back
+    assert first.send(b"x" * 10_000).status() == 200  # its bytes no longer count
     whole = connect().send(HEAD + b"Content-Length: 70000\r\n\r\n" + b"x" * 70_000)
     assert whole.status() in {200, 503}
 

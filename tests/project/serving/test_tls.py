@@ -1,4 +1,4 @@
-"""TLS of the HTTP server's own."""
+"""TLS by the HTTP server itself."""
 
 import ssl
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.spec import spec
 
 @pytest.fixture
 def site(serving: Connect, tmp_path: Path) -> tuple[Site, httpx.Client]:
-    """Return a server with TLS and a client that knows its authority."""
+    """Return a server with TLS, and a client that trusts its authority."""
     papers = Papers(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*papers.certify("server"))
