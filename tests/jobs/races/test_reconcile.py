@@ -169,7 +169,7 @@ def test_a_fold_between_finding_and_amending_loses_nothing() -> None:
 
 
 def fold_all() -> None:
-    """Fold until nothing is left."""
+    """Aggregate all events."""
     wait_until_settled()
     fold()  # the first run ever only stores the start position
     while fold():

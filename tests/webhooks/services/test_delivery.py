@@ -35,7 +35,7 @@ DEADLINE_S = 30
 
 
 def relay_all() -> None:
-    """Turn all settled events into deliveries."""
+    """Turn all complete events into deliveries."""
     wait_until_settled()
     while relay():
         pass
