@@ -1,4 +1,4 @@
-"""Where the published conformance cases are: they are files of others, kept elsewhere."""
+"""The folder of the published conformance cases, which are not part of this project."""
 
 import json
 import os
@@ -11,7 +11,7 @@ NONE: Final = (
     f"published conformance cases are left out, as none were found; {VARIABLE} names their folder"
     " (README, Conformance)"
 )
-# the manifest does not name these extensions: their cases follow when it does
+# the manifest does not name these extensions; add their cases when it does
 NOT_SERVED: Final = {"ext-durable-execution"}
 LEFT: Final = (
     f"published conformance cases left out, not served yet: {', '.join(sorted(NOT_SERVED))}"
@@ -31,7 +31,7 @@ FOLDER: Final = _folder()
 
 
 def load() -> list[dict[str, Any]]:
-    """Return the cases of what the server offers, by id; other JSON files are passed over."""
+    """Return the cases for features of the server, sorted by id; skip other JSON files."""
     found = []
     for path in sorted(FOLDER.rglob("*.json")) if FOLDER else ():
         case = json.loads(path.read_text())

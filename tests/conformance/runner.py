@@ -1,4 +1,4 @@
-"""Runs one published conformance case, a JSON document, against a live server."""
+"""Runs a published conformance case, a JSON document, against a live server."""
 
 import json
 import re
@@ -28,7 +28,7 @@ KNOWN_ASSERTIONS = {
 
 
 def lookup(path: str, value: Any) -> Any:  # noqa: C901 - one branch for each form of a path
-    """Value at a JSONPath subset (`$.a.b[0]`, `[*]`, `[?(@.k=='v')]`), or MISSING."""
+    """Return the value at a JSONPath subset (`$.a.b[0]`, `[*]`, `[?(@.k=='v')]`), or MISSING."""
     tokens = re.findall(
         r"\[\?\(@\.([\w.]+)\s*==\s*'?([^')]*)'?\)\]|\[(\d+|\*)\]|([^.\[\]]+)",
         path.removeprefix("$"),
@@ -48,7 +48,7 @@ def lookup(path: str, value: Any) -> Any:  # noqa: C901 - one branch for each fo
                 else MISSING
             )
         elif isinstance(value, dict):
-            # a key may contain dots (`ojs.federation.region`): the longest spelling counts
+            # a key may contain dots (`ojs.federation.region`): the longest match counts
             keys = [t[3] for t in tokens[position:] if t[3]]
             for length in range(len(keys), 1, -1):
                 if ".".join(keys[:length]) in value and all(
@@ -207,7 +207,7 @@ class Answer:
 
 
 def _assertions(expect: dict[str, Any]) -> dict[str, Any]:
-    """The form of the checkpoint cases: `body.state.step` beside `status`."""
+    """Return the assertions of a checkpoint case, which has `body.state.step` beside `status`."""
     body = {
         "$." + key.removeprefix("body."): wanted
         for key, wanted in expect.items()
@@ -252,7 +252,7 @@ class Case:
         name = step.get("id") or step.get("action", "?")
         try:
             self._try_step(step, name)
-        except Exception as error:  # of the case or the connection: a failure of this case alone
+        except Exception as error:  # an error of the case or the connection fails only this case
             self.failures.append(f"{name}: {type(error).__name__}: {error}")
 
     def _try_step(self, step: dict[str, Any], name: str) -> None:
@@ -291,7 +291,7 @@ class Case:
         """Do a step in the short form: push, get, fetch or ack with `request` and `expect`."""
         request = {key: self._captured(value) for key, value in step["request"].items()}
         if step["action"] == "push":
-            # queue and the like travel in `options` on the HTTP binding
+            # the HTTP binding sends queue and priority in `options`
             options = {k: request.pop(k) for k in ("queue", "priority") if k in request}
             method, path, body = "POST", "/ojs/v1/jobs", {**request, "options": options}
         elif step["action"] == "get":

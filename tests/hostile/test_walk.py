@@ -1,9 +1,9 @@
-"""Every operation of the OpenAPI document, asked by callers who must not reach another tenant.
+"""All operations of the OpenAPI document, sent by callers without access to another tenant.
 
-The walk takes paths, methods and bodies from the document, so a new operation is part of it on the
-day it is described. Each caller names the things of tenant `zebra`, whose every name and value has
-that mark, and then hostile values. Nothing of that tenant may change, no answer may have the mark,
-and no request may fail the server.
+The walk takes paths, methods and bodies from the document, so it includes a new operation as soon
+as the document has it. Each caller names the things of tenant `zebra`, whose names and values all
+contain that mark. Then it sends hostile values. No thing of that tenant may change, no answer may
+contain the mark, and no request may cause an error of the server.
 """
 
 import re
@@ -32,7 +32,7 @@ from tests.tenancy.served.things import MARK, Names
 MINE = "walker"
 OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 ROLES = ("ojs_viewer", "ojs_operator", "ojs_admin")
-# what a path, a query or a member may hold that nobody should send
+# malicious values for paths, queries and members
 HOSTILE = (
     "\0", "..", "../../etc/passwd", "'; DROP TABLE ojs_job; --", "%s%n{0}", "a" * 3000, "\u202e",
     "😀", "-1", "\r\nX-Injected: 1", "${jndi:ldap://localhost}", "<script>alert(1)</script>",
@@ -41,7 +41,7 @@ HOSTILE = (
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the document; `body` is a valid one, None where it takes none."""
+    """An operation of the document; `body` is a valid body, or None if it takes no body."""
 
     id: str
     method: str
@@ -76,7 +76,7 @@ PLAIN: Mapping[str, Any] = {"string": MARK, "integer": 1, "number": 1, "boolean"
 
 
 def _sample(schema: Mapping[str, Any]) -> Any:
-    """Return a value of a schema with what it requires, for operations without a known body."""
+    """Return a value of a schema with its required members, for operations without a known body."""
     if "$ref" in schema:
         schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     named = [schema[name] for name in ("const", "default", "example") if name in schema]
@@ -98,7 +98,7 @@ OPERATIONS = _operations()
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A client with its credentials; `scopes` None: those of a session."""
+    """A client with its credentials; `scopes` is None for a session, whose scopes are unlimited."""
 
     name: str
     client: Client
@@ -115,7 +115,7 @@ class Caller:
 
 @pytest.fixture
 def theirs(store: None, settings: Any) -> Iterator[list[Names]]:
-    """Make the things of the other tenant, then let the API ask for credentials."""
+    """Create the things of the other tenant, then require credentials."""
     made = things.make()
     settings.OJS = {**settings.OJS, "AUTH": "apikey"}
     api_keys.cache.clear()
@@ -161,7 +161,7 @@ def _bound() -> Iterator[Caller]:
 
 
 def _limited() -> Iterator[Caller]:
-    """Yield keys for queues or types of their own, without a scope of administration."""
+    """Yield keys limited to their own queues or types, without an administrative scope."""
     scopes = ("ojs:data:write", "ojs:data:read")
     queues = (f"{MINE}-queue",)
     yield _key("limited to queues", *scopes, queues_enqueue=queues, queues_fetch=queues)
@@ -176,7 +176,7 @@ def _filled(path: str, names: Mapping[str, str]) -> str:
 
 
 def _aimed(body: Any, names: Names) -> Any:
-    """Return a body that names the other tenant's things where it names any."""
+    """Return a body whose names are replaced by names of the other tenant's things."""
     by_member = {
         "job_id": names["job_id"], "id": names["job_id"], "job_ids": [names["job_id"]],
         "queue": names["queue"], "queues": [names["queue"]], "worker_id": names["worker_id"],
@@ -190,7 +190,7 @@ def _aimed(body: Any, names: Names) -> Any:
 
 
 def _told(answer: Any, asked: list[str]) -> str:
-    """Return an answer without what the request itself named."""
+    """Return the text of an answer without the names in the request."""
     text = "" if answer.streaming else answer.content.decode(errors="replace")
     for name in sorted(asked, key=len, reverse=True):
         text = text.replace(name, "<asked>")
@@ -198,7 +198,7 @@ def _told(answer: Any, asked: list[str]) -> str:
 
 
 def _broken(answer: Any, operation: Operation) -> str | None:
-    """Return what is wrong with an answer, whoever asked."""
+    """Return the fault of an answer that is wrong for any caller, or None."""
     if answer.status_code >= 500 and operation.id not in STREAMS:
         is_probe = operation.path.rpartition("/")[2] in {"health", "ready", "readyz"}
         return None if is_probe else f"fails with {answer.status_code}"
@@ -210,8 +210,11 @@ def _broken(answer: Any, operation: Operation) -> str | None:
 
 
 def _walk(caller: Caller, theirs: list[Names], *, tells: bool) -> Iterator[str]:
-    """Ask everything; yields what is wrong. `tells`: the caller may read the other tenant."""
-    names = theirs[3]  # its active job: more can be done to it than to the others
+    """Send all operations; yield all faults.
+
+    `tells`: the caller may read the other tenant.
+    """
+    names = theirs[3]  # its active job, which allows more operations than jobs in other states
     asked = [value for one in theirs for value in one.values()] + [MARK]
     for operation in OPERATIONS:
         path = _filled(operation.path, names)
@@ -234,12 +237,12 @@ def _may(scopes: frozenset[str], operation: Operation) -> bool:
 
 
 def _plain(operation_id: str) -> str:
-    """Return the operation that an alias of its path stands for."""
+    """Return the operation of the table for an operation or an alias."""
     return operation_id if operation_id in table().operations else ALIASES[operation_id]
 
 
 def _aliases() -> dict[str, str]:
-    """Return the operations of the table by the ids of other paths to the same view."""
+    """Return the operations of the table by the ids of their aliases."""
     return {
         alias: wanted.operation
         for _, view in views()
@@ -258,7 +261,7 @@ def _secrets(answer: Any, theirs: list[Names]) -> bool:
 
 
 def _is_foreign(answer: Any, operation: Operation, asked: list[str]) -> bool:
-    """Tell whether an answer has more of the other tenant than what the request named."""
+    """Return whether an answer reveals more of the other tenant than the names in the request."""
     if f"{operation.method} {operation.path}" in asks.COMMON or answer.status_code >= 400:
         return MARK in _told(answer, asked)
     if _is_of_none(operation):
@@ -267,12 +270,12 @@ def _is_foreign(answer: Any, operation: Operation, asked: list[str]) -> bool:
 
 
 def _is_of_none(operation: Operation) -> bool:
-    """Tell whether an operation tells nothing of any tenant, by the table of permits."""
+    """Return whether the answer of an operation concerns no tenant, by the table of permits."""
     return required(_plain(operation.id)).tenants is Tenants.NONE
 
 
 def _echoes(answer: Any, asked: list[str]) -> bool:
-    """Tell whether an answer shows a job of the other tenant."""
+    """Return whether an answer shows a job of the other tenant."""
     if answer.streaming or answer["Content-Type"] != OJS_TYPE:
         return False
     text = answer.content.decode(errors="replace")

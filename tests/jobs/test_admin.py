@@ -1,4 +1,4 @@
-"""Django admin: everything to read, keys to make and revoke."""
+"""Django admin: read-only pages, and keys to create and revoke."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def admin(store: None) -> Iterator[Client]:
 
 
 def page(name: str, verb: str, *args: object) -> str:
-    """Name a page of the admin."""
+    """Return the URL of an admin page."""
     return reverse(f"admin:ojs_jobs_{name}_{verb}", args=args)
 
 
@@ -79,7 +79,7 @@ def test_jobs_are_searched_by_id_alone(admin: Client, text: str) -> None:
 
 
 def made(admin: Client, **form: Any) -> str:
-    """Make a key and return its text, as told once."""
+    """Make a key and return its text, which is shown once."""
     answer = admin.post(page("apikey", "add"), {"name": "ci", "scopes": ["producer"], **form})
     assert answer.status_code == 200
     found = re.search(r"ojs_[\w-]+_[\w-]{43}", answer.content.decode())

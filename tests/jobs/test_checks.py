@@ -1,4 +1,4 @@
-"""System checks: what stops the start."""
+"""System checks that prevent the start."""
 
 from typing import Any
 

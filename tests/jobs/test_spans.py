@@ -1,4 +1,4 @@
-"""Spans of jobs and loops, with the SDK of OpenTelemetry. Spec: contract 32.2."""
+"""Spans of jobs and loops, with the OpenTelemetry SDK. Spec: contract 32.2."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ Exported = InMemorySpanExporter
 
 @pytest.fixture
 def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
-    """Configure a provider, for this test alone, and return what it exports."""
+    """Configure a provider for this test and return its exporter."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
@@ -50,7 +50,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
 
 
 def parent_of(span: ReadableSpan) -> str | None:
-    """Return the span above one, as a traceparent names it."""
+    """Return the traceparent of the parent span."""
     found = span.parent
     if found is None:
         return None
@@ -58,7 +58,7 @@ def parent_of(span: ReadableSpan) -> str | None:
 
 
 def traceparent(span: ReadableSpan) -> str:
-    """Name a span as a traceparent does."""
+    """Return the traceparent of a span."""
     found = span.get_span_context()
     assert found is not None
     return f"00-{format_trace_id(found.trace_id)}-{format_span_id(found.span_id)}-01"
@@ -92,7 +92,7 @@ def test_an_enqueued_job_has_a_span_that_it_names(exported: Exported) -> None:
         "ojs.job.state": "available",
     }
     assert meta_of(job.id).keys() == {"traceparent"}
-    assert meta_of(job.id)["traceparent"][:-2] == traceparent(span)[:-2]  # but for the flags
+    assert meta_of(job.id)["traceparent"][:-2] == traceparent(span)[:-2]  # equal but for flags
 
 
 @spec("contract 32.2")
@@ -174,7 +174,7 @@ def test_an_attempt_is_linked_to_its_producer_and_no_child(
     (link,) = span.links
     assert format_trace_id(link.context.trace_id) == PARENT[3:35]
     assert format_span_id(link.context.span_id) == PARENT[36:52]
-    assert seen == [span.context.span_id]  # what the handler does is inside
+    assert seen == [span.context.span_id]  # the handler runs inside the span
     assert span.attributes == {
         "messaging.system": "ojs",
         "messaging.operation.type": "process",

@@ -78,12 +78,12 @@ def test_statements_are_logged_where_django_logs_them(statements: Statements) ->
 
 
 def hot(statements: Statements) -> Any:
-    """Run the statement with an id and a time the short way."""
+    """Run the statement with an id and a time as a hot statement."""
     return statements.hot_rows("typed", {"id": ID})
 
 
 def prepared() -> list[str]:
-    """Return the names of the statements that were prepared the short way."""
+    """Return the names of prepared hot statements."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE 'ojs%'")
         return [name for (name,) in cursor.fetchall()]
@@ -91,7 +91,7 @@ def prepared() -> list[str]:
 
 @pytest.fixture
 def fresh() -> None:
-    """Have a new connection."""
+    """Close the connection, so the test begins with a new one."""
     connection.close()
 
 

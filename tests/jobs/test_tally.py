@@ -1,4 +1,4 @@
-"""Metrics that are written a moment later: jobs/tally.py."""
+"""Deferred metrics: jobs/tally.py."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Failures that come again and again have few lines."""
+"""Repeated failures produce few log lines."""
 
 import logging
 
@@ -22,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 
 
 def attempts(loop: str) -> Attempts:
-    """Return what a loop tries."""
+    """Return the record of a loop's attempts."""
     return Attempts(logging.getLogger(NAME), "loop.failed", 1.0, 5.0, loop=loop)
 
 

@@ -1,4 +1,4 @@
-"""A producer and a worker that know the server by HTTP alone."""
+"""A producer and a worker that use the server only over HTTP."""
 
 import itertools
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Body = dict[str, Any]
 
 
 class Wire:
-    """Requests in a queue of its own: other tests use the same server before and after."""
+    """Requests in a separate queue: other tests use the same server before and after."""
 
     def __init__(self, client: httpx.Client) -> None:
         """Choose names that no other test has."""
@@ -24,13 +24,13 @@ class Wire:
         self.type = f"crate{number}.move"
 
     def send(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
-        """Send a request; the status must be as said. Returns the JSON of the answer."""
+        """Send a request, check its status, and return the JSON of the answer."""
         answer = self.http.request(method, path, json=body)
         assert answer.status_code == status, answer.text
         return answer.json() if answer.content else None
 
     def job(self, *args: Any, **options: Any) -> Body:
-        """Return what a producer sends for one job."""
+        """Return the JSON that a producer sends for a job."""
         return {
             "type": options.pop("type", self.type),
             "args": list(args),
@@ -43,7 +43,7 @@ class Wire:
         return stored
 
     def show(self, job_id: str) -> Body:
-        """Return a job as it is now."""
+        """Return the current state of a job."""
         shown: Body = self.send("GET", f"/ojs/v1/jobs/{job_id}")["job"]
         return shown
 
@@ -54,7 +54,7 @@ class Wire:
         return jobs
 
     def fetched(self, count: int = 1, **more: Any) -> list[Body]:
-        """Claim as many jobs as are expected, as soon as they are there."""
+        """Wait until `count` jobs are available, and claim them."""
         jobs: list[Body] = []
 
         def is_full() -> bool:
@@ -70,7 +70,7 @@ class Wire:
         return told
 
     def nack(self, job: Body, status: int = 200, **error: Any) -> Body:
-        """Report that a job failed."""
+        """Report a failed job."""
         body = {"job_id": job["id"], "error": {"code": "handler_error", "message": "bent", **error}}
         told: Body = self.send("POST", "/ojs/v1/workers/nack", body, status)
         return told

@@ -21,7 +21,7 @@ def _show(wire: Wire, flow: dict[str, Any]) -> dict[str, Any]:
 
 
 def _work(wire: Wire, name: str) -> dict[str, Any]:
-    """Complete the next job, whose result is its first argument."""
+    """Complete the next job with its first argument as result."""
     (taken,) = wire.fetched()
     assert taken["args"] == [name]
     wire.ack(taken, result={"did": name})

@@ -1,4 +1,4 @@
-"""Schedules for the tests, and time that does not have to be waited for."""
+"""Schedules for the tests, and functions that make them due without waiting."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ def entry(name: str = "nightly") -> CronEntry:
 
 
 def make_due(*names: str, ago: timedelta = timedelta(seconds=1)) -> datetime:
-    """Let schedules (default: all) be due since `ago`; returns the nominal time."""
+    """Make schedules (default: all) due since `ago`; return the nominal time."""
     at = now() - ago
     found = CronEntry.objects.filter(enabled=True)
     if names:
@@ -54,7 +54,7 @@ def last_job(name: str = "nightly") -> Job:
 
 
 def told(kind: int) -> list[dict[str, Any]]:
-    """Return what was told about schedules, in order."""
+    """Return the data of all events of this kind, in order."""
     events = Event.objects.filter(kind=kind).order_by("stamp", "seq")
     return [dict(event.data or {}) for event in events]
 

@@ -1,4 +1,4 @@
-"""Pools for the tests, over the wire."""
+"""Pools for the tests, over HTTP."""
 
 from collections import Counter
 from dataclasses import replace
@@ -57,7 +57,7 @@ def turns(count: int = 1, **body: Any) -> str:
 
 
 def one_by_one(number: int, **body: Any) -> str:
-    """Fetch as often, one job each."""
+    """Fetch `number` times, one job each."""
     return "".join(turns(1, **body) for _ in range(number))
 
 
@@ -67,7 +67,7 @@ def counts(order: str) -> dict[str, int]:
 
 
 def fill(**numbers: int) -> dict[str, list[str]]:
-    """Store so many jobs in each queue; returns their ids."""
+    """Store a number of jobs in each queue; return their ids."""
     return {queue: stored_ids(number, queue=queue) for queue, number in numbers.items()}
 
 
@@ -81,7 +81,7 @@ def of_tenant(tenant: str, number: int, queue: str = "q", priority: int = 0) -> 
 
 
 def refused(answer: HttpResponse, status: int, code: str = "invalid_request") -> dict[str, Any]:
-    """Check a refusal; returns its details."""
+    """Check a refusal; return its details."""
     error: dict[str, Any] = orjson.loads(answer.content)["error"]
     assert (answer.status_code, error["code"]) == (status, code), answer.content
     details: dict[str, Any] = error["details"]

@@ -1,4 +1,4 @@
-"""The examples of the specification, request bodies as it writes them. Spec: fair-scheduling 14."""
+"""Examples of the specification, with its request bodies. Spec: fair-scheduling 14."""
 
 from collections import Counter
 from typing import Any
@@ -74,7 +74,7 @@ def queues(jobs: list[dict[str, Any]]) -> list[str]:
 
 
 def sent(method: str, path: str, body: object, status: int) -> None:
-    """Send a body."""
+    """Send a body and check the status."""
     answer = send(method, path, body)
     assert answer.status_code == status, answer.content
 
@@ -84,14 +84,14 @@ def test_a_worker_serves_three_queues_five_three_and_one_ninths_of_the_time() ->
     worker = orjson.loads(MULTI_QUEUE_WORKER)["worker"]
     fill(critical=60, default=60, low=60)
     sent("POST", "workers/register", orjson.loads(MULTI_QUEUE_WORKER), 200)
-    # its wishes travel with each FETCH, which calls it `worker_id`
+    # each FETCH carries these members, with the id as `worker_id`
     said = {**worker, "worker_id": worker["id"]}
 
     found: Counter[str] = Counter()
     for _ in range(9):
         jobs = taken(10, **said)
         found.update(queues(jobs))
-        ack([Ack(job["id"]) for job in jobs])  # it holds no more than its concurrency
+        ack([Ack(job["id"]) for job in jobs])  # it holds at most as many jobs as its concurrency
 
     assert found == {"critical": 50, "default": 30, "low": 10}
     shown = get("admin/workers/worker-abc-123")

@@ -28,7 +28,7 @@ def files(store: None, tmp_path: Path) -> Path:
 
 
 def said(*arguments: str) -> str:
-    """Return what the command prints."""
+    """Return the output of the command."""
     out = StringIO()
     call_command("simulate_scheduling", *arguments, stdout=out)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of tenants."""
+"""Fixtures for the tests of tenants."""
 
 from tests.jobs.api.conftest import new_key, with_keys
 

@@ -1,4 +1,4 @@
-"""Noisy neighbours for the tests: tenants that really have jobs, and settings."""
+"""Noisy tenants for the tests: tenants with real jobs, and settings."""
 
 from typing import Any
 
@@ -19,38 +19,38 @@ def backlog(tenant: str, number: int, **envelope: Any) -> list[str]:
 
 
 def noise(tenant: str = "blue", **envelope: Any) -> None:
-    """Let a tenant be noisy next to another one, by its depth and by what it enqueues."""
+    """Make a tenant noisy next to another tenant, by its waiting jobs and new jobs."""
     backlog(tenant, LOUD, **envelope)
     backlog("red", QUIET, **envelope)
     folded()
 
 
 def look() -> int:
-    """Count what happened and look for noisy neighbours."""
+    """Aggregate the events and look for noisy tenants."""
     folded()
     return watch()
 
 
 def silence() -> None:
-    """Let the others be as busy."""
+    """Make the other tenants equally busy."""
     for other in ("red", "green"):
         backlog(other, LOUD)
     folded()
 
 
 def fetched(count: int, **request: Any) -> list[str]:
-    """Claim jobs; returns whose they are."""
+    """Claim jobs; return their tenants."""
     return [job.tenant for job in fetch(FetchRequest(("default",), count=count, **request)).jobs]
 
 
 def pass_throttles() -> int:
-    """Let the time of all throttles pass; returns how many ended."""
+    """Let all throttles expire; return how many ended."""
     for throttle in Throttle.objects.all():
         Throttle.objects.filter(pk=throttle.pk).update(until=throttle.since)
     return expire()
 
 
 def choose(settings: Any, action: str, **more: Any) -> None:
-    """Let noisy tenants be throttled."""
+    """Throttle noisy tenants by this action."""
     chosen = {"AUTO_THROTTLE": action, **more}
     settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}

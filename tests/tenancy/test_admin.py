@@ -1,4 +1,4 @@
-"""Tenants in Django admin: validated as the API does, and by its services."""
+"""Tenants in Django admin: validated like the API, and changed by the same services."""
 
 from collections.abc import Iterator
 
@@ -24,12 +24,12 @@ def admin(store: None) -> Iterator[Client]:
 
 
 def page(verb: str, *args: object) -> str:
-    """Name a page of tenants."""
+    """Return the URL of an admin page of tenants."""
     return reverse(f"admin:ojs_tenancy_tenant_{verb}", args=args)
 
 
 def form(**fields: str) -> dict[str, str]:
-    """Fill the form in."""
+    """Return the data of a filled form."""
     return {"quota_mode": "hard", "reason": "ticket 7", **fields}
 
 

@@ -1,4 +1,4 @@
-"""Settings that stop the start."""
+"""Settings that prevent the start."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The examples of the specification, request bodies as it writes them. Spec: MT 14."""
+"""Examples of the specification, with its request bodies. Spec: MT 14."""
 
 from collections import Counter
 from typing import Any

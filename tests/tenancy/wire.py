@@ -1,4 +1,4 @@
-"""Tenants for the tests, over the wire."""
+"""Tenants for the tests, over HTTP."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Routing rules over the wire, and workers of versions."""
+"""Routing rules over HTTP, and workers of versions."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ GUARD: dict[str, Any] = {"error_rate_threshold": 0.05, "evaluation_window": "PT2
 
 
 def put(rules: Any = None, /, *, status: int = 201, name: str = TYPE, **more: Any) -> Any:
-    """Put the rules of TYPE, SPLIT where none are given."""
+    """Put the rules of TYPE; without rules, put SPLIT."""
     body = {"rules": SPLIT if rules is None else rules, **more}
     return answer(send("PUT", f"admin/routing/{name}", body), status)
 
@@ -33,12 +33,12 @@ def act(verb: str, body: Any = None, /, *, status: int = 200) -> Any:
 
 
 def of(version: str) -> list[dict[str, str]]:
-    """Return what a worker of one version handles."""
+    """Return the declaration of a worker of one version."""
     return [{"type": TYPE, "versions": version}]
 
 
 def takes(version: str, count: int = 1_000) -> list[dict[str, Any]]:
-    """Fetch as a worker of one version, until it has so many or there are no more."""
+    """Fetch as a worker of one version, until it has `count` jobs or no more come."""
     found: list[dict[str, Any]] = []
     while more := fetched(handlers=of(version), count=min(100, count - len(found) or 1)):
         found += more
@@ -54,7 +54,7 @@ def ack(jobs: list[dict[str, Any]]) -> None:
 
 
 def fail(jobs: list[dict[str, Any]]) -> None:
-    """Fail attempts of jobs, which are tried again much later."""
+    """Fail attempts of jobs, whose retries are due much later."""
     for job in jobs:
         error = {"code": "broken", "message": "it broke"}
         answer(send("POST", "workers/nack", {"job_id": job["id"], "error": error}))
@@ -67,11 +67,11 @@ def redrawn() -> None:
 
 
 def looked(ended: int) -> int:
-    """Let the loop look until it has counted so many ends; returns how many types it changed.
+    """Run the loop until it has counted `ended` attempts; return how many types it changed.
 
-    What it may read ends at the oldest transaction of the cluster, other tests' included.
+    It reads up to the oldest transaction of the cluster, including transactions of other tests.
     """
-    wait_until_settled()  # a look at a part of what has ended may judge otherwise
+    wait_until_settled()  # a look at only some of the attempts may decide otherwise
     changed = 0
 
     def has_counted() -> bool:
@@ -85,7 +85,7 @@ def looked(ended: int) -> int:
 
 
 def join() -> None:
-    """Have no type whose jobs without a version are told apart, which stays for good otherwise."""
+    """Undo the split of all types into jobs with and without a version, which stays otherwise."""
     Apart.objects.all().delete()
     Route.objects.filter(major=None).delete()
     terms.change()

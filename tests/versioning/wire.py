@@ -1,4 +1,4 @@
-"""Versions over the wire."""
+"""Versions over HTTP."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def push(version: Any = None, /, *, status: int = 201, **job: Any) -> dict[str, 
 
 
 def beat(worker: str, handlers: Any = None, /, *, status: int = 200, **more: Any) -> dict[str, Any]:
-    """Heartbeat, with what the worker handles unless that is None."""
+    """Send a heartbeat, with the worker's declaration unless it is None."""
     body = {"worker_id": worker, **more} | ({} if handlers is None else {"handlers": handlers})
     found: dict[str, Any] = answer(send("POST", "workers/heartbeat", body), status)
     return found
@@ -39,5 +39,5 @@ def fetched(worker: str | None = None, /, count: int = 10, **more: Any) -> list[
 
 
 def versions_of(jobs: list[dict[str, Any]]) -> list[Any]:
-    """Return the versions of jobs, None where one has none."""
+    """Return the versions of jobs, or None for a job without a version."""
     return [job.get("version") for job in jobs]

@@ -13,7 +13,10 @@ from webhooks.services.subscriptions import Draft
 
 
 class Receiver:
-    """Takes requests and answers as it is told: a list of (status, headers), the last for ever."""
+    """A server that records requests and gives the listed answers (status, headers).
+
+    The last answer repeats for all further requests.
+    """
 
     def __init__(self) -> None:
         """Serve on a free port."""
@@ -30,7 +33,7 @@ class Receiver:
                 receiver._answer(self)
 
             def log_message(self, *_facts: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -50,11 +53,11 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where it serves."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the server."""
         self.is_held.set()
         self._server.shutdown()
         self._server.server_close()
@@ -65,7 +68,7 @@ Configure = Callable[..., None]
 
 @pytest.fixture
 def configure(settings: Any) -> Configure:
-    """Return a function that sets some of the webhooks' settings."""
+    """Return a function that changes settings of the webhooks."""
 
     def choose(**chosen: object) -> None:
         settings.OJS_WEBHOOKS = {**settings.OJS_WEBHOOKS, **chosen}
@@ -76,7 +79,7 @@ def configure(settings: Any) -> Configure:
 
 @pytest.fixture
 def empty(store: None) -> Iterator[None]:
-    """Have no subscriptions before and after a test."""
+    """Delete all subscriptions before and after a test."""
     tables = (Attempt, Delivery, Subscription, Position)
     for table in tables:
         table.objects.all().delete()

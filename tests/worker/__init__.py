@@ -1,1 +1,1 @@
-"""`runworker` as a real process; its handlers stand in `ojs_jobs.py`."""
+"""Tests of `runworker` as a real process; its handlers are in `ojs_jobs.py`."""

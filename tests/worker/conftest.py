@@ -1,4 +1,4 @@
-"""A worker process and a place to meet its handlers."""
+"""A worker process, and a socket that its handlers connect to."""
 
 import socket
 import subprocess
@@ -25,20 +25,20 @@ def wait_for(job_id: str, *states: State) -> Job:
 
 @dataclass
 class Guest:
-    """A handler that waits for an answer."""
+    """A running handler that waits for an answer."""
 
     line: socket.socket
     pid: int
     attempt: int
 
     def let_go(self, text: str = "done") -> None:
-        """Let it return `text`."""
+        """Let the handler return `text`."""
         self.line.sendall(text.encode())
         self.line.close()
 
 
 class Meeting:
-    """Where handlers of `tests.meet` report."""
+    """Socket to which handlers of `tests.meet` connect."""
 
     def __init__(self, address: Path) -> None:
         """Listen at a socket."""
@@ -57,7 +57,7 @@ class Meeting:
         return self._guests[-1]
 
     def close(self) -> None:
-        """Stop listening and let everybody go."""
+        """Stop listening and release all handlers."""
         self._socket.close()
         for guest in self._guests:
             guest.line.close()
@@ -65,7 +65,7 @@ class Meeting:
 
 @pytest.fixture
 def meeting(tmp_path: Path) -> Iterator[Meeting]:
-    """Return a place to meet handlers."""
+    """Return a socket for handlers."""
     place = Meeting(tmp_path / "s")
     yield place
     place.close()
@@ -93,7 +93,7 @@ def worker(store: None, spawn: Spawn) -> Iterator[Callable[..., subprocess.Popen
 
 
 def _is_alone() -> bool:
-    """Tell whether the database has noticed the end of every worker."""
+    """Return whether the database has noticed the end of every worker."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"

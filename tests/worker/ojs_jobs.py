@@ -1,4 +1,4 @@
-"""Handlers that meet their test at a socket, so that nobody has to guess when they run."""
+"""Handlers that connect to a socket of their test, so that the test controls when they run."""
 
 import socket
 import time
@@ -14,7 +14,7 @@ def echo(value: object) -> object:
 
 @job("tests.meet", queue="tests", retry={"max_attempts": 3, "initial_interval": "PT0.1S"})
 def meet(address: str) -> str:
-    """Say "<pid> <attempt>" and go on when the test answers; return its answer."""
+    """Send "<pid> <attempt>", wait for the test's answer and return it."""
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(address)
         context = current_job()
@@ -28,7 +28,7 @@ def spin() -> None:
     while True:
         try:
             _pid()
-        except Exception:  # noqa: S112 - the point of this handler
+        except Exception:  # noqa: S112 - the purpose of this handler
             continue
 
 
@@ -48,7 +48,7 @@ def report() -> None:
 
 @job("tests.broken", queue="tests", retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
 def broken(number: int) -> float:
-    """Fail."""
+    """Fail for 0."""
     return 1 / number
 
 

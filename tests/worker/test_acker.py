@@ -1,4 +1,4 @@
-"""Answers in batches: what becomes of those that cannot be sent."""
+"""Answers in batches, and answers that cannot be sent."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,7 +27,7 @@ def acker(store: None) -> Iterator[Acker]:
 
 
 def active(queue: str) -> str:
-    """Return the id of a job that was claimed."""
+    """Return the id of a claimed job."""
     return JobFactory.create(queue=queue, state=State.ACTIVE).id
 
 

@@ -1,4 +1,4 @@
-"""A worker that lost a job and claims it again, while it still has the old attempt."""
+"""A worker that lost a job and claims it again while the old attempt still runs."""
 
 from dataclasses import replace
 from time import monotonic
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """Return an engine that does not run and answers for nothing."""
+    """Return an engine that does not run and sends no answers."""
     made = Engine(Terms("w1", ("default",), concurrency=1))
     monkeypatch.setattr(made._acker, "send", lambda *_outcome, **_how: None)
     return made

@@ -1,4 +1,4 @@
-"""One worker process from the inside: what cannot be seen from without."""
+"""A worker process from the inside: behaviour that is invisible from the outside."""
 
 import subprocess
 import sys
@@ -40,10 +40,10 @@ def run(engine: Engine) -> int:
 
 
 class SilentListener:
-    """Notices nothing but the call of `wake`."""
+    """Listener that reports only calls of `wake`."""
 
     def __init__(self) -> None:
-        """Be not woken yet."""
+        """Start without a call of `wake`."""
         self.woken = threading.Event()
 
     def rounds(self) -> int:
@@ -123,7 +123,7 @@ def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
 
 @pytest.fixture
 def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run a worker that found nothing and, left alone, looks again in an hour."""
+    """Run a worker that found no job and polls again in an hour."""
     for name in ("FIRST_POLL_S", "LAST_POLL_S"):
         monkeypatch.setattr(module, name, 3600.0)
     engine = Engine(Terms("w1", ("tests",), 1))
@@ -210,7 +210,7 @@ def test_a_signal_may_arrive_while_the_main_thread_holds_the_lock_its_action_nee
 def test_the_claiming_thread_is_woken_when_half_of_a_grown_window_is_free(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Both ends of the rule agree, whatever size the pace has given the window."""
+    """Check that `_free` and `_forget` agree on the rule, for a window that the pace has grown."""
     engine = Engine(Terms("w1", ("default",), concurrency=10))
     monkeypatch.setattr(engine._pace, "per", lambda _seconds, _ended: 100)
     job = show(JobFactory.create().id)

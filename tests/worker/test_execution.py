@@ -1,4 +1,4 @@
-"""One attempt: what becomes of what a handler returns or raises. Spec: contract 12.2."""
+"""An attempt: results of handlers that return or raise. Spec: contract 12.2."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,17 +19,17 @@ from tests.spec import spec
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a project without handlers."""
+    """Remove all registered handlers for the test."""
     monkeypatch.setattr(handlers, "_registry", {})
 
 
 def context(kind: str = "a.one", args: bytes = b"[]") -> Context:
-    """Return what a claimed job is run with, without a database."""
+    """Return the context of a claimed job, without a database."""
     draft = parse_job({"type": kind, "args": []})
     claimed = Job(
         id=draft.id, type=kind, queue="default", tenant="", priority=0, args=args, meta=b"{}",
         attributes=b"{}", state=4, attempt=2, max_attempts=3, timeout_ms=60_000,
-        created_at=None,  # type: ignore[arg-type]  # not looked at
+        created_at=None,  # type: ignore[arg-type]  # not read
     )  # fmt: skip
     return Context(claimed, "w1")
 
@@ -79,7 +79,7 @@ def test_the_context_gives_the_result_when_nothing_is_returned() -> None:
 
 
 class Coded(Exception):
-    """Has a code, as those of HTTP clients do."""
+    """An exception with a code, as HTTP clients raise it."""
 
 
 def coded(code: object) -> Coded:
@@ -90,7 +90,7 @@ def coded(code: object) -> Coded:
 
 
 class Unprintable(Exception):
-    """Cannot tell what it is about."""
+    """An exception without a text."""
 
     def __str__(self) -> str:
         raise RuntimeError

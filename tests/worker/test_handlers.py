@@ -1,4 +1,4 @@
-"""What `@job` registers."""
+"""Registration by `@job`."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from jobs.handlers import handled_queues, job
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a project without handlers."""
+    """Remove all registered handlers for the test."""
     monkeypatch.setattr(handlers, "_registry", {})
 
 

@@ -1,4 +1,4 @@
-"""How far ahead a worker claims."""
+"""How many jobs a worker claims ahead."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from jobs.worker.pace import PACE_S, Pace
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return the time that the module sees, to be set."""
+    """Return the time that the module sees; the test sets it."""
     now = [100.0]
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
     return now

@@ -17,13 +17,13 @@ from jobs.worker import execution
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a project without handlers."""
+    """Remove all registered handlers for the test."""
     monkeypatch.setattr(handlers, "_registry", {})
 
 
 @pytest.fixture(params=["transaction of the test", "commits"])
 def database(request: pytest.FixtureRequest) -> None:
-    """Run a test as most Django tests run, and with real commits."""
+    """Run a test in a transaction, as most Django tests run, and with real commits."""
     request.getfixturevalue("db" if "transaction" in request.param else "store")
 
 
@@ -89,7 +89,7 @@ def test_a_failure_is_raised_after_its_attempt_was_failed() -> None:
     with pytest.raises(ValueError, match="broken"):
         run_available()
 
-    assert run_available() == []  # it waits for its retry
+    assert run_available() == []  # the job waits for its retry
 
 
 def test_a_failure_is_shown_and_retried_when_due() -> None:

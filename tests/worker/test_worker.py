@@ -1,4 +1,4 @@
-"""What `runworker` does with jobs, signals, crashes and handlers that never end."""
+"""`runworker` with jobs, signals, crashes and handlers that never end."""
 
 import os
 import signal
@@ -114,9 +114,10 @@ def test_a_killed_worker_loses_its_job_once_and_another_finishes_it(
 
 
 def is_dead_after_silence(pid: int) -> bool:
-    """Age a killed worker's last heartbeat, again if one was on its way; tell whether it is dead.
+    """Age the last heartbeat of a killed worker; return whether the server marked it as dead.
 
-    Aging the row instead of shortening the silence: a worker that is merely slow stays alive.
+    The call repeats in case a heartbeat was on its way. A shorter silence would kill slow workers,
+    too.
     """
     known = Worker.objects.filter(pid=pid)
     known.filter(dead_at=None).update(last_heartbeat_at=Now() - timedelta(minutes=1))
@@ -130,7 +131,7 @@ def test_sigterm_finishes_what_runs_and_gives_the_rest_back(
     ids = [stored(handlers.meet.enqueue(meeting.address)) for _ in range(2)]
     process = worker("--concurrency", "1")
     running = meeting.next()
-    until(lambda: all(show(job_id).state == 4 for job_id in ids))  # the second one waits claimed
+    until(lambda: all(show(job_id).state == 4 for job_id in ids))  # the second job waits, claimed
     process.send_signal(signal.SIGTERM)
     until(lambda: any(state_of(show(job_id).state) is State.AVAILABLE for job_id in ids))
     running.let_go()
@@ -178,7 +179,7 @@ def test_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> None:
     process = worker()
     meeting.next()
     process.send_signal(signal.SIGTERM)
-    until(lambda: Event.objects.filter(kind=31).exists())  # quiet: the first one arrived
+    until(lambda: Event.objects.filter(kind=31).exists())  # quiet: the first signal arrived
     process.send_signal(signal.SIGTERM)
     assert process.wait(DEADLINE_S) == 1
 

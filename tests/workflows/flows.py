@@ -1,4 +1,4 @@
-"""Workflows as clients send them, and what can be done with their jobs."""
+"""Workflows as clients send them, and operations on their jobs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -49,7 +49,7 @@ def graph(**after: str) -> dict[str, Any]:
 
 
 def created(body: dict[str, Any], caller: Caller = SYSTEM) -> str:
-    """Store a workflow; returns its id."""
+    """Store a workflow; return its id."""
     return start(parse_workflow(body, parse_job), caller)
 
 
@@ -65,7 +65,7 @@ def states(workflow_id: str) -> list[str]:
 
 
 def claimed(queue: str = "default", count: int = 100) -> list[Job]:
-    """Claim what is available."""
+    """Claim all available jobs."""
     return list(fetch(FetchRequest((queue,), count=count)).jobs)
 
 
@@ -75,7 +75,7 @@ def by_type(jobs: Iterable[Job]) -> dict[str, Job]:
 
 
 def envelope(one: Job | str) -> dict[str, Any]:
-    """Return the members of a job that were fixed when it was made."""
+    """Return the members of a job that were fixed at its creation."""
     found = show_job(one) if isinstance(one, str) else one
     members: dict[str, Any] = orjson.loads(found.attributes)
     return members
@@ -95,7 +95,7 @@ def fail(*jobs: Job, retryable: bool = False) -> None:
 
 
 def run(queue: str = "default", *, failing: Iterable[str] = ()) -> list[str]:
-    """Claim and end jobs until none is left; returns their types in order."""
+    """Claim and end jobs until none is left; return their types in order."""
     types: list[str] = []
     while found := claimed(queue):
         for one in found:

@@ -1,4 +1,4 @@
-"""A workflow in plain Python, without counters: every change is followed until nothing moves.
+"""A workflow in plain Python without counters: each change propagates until no step changes.
 
 Spec: contract 8.2 to 8.6.
 """
@@ -13,7 +13,7 @@ OVER = {"completed", "failed", "stopped", "cancelled"}
 
 @dataclass
 class Step:
-    """A job or a nested flow; `state` is waiting, pending, active or one of OVER."""
+    """A job or a nested flow; `state` is waiting, pending, active or a member of OVER."""
 
     name: str
     after: list[int]
@@ -25,13 +25,13 @@ class Step:
 
     @property
     def shown(self) -> str:
-        """The state on the wire."""
+        """The state in JSON."""
         return "cancelled" if self.state == "stopped" else self.state
 
 
 @dataclass
 class Flow:
-    """A workflow and what is in it."""
+    """A workflow with its steps, callbacks and nested flows."""
 
     kind: str
     steps: list[Step] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Flow:
     fired: list[str] | None = None
 
     def jobs(self) -> Iterator[tuple["Flow", Step]]:
-        """Return every job of this flow and those inside, with the flow it is in."""
+        """Yield every job of this flow and of nested flows, with its flow."""
         for step in [*self.steps, *self.callbacks.values()]:
             if step.child is None:
                 yield self, step
@@ -48,7 +48,7 @@ class Flow:
                 yield from step.child.jobs()
 
     def settle(self) -> None:
-        """Follow what happened until nothing moves."""
+        """Propagate changes until no step changes."""
         if self.state != "running":
             return
         while any([self._move(step) for step in self.steps]):  # noqa: C419 - each must move
@@ -99,7 +99,7 @@ class Flow:
             self.state = "failed" if has_failed and not answered else "completed"
 
     def cancel(self) -> None:
-        """Cancel everything that does not run."""
+        """Cancel all steps that have not started."""
         if self.state != "running":
             return
         self.state = "cancelled"
@@ -119,7 +119,7 @@ class Flow:
                 step.child.bury()
 
     def unbury(self) -> None:
-        """Let it wait again."""
+        """Return a nested flow to the waiting state."""
         self.state = "running"
         for step in [*self.steps, *self.callbacks.values()]:
             step.state = "waiting"
@@ -127,7 +127,7 @@ class Flow:
                 step.child.unbury()
 
     def reopen(self, step: Step) -> bool:
-        """A failed job was revived; tell whether that counts."""
+        """Apply the retry of a failed job; return whether the flow follows the new run."""
         if self.state != "running" or self.fired is not None or step not in self.steps:
             return False
         step.state = "pending"

@@ -1,4 +1,4 @@
-"""Enqueue middleware of the tests: it refuses, drops or breaks what is named here."""
+"""Enqueue middleware of the tests: it refuses, drops or breaks the types that are named here."""
 
 from collections.abc import Callable
 

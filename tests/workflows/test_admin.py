@@ -1,4 +1,4 @@
-"""Workflows in Django admin: to read only."""
+"""Workflows in Django admin: read-only."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What Python handlers know of their workflow. Spec: contract 12.2."""
+"""Facts about the workflow in Python handlers. Spec: contract 12.2."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def known() -> tuple[str | None, Any]:
-    """Return what a handler of the next job is told."""
+    """Return the workflow and the parent results in the context of the next job."""
     (one,) = claimed()
     context = Context(one, "w1")
     complete(one, result={"of": one.type})

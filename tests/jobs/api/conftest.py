@@ -1,4 +1,4 @@
-"""In-process clients of the API, and keys to use with it."""
+"""In-process API clients and their API keys."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,13 +15,13 @@ Api = Callable[..., Any]
 
 @pytest.fixture
 def api(store: None) -> Client:
-    """Return a client of the application in this process, on an empty store."""
+    """Return an in-process client of the application, on an empty store."""
     return Client(raise_request_exception=False)
 
 
 @pytest.fixture
 def with_keys(store: None, settings: Any) -> Iterator[None]:
-    """Ask for API keys, which the other tests do without."""
+    """Require API keys; the default test settings require none."""
     settings.OJS = {**settings.OJS, "AUTH": "apikey"}
     api_keys.cache.clear()
     yield

@@ -1,4 +1,4 @@
-"""What the tests of refusals share: every operation, one valid request each, the error shape."""
+"""Helpers for tests of refusals: all operations, a valid request for each, the error shape."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from jobs.api.docs import document
 from jobs.api.media import OJS_TYPE
 
 DOCUMENT: dict[str, Any] = orjson.loads(document())
-JOB_ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"  # of no job
+JOB_ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"  # no job has this id
 JOB = {"type": "mail.send", "args": []}
 CRON = {"name": "mail", "expression": "0 * * * *", "type": "mail.send"}
-# One valid request per operation with a body
+# One valid request for each operation that takes a body
 HANDLERS = [{"type": "mail.send", "versions": ">=1.0 <3.0", "accept_unversioned": True}]
 REVISION = {
     "federation_id": JOB_ID, "origin_region": "eu", "job_id": JOB_ID, "type": "mail.send",
@@ -145,13 +145,13 @@ OPERATIONS = [
     for path, methods in DOCUMENT["paths"].items()
     for method, built in methods.items()
 ]
-# Streams are refused by the client of these tests, which is no server: see tests/project
+# The in-process client cannot stream, so it gets a refusal; tests/project covers streams
 STREAMS = {item.id for item in OPERATIONS if str(item.id).startswith("stream")}
 WITH_BODY = [item for item in OPERATIONS if item.id in BODIES]
 
 
 def is_second(item: Any) -> bool:
-    """Tell whether an operation is that of another path: the same view once more."""
+    """Return whether the operation is an alias: another path of the same view."""
     return str(item.id).endswith("Alias")
 
 
@@ -177,7 +177,7 @@ def url(path: str, job_id: str = JOB_ID) -> str:
 
 
 def assert_refused(answer: Any, *statuses: int) -> dict[str, Any]:
-    """Check status and shape; returns the error."""
+    """Check status and shape of a refusal; return its error."""
     assert answer.status_code in (statuses or range(400, 500)), answer.content[:500]
     assert answer["Content-Type"] == OJS_TYPE
     assert answer["OJS-Version"] == "1.0"

@@ -1,4 +1,4 @@
-"""Every route of the API, from the URL configuration itself."""
+"""All routes of the API, read from the URL configuration."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from jobs.api.base import OJSView
 def views(
     patterns: Iterable[Any] | None = None, prefix: str = ""
 ) -> Iterator[tuple[str, type[OJSView]]]:
-    """Return the paths, with their parameters in braces, and the views of the API."""
+    """Return the API's paths, with parameters in braces, and their views."""
     for pattern in get_resolver().url_patterns if patterns is None else patterns:
         if isinstance(pattern, URLResolver):
             yield from views(pattern.url_patterns, prefix + _spelled(str(pattern.pattern)))

@@ -1,4 +1,4 @@
-"""Scopes of every route, and when a key ends. Spec: contract 31."""
+"""Key scopes of every route, and expiry of keys. Spec: contract 31."""
 
 import hashlib
 import hmac
@@ -26,14 +26,14 @@ Keys = Callable[..., dict[str, str]]
 
 
 def twice(*names: str) -> list[str]:
-    """Name operations that have a second path."""
+    """Add the alias of each operation."""
     return [*names, *(f"{name}Alias" for name in names)]
 
 
 PUBLIC = {
     "/ojs/manifest", "/ojs/v1/health", "/health", "/healthz", "/livez", "/ready", "/readyz",
 }  # fmt: skip
-# What the contract asks for, by operation
+# Scopes that the contract requires, by operation
 SCOPES = {
     "ojs:data:enqueue": {
         "createWorkflow", "createJob", "createJobs", "activateJob", "bulkEnqueue",
@@ -109,7 +109,7 @@ SCOPES = {
         "adminPurgeDeadLetter", "forgetRegionCopies",
     },
 }  # fmt: skip
-# say that the server of these tests belongs to no federation
+# These operations refuse because the test server belongs to no federation
 FEDERATED = {
     "placeJob", "placeJobs", "routeJob", "putFederationConfig", "getFederatedJob", "replicateJobs",
     "adoptJobs", "giveUpJobs",
@@ -269,7 +269,7 @@ def test_revoked_key_stops_within_the_time_of_the_cache(
 ) -> None:
     headers = new_key("operator")
     assert _status(api, headers) == (200, None)
-    ApiKey.objects.update(revoked_at=timezone.now())  # as another process does it
+    ApiKey.objects.update(revoked_at=timezone.now())  # as another process revokes it
     before = _status(api, headers)
 
     later = monotonic() + conf().api_key_cache_ms / 1000

@@ -1,4 +1,4 @@
-"""What the audit log is told by whom. Spec: contract 31.5."""
+"""Entries of the audit log, by operation and actor. Spec: contract 31.5."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from tests.factories import JobFactory, stored_ids
 from tests.spec import spec
 
 Keys = Callable[..., dict[str, str]]
-PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
+PASSWORD = "correct horse battery staple"  # noqa: S105 - a password of this test only
 BASE = "/ojs/v1"
 
 
@@ -94,7 +94,7 @@ def test_failed_logins_are_recorded_without_the_password(page: str, where: str, 
 @spec("contract 31.5")
 def test_logins_elsewhere_are_not_the_logs_business(user: User) -> None:
     Client().force_login(user)
-    Client().login(username="ada", password="wrong")  # noqa: S106 - a test's own
+    Client().login(username="ada", password="wrong")  # noqa: S106 - a password of this test only
 
     assert entries() == []
 
@@ -104,7 +104,7 @@ def test_logins_elsewhere_are_not_the_logs_business(user: User) -> None:
 
 @pytest.fixture
 def unsampled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have refused nobody yet."""
+    """Forget sampled refusals before and after the test."""
     audit.forget_samples()
     yield
     audit.forget_samples()
@@ -116,7 +116,7 @@ def test_refusals_are_recorded_once_a_second_for_each_principal(
     api: Client, new_key: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = new_key("worker", queues_fetch=("mail",))
-    known = Audit.objects.count()  # the key was made
+    known = Audit.objects.count()  # the creation of the key has an entry
     now = [100.0]
     monkeypatch.setattr(audit, "monotonic", lambda: now[0])
 
@@ -271,7 +271,7 @@ def test_a_bulk_call_by_id_counts_its_ids(api: Client) -> None:
     ids = stored_ids(2)
     body = {"job_ids": [*ids, "unknown"], "idempotency_key": "once"}
 
-    for _ in range(2):  # the second one is an answer that was kept
+    for _ in range(2):  # the second request gets the stored answer
         assert send(api, "POST", "jobs/bulk/cancel", body).status_code == 207
 
     (entry,) = Audit.objects.all()
@@ -301,7 +301,7 @@ def test_a_bulk_call_that_fails_half_way_tells_what_it_did(
     assert (entry.data["matched"], entry.data["cancelled"]) == (2, 2)
 
 
-# --- a manual retry takes the same states, of one or many -----------------------------------------
+# --- manual retries accept the same states, for single jobs and in bulk ---------------------------
 
 
 @spec("contract 24.1")

@@ -1,7 +1,7 @@
-"""Bodies and parameters that nobody should send: refused in the OJS shape, never with a 5xx.
+"""Invalid bodies and parameters: refused in the OJS shape, never with a 5xx.
 
-Values are generated, the same in every run. What is wrong for a member is taken from the OpenAPI
-document, so that a new member is tested without a line here.
+Values are generated and equal in every run. The OpenAPI document decides which values are wrong for
+a member, so a new member needs no line here.
 """
 
 import json
@@ -37,7 +37,7 @@ from tests.jobs.api.refusals import (
 from tests.scheduling.conftest import registered
 from tests.spec import spec
 
-# reported by the name that counts
+# refusals name these members by their main name
 ALIASES = {
     "backoff": "backoff_strategy", "max_size": "max_depth",
     "open_after_failures": "failure_threshold", "half_open_after_seconds": "cooldown_seconds",
@@ -55,7 +55,7 @@ Place = tuple[str | int, ...]
 
 
 def _places(schema: dict[str, Any], at: Place = ()) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Return every member of a request, also of the objects and lists in it, with its schema."""
+    """Return every member of a request, with its schema, including nested objects and lists."""
     if "$ref" in schema:
         schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     known = {name: member for name, member in schema.get("properties", {}).items() if member}
@@ -64,7 +64,7 @@ def _places(schema: dict[str, Any], at: Place = ()) -> Iterator[tuple[Place, dic
         yield from _places(member, (*at, name))
     for option in schema.get(
         "anyOf", ()
-    ):  # conditions repeat members: the first says what is wrong
+    ):  # conditions repeat members; the first schema describes the member
         for place, member in _places(option, at):
             if place[len(at)] not in known:
                 yield place, member
@@ -78,7 +78,7 @@ def _schema_of(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with(body: Any, at: Place, value: object) -> Any:
-    """Return a copy of a request with another value at one place; what leads there is made."""
+    """Return a copy of a request with another value at one place; create missing parents."""
     if not at:
         return value
     key, rest = at[0], at[1:]
@@ -128,7 +128,7 @@ def test_member_with_a_wrong_value_is_named(
     body = BODIES[operation["operationId"]]
     target = url(path, JobFactory.create(state=State.DISCARDED).id)
     registered(PATHS["name"])
-    if operation["operationId"] == "patchRegion":  # a change is judged with what it changes
+    if operation["operationId"] == "patchRegion":  # the server validates the patched region
         put_region(read_region({"id": PATHS["region_id"], "url": "https://eu.example.org"}))
     stored = Job.objects.count()
 
@@ -144,8 +144,8 @@ def test_member_with_a_wrong_value_is_named(
         if error["code"] not in {"batch_too_large", "payload_too_large"}:
             named = re.sub(r"\[\d+\]", "", error["details"]["field"]).split(".")[-1]
             expected = [part for part in at if isinstance(part, str)][-1]
-            is_inside = isinstance(wrong, list | dict)  # then the fault may be, too
-            # or a part around it does not belong to what the rest of the body is
+            is_inside = isinstance(wrong, list | dict)  # the refusal may name a nested member
+            # a parent may contradict the rest of the body
             is_around = named in at[:-1]
             assert is_inside or is_around or named == ALIASES.get(expected, expected), (at, wrong)
 
@@ -241,7 +241,7 @@ def test_body_with_a_key_twice_means_the_last(api: Client) -> None:
 @spec("contract 31.3")
 def test_a_body_has_at_most_64_levels(api: Client) -> None:
     def sent(levels: int) -> Any:
-        body = {"type": "tests.noop", "args": _nested(levels - 1)}  # within the object
+        body = {"type": "tests.noop", "args": _nested(levels - 1)}  # plus the object's level
         return api.post("/ojs/v1/jobs", json.dumps(body), content_type=OJS_TYPE)
 
     assert sent(64).status_code == 201
@@ -252,7 +252,7 @@ def test_a_body_has_at_most_64_levels(api: Client) -> None:
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda t: t.encode("utf-8", "replace")))
 @settings(EXAMPLES, max_examples=200)
 def test_body_of_any_bytes_is_refused(api: Client, raw: bytes) -> None:
-    assume(b":" not in raw)  # an object with members may be a request
+    assume(b":" not in raw)  # bytes with a colon may form a valid request
     for path in ("jobs", "workers/fetch", "workers/ack"):
         assert_refused(api.generic("POST", f"/ojs/v1/{path}", raw, content_type=OJS_TYPE), 400)
 

@@ -1,4 +1,4 @@
-"""Paths, methods and headers that nobody should send: refused in the OJS shape, no 5xx."""
+"""Invalid paths, methods and headers: refused in the OJS shape, never with a 5xx."""
 
 import json
 

@@ -110,7 +110,7 @@ def test_manual_retry_into_another_queue_needs_its_right(api: Client, new_key: K
 
 @pytest.fixture
 def north(new_key: Keys) -> dict[str, str]:
-    """Return headers of a key that may do everything for one tenant."""
+    """Return headers of a key that has all rights in one tenant."""
     return new_key("admin", tenant="north")
 
 

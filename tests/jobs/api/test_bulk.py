@@ -1,4 +1,4 @@
-"""Batches, bulk requests and their keys over HTTP. Spec: contract 11, 24.1, 31."""
+"""Batches, bulk requests and idempotency keys over HTTP. Spec: contract 11, 24.1, 31."""
 
 from collections.abc import Callable
 from typing import Any
@@ -257,7 +257,7 @@ def test_a_repeated_key_gets_the_stored_answer(api: Client) -> None:
 
     first = post(api, "jobs/bulk", body, idempotency_key="k1")
     second = post(api, "jobs/bulk", body, idempotency_key="k1")
-    other = post(api, "jobs/bulk", body)  # the header had won
+    other = post(api, "jobs/bulk", body)  # the key of the body was not stored
     third = post(api, "jobs/bulk", body)
 
     assert first.content == second.content

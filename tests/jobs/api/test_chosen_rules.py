@@ -1,4 +1,4 @@
-"""What a server is told not to take, and what it adds where a job says nothing.
+"""Configurable rules: types to refuse, and defaults for omitted members.
 
 Spec: contract 28.1, 31.3.
 """
@@ -23,7 +23,7 @@ def job(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def choose(settings: Any) -> Any:
-    """Return a function that sets more of `settings.OJS`."""
+    """Return a function that adds settings to `settings.OJS`."""
 
     def more(**ojs: Any) -> None:
         settings.OJS = {**settings.OJS, **ojs}
@@ -101,7 +101,7 @@ def test_line_breaks_in_meta_are_kept_or_refused(api: Client, choose: Any, text:
 
 
 def exhaust(api: Client, **retry: Any) -> tuple[str, list[str]]:
-    """Let a job fail for good; returns its id and those in the dead letter."""
+    """Let a job fail for good; return its id and the ids in the dead letter."""
     stored = send(api, "jobs", job(retry={"max_attempts": 1, **retry})).json()["job"]
     assert send(api, "workers/fetch", {"queues": ["default"]}).json()["jobs"]
     send(api, "workers/nack", {"job_id": stored["id"], "error": {"code": "x", "message": "no"}})

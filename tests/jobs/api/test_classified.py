@@ -1,4 +1,4 @@
-"""What classified jobs carry is hidden from users by the API as by the console. Spec: 31.4."""
+"""The API hides contents of classified jobs from users, like the console. Spec: contract 31.4."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,14 +15,14 @@ from tests.factories import JobFactory
 from tests.jobs.api.refusals import PATHS
 from tests.jobs.api.routes import views
 
-SECRET = "4111-1111"  # noqa: S105 - stands for what nobody is to see
+SECRET = "4111-1111"  # noqa: S105 - stands for a value that no user may see
 OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 LogIn = Callable[..., Client]
 
 
 @pytest.fixture
 def log_in(with_keys: None) -> Iterator[LogIn]:
-    """Return a function that logs a user of a role in, with more permissions if given."""
+    """Return a function that logs in a user of a role, with extra permissions if given."""
 
     def make(role: str, *more: str) -> Client:
         user = User.objects.create_user(f"a {role}", is_staff=True)

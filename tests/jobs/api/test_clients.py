@@ -1,4 +1,4 @@
-"""Members that the official clients read and nothing else needs. Spec: contract 24.5, 24.6, 40."""
+"""Members that only the official clients read. Spec: contract 24.5, 24.6, 40."""
 
 from datetime import datetime
 from typing import Any
@@ -85,7 +85,7 @@ def test_events_without_a_job_tell_its_type(api: Client) -> None:
 def test_a_queue_can_be_followed_before_its_first_job(api: Client) -> None:
     answer = api.get("/ojs/v1/events/stream?channel=queue%3Anot-yet")
 
-    # this client is no server that streams, which is found out behind the channel
+    # the server accepts the channel first, then refuses: this client cannot stream
     assert answer.json()["error"]["code"] == "realtime_unavailable"
 
 

@@ -1,4 +1,4 @@
-"""What is sent comes back: JSON to jobs and jobs to JSON. Spec: contract 1.1 to 1.5, 3.3, 3.4."""
+"""Encoding and decoding of jobs, there and back. Spec: contract 1.1 to 1.5, 3.3, 3.4."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -41,7 +41,7 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 
 def encoded(job: Job, **more: Any) -> dict[str, Any]:
-    """Return what a client reads of a job."""
+    """Return the JSON of a job as a client reads it."""
     found: dict[str, Any] = jsonio.loads(orjson.dumps(codec.encode_job(job, **more)))
     return found
 

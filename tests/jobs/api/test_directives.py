@@ -19,7 +19,7 @@ Tell = Callable[[str], Any]
 
 @pytest.fixture
 def beat(api: Client) -> Beat:
-    """Return a function that heartbeats and returns what the worker is told."""
+    """Return a function that sends a heartbeat and returns the directive of the answer."""
 
     def send(**report: Any) -> str:
         body = {"worker_id": "w1", **report}

@@ -83,7 +83,7 @@ def test_docs_page_uses_files_of_this_server_only(api: Client) -> None:
     links = re.findall(r'(?:href|src)="([^"]+)"', answer.content.decode())
 
     assert answer["Content-Type"] == "text/html; charset=utf-8"
-    assert "script-src" not in answer["Content-Security-Policy"]  # default-src 'self' holds
+    assert "script-src" not in answer["Content-Security-Policy"]  # default-src 'self' applies
     assert "<script>" not in answer.content.decode()
     assert len(links) == 4
     for link in links:

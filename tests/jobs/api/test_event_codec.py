@@ -1,4 +1,4 @@
-"""The envelope of events. Spec: contract 12.3, 25."""
+"""JSON envelope of events. Spec: contract 12.3, 25."""
 
 from datetime import UTC, datetime
 

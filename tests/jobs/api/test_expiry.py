@@ -1,4 +1,4 @@
-"""`expires_at` against `scheduled_at`, in both of their forms. Spec: contract 1.1, 1.4."""
+"""`expires_at` compared with `scheduled_at`, absolute and relative. Spec: contract 1.1, 1.4."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +9,7 @@ from django.test import Client
 OJS = "application/openjobspec+json"
 
 
-When = str | int | None  # a number: hours from now, as an absolute time
+When = str | int | None  # a number means hours from now, sent as an absolute time
 
 
 def _spelled(when: When) -> str | None:
@@ -54,7 +54,7 @@ def test_enqueue_that_expires_before_its_schedule_is_refused(
 @pytest.mark.parametrize(
     ("scheduled", "expires"),
     [
-        (None, -1),  # discarded when it is first looked at
+        (None, -1),  # discarded at the first claim
         (1, "+PT2H"),
         ("+PT1H", 2),
         (-1, "+PT0S"),
@@ -75,7 +75,7 @@ def test_enqueue_with_one_time_of_each_kind_counts_from_now(api: Client) -> None
     after = datetime.now(UTC)
 
     scheduled = datetime.fromisoformat(answer.json()["job"]["scheduled_at"])
-    second = timedelta(seconds=1)  # the database's clock and ours
+    second = timedelta(seconds=1)  # the clocks of database and test may differ
     assert before - second <= scheduled - timedelta(hours=1) <= after + second
 
 

@@ -1,4 +1,4 @@
-"""Health, liveness, readiness. Spec: contract 3.8, 31.1, 32.1."""
+"""Health, liveness and readiness. Spec: contract 3.8, 31.1, 32.1."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Keys that are limited to queues or job types change nothing of others. Spec: contract 31.2."""
+"""Keys limited to queues or job types cannot change other queues or types. Spec: contract 31.2."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ CRON = {"name": "nightly", "expression": "0 3 * * *", "type": "report", "queue":
 
 @pytest.fixture
 def send(api: Client, new_key: Callable[..., dict[str, str]]) -> Send:
-    """Return a function that sends a request with an admin key that is limited to `mine`."""
+    """Return a function that sends a request with an admin key limited to queue `mine`."""
     globs = {"queues_enqueue": ("mine",), "queues_fetch": ("mine",)}
     limited = new_key("admin", **globs)
 
@@ -41,7 +41,7 @@ def _encoded(given: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def held(store: None) -> str:
-    """Return a job of the other queue that a worker of it runs."""
+    """Return an active job of another queue, held by a worker of that queue."""
     heartbeat(Report("w-other", queues=("other",)))
     job = JobFactory.create(state=State.ACTIVE, queue="other", worker_id="w-other")
     return str(job.id)
@@ -255,7 +255,7 @@ def test_a_schedule_of_other_jobs_is_not_touched(
 
 @pytest.fixture
 def typed(api: Client, new_key: Callable[..., dict[str, str]]) -> Send:
-    """Return a function that sends a request with an admin key that is limited to `mine.*`."""
+    """Return a function that sends a request with an admin key limited to types `mine.*`."""
     limited = new_key("admin", job_types=("mine.*",))
 
     def ask(method: str, path: str, body: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The manifest against what is installed and served. Spec: contract 3.9."""
+"""The manifest compared with the installed features and served paths. Spec: contract 3.9."""
 
 import pytest
 from django.test import Client
@@ -8,12 +8,12 @@ from jobs.api.manifest import CORE_TIER, NAMED, installed
 from tests.jobs.api.routes import views
 
 PREFIX = "ojs/v1/"
-# readouts of federation and probes stand outside the versioned paths
+# federation readouts and probes have no versioned path
 PATHS = sorted({path.removeprefix(PREFIX) for path, _ in views() if path.startswith(PREFIX)})
 
 
 def _owners(path: str) -> set[str]:
-    """Return the features whose paths fit best."""
+    """Return the features with the longest matching path prefix."""
     fits = [
         (len(prefix), one.name)
         for one in installed()

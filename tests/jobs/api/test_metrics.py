@@ -24,7 +24,7 @@ COUNTS = {
 
 @pytest.fixture
 def numbers(api: Client) -> Callable[[], dict[str, Any]]:
-    """Return a function that counts the events and reads the numbers."""
+    """Return a function that aggregates the events and reads the metrics."""
 
     def read() -> dict[str, Any]:
         wait_until_settled()
@@ -84,7 +84,7 @@ def test_counts_are_whole_numbers(numbers: Callable[[], dict[str, Any]]) -> None
 @spec("contract 32.4")
 def test_metrics_as_text_equal_those_of_prometheus(api: Client, accept: str, kind: str) -> None:
     for path in ("/metrics", f"{PATH}?format=prometheus"):
-        api.get(path, HTTP_ACCEPT=accept)  # what is told of requests is there from the first one on
+        api.get(path, HTTP_ACCEPT=accept)  # request metrics exist after the first request
     exposition._cached.clear()
     there = api.get("/metrics", HTTP_ACCEPT=accept)
     here = api.get(f"{PATH}?format=prometheus", HTTP_ACCEPT=accept)

@@ -1,4 +1,4 @@
-"""Chains of middleware: order, names, outcomes, settings. Spec: contract 12.1, 12.2, 24.7."""
+"""Middleware chains: order, names, outcomes, settings. Spec: contract 12.1, 12.2, 24.7."""
 
 import sys
 from collections.abc import Callable
@@ -26,13 +26,13 @@ seen: list[str] = []
 
 
 def outer(draft: JobDraft, following: Following) -> JobDraft | None:
-    """Note what passes."""
+    """Record each draft that passes."""
     seen.append(f"outer {draft.meta}")
     return following(replace(draft, meta={**draft.meta, "by": "outer"}))
 
 
 def inner(draft: JobDraft, following: Following) -> JobDraft | None:
-    """Send the job elsewhere."""
+    """Send the job to another queue."""
     seen.append(f"inner {draft.meta}")
     return following(replace(draft, queue="elsewhere", priority=9))
 
@@ -69,7 +69,7 @@ no_middleware = 5
 
 @pytest.fixture
 def configured(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that configures the chain around enqueue by names of this module."""
+    """Return a function that configures the enqueue chain by names of this module."""
     monkeypatch.setitem(sys.modules, "middleware_of_tests", sys.modules[__name__])
     seen.clear()
 

@@ -1,7 +1,7 @@
-"""The server against its own OpenAPI document, by requests that schemathesis makes from it.
+"""The server compared with its OpenAPI document, by requests that schemathesis generates.
 
-The requests are the same in every run. Valid ones find documents that promise too much, invalid
-ones servers that check too little.
+The requests are equal in every run. Valid requests find documents that promise too much, invalid
+requests find servers that check too little.
 """
 
 import base64
@@ -32,7 +32,7 @@ from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10
 MEDIA = OJS_TYPE.replace("/", "~1")
-# What a JSON Schema cannot state
+# Refusals for rules that JSON Schema cannot express
 BEYOND_SCHEMAS = {
     "must have a weight above 0",
     "is in the rules twice",
@@ -50,7 +50,7 @@ BEYOND_SCHEMAS = {
     "must be a duration above zero, 30m or PT30M",
     "must be before until",
     "leads to more than 1500 points, choose a longer period",
-    "is required",  # one of several names of an expression, a type here or there
+    "is required",  # which of several members is missing depends on the type
     "differs from the other expression",
     "differs from the one in job_template",
     "cannot be true with overlap_policy enqueue, which holds jobs by it",
@@ -73,7 +73,7 @@ BEYOND_SCHEMAS = {
     "must name queues of the list only",
     "differs from the weight in queues",
     "must be that of the path",
-    "differs from X-OJS-Tenant",  # the alias
+    "differs from X-OJS-Tenant",  # refers to the alias of the header
     "differs from the tenant in the header",
     "must be from one second to one day",
     "must name tenants",
@@ -87,7 +87,7 @@ BEYOND_SCHEMAS = {
     'must be text such as "1.10" where it has two parts: a number loses zeros',
     "differs from job_type",
     "is required, or args_schema",
-    "must be an object or a boolean",  # of a document: JSON Schema
+    "must be an object or a boolean",  # refers to a document in JSON Schema
     "is not JSON Schema 2020-12",
     "must use https, or the region must have allow_insecure",
     "must use https: plain HTTP is for this machine only",
@@ -98,18 +98,18 @@ BEYOND_SCHEMAS = {
     "must have neither a query nor a fragment",
     "must not be a link-local, multicast or unspecified address",
     "must be at a public address: see OJS_FEDERATION_ALLOW_PRIVATE",
-    "must be at most 64 texts of 1 to 64 characters",  # that can be printed
+    "must be at most 64 texts of 1 to 64 characters",  # printable texts
     "is required with kind 'bearer'",
     "must be 'bearer' with a token",
     "must name registered regions",
-    "must be registered before",  # the local region
+    "must be registered before",  # refers to the local region
     "is set by OJS_FEDERATION_LOCAL_REGION alone",
     "is set in OJS_FEDERATION_REGIONS alone",
     "is for OJS_FEDERATION_REGIONS alone; operators give auth.token",
     "must be given again with another server",
     "must have a host name or an address",
     "must not be on this machine: see OJS_FEDERATION_ALLOW_PRIVATE",
-    "must be one of affinity, overflow",  # the others with extended_strategies
+    "must be one of affinity, overflow",  # extended_strategies adds more
     "is the same as failure_threshold",
     "is the same as cooldown_seconds",
 }
@@ -118,7 +118,7 @@ OPERATIONS = [
     pytest.param(path, method, id=operation["operationId"])
     for path, methods in orjson.loads(document())["paths"].items()
     for method, operation in methods.items()
-    if not operation["operationId"].endswith("Alias")  # the same view once more
+    if not operation["operationId"].endswith("Alias")  # the alias of another operation
     and operation["operationId"] not in STREAMS
 ]
 ANSWERS = ("Error", "Pagination", "QueueStats", "Queue", "Progress", "Event", "Health", "Manifest")
@@ -127,7 +127,7 @@ REFUSED = ["400", "401", "403", "404", "405", "409", "413", "422"]
 
 
 def _closed(schema: Any) -> Any:
-    """Forbid members that the document does not name, unless it allows others."""
+    """Forbid members that the document does not name, unless it allows additional members."""
     if isinstance(schema, list):
         return [_closed(item) for item in schema]
     if not isinstance(schema, dict):
@@ -139,7 +139,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _prepared() -> dict[str, Any]:
-    """Return the document with strict answers, and without what would only multiply requests."""
+    """Return the document with strict answers and without parts that only multiply requests."""
     found: dict[str, Any] = orjson.loads(document())
     schemas = found["components"]["schemas"]
     schemas |= {name: _closed(schemas[name]) for name in ANSWERS}
@@ -154,7 +154,7 @@ def _prepared() -> dict[str, Any]:
 
 
 def _thin(operation: dict[str, Any]) -> None:
-    """Leave out the shared headers, the second media type and batches of the largest size."""
+    """Remove the shared headers, the second media type and the largest batch size."""
     operation["parameters"] = [p for p in operation["parameters"] if "$ref" not in p]
     if content := operation.get("requestBody", {}).get("content"):
         del content["application/json"]
@@ -171,7 +171,7 @@ schemathesis.openapi.format("cursor", st.integers(0, 1_000_000).map(_cursor))
 
 @pytest.fixture(scope="module")
 def described() -> Any:
-    """Return the document with the application behind it."""
+    """Return the document, connected to the application."""
     schema = schemathesis.openapi.from_dict(
         _prepared(),
         config=SchemathesisConfig.from_dict(
@@ -194,21 +194,21 @@ def _schema_of(path: str, method: str) -> Draft202012Validator:
 
 
 def accepts_valid_requests(context: CheckContext, response: Any, case: Any) -> None:
-    """Let a request that fits the document be refused only for what the document cannot say."""
+    """Check that the server accepts valid requests, but for rules beyond JSON Schema."""
     operation = case.operation
     if case.body is not NOT_SET and not _schema_of(operation.path, operation.method).is_valid(
         case.body
     ):
-        return  # some generated lists are too long, and few names break a pattern
+        return  # schemathesis generates some lists that are too long and names that break a pattern
     refused = response.json()["error"]["details"] if response.status_code >= 400 else {}
-    is_a_shape = "validation_errors" in refused  # names that belong together, orders of steps
+    is_a_shape = "validation_errors" in refused  # members that depend on each other, order of steps
     is_beyond = refused.get("field") in BEYOND_FIELDS or is_a_shape
     if refused.get("expected") not in BEYOND_SCHEMAS and not is_beyond:
         checks.positive_data_acceptance(context, response, case)
 
 
 def refuses_invalid_requests(context: CheckContext, response: Any, case: Any) -> None:
-    """Let a request that does not fit be refused, as a whole or item by item."""
+    """Check that the server refuses invalid requests, as a whole or item by item."""
     if not (response.status_code == 207 and response.json()["failed"]):
         checks.negative_data_rejection(context, response, case)
 
@@ -233,14 +233,14 @@ PLAIN = settings(
 
 def _check(case: Any) -> None:
     if isinstance(case.body, dict) and case.body.get("wait_ms") in range(1, MAX_WAIT_MS + 1):
-        case.body["wait_ms"] = 0  # nobody waits for a test
+        case.body["wait_ms"] = 0  # tests do not wait for jobs
     case.call_and_validate(checks=CHECKS)
 
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_operation_answers_as_documented(described: Any, path: str, method: str) -> None:
-    # not `schema.parametrize()`: it makes the requests of all operations at collection
+    # `schema.parametrize()` would generate the requests of all operations at collection
     config = HypothesisTestConfig(
         project=described.config,
         modes=[HypothesisTestMode.COVERAGE, HypothesisTestMode.FUZZING],

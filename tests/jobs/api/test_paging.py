@@ -72,7 +72,7 @@ def test_next_cursor_is_there_exactly_when_there_is_more() -> None:
 
 
 def _lists() -> list[str]:
-    """Return the paths of all lists: GET without a parameter in the path, answered with `items`."""
+    """Return the paths of all lists: GET, no path parameter, `items` in the answer."""
     found = []
     for path, methods in orjson.loads(document())["paths"].items():
         answer = methods.get("get", {}).get("responses", {}).get("200")
@@ -84,7 +84,7 @@ def _lists() -> list[str]:
     return found
 
 
-# what the browser interface and the official clients list
+# lists that the browser interface and the official clients read
 CLIENT_LISTS = {
     "/ojs/v1/admin/queues", "/ojs/v1/admin/jobs", "/ojs/v1/admin/workers",
     "/ojs/v1/admin/dead-letter", "/ojs/v1/crons", "/ojs/v1/workflows", "/ojs/v1/rate-limits",

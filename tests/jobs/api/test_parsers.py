@@ -1,7 +1,7 @@
-"""Durations, times, priorities, versions and methods: one parser for each, on every route.
+"""Durations, times, priorities, versions and methods: a shared parser for each, on every route.
 
-Whatever is sent, a route takes it or names the member; it never fails.
-Spec: contract 3.1, 4.3, 5.2, 24.1, D9, D25.
+For any value, a route either accepts it or names the member in its refusal. It never fails. Spec:
+contract 3.1, 4.3, 5.2, 24.1, D9, D25.
 """
 
 from collections.abc import Callable
@@ -35,13 +35,13 @@ ODD: tuple[st.SearchStrategy[Any], ...] = (
 
 
 class Place(NamedTuple):
-    """A member of a request: how to send a value there, and what a refusal calls it."""
+    """A member of a request: how to send a value there, and its name in a refusal."""
 
     name: str
     method: str
     path: str
     field: str
-    body: Callable[[Any], Any] | None = None  # null: the value stands in the path, at {}
+    body: Callable[[Any], Any] | None = None  # None: the value goes into the path, at {}
     iso_only: bool = False
 
 
@@ -54,7 +54,7 @@ def _send(api: Client, place: Place, value: Any) -> Any:
 
 
 def _check_refusal(answer: Any, place: Place) -> None:
-    """A refusal is a 400 or 422 that names the member, unless the whole body cannot be stored."""
+    """Check for a 400 or 422 that names the member, or for an unstorable body."""
     assert answer.status_code in (400, 422), (place.name, answer.content)
     error = answer.json()["error"]
     if error["code"] == "invalid_payload":
@@ -72,7 +72,7 @@ def _job(**members: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def known_queue(api: Client) -> None:
-    """Make the queue that requests name."""
+    """Create the queue that the requests name."""
     api.generic("POST", "/ojs/v1/queues/q/pause", b"", OJS)
 
 
@@ -250,7 +250,7 @@ by_rank = pytest.mark.parametrize("place", PRIORITIES, ids=lambda one: one.name)
 
 
 def _on_a_job(place: Place) -> Place:
-    """Put the id of a fresh job into the path of a place that needs one."""
+    """Put the id of a new job into a path that needs it."""
     if "{job}" in place.path:
         job_id = str(JobFactory.create().id)
         return place._replace(path=place.path.replace("{job}", job_id))
@@ -336,7 +336,7 @@ def test_any_version_is_taken_or_named(api: Client, place: Place, value: str) ->
     answer = _send(api, place, value)
 
     if place.name == "schema path" and ("/" in value or not value.strip(".")):
-        assert answer.status_code in (404, 405, 422)  # no path of a version at all
+        assert answer.status_code in (404, 405, 422)  # the router finds no version in this path
     elif answer.status_code not in (200, 201, 409):
         _check_refusal(answer, place)
 

@@ -21,7 +21,7 @@ def put(api: Client, job_id: str, body: Any, **more: Any) -> Any:
 
 @pytest.fixture
 def active(api: Client) -> str:
-    """Return a running job that nobody holds by name."""
+    """Return an active job whose lease names no worker."""
     return JobFactory.create(state=State.ACTIVE).id
 
 

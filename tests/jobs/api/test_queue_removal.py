@@ -1,4 +1,4 @@
-"""DELETE of a queue, with what becomes of its jobs. Spec: contract 10.4."""
+"""DELETE of a queue, and the fate of its jobs. Spec: contract 10.4."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def test_the_admin_sees_how_much_of_a_bound_is_used(api: Client) -> None:
     change = {"max_depth": None, "max_size_bytes": size * 2}
     configure("old", {"backpressure": change})
     assert (shown()["current_size_bytes"], shown()["state"]) == (size, "normal")
-    api.put(  # what was shown may be sent back
+    api.put(  # clients may send back the members that they read
         "/ojs/v1/admin/queues/old/config", {"backpressure": shown()},
         content_type="application/json",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`/queues/_default/config`: how new queues are configured. Spec: contract 10.4, 24.4."""
+"""`/queues/_default/config`: the configuration of new queues. Spec: contract 10.4, 24.4."""
 
 from typing import Any
 

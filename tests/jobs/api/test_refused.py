@@ -1,4 +1,4 @@
-"""What the database refuses for a passing reason: repeated, answered with 503, told by health."""
+"""Writes that PostgreSQL refuses for a passing reason: retries, answers with 503, health."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,7 +36,10 @@ FOREVER = 1_000_000
 
 @contextmanager
 def refusing(code: str, table: str = "ojs_event", times: int = FOREVER) -> Iterator[None]:
-    """Let the next statements that write to a table fail with a code; sequences never roll back."""
+    """Make the next writes to a table fail with a code, `times` in total.
+
+    A sequence counts them, because sequences never roll back.
+    """
     with connection.cursor() as cursor:
         cursor.execute(MADE % {"times": times, "code": f"'{code}'"})
         cursor.execute(
@@ -57,7 +60,7 @@ def refusing(code: str, table: str = "ojs_event", times: int = FOREVER) -> Itera
         ("53200", 503, "backend_unavailable"),  # out of memory
         ("58030", 503, "backend_unavailable"),  # i/o error
         ("25006", 503, "backend_unavailable"),  # read-only
-        ("40P01", 503, "backend_unavailable"),  # deadlock, each time
+        ("40P01", 503, "backend_unavailable"),  # deadlock at every attempt
         ("40001", 503, "backend_unavailable"),
         ("55P03", 504, "backend_timeout"),
         ("57014", 504, "backend_timeout"),
@@ -75,7 +78,7 @@ def test_a_refusal_is_answered_by_its_code(
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, error_code)
     assert answer.json()["error"]["retryable"] is True
-    assert answer.json()["error"]["details"] == {}  # nothing was done, for sure
+    assert answer.json()["error"]["details"] == {}  # the transaction certainly had no effect
     assert ("Retry-After" in answer.headers) is (status != 500)
 
 
@@ -115,11 +118,11 @@ def test_a_read_only_database_is_unhealthy_and_asked_on_a_new_connection(api: Cl
 
     assert (health.status_code, health.json()["backend"]["status"]) == (503, "unhealthy")
     assert "Retry-After" in health.headers
-    assert ready.status_code == 200  # the next connection may lead to another server, as here
+    assert ready.status_code == 200  # the next connection may lead to another server
     assert connection.connection is not before
 
 
-# --- repeated -------------------------------------------------------------------------------------
+# --- retries --------------------------------------------------------------------------------------
 
 
 WORK: dict[str, Callable[[str], object]] = {

@@ -1,4 +1,4 @@
-"""Jobs for later: every relative form, and how soon after their time they run. Spec: 1.4, 2.5."""
+"""Scheduled jobs: all relative forms, and the delay after the due time. Spec: contract 1.4, 2.5."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ PLACES: dict[str, Callable[[str, str], dict[str, Any]]] = {
 
 
 def push(api: Client, body: dict[str, Any], status: int = 201) -> dict[str, Any]:
-    """Enqueue one job."""
+    """Enqueue a single job."""
     sent = orjson.dumps({"type": "later.test", "args": [], **body})
     answer = api.generic("POST", "/ojs/v1/jobs", sent, content_type=OJS_TYPE)
     assert answer.status_code == status, answer.content

@@ -18,7 +18,7 @@ OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 
 @pytest.fixture
 def log_in(with_keys: None) -> Iterator[Callable[..., Client]]:
-    """Return a function that logs a new user in; what a browser may not send is checked."""
+    """Return a function that logs in a new user; its client enforces CSRF checks."""
 
     def make(*permissions: str, **facts: Any) -> Client:
         user = User.objects.create_user("ada", **{"is_staff": True, **facts})
@@ -135,7 +135,7 @@ def test_session_changes_things_with_the_csrf_token(log_in: Callable[..., Client
     assert _push(client, X_CSRFToken="u" * 32).status_code == 403
     pausing = client.generic(
         "POST", f"{QUEUES}/mail/pause", headers={"X-CSRFToken": "t" * 32}
-    )  # without a type, as it has no body
+    )  # without a content type, as it has no body
     assert pausing.status_code == 200
 
 
@@ -146,7 +146,7 @@ def test_key_counts_before_the_session(
 
     assert client.get(QUEUES, headers=new_key("producer")).status_code == 403
     assert client.get(QUEUES, headers={"Authorization": "Bearer wrong"}).status_code == 401
-    assert _push(client, **new_key("producer")).status_code == 201  # no page sends a key
+    assert _push(client, **new_key("producer")).status_code == 201  # exempt from CSRF
 
 
 def test_key_costs_no_look_at_the_session(

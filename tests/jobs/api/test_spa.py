@@ -1,4 +1,4 @@
-"""The official admin UI from a directory. Spec: contract 24.5."""
+"""The official admin UI, served from a directory. Spec: contract 24.5."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ INDEX = b"<!doctype html><script>start()</script><script type=module src=./asset
 
 @pytest.fixture
 def ui(api: Client, settings: Any, tmp_path: Path) -> Path:
-    """Install a UI of two files, beside one that is none of its own."""
+    """Install a UI of two files, next to a file outside of its folder."""
     folder = tmp_path / "ui"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_bytes(INDEX)

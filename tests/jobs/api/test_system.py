@@ -22,7 +22,7 @@ READY = pytest.mark.parametrize("path", ["/ready", "/readyz"])
 
 @pytest.fixture
 def ticking(store: None) -> Iterator[None]:
-    """Let a loop have done its turn just now."""
+    """Record a run of a loop just now."""
     LoopTick.objects.all().delete()
     queries.tick("promote")
     yield
@@ -108,7 +108,7 @@ def test_ready_names_what_is_missing_to_those_alone_who_may_read_it(
 
 @pytest.mark.parametrize("path", ["/livez", "/healthz"])
 def test_alive_asks_no_database(client: Client, path: str) -> None:
-    answer = client.get(path)  # without the fixture that allows statements
+    answer = client.get(path)  # no database fixture here, so any statement would fail
 
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
@@ -132,7 +132,7 @@ def test_manifest_tells_what_this_server_can_do(client: Client) -> None:
 
 
 class More(Extension):
-    """Declares a capability."""
+    """Extension that declares a capability."""
 
     def manifest(self) -> Sequence[Facts]:
         """Declare a capability."""
@@ -140,7 +140,7 @@ class More(Extension):
 
 
 class Silent(Extension):
-    """Is installed, but switched off."""
+    """Extension that is installed but disabled."""
 
     def manifest(self) -> Sequence[Facts]:
         """Declare nothing."""

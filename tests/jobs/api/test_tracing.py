@@ -1,4 +1,4 @@
-"""What jobs tell of the request that made them, over real HTTP. Spec: contract 32.2."""
+"""Trace context and request id of stored jobs, over real HTTP. Spec: contract 32.2."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ TRACE = {"traceparent": PARENT, "tracestate": "rojo=00f067aa0ba902b7"}
 
 @pytest.fixture
 def http(server: str, store: None) -> Iterator[httpx.Client]:
-    """Return a client of the server, whose store is empty."""
+    """Return a client of the server, with an empty store."""
     with httpx.Client(base_url=f"{server}/ojs/v1/", timeout=DEADLINE_S) as client:
         yield client
 
@@ -31,7 +31,7 @@ def to(queue: str, **more: Any) -> dict[str, Any]:
 
 
 def push(http: httpx.Client, meta: dict[str, Any], **headers: str) -> Any:
-    """Enqueue a job and return its meta as a worker gets it."""
+    """Enqueue a job and return its meta as a worker receives it."""
     queue = f"traced-{uuid4()}"
     body = to(queue, meta=meta)
     assert http.post("jobs", json=body, headers=headers).status_code == 201
@@ -39,7 +39,7 @@ def push(http: httpx.Client, meta: dict[str, Any], **headers: str) -> Any:
 
 
 def fetched(http: httpx.Client, queue: str) -> Any:
-    """Return the next job; a loop that holds its lane for a moment is waited for."""
+    """Return the next job; wait if a loop holds its lane for a moment."""
     body = {"queues": [queue], "wait_ms": 20_000}
     (job,) = http.post("workers/fetch", json=body).json()["jobs"]
     return job
@@ -119,7 +119,7 @@ def test_operators_see_which_request_stored_a_job(api: Client) -> None:
     jobs = [one.json()["job"], *many.json()["jobs"]]
 
     assert [seen(api, job["id"]).get("request_id") for job in jobs] == ["one", "many", "many"]
-    assert all("request_id" not in job for job in jobs)  # not a member of the envelope
+    assert all("request_id" not in job for job in jobs)  # it is not a member of the envelope
     assert "request_id" not in seen(api, JobFactory.create().id)
 
 

@@ -1,4 +1,4 @@
-"""What is believed of a request's way here. Spec: contract 31.4."""
+"""Forwarded address, transport and certificate count only from a proxy. Spec: contract 31.4."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def asking(settings: Any) -> Callable[..., Client]:
 
 @pytest.fixture
 def guarded(spawn: Callable[..., subprocess.Popen[bytes]], store: None) -> Iterator[httpx.Client]:
-    """Return a client of a real server that wants TLS and trusts this machine as a proxy."""
+    """Return a client of a real server that requires TLS and trusts this machine as a proxy."""
     port = free_port()
     server = spawn(
         *http_server(port),
@@ -63,7 +63,7 @@ def test_plain_http_is_refused_by_a_real_server_but_for_health(
     assert guarded.get("/no/such/path").status_code == 403
     assert all(guarded.get(path).status_code != 403 for path in HEALTH)
     behind = guarded.get("/ojs/v1/queues", headers={"X-Forwarded-Proto": "https"})
-    assert behind.status_code == 401  # past the door: a key is asked for
+    assert behind.status_code == 401  # the transport check passed: the server asks for a key
 
 
 @spec("contract 31.4")
@@ -108,7 +108,7 @@ def test_a_second_spelling_of_the_subject_is_refused(guarded: httpx.Client, seco
         ("10.0.0.1", "http, https", 200),
         ("10.0.0.1", "https, http", 403),  # the nearest proxy saw plain HTTP
         ("10.0.0.1", "", 403),
-        ("192.0.2.1", "https", 403),  # anyone may write a header
+        ("192.0.2.1", "https", 403),  # any client can write this header
     ],
 )
 @spec("contract 31.4")
@@ -150,7 +150,7 @@ def test_a_certificate_counts_only_from_a_trusted_proxy_and_for_a_valid_key(
     other = proxied.get("/ojs/v1/queues", headers={"X-Client-Subject": "CN=other"})
     assert (other.status_code, other.headers["WWW-Authenticate"]) == (401, "Bearer")
     denied = proxied.get("/ojs/v1/queues", headers={**named, "X-API-Key": "ojs_wrong"})
-    assert denied.status_code == 401  # a key that is sent is judged alone
+    assert denied.status_code == 401  # a key in the request counts alone
 
     api_keys.revoke(key.prefix)
     assert proxied.get("/ojs/v1/queues", headers=named).status_code == 401

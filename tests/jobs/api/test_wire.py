@@ -1,4 +1,4 @@
-"""What only a real server shows: bodies in chunks, requests that are no HTTP."""
+"""Behaviour that needs a real server: bodies in chunks, requests that are not HTTP."""
 
 import socket
 from collections.abc import Iterator

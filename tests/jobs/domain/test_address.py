@@ -1,4 +1,4 @@
-"""Which URLs and addresses are refused. Spec: contract 26.2, URL policy."""
+"""Refused URLs and addresses of webhooks. Spec: contract 26.2, URL policy."""
 
 from ipaddress import ip_address
 
@@ -32,7 +32,7 @@ def test_an_address_of_the_internet_is_not_private(address: str) -> None:
     assert not is_private(ip_address(address))
 
 
-# no setting allows these, as cloud metadata services may be behind them
+# no setting allows these: cloud metadata services may answer there
 METADATA = [
     "169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
     "64:ff9b:1::a9fe:a9fe", "::169.254.169.254", "2002:a9fe:a9fe::1", "::ffff:0:169.254.169.254",

@@ -1,4 +1,4 @@
-"""The job envelope as a producer sends it. Spec: contract 1.1 to 1.7."""
+"""The job envelope that producers send. Spec: contract 1.1 to 1.7."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,12 +26,12 @@ ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"
 
 
 def parsed(**members: Any) -> JobDraft:
-    """Parse an envelope with these members at top level."""
+    """Parse an envelope with these top-level members."""
     return parse_job(EnvelopeFactory.create(**members))
 
 
 def refused(**members: Any) -> InvalidRequest:
-    """Return why an envelope was refused."""
+    """Return the refusal of an envelope."""
     with pytest.raises(InvalidRequest) as caught:
         parsed(**members)
     return caught.value
@@ -228,7 +228,8 @@ def test_delay_until_is_scheduled_at() -> None:
 def test_max_attempts_of_options_is_an_alias() -> None:
     assert parsed(options={"max_attempts": 7}).retry.max_attempts == 7
     assert parsed(options={"max_attempts": 7, "retry": {"max_attempts": 2}}).retry.max_attempts == 2
-    assert parsed(max_attempts=7).retry.max_attempts == 3  # at the top only the server sets it
+    # a top-level max_attempts is set by the server only
+    assert parsed(max_attempts=7).retry.max_attempts == 3
 
 
 # --- times ----------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ def test_an_expiry_after_the_schedule_is_taken() -> None:
     assert parsed(scheduled_at="+PT2S", expires_at="+PT2.001S").expires_in_ms == 2001
 
 
-# --- 1.2, 1.5: what the server sets, and what it does not know ------------------------------------
+# --- 1.2, 1.5: members that the server sets, and unknown members ----------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(MANAGED))
@@ -368,7 +369,7 @@ def test_size_comes_before_shape() -> None:
         parse_job({"args": "x" * 2000}, limits=Limits(max_envelope_bytes=1000))
 
 
-# --- anything -------------------------------------------------------------------------------------
+# --- arbitrary values -----------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 JSON = st.recursive(

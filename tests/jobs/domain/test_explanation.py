@@ -1,4 +1,4 @@
-"""The words of an explanation, without a store."""
+"""Texts of an explanation, without a database."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ OPEN = Gate("o", GateState.OPEN, "o is open.")
 
 
 def told(gate: str, **facts: Any) -> Gate:
-    """Return the gate of a name that facts lead to."""
+    """Return the gate with this name that the facts produce."""
     (found,) = [one for one in gates_of(JOB, FACTS | facts, None) if one.gate == gate]
     return found
 

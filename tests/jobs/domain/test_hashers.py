@@ -1,4 +1,4 @@
-"""How secrets are stored. Spec: contract 31.2."""
+"""Hashes of stored secrets. Spec: contract 31.2."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Job ids. Spec: contract 1.1, D3; 10.1: a batch keeps its order."""
+"""Job ids. Spec: contract 1.1, D3; contract 10.1: a batch keeps its order."""
 
 import os
 
@@ -57,7 +57,7 @@ def test_second_halves_of_ids_are_random_but_for_the_variant() -> None:
 
 
 def test_a_forked_process_makes_second_halves_of_its_own() -> None:
-    new_id()  # what is kept for the next ones is there when the child begins
+    new_id()  # the child inherits the random bits that this process keeps for the next ids
     reading, writing = os.pipe()
 
     child = os.fork()

@@ -1,4 +1,4 @@
-"""JSON in and out. Spec: contract 1.5, 1.6."""
+"""JSON input and output. Spec: contract 1.5, 1.6."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from tests.spec import spec
 
 
 def nested(levels: int, opening: str = "[", closing: str = "]", inside: str = "") -> bytes:
-    """Return a document of so many levels."""
+    """Return a document with this number of levels."""
     return (opening * levels + inside + closing * levels).encode()
 
 
@@ -170,7 +170,7 @@ def test_dumps_refuses_what_is_no_json(value: object) -> None:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_dumps_writes_no_number_that_json_lacks(number: float) -> None:
-    """A handler may return one; the database would refuse it."""
+    """Check numbers that a handler may return and the database would refuse."""
     for value in ([number], [number, 2**70]):
         try:
             found = jsonio.dumps(value)

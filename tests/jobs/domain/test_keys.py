@@ -1,4 +1,4 @@
-"""API keys as text and what they grant. Spec: contract 31.2."""
+"""The text form of API keys, and the rights that keys grant. Spec: contract 31.2."""
 
 import pytest
 

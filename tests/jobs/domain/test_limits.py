@@ -1,4 +1,4 @@
-"""The forms of `rate_limit` and of a limit's policy. Spec: contract 27.1, 10.4, 10.5."""
+"""Forms of `rate_limit` and of limit policies. Spec: contract 27.1, 10.4, 10.5."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which event is which line. Spec: contract 32.5."""
+"""Events and their log lines. Spec: contract 32.5."""
 
 import logging
 from datetime import UTC, datetime

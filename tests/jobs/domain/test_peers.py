@@ -1,4 +1,4 @@
-"""Whose word about a client's address is believed. Spec: contract 31.4."""
+"""Proxies that the server trusts for a client's address. Spec: contract 31.4."""
 
 import pytest
 
@@ -12,14 +12,16 @@ TRUSTED = networks(("10.0.0.0/8", "192.0.2.1", "fd00::/8"))
     [
         ("10.1.2.3", "203.0.113.9", "203.0.113.9"),
         ("10.1.2.3", "203.0.113.9, 10.9.9.9", "203.0.113.9"),  # through two proxies
-        ("10.1.2.3", "198.51.100.1, 203.0.113.9", "203.0.113.9"),  # the first is made up
-        ("10.1.2.3", "10.7.7.7", "10.7.7.7"),  # a client inside
-        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),  # nobody who is trusted
+        # the client invented the first address
+        ("10.1.2.3", "198.51.100.1, 203.0.113.9", "203.0.113.9"),
+        ("10.1.2.3", "10.7.7.7", "10.7.7.7"),  # a client in the trusted network
+        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),  # the peer is not trusted
         ("fd00::1", "[2001:db8::5]:4711", "2001:db8::5"),
         ("192.0.2.1", "203.0.113.9:4711", "203.0.113.9"),
         ("192.0.2.2", "203.0.113.9", "192.0.2.2"),
         ("::ffff:10.1.2.3", "203.0.113.9", "203.0.113.9"),
-        ("10.1.2.3", "203.0.113.9, unknown", "10.1.2.3"),  # what is no address ends the chain
+        # "unknown" is not an address and ends the chain
+        ("10.1.2.3", "203.0.113.9, unknown", "10.1.2.3"),
         ("10.1.2.3", "", "10.1.2.3"),
         ("", "203.0.113.9", ""),
     ],

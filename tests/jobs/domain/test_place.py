@@ -1,4 +1,4 @@
-"""The two names of a place in the record. Spec: contract 12.3, 25.1."""
+"""The two names of a position in the event record. Spec: contract 12.3, 25.1."""
 
 from datetime import UTC, datetime
 

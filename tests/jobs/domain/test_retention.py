@@ -1,4 +1,4 @@
-"""Retention as queues configure it. Spec: contract 10.4, 10.6, 28.3, D46."""
+"""Retention in the configuration of queues. Spec: contract 10.4, 10.6, 28.3, D46."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,4 +1,4 @@
-"""Retry policies: what is accepted, how long to wait, what a failure leads to. Spec: contract 5."""
+"""Retry policies: accepted values, delays, and the result of a failure. Spec: contract 5."""
 
 import math
 from typing import Any
@@ -37,7 +37,7 @@ CALM = RetryPolicy(jitter=False)
 
 
 def half() -> float:
-    """Draw the middle: jitter by exactly one."""
+    """Draw the middle of the range, where jitter multiplies by exactly 1."""
     return 0.5
 
 

@@ -39,7 +39,7 @@ def test_a_completed_job_never_leaves_its_end() -> None:
 
 
 def test_storage_codes_are_fixed() -> None:
-    """They are in the database and in SQL: an order that changes them loses data."""
+    """Check the codes that the database and SQL contain: a new order loses data."""
     assert {state.value: code for state, code in CODES.items()} == {
         "scheduled": 1, "pending": 2, "available": 3, "active": 4,
         "retryable": 5, "completed": 6, "cancelled": 7, "discarded": 8,

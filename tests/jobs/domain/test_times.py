@@ -1,4 +1,4 @@
-"""Times on the wire. Spec: contract 1.4, D8."""
+"""Time formats in JSON. Spec: contract 1.4, D8."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Policies, fingerprints and decisions about equal jobs. Spec: contract 6, 22.5."""
+"""Unique policies, fingerprints and decisions about equal jobs. Spec: contract 6, 22.5."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -73,7 +73,7 @@ def test_d29_type_and_args_count_when_nothing_is_named() -> None:
     ("raw", "keys", "args_keys"),
     [
         ({"keys": ["args", "type"]}, ["args", "type"], None),
-        ({"keys": ["queue"]}, ["type", "queue"], None),  # type always takes part
+        ({"keys": ["queue"]}, ["type", "queue"], None),  # the type is always included
         ({"keys": ["type", "type"]}, ["type"], None),
         ({"dimensions": ["version"]}, ["type", "version"], None),
         ({"key": "queue"}, ["type", "queue"], None),
@@ -82,7 +82,7 @@ def test_d29_type_and_args_count_when_nothing_is_named() -> None:
         ({"key": "user_id"}, ["type", "args"], ["user_id"]),
         ({"key": ["queue", "id", "args"], "args_keys": ["to"]}, ["type", "queue", "args"],
          ["to", "id"]),
-        ({"keys": ["type"], "key": ["user_id"]}, ["type"], None),  # keys wins
+        ({"keys": ["type"], "key": ["user_id"]}, ["type"], None),  # keys takes precedence
         ({"args_keys": ["to"]}, ["type", "args"], ["to"]),
         ({"keys": None, "period": None, "key": None}, ["type", "args"], None),
     ],
@@ -296,7 +296,7 @@ def test_the_text_is_json_of_an_equal_value_and_the_same_again(value: Any) -> No
 
 
 def normal(value: Any) -> Any:
-    """Return the value as the rule of 6.2 means it, written another way."""
+    """Return the value normalized by the rule of contract 6.2, implemented independently."""
     if isinstance(value, str):
         return normalize("NFC", value)
     if isinstance(value, list):

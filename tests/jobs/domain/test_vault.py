@@ -1,4 +1,4 @@
-"""Secrets that are stored. Spec: contract 26.2, 23.7."""
+"""Encryption of stored secrets. Spec: contract 26.2, 23.7."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Drafts as they are stored."""
+"""Drafts in their stored form."""
 
 import tracemalloc
 

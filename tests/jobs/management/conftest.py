@@ -1,4 +1,4 @@
-"""Commands as an operator types them."""
+"""Management commands as an operator types them."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -11,7 +11,7 @@ Manage = Callable[..., str]
 
 @pytest.fixture
 def manage(store: None) -> Manage:
-    """Return a function that runs a command and returns what it prints."""
+    """Return a function that runs a command and returns its output."""
 
     def run(*arguments: str) -> str:
         out = StringIO()

@@ -15,7 +15,7 @@ from tests.jobs.management.conftest import Manage
 
 @pytest.fixture(autouse=True)
 def _no_keys(store: None) -> Iterator[None]:
-    """Leave no key behind."""
+    """Delete all keys after the test."""
     yield
     ApiKey.objects.all().delete()
     api_keys.cache.clear()

@@ -19,7 +19,7 @@ STATES = {state.value for state in State}
 
 
 def parsed(text: str) -> Any:
-    """Read what `--json` printed: one line."""
+    """Parse the single line that `--json` printed."""
     assert text.count("\n") == 1
     return json.loads(text)
 

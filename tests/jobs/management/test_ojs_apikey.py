@@ -1,4 +1,4 @@
-"""manage.py ojs_apikey, and what a rotation leaves open. Spec: contract 31.2."""
+"""manage.py ojs_apikey, and the keys that stay valid after a rotation. Spec: contract 31.2."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.spec import spec
 
 @pytest.fixture(autouse=True)
 def _no_keys(store: None, settings: Any) -> Iterator[None]:
-    """Ask for keys, and leave none behind."""
+    """Require keys, and delete all keys after the test."""
     settings.OJS = {**settings.OJS, "AUTH": "apikey"}
     api_keys.cache.clear()
     yield
@@ -26,7 +26,7 @@ def _no_keys(store: None, settings: Any) -> Iterator[None]:
 
 
 def status(text: str) -> int:
-    """Return how a request with this key is answered."""
+    """Return the status of a request with this key."""
     headers = {"Authorization": f"Bearer {text}"}
     return Client().get("/ojs/v1/queues", headers=headers).status_code
 

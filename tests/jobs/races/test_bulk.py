@@ -1,4 +1,4 @@
-"""Requests with one idempotency key, and verbs on the same jobs, at once. Spec: contract 11.2."""
+"""Concurrent requests with equal idempotency keys, and verbs on equal jobs. Spec: contract 11.2."""
 
 from concurrent.futures import Future
 from threading import Event

@@ -1,4 +1,4 @@
-"""FETCH against FETCH, pause and cancel. Spec: contract 2.6, 10.1, 10.2; fair scheduling 9.3."""
+"""FETCH racing FETCH, pause and cancel. Spec: contract 2.6, 10.1, 10.2; fair scheduling 9.3."""
 
 from collections import Counter
 from dataclasses import replace
@@ -36,7 +36,7 @@ def put_into_many_lanes(number: int, priority: int) -> None:
 @pytest.mark.parametrize("cap", [None, 1000], ids=["uncapped", "capped"])
 @spec("FS-9.3")
 def test_no_low_job_is_claimed_while_a_higher_one_waits(cap: int | None) -> None:
-    """A claim of a higher job never begins after a claim of a lower one has returned."""
+    """Check that no claim of a higher job begins after a claim of a lower job returned."""
     put_into_many_lanes(400, 9)
     put_into_many_lanes(400, 0)
     for n in range(TENANTS):
@@ -81,7 +81,7 @@ def test_no_fetch_that_begins_after_a_pause_gets_a_job() -> None:
         under_way.wait()
         pause("default")
         paused = next(clock)
-        while next(clock) < paused + 200:  # the others move it on
+        while next(clock) < paused + 200:  # the other threads advance the clock
             fetch(FetchRequest(("other",)))
         resumed = next(clock)
         resume("default")
@@ -125,7 +125,7 @@ def test_d12_a_cancel_ends_each_job_however_far_its_claim_has_come() -> None:
 @pytest.mark.parametrize("cap", [3, 1000], ids=["reached", "never reached"])
 @spec("fair-scheduling 3")
 def test_every_job_of_a_locked_lane_moves_its_virtual_time(cap: int) -> None:
-    """A fetcher that waited for the lane writes to the row as the one before has left it."""
+    """Check that a claim that waited for the lane's row reads the row's newest version."""
     stored = enqueue([replace(DraftFactory.create(), tenant="paid") for _ in range(300)])
     lanes.set_terms("paid", weight=1, cap=cap)
     before = Lane.objects.get(tenant="paid").vt

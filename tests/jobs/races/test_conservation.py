@@ -1,4 +1,4 @@
-"""No FETCH goes without while a job could start, whatever others are doing. Spec: FS 4.4, 5."""
+"""No FETCH stays empty while a job could start, under load. Spec: fair scheduling 4.4, 5."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,18 +26,18 @@ SOME = {"key": "some", "concurrency": 5, "scope": "global"}
 
 
 def store(number: int, tenants: int, **envelope: Any) -> None:
-    """Store so many jobs for each of some tenants: a lane each."""
+    """Store `number` jobs for each tenant; each tenant has a lane."""
     drafts = [DraftFactory.create(**envelope) for _ in range(number * tenants)]
     enqueue([replace(draft, tenant=f"t{n % tenants}") for n, draft in enumerate(drafts)])
 
 
 def one(*queues: str) -> list[str]:
-    """Fetch one job."""
+    """Fetch at most one job and return its id in a list."""
     return [job.id for job in fetch(FetchRequest(queues, 1)).jobs]
 
 
 def everybody_gets_one(number: int, *queues: str) -> None:
-    """As many fetchers as jobs that may start all get one; nobody else does."""
+    """Check that each of `number` fetchers gets one job, and a further fetcher none."""
     orders = [queues, queues[::-1]]
     found = at_once([partial(one, *orders[n % 2]) for n in range(number)])
 
@@ -47,7 +47,7 @@ def everybody_gets_one(number: int, *queues: str) -> None:
 
 
 def behind_full_lanes() -> None:
-    """Lanes of a limit that is reached, before some that have room and some without limits."""
+    """Store lanes of a full limit before lanes with room and lanes without limits."""
     store(3, 12, queue="a", priority=9, rate_limit=FULL)
     store(3, 12, queue="a", rate_limit=FULL)
     store(3, 6, queue="a", rate_limit=SOME)
@@ -55,7 +55,7 @@ def behind_full_lanes() -> None:
 
 
 def under_caps() -> None:
-    """Tenants with a cap each, at several priorities."""
+    """Store jobs of tenants with a cap each, at several priorities."""
     for n in range(5):
         lanes.set_terms(f"t{n}", weight=1 + n, cap=1)
     store(8, 5, queue="a", priority=5)
@@ -63,7 +63,7 @@ def under_caps() -> None:
 
 
 def under_limits_of_queues() -> None:
-    """Queues with a limit each, and a lane of a limit that is reached before the others."""
+    """Store queues with a limit each, and a lane of a full limit before the other lanes."""
     for queue in ("a", "b"):
         configure(queue, {"concurrency": 3})
         store(2, 4, queue=queue, priority=9, rate_limit={**FULL, "concurrency": 0})
@@ -86,7 +86,10 @@ def test_as_many_fetchers_as_limits_have_room_all_get_a_job(
 
 
 def test_a_claim_of_one_job_looks_behind_any_number_of_full_lanes() -> None:
-    """Lanes that share a limit, and lanes of a limit each; none is marked before."""
+    """Check lanes that share a limit and lanes with a limit each.
+
+    No lane is marked as blocked before.
+    """
     for n in range(70):
         lanes.set_terms(f"t{n}", weight=1, cap=0)
     store(1, 70, priority=5)

@@ -1,4 +1,4 @@
-"""Jobs that are taken of lanes while another claim holds those. Spec: contract 20.4."""
+"""Debts: charges for jobs whose lane another claim holds. Spec: contract 20.4."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,18 +26,18 @@ def store(each: int, *tenants: str) -> None:
 
 
 def taken(number: int) -> int:
-    """Claim; returns how many there were."""
+    """Claim up to `number` jobs and return how many the claim got."""
     return len(fetch(FetchRequest(("default",), count=number)).jobs)
 
 
 def of_tenants(number: int) -> Counter[str]:
-    """Claim; returns how many there were of each tenant."""
+    """Claim up to `number` jobs and return how many each tenant got."""
     return Counter(job.tenant for job in fetch(FetchRequest(("default",), count=number)).jobs)
 
 
 @contextmanager
 def held(*tenants: str) -> Iterator[Callable[[int], Counter[str]]]:
-    """Hold lanes as a claim does, all or those of tenants; gives a claim in another session."""
+    """Lock the lanes of these tenants, or all; yield a function that claims in another session."""
     lanes_ = Lane.objects.select_for_update()
     with transaction.atomic(), threads(1) as start:
         list(lanes_.filter(tenant__in=tenants) if tenants else lanes_)
@@ -45,18 +45,18 @@ def held(*tenants: str) -> Iterator[Callable[[int], Counter[str]]]:
 
 
 def taken_past_held_lanes(number: int) -> int:
-    """Claim in another session while this one holds all lanes."""
+    """Claim in another session while this session locks all lanes."""
     with held() as claim:
         return claim(number).total()
 
 
 def charged() -> float:
-    """Return how many jobs all lanes were charged, by their weights."""
+    """Return the charges of all lanes in jobs: virtual time multiplied by weight."""
     return sum(vt * weight for vt, weight in Lane.objects.values_list("vt", "weight"))
 
 
 def owed() -> float:
-    """Return the same of what is yet to be charged."""
+    """Return the debts of all lanes in jobs: cost multiplied by weight."""
     weights = dict(Lane.objects.values_list("id", "weight"))
     return sum(cost * weights[lane] for lane, cost in Debt.objects.values_list("lane_id", "cost"))
 
@@ -114,7 +114,7 @@ def test_a_what_is_owed_is_charged_though_a_limit_lets_nothing_go() -> None:
     for tenant in ("a", "b"):
         lanes.set_terms(tenant, weight=1, cap=2)
     assert taken(2) + taken(2) == 4
-    Lane.objects.update(blocked_by=None)  # as if a claim had not met the limits yet
+    Lane.objects.update(blocked_by=None)  # as if no claim had met the limits yet
     Debt.objects.create(lane_id=Lane.objects.get(tenant="a").id, cost=10)
 
     assert taken(8) == 0

@@ -1,4 +1,4 @@
-"""Jobs that become due, seen by several loops and by FETCH at once. Spec: contract 2.5."""
+"""Jobs that become due, seen by several loops and FETCHes at once. Spec: contract 2.5."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ def test_a_due_job_is_promoted_by_one_of_several_loops() -> None:
 
     promoted = at_once([promote_all, promote_all, promote_all])
 
-    # what another one just had was passed
+    # a loop skips jobs that another loop has locked
     assert sum(promoted) + promote(JOBS) == JOBS
     assert_state(State.AVAILABLE, *ids)
     assert_store_is_sound()

@@ -1,4 +1,4 @@
-"""An attempt ends once, whoever else wants to end it. Spec: contract 2.2, 2.7, 9.3, GS-17."""
+"""Each attempt ends exactly once under concurrent verbs. Spec: contract 2.2, 2.7, 9.3, GS-17."""
 
 from collections.abc import Callable
 from itertools import combinations_with_replacement
@@ -66,7 +66,7 @@ def cancel_each(ids: list[str]) -> set[str]:
 
 
 def reap_all(ids: list[str]) -> set[str]:
-    """Reap in small batches; all leases are over, and no attempt remains."""
+    """Reap in small batches, after all leases expired at the last attempt."""
     for _ in ids:
         reap(7)
     ended = events_of(ids)
@@ -80,7 +80,7 @@ def reap_all(ids: list[str]) -> set[str]:
 VERBS: list[Verb] = [ack_each, ack_all, nack_each, nack_all, cancel_each, reap_all]
 PAIRS = [
     pair for pair in combinations_with_replacement(VERBS, 2) if pair != (reap_all, reap_all)
-]  # two reaps cannot tell apart what each of them did
+]  # the events do not show which of two reapers ended a job
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)

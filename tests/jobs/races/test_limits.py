@@ -1,4 +1,4 @@
-"""Limits with many fetchers: never exceeded by even one, in any window. Spec: contract 27.2."""
+"""Limits under many fetchers: never exceeded, in any window. Spec: contract 27.2."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ STARTED, LEFT_ACTIVE = 3, 4  # Event.kind, Event.from_state
 
 
 def work_off(*queues: str) -> None:
-    """Claim and acknowledge in many threads until nothing waits."""
+    """Claim and acknowledge in many threads until no job is available."""
 
     def work() -> None:
         while Ready.objects.exists():
@@ -37,7 +37,7 @@ def work_off(*queues: str) -> None:
 
 
 def most_at_once() -> int:
-    """Replay the record and return how many jobs were active at most."""
+    """Replay the event record and return the maximum number of active jobs."""
     active = most = 0
     for kind, before in Event.objects.order_by("stamp", "seq").values_list("kind", "from_state"):
         active += (kind == STARTED) - (before == LEFT_ACTIVE)
@@ -46,12 +46,12 @@ def most_at_once() -> int:
 
 
 def starts() -> list[Any]:
-    """Return when jobs started, in order."""
+    """Return the start times of jobs in order."""
     return sorted(Event.objects.filter(kind=STARTED).values_list("at", flat=True))
 
 
 def most_in(times: Sequence[Any], window: timedelta) -> int:
-    """Return how many lie in any window, its end excluded."""
+    """Return the maximum number of times in any window, its end excluded."""
     return max(bisect_left(times, at + window) - n for n, at in enumerate(times))
 
 
@@ -101,7 +101,7 @@ def test_no_two_starts_lie_closer_than_the_throttle_says() -> None:
 
 @spec("RL-4")
 def test_limits_of_several_kinds_hold_together_and_nothing_gets_stuck() -> None:
-    """Claims of two queues, in both orders, that share a key and a tenant."""
+    """Claim from two queues in both orders; the queues share a key and a tenant."""
     for queue in ("a", "b"):
         configure(queue, {"concurrency": 4})
         stored(60, queue=queue, rate_limit={"key": "k", "concurrency": 5})

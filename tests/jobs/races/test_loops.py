@@ -1,4 +1,4 @@
-"""One leader per loop, and counts that stay true under writers. Design: loops, ADR 0002."""
+"""One leader per loop, and exact counts under concurrent writers. Spec: ADR 0002."""
 
 import threading
 from collections import Counter
@@ -29,7 +29,7 @@ TURNS = 20
 
 
 class Turns:
-    """A loop body that notes which thread runs it and whether two ever do at once."""
+    """A loop body that records its threads, and whether two ever run it at once."""
 
     def __init__(self) -> None:
         self.by: Counter[int] = Counter()
@@ -47,7 +47,7 @@ class Turns:
         return 0
 
     def wait_for(self, leaders: int) -> None:
-        """Wait until so many threads have had their turns."""
+        """Wait until this number of threads has done its runs."""
         with self._changed:
             assert self._changed.wait_for(
                 lambda: sum(turns >= TURNS for turns in self.by.values()) >= leaders, timeout=30
@@ -81,8 +81,8 @@ def test_of_two_copies_one_leads_and_the_other_takes_over(turns: Turns) -> None:
 
 def test_a_leader_that_loses_its_connection_loses_the_lead() -> None:
     with threads(1) as start:
-        assert start(lambda: queries.lead(7)).result()  # its connection ends with its work
-        until(lambda: queries.lead(7))  # the server notices the end a moment later
+        assert start(lambda: queries.lead(7)).result()  # its connection closes with its thread
+        until(lambda: queries.lead(7))  # the server notices the closed connection a moment later
         assert not start(lambda: queries.lead(7)).result()
     connection.close()
 
@@ -94,7 +94,7 @@ def test_a_turn_of_many_batches_rests_between_them_and_is_seen_at_work(
     turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "NOTE_S", 0.005)
-    left = [TURNS] * TURNS + [0]  # what each batch changes
+    left = [TURNS] * TURNS + [0]  # rows that each batch changes
     seen = threading.Event()
 
     def batch() -> int:
@@ -198,7 +198,7 @@ def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> No
     wait_until_settled()
 
     with threads(1) as start, transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - it stops in there
+        cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - fold waits for this lock
         folding = start(fold)
         wait_until_blocked()
         cursor.execute(
@@ -223,8 +223,8 @@ def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> No
 
 
 def fold_everything() -> None:
-    """Fold until nothing is left."""
+    """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first ever only places the start
+    fold()  # the first run ever only stores the start position
     while fold():
         pass

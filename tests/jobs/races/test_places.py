@@ -1,4 +1,4 @@
-"""Jobs come back while other processes claim from the same lanes. Spec: docs/adr/0025."""
+"""Jobs return while other processes claim from the same lanes. Spec: docs/adr/0025."""
 
 import random
 import threading
@@ -31,7 +31,7 @@ BATCH = 3
 
 
 class PerThread:
-    """Hints of each thread alone, as if it were a process."""
+    """Hints for each thread alone, as if it were a process."""
 
     def __init__(self) -> None:
         self._own = threading.local()
@@ -44,7 +44,7 @@ class PerThread:
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each thread remember only what it has seen itself."""
+    """Give each thread hints of its own claims only."""
     monkeypatch.setattr(fetching, "waters", PerThread())
 
 
@@ -61,7 +61,7 @@ def test_a_job_whose_worker_is_lost_is_next_for_whatever_process_asks() -> None:
     everybody = threading.Barrier(CLAIMERS + 1)
 
     def claim() -> list[str]:
-        for _ in range(30):  # hints of its own, far behind the jobs that are held
+        for _ in range(30):  # the thread's own hints move far behind the held jobs
             ack([Ack(job_id) for job_id in _fetch()])
         everybody.wait()
         is_back.wait()
@@ -120,7 +120,7 @@ def test_the_mark_stays_for_a_job_that_comes_back_while_a_claim_clears_it() -> N
 
     with threads(1) as start:
         with transaction.atomic():
-            assert _fetch(1) == [ids[0]]  # holds the lane, and has cleared the mark
+            assert _fetch(1) == [ids[0]]  # it locks the lane and has cleared the mark
             later: Callable[[], object] = partial(nack, [Nack(ids[1], None, requeue=True)])
             back = start(later)
             wait_until_blocked()

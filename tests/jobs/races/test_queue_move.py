@@ -1,4 +1,4 @@
-"""Moving the jobs of a queue under load: nothing is lost or done twice. Spec: contract 10.4."""
+"""Moving the jobs of a queue under load loses and repeats no job. Spec: contract 10.4."""
 
 from collections import Counter
 from functools import partial
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def produce(queue: str, made: list[str]) -> None:
-    """Enqueue until the queue takes no more."""
+    """Enqueue until the queue refuses jobs."""
     for n in range(40):
         draft = DraftFactory.create(queue=queue, priority=n % 3)
         try:
@@ -37,7 +37,7 @@ def produce(queue: str, made: list[str]) -> None:
 
 
 def work(done: list[str]) -> None:
-    """Claim from both queues until they stay empty; some jobs are given back at first."""
+    """Claim from both queues until they stay empty; requeue some jobs at first."""
     idle = 0
     while idle < 20:
         jobs = fetch(FetchRequest(("old", "new"), count=3)).jobs
@@ -50,7 +50,7 @@ def work(done: list[str]) -> None:
 
 
 def move(moved: list[int]) -> None:
-    """Delete the queue, its jobs go to the other."""
+    """Delete the queue and move its jobs to the other queue."""
     moved.append(delete("old", "move", "test", "new").jobs_affected)
     for _ in range(30):
         drain()
@@ -63,7 +63,7 @@ def test_every_job_is_done_once_while_its_queue_is_moved(
     monkeypatch.setattr(bulk, "SLICE", 7)
     create("new", {}, SYSTEM)
     made = stored_ids(150, queue="old")
-    later = stored_ids(10, queue="old", scheduled_at="+PT1H")  # nobody but the mover is after them
+    later = stored_ids(10, queue="old", scheduled_at="+PT1H")  # only the move touches them
     done: list[str] = []
     moved: list[int] = []
     producers = [partial(produce, queue, made) for queue in ("old", "new", "old", "new")]

@@ -1,4 +1,4 @@
-"""The counts are proven while everybody works: nothing is mistaken for drift. Design: ADR 0002."""
+"""Counts are proven under load without false drift. Spec: ADR 0002."""
 
 import threading
 from collections import Counter
@@ -39,7 +39,7 @@ QUEUES = ("a", "b", "old")
 
 
 def work(number: int) -> None:
-    """Do everything that there is to do with jobs, of a tenant of its own."""
+    """Run all verbs on jobs of one tenant."""
     for n in range(12):
         queue = QUEUES[n % 2]
         drafts = [DraftFactory.create(queue=queue) for _ in range(4)]
@@ -48,26 +48,26 @@ def work(number: int) -> None:
         ids = [job.id for job in fetch(FetchRequest(QUEUES, count=3)).jobs]
         ack([Ack(job_id) for job_id in ids[:1]])
         nack([Nack(job_id, error(), requeue=job_id == ids[-1]) for job_id in ids[1:]])
-        with suppress(OJSError):  # somebody has just taken it
+        with suppress(OJSError):  # another thread may have claimed it
             cancel(drafts[0].id)
 
 
 def make_due() -> None:
-    """Let what waits for a time come, again and again."""
+    """Make waiting jobs due and promote them, repeatedly."""
     for _ in range(12):
         Later.objects.exclude(due_at=None).update(due_at=ago(1))
         promote(100)
 
 
 def move_on() -> None:
-    """Give the jobs of a queue to another."""
+    """Delete the queue `old` and move its jobs to `a`."""
     delete("old", "move", "test", "a")
     while drain():
         pass
 
 
 def while_all_work(*meanwhile: Callable[[], object]) -> None:
-    """Run these again and again until all work is done."""
+    """Run these functions repeatedly until all work is done."""
     over = threading.Event()
 
     def again(one: Callable[[], object]) -> int:
@@ -91,7 +91,7 @@ def while_all_work(*meanwhile: Callable[[], object]) -> None:
 
 @pytest.fixture
 def busy(store: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have jobs in a queue that is about to be moved, and counts of the others."""
+    """Store jobs in a queue that is about to be moved, and counts of the other queues."""
     monkeypatch.setattr(bulk, "SLICE", 7)
     create("a", {}, SYSTEM)
     stored(60, queue="old")
@@ -169,8 +169,8 @@ def test_a_fold_between_finding_and_amending_loses_nothing() -> None:
 
 
 def fold_all() -> None:
-    """Fold until nothing is left."""
+    """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first ever only places the start
+    fold()  # the first run ever only stores the start position
     while fold():
         pass

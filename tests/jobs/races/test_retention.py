@@ -1,4 +1,4 @@
-"""Retention beside everything else that wants the same jobs. Spec: contract 10.3, 10.6, 28.3."""
+"""Retention racing other operations on the same jobs. Spec: contract 10.3, 10.6, 28.3."""
 
 import threading
 from collections.abc import Callable
@@ -28,12 +28,12 @@ from tests.spec import spec
 pytestmark = pytest.mark.usefixtures("store", "at_once_over")
 
 JOBS = 150
-OVER = "PT0.001S"  # over when it is looked at
+OVER = "PT0.001S"  # expired by the time of the next look
 
 
 @pytest.fixture
 def at_once_over(settings: Any, store: None) -> None:
-    """Let retention be over as soon as a job ends."""
+    """Let retention expire as soon as a job ends."""
     ages = ("COMPLETED", "CANCELLED", "DISCARDED", "DEAD_LETTER")
     settings.OJS = {**settings.OJS, **{f"RETENTION_{age}": OVER for age in ages}}
 
@@ -57,7 +57,7 @@ def discarded() -> list[str]:
 
 
 def prune(batch: int = 7) -> Callable[[], int]:
-    """Return the work of one pruner: everything, in small batches."""
+    """Return a function that prunes all expired jobs in small batches."""
 
     def run() -> int:
         retain, total = Retainer(), 0
@@ -69,7 +69,7 @@ def prune(batch: int = 7) -> Callable[[], int]:
 
 
 def each(verb: Callable[[str], object], ids: list[str]) -> Callable[[], set[str]]:
-    """Return work that does something to each job and tells for which it was not too late."""
+    """Return a function that applies a verb to each job and returns the ids that still existed."""
 
     def run() -> set[str]:
         done = set()
@@ -90,7 +90,7 @@ def test_of_several_pruners_each_job_is_removed_by_one() -> None:
 
     removed = at_once([prune(), prune(), prune(), prune(1)])
 
-    # a row that another one had locked was passed, and comes in the next round
+    # a pruner skips rows that another pruner has locked; the next round gets them
     removed.append(prune()())
     assert sum(removed) == JOBS
     assert sum(removed_counts()) == JOBS

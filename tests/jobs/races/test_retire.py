@@ -1,4 +1,4 @@
-"""A lane that a claim has emptied leaves the index, unless a producer is just at work on it."""
+"""A claim retires an empty lane, unless a producer is adding jobs to it."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ GATED = """
 
 @pytest.fixture
 def gated(store: None) -> Iterator[None]:
-    """Have the gate in the database."""
+    """Create the gate in the database."""
     with connection.cursor() as cursor:
         cursor.execute(GATED)
     yield
@@ -40,7 +40,7 @@ def gated(store: None) -> Iterator[None]:
 
 
 def claim_through_the_gate() -> list[str]:
-    """Fetch more than there is, on a connection that finds the gate before the real function."""
+    """Fetch more jobs than exist, on a connection that finds the gate before the function."""
     with connection.cursor() as cursor:
         cursor.execute("SET search_path TO gated, pg_catalog, public")
     return [job.id for job in fetch(FetchRequest(("q",), 10)).jobs]

@@ -1,4 +1,4 @@
-"""The reaper beside workers that ask at the same time. Spec: contract 9.5."""
+"""The reaper racing requests of workers. Spec: contract 9.5."""
 
 import pytest
 from django.db import connection, transaction
@@ -25,7 +25,7 @@ WORKER = "w1"
 
 
 def _silent(number: int = 1) -> list[str]:
-    """Let a worker that heartbeated once hold jobs, all of it long ago."""
+    """Let a worker hold jobs, with its heartbeat and its leases long ago."""
     heartbeat(Report(WORKER))
     stored_ids(number)
     held = _fetch(number)
@@ -58,7 +58,8 @@ def test_a_fetch_keeps_what_it_gets_while_the_reaper_buries_its_worker() -> None
 
     with threads(1) as start, transaction.atomic():
         queries.bury(conf().worker_silence_ms, 10)
-        granted = start(_fetch).result()  # its sign cannot be noted
+        # it cannot store its sign of life: the worker's row is locked
+        granted = start(_fetch).result()
     reap_dead_workers()
 
     assert_state(State.AVAILABLE, *held)

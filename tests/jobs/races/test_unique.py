@@ -1,4 +1,4 @@
-"""Equal jobs at once: one passes. Spec: contract 6.3 (strength: strong), 11.1."""
+"""Equal jobs at once: exactly one is stored. Spec: contract 6.3 (strength: strong), 11.1."""
 
 from collections import Counter
 from contextlib import suppress
@@ -29,7 +29,7 @@ THREADS = 24
 
 
 def push(*args: object, **unique: Any) -> Job | OJSError:
-    """Enqueue one job; a refusal is the answer."""
+    """Enqueue a job and return it, or return the refusal."""
     try:
         (job,) = enqueue([DraftFactory.create(args=list(args), unique=unique)])
     except OJSError as problem:
@@ -96,7 +96,7 @@ def test_all_strategies_at_once_leave_one_live_job_per_fingerprint() -> None:
 @spec("contract 11.1")
 def test_batches_with_overlapping_keys_in_any_order_do_not_deadlock(on_conflict: str) -> None:
     def batch(seed: int) -> None:
-        keys = [key * (2 * seed + 1) % 40 for key in range(40)]  # each time in another order
+        keys = [key * (2 * seed + 1) % 40 for key in range(40)]  # a different order for each seed
         enqueue(
             [
                 DraftFactory.create(args=[key % 30], unique={"on_conflict": on_conflict})
@@ -145,7 +145,7 @@ def test_who_ends_a_job_and_enqueues_an_equal_one_does_not_deadlock_with_a_repla
         with transaction.atomic():
             ack([Ack(job.id)])  # locks the job
             replacing = start(replace)
-            wait_until_blocked()  # by the job, so it holds no fingerprint
+            wait_until_blocked()  # it waits for the job, so it holds no fingerprint
             follow_up = push()
         replaced = replacing.result()
 
@@ -171,7 +171,7 @@ def test_a_fingerprint_in_an_open_transaction_is_waited_for() -> None:
 
 
 def test_manual_retries_and_checks_at_once_lose_no_live_job() -> None:
-    """A note that a job has ended is never left on one that a retry brought back."""
+    """Check that no fingerprint is marked as ended while a retry has revived its job."""
     ids = [JobFactory.create(state=State.DISCARDED, unique={}).id for _ in range(30)]
 
     def revive() -> None:
@@ -188,7 +188,7 @@ def test_manual_retries_and_checks_at_once_lose_no_live_job() -> None:
 
 
 def test_strangers_do_not_wait_for_each_other() -> None:
-    """An open transaction with a unique job holds up other fingerprints by chance only."""
+    """Check that an open transaction with a unique job blocks other fingerprints only by stripe."""
     stored_ids(1)
 
     def others() -> int:
@@ -196,7 +196,7 @@ def test_strangers_do_not_wait_for_each_other() -> None:
             cursor.execute("SET lock_timeout = '50ms'")
         passed = 0
         for n in range(40):
-            with suppress(OperationalError):  # it shares the stripe of the held one
+            with suppress(OperationalError):  # it shares the stripe with the held fingerprint
                 passed += isinstance(push(n), Job)
         return passed
 

@@ -1,4 +1,4 @@
-"""The reader of the record and its clients. Spec: contract 25.3, ADR 0006."""
+"""The reader of the event record and its clients. Spec: contract 25.3, ADR 0006."""
 
 import threading
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ DEADLINE_S = 30
 
 @pytest.fixture
 def feed() -> Iterator[Feed]:
-    """Return a feed of the test's own, ended after it."""
+    """Return a feed that is closed after the test."""
     made = Feed()
     yield made
     made.close("test")
@@ -33,7 +33,7 @@ def feed() -> Iterator[Feed]:
 
 
 def joined(feed: Feed, scope: Scope | None = None) -> Subscription:
-    """Return a client of everything."""
+    """Return a client that receives all events."""
     member = Subscription(scope or Scope(), lambda _event: True)
     feed.join(member)
     return member
@@ -104,7 +104,7 @@ def test_who_joins_behind_a_long_transaction_is_told_what_is_new(
 
 @contextmanager
 def held_open(database_url: str) -> Iterator[None]:
-    """Have a transaction of somebody else open."""
+    """Keep a transaction of another connection open."""
     with psycopg.connect(database_url) as other:
         other.execute("SELECT pg_current_xact_id()")
         yield
@@ -158,7 +158,7 @@ def test_after_too_many_events_an_old_transaction_is_no_longer_waited_for(
         assert next_jobs(member, 20) == ids
         assert len(feed._told) <= 20
         (new,) = stored_ids(1)
-        assert next_jobs(member) == [new]  # and nothing a second time
+        assert next_jobs(member) == [new]  # no event arrives twice
         may_end.set()
         slow.result()
 

@@ -1,4 +1,4 @@
-"""The buffer of one client. Spec: contract 25.3, slow client and rate."""
+"""The buffer of a client: slow clients and rates. Spec: contract 25.3."""
 
 import json
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ AT = datetime(2026, 5, 4, tzinfo=UTC)
 
 @pytest.fixture
 def small() -> Iterator[None]:
-    """Let the buffer hold five events and the pace be three a second."""
+    """Limit the buffer to five events and the rate to three events per second."""
     chosen = {**settings.OJS, "STREAM_BUFFER": 5, "STREAM_EVENTS_PER_SECOND": 3}
     with override_settings(OJS=chosen):
         yield
 
 
 def event(n: int, kind: Kind = Kind.ENQUEUED) -> StoredEvent:
-    """Return an event of no job."""
+    """Return an event without a job."""
     place = Place(n, n)
     return StoredEvent(
         event_id(place, AT), place, AT, kind, None, "q", "t", "_default", None, None, None, None,
@@ -36,7 +36,7 @@ def event(n: int, kind: Kind = Kind.ENQUEUED) -> StoredEvent:
 
 
 def filled(number: int) -> Subscription:
-    """Return a subscription to which so many events were offered."""
+    """Return a subscription to which `number` events were offered."""
     member = Subscription(Scope(), lambda _event: True)
     for n in range(number):
         member.offer(Told(event(n)))

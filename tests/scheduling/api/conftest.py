@@ -1,3 +1,3 @@
-"""The core's clients of the API, and keys."""
+"""Clients of the core's API, and keys."""
 
 from tests.jobs.api.conftest import api, new_key, with_keys  # noqa: F401 - fixtures

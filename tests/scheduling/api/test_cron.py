@@ -40,7 +40,7 @@ Ask = Callable[..., Any]
 
 @pytest.fixture
 def ask(store: None) -> Ask:
-    """Return a function that asks the application in this process and reads its answer."""
+    """Return a function that sends a request in this process and returns the decoded answer."""
     client = Client(raise_request_exception=False)
 
     def send(

@@ -1,4 +1,4 @@
-"""What pools say about the wait of a job, over HTTP. Spec: contract 20.5; FS 6 to 8."""
+"""Explanations of waiting jobs by their pools, over HTTP. Spec: contract 20.5; FS 6 to 8."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -27,7 +27,7 @@ Keys = Callable[..., dict[str, str]]
 
 
 def crew(pool: str | None, worker_id: str = "w1", queues: Sequence[str] = ()) -> None:
-    """Let a worker live in a pool."""
+    """Report a live worker in a pool."""
     heartbeat(Report(worker_id, pool=pool, queues=tuple(queues) or None))
 
 
@@ -100,7 +100,7 @@ def test_full_pool_is_not_closed_while_another_has_room(api: Client) -> None:
     crew("free", "w2")
     found = explained(api, job_id)
 
-    # nobody who is known would take it, though somebody may come who does
+    # no known worker would take the job, though a worker of the pool `free` may appear
     assert pool_gates(alone) == [("pool", "free", "open"), ("pool", "full", "closed")]
     assert (alone["verdict"], alone["eligible"]) == ("unserved", True)
     assert pool_gates(found) == [("pool", "free", "open"), ("pool", "full", "unknown")]
@@ -174,7 +174,7 @@ def test_silent_worker_serves_nothing(api: Client) -> None:
     assert gate(explained(api, job_id), "isolation")["state"] == "closed"
 
 
-# --- turns ----------------------------------------------------------------------------------------
+# --- queue rotation -------------------------------------------------------------------------------
 
 
 @spec("FS-7.3")
@@ -270,7 +270,7 @@ def test_job_that_is_not_available_or_a_queue_alone_has_no_turn(api: Client) -> 
     assert pool_gates(explained(api, single), "turns", "pool") == [("pool", "alone", "open")]
 
 
-# --- what it says to whom, and what it costs ------------------------------------------------------
+# --- visibility by caller, and cost ---------------------------------------------------------------
 
 
 @spec("fair-scheduling 6")

@@ -30,7 +30,7 @@ def pools(store: None) -> None:
 
 @pytest.fixture
 def bound(pools: None, new_key: Any) -> dict[str, str]:
-    """Return the headers of a worker's key of the pool `fast`."""
+    """Return the headers of a worker's key for the pool `fast`."""
     headers: dict[str, str] = new_key("worker", pool="fast")
     return headers
 
@@ -41,7 +41,7 @@ def test_a_key_of_a_pool_puts_its_workers_into_that(bound: dict[str, str]) -> No
 
     got = post(bound, "workers/fetch", worker_id="w1", count=5).json()["jobs"]
 
-    assert len(got) == 1  # as many as the pool may have
+    assert len(got) == 1  # the cap of the pool
     assert Lease.objects.get().pool == "fast"
     assert Worker.objects.get().pool == "fast"
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def beat(worker_id: str, **body: Any) -> int:
-    """Heartbeat and return the status."""
+    """Send a heartbeat and return the status."""
     return send("POST", "workers/heartbeat", {"worker_id": worker_id, **body}).status_code
 
 
@@ -223,7 +223,7 @@ def test_pools_of_the_settings_govern_and_cannot_be_changed() -> None:
         assert turns(2, pool="gpu") == "g"
 
 
-# --- which pool a worker is in --------------------------------------------------------------------
+# --- the pool of a worker -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["workers/heartbeat", "workers/register", "workers/fetch"])
@@ -279,7 +279,7 @@ def test_a_worker_that_ended_may_come_back_in_another_pool(way: str) -> None:
     assert send("DELETE", "workers/w1").status_code == 204
 
     body = {"worker_id": "w1", "queues": ["a"], "pool": "two"}
-    if way == "workers/fetch":  # it is told to terminate until it reports anew
+    if way == "workers/fetch":  # a removed worker gets terminate until it sends a heartbeat
         beat("w1")
         Worker.objects.filter(id="w1").update(pool=None)
 
@@ -380,7 +380,8 @@ def test_a_server_that_requires_pools_registers_no_worker_without(path: str) -> 
     with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):
         assert refused(send("POST", path, {"worker_id": "w2"}), 422)["field"] == "pool"
         assert send("POST", path, {"worker_id": "w3", "pool": "p"}).status_code == 200
-        assert send("POST", path, {"worker_id": "w1"}).status_code == 200  # it said so before
+        # it named its pool before
+        assert send("POST", path, {"worker_id": "w1"}).status_code == 200
 
     assert sorted(Worker.objects.values_list("id", flat=True)) == ["w1", "w3"]
 
@@ -406,7 +407,7 @@ def test_a_pool_may_name_the_queues_and_without_one_a_request_must() -> None:
     assert refused(send("POST", "workers/fetch", {"worker_id": "w2"}), 400)["field"] == "queues"
 
 
-# --- what a pool may have -------------------------------------------------------------------------
+# --- limits of a pool -----------------------------------------------------------------------------
 
 
 @spec("FS-6.1-b")
@@ -487,7 +488,7 @@ def test_a_pool_called_default_governs_workers_that_name_none() -> None:
     assert turns(9, queues=["a"], pool="unknown") == "aa"
 
 
-# --- the examples of the seed ---------------------------------------------------------------------
+# --- the examples of the specification ------------------------------------------------------------
 
 
 @spec("fair-scheduling 14.1")

@@ -17,12 +17,12 @@ Way = Callable[..., list[str]]
 
 
 def in_batch(number: int, **body: Any) -> list[str]:
-    """Fetch that many; returns queue and priority of each."""
+    """Fetch `number` jobs at once; return queue and priority of each."""
     return [f"{job['queue']}{job['priority']}" for job in taken(number, **body)]
 
 
 def one_at_a_time(number: int, **body: Any) -> list[str]:
-    """Fetch as often, one job each."""
+    """Fetch `number` times, one job each."""
     return [place for _ in range(number) for place in in_batch(1, **body)]
 
 
@@ -31,7 +31,7 @@ both_ways = pytest.mark.parametrize("way", [in_batch, one_at_a_time], ids=["batc
 
 @pytest.fixture(params=["pool", "list"])
 def asked(request: pytest.FixtureRequest, store: None) -> dict[str, Any]:
-    """Return what a FETCH says: a pool of the queues, or the queues."""
+    """Return the members of a FETCH: a pool with the queues, or the queues."""
     if request.param == "list":
         return {"queues": ["a", "b", "c"]}
     put("p", "a", "b", "c")
@@ -55,7 +55,7 @@ def configure(scope: str, **more: Any) -> None:
 
 
 def fill(*places: str) -> None:
-    """Store jobs: `a5` is one in queue a of priority 5."""
+    """Store jobs: `a5` is a job of priority 5 in queue a."""
     for place in places:
         stored_ids(1, queue=place[0], priority=int(place[1:]))
 

@@ -1,4 +1,4 @@
-"""What is told when a pool changes how it hands out. Spec: fair-scheduling 11.1; contract 20.6."""
+"""Events for changes of a pool's rotation. Spec: fair-scheduling 11.1; contract 20.6."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def test_a_change_is_told_with_what_was_and_what_is() -> None:
         ("ab", {"strategy": "least-loaded", "weights": {"a": 3}}),
         ("abc", {"strategy": "weighted", "weights": {"a": 3}}),
         ("a", {"strategy": "weighted", "weights": {"a": 3}}),
-        ("ba", {"strategy": "weighted", "weights": {"a": 3}}),  # the order decides about ties
+        ("ba", {"strategy": "weighted", "weights": {"a": 3}}),  # the order decides ties
     ],
 )
 def test_a_change_of_strategy_weights_or_queues_is_told(queues: str, body: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What queues were given lately. Spec: fair-scheduling 10.2; contract 20.1, 20.3, D-FS-2."""
+"""Recent dispatches of queues. Spec: fair-scheduling 10.2; contract 20.1, 20.3, D-FS-2."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ PATH = "admin/scheduling/stats"
 
 
 def fold() -> None:
-    """Count the events; the first turn on an empty store only finds its place."""
+    """Aggregate the events, from a stored position: otherwise the first run would only store it."""
     wait_until_settled()
     FoldPosition.objects.get_or_create(id=1, defaults={"stamp": "0"})
     run_once(["fold"])
@@ -32,7 +32,7 @@ def shown(query: str = "") -> dict[str, dict[str, Any]]:
 
 
 def numbers(found: dict[str, dict[str, Any]], name: str = "dispatched") -> dict[str, Any]:
-    """Return one member of each queue."""
+    """Return this member of each queue."""
     return {queue: one[name] for queue, one in found.items()}
 
 
@@ -113,7 +113,7 @@ def test_of_a_pool_what_its_own_workers_were_given(is_folded: bool) -> None:
     p, q = get(f"{PATH}?pool=p"), get(f"{PATH}?pool=q")
 
     assert (p["strategy"], q["strategy"]) == ("strict", "weighted")
-    assert [queue["name"] for queue in p["queues"]] == ["b", "a"]  # in the pool's order
+    assert [queue["name"] for queue in p["queues"]] == ["b", "a"]  # in the order of the pool
     assert [queue["dispatched"] for queue in p["queues"]] == [2, 1]
     assert [queue["active_jobs"] for queue in p["queues"]] == [2, 1]
     (a,) = q["queues"]

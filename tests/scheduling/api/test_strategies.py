@@ -1,4 +1,4 @@
-"""How queues and tenants take turns. Spec: contract 20.4; fair-scheduling 7 to 9."""
+"""Rotation of queues, and shares of tenants. Spec: contract 20.4; fair-scheduling 7 to 9."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -270,7 +270,7 @@ def test_a_queue_that_waited_for_the_interval_is_next(strategy: str) -> None:
 
 
 def make_older(by: timedelta) -> None:
-    """Let the last turn of all queues but the first, and all waiting jobs, be that old."""
+    """Move back the waiting jobs and the last turns of all queues except the first."""
     row = Turn.objects.get()
     Turn.objects.update(since=[row.since[0], *(at - by for at in row.since[1:])])
     Ready.objects.update(enqueued_at=ago(int(by.total_seconds() * 1000)))

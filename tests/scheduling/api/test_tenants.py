@@ -1,4 +1,4 @@
-"""How tenants share a queue, or do not. Spec: contract 20.4 (tenant fairness), FS-9, MT-7."""
+"""Sharing policies of a queue. Spec: contract 20.4 (tenant fairness), FS-9, MT-7."""
 
 from collections import Counter
 from dataclasses import replace
@@ -26,7 +26,7 @@ IN_ORDER = {"enabled": False}
 
 
 def of_tenant(*tenants: str, queue: str = "q", **more: Any) -> list[str]:
-    """Store a job of each tenant, in this order; returns their ids."""
+    """Store a job of each tenant, in this order; return their ids."""
     drafts = [
         replace(DraftFactory.create(queue=queue, meta={"tenant_id": tenant}, **more), tenant=tenant)
         for tenant in tenants
@@ -40,7 +40,7 @@ def tenants(count: int, **body: Any) -> str:
 
 
 def waiting() -> list[str]:
-    """The jobs that wait, oldest first."""
+    """Return the waiting jobs, oldest first."""
     return [str(job_id) for job_id in Ready.objects.order_by("seq").values_list("id", flat=True)]
 
 
@@ -228,7 +228,8 @@ def test_shares_may_be_over_several_queues(scope: str) -> None:
 
     assert get("admin/pools/p")["tenant_fairness"]["scope"] == scope
     found = Counter("".join(tenants(3, pool="p") for _ in range(12)))
-    assert abs(found["A"] - 18) <= 3  # all of the first queue: the other has none of A
+    # all jobs of the first queue: A has no jobs in the other queue
+    assert abs(found["A"] - 18) <= 3
 
 
 @pytest.mark.parametrize("scope", ["queues", "", 1, [], {}, True])
@@ -263,7 +264,7 @@ def test_two_pools_cannot_both_count_a_queue_nor_differ_in_the_scope() -> None:
         body = {"queues": ["r", "s"], "tenant_fairness": {"scope": scope}}
         found = refused(send("PUT", "admin/pools/o", body), 409, "conflict")
         assert (found["field"], found["pool"], found["queue"]) == (field, "p", "r")
-    put("o", "r", "s")  # one that says nothing may have the queue, too
+    put("o", "r", "s")  # a pool without a sharing policy may include the queue, too
     put("g", "s", "t", tenant_fairness={"scope": "global"})
     put("h", "t", tenant_fairness={"scope": "global"})
 
@@ -307,14 +308,14 @@ def test_a_scope_of_the_settings_counts_for_lanes_from_before() -> None:
 def test_weights_of_the_settings_count_for_lanes_from_before() -> None:
     of_tenant(*"AB", queue="a")
     of_tenant(*"AB", queue="b")
-    Lane.objects.update(weight=2)  # of pools of the settings before
+    Lane.objects.update(weight=2)  # left by pools of earlier settings
 
     assert reconcile() == 2
     assert reconcile() == 0
 
     assert dict(Lane.objects.values_list("tenant", "weight").filter(queue="a")) == {"A": 3, "B": 1}
     assert set(Lane.objects.values_list("weight", flat=True).filter(queue="b")) == {1}
-    Lane.objects.filter(tenant="A").update(weight=1)  # by a process that goes by older ones
+    Lane.objects.filter(tenant="A").update(weight=1)  # as a process with older settings writes it
     assert reconcile() == 1
     assert dict(Lane.objects.values_list("tenant", "weight").filter(queue="a")) == {"A": 3, "B": 1}
 

@@ -1,4 +1,4 @@
-"""Strategy and weights that a worker names for itself. Spec: fair-scheduling 5.2, 14.1."""
+"""Strategy and weights that a worker declares for itself. Spec: fair-scheduling 5.2, 14.1."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ HANDLERS = [{"type": "tests.noop", "versions": ">=1.0"}]
 
 
 def register(path: str = PATHS[0], **body: Any) -> None:
-    """Report a worker, w1 unless told."""
+    """Report a worker, by default w1."""
     answer = send("POST", path, {"worker_id": "w1", "queues": QUEUES, **body})
     assert answer.status_code == 200, answer.content
 
 
 def names(count: int, **body: Any) -> dict[str, int]:
-    """Fetch by w1 and count the jobs by queue."""
+    """Fetch as w1 and count the jobs by queue."""
     found = taken(count, worker_id="w1", queues=QUEUES, **body)
     return {name: sum(job["queue"] == name for job in found) for name in QUEUES}
 
@@ -49,7 +49,7 @@ def test_a_registered_worker_is_served_by_its_weights(path: str) -> None:
 def test_what_was_registered_counts_in_every_process() -> None:
     fill(critical=20, default=20, low=20)
     register(strategy="strict")
-    bindings.forget()  # another process
+    bindings.forget()  # as in another process
 
     assert names(15) == {"critical": 15, "default": 0, "low": 0}
     register(strategy="round-robin")
@@ -65,7 +65,7 @@ def test_a_change_counts_where_the_worker_was_known_otherwise() -> None:
     known = bindings.declared("w1")
 
     register(strategy="round-robin")
-    bindings.learn_declared("w1", known)  # as a process has it that did not hear the second report
+    bindings.learn_declared("w1", known)  # as in a process that missed the second report
 
     assert names(3) == dict.fromkeys(QUEUES, 1)
 
@@ -106,7 +106,7 @@ def test_handlers_and_turns_are_reported_apart() -> None:
     register(PATHS[1], handlers=[])
     assert names(3)["critical"] == 3
 
-    assert names(3, handlers=HANDLERS)["critical"] == 3  # a FETCH may name handlers alone, too
+    assert names(3, handlers=HANDLERS)["critical"] == 3  # a FETCH may name only handlers, too
 
 
 def test_weights_of_queues_that_a_fetch_leaves_out_are_left_out() -> None:

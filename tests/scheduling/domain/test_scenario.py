@@ -1,4 +1,4 @@
-"""Scenarios and changes: what is read, and what is refused by name."""
+"""Scenarios and changes: accepted members, and refusals that name the member."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def scenario(**members: Any) -> dict[str, Any]:
 
 
 def source(**members: Any) -> dict[str, Any]:
-    """Return a scenario with one source of jobs."""
+    """Return a scenario with a single source of jobs."""
     return scenario(jobs=[{**JOBS, **members}])
 
 
 def arrivals(raw: dict[str, Any], seed: int | None = None) -> list[Arrival]:
-    """Make the jobs of a scenario."""
+    """Return the jobs of a scenario."""
     return list(parse_scenario(raw, 1000, seed=seed).load.arrivals)
 
 

@@ -15,7 +15,7 @@ LANE = LaneKey("a", 0, "t")
 
 @dataclass
 class Fifo:
-    """Hands out what came first, no more than `most` at once, nothing before `opens_at`."""
+    """Hands out jobs in the order of arrival, at most `most` active, none before `opens_at`."""
 
     most: int = 10**6
     opens_at: int = 0
@@ -49,7 +49,7 @@ class Fifo:
 
 
 def load(*arrivals: tuple[int, int], slots: int = 1, until_ms: int = 10_000) -> Workload:
-    """Make a workload of (arrival, length) and equal workers."""
+    """Return a workload of (arrival, length) and equal workers."""
     return Workload(
         [Arrival(at, LANE, run) for at, run in arrivals], (Workers("w", slots, ("a",)),), until_ms
     )

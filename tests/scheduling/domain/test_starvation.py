@@ -1,4 +1,4 @@
-"""When a queue starves. Spec: fair-scheduling 8, 11.1."""
+"""Starvation of queues. Spec: fair-scheduling 8, 11.1."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -30,10 +30,10 @@ def pool(name: str, *queues: str, rotation_ms: int = 30_000, isolated: bool = Fa
         (Wait(at(0)), 60_000, False),
         (Wait(at(0), last_at=at(-5)), 60_000, False),
         (Wait(at(0), last_at=at(45.5)), 14_500, False),
-        (Wait(at(0), last_at=at(61)), 0, False),  # started while it was looked at
+        (Wait(at(0), last_at=at(61)), 0, False),  # started during the check
         (Wait(at(0), told_at=at(31)), 60_000, True),
         (Wait(at(0), last_at=at(20), told_at=at(51)), 40_000, True),
-        (Wait(at(0), last_at=at(40), told_at=at(31)), 20_000, False),  # that one is over
+        (Wait(at(0), last_at=at(40), told_at=at(31)), 20_000, False),  # the reported wait is over
     ],
 )
 def test_a_wait_lasts_from_when_it_was_seen_or_from_the_last_start(

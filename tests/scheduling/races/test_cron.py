@@ -1,6 +1,6 @@
-"""An occurrence fires once, whoever else is at work. Spec: contract 7.3, 7.4.
+"""An occurrence fires once, under concurrent loops and requests. Spec: contract 7.3, 7.4.
 
-Every test runs on real connections; what they do to each other is decided by the database.
+Every test runs on real connections, so the database decides how they affect each other.
 """
 
 import threading
@@ -39,7 +39,7 @@ LOOPS, SCHEDULES, ROUNDS = 6, 60, 4
 
 
 def drain(batch: int) -> int:
-    """Fire until nothing more is due."""
+    """Fire until no schedule is due."""
     fired = 0
     while count := fire(batch):
         fired += count
@@ -66,14 +66,14 @@ def test_many_loops_fire_each_occurrence_once() -> None:
 
 
 def by_hand() -> None:
-    """Run the schedule now, again and again; the policy may refuse it."""
+    """Trigger the schedule repeatedly; its policy may refuse."""
     for _ in range(5):
         with suppress(Conflict):
             trigger("nightly", ANYBODY, allow_all)
 
 
 def by_time() -> None:
-    """Let the schedule be due and fire, again and again."""
+    """Make the schedule due and fire, repeatedly."""
     for _ in range(5):
         at = now() - timedelta(seconds=1)
         CronEntry.objects.update(due_at=at, next_run_at=at)
@@ -106,7 +106,10 @@ def test_loops_and_triggers_of_one_schedule_follow_each_other(policy: Overlap) -
 
 
 class Line:
-    """Workers that end runs while loops fire: one run at a time, in order, none forgotten."""
+    """Workers that end runs while loops fire.
+
+    The runs must follow each other one at a time, in order, and none may be forgotten.
+    """
 
     def __init__(self) -> None:
         self.stop = threading.Event()
@@ -114,14 +117,14 @@ class Line:
         self.together: list[list[str]] = []
 
     def produce(self) -> None:
-        """Fire again and again."""
+        """Fire repeatedly."""
         for _ in range(20):
             at = now() - timedelta(seconds=1)
             CronEntry.objects.filter(due_at__gt=at).update(due_at=at, next_run_at=at)
             fire()
 
     def work(self) -> None:
-        """Claim whatever is available and end it."""
+        """Claim available jobs and complete them."""
         while not self.stop.is_set():
             jobs = [job.id for job in fetch(FetchRequest(("default",), count=5)).jobs]
             active = [str(one) for one in Lease.objects.values_list("id", flat=True)]
@@ -155,7 +158,7 @@ def test_runs_under_enqueue_never_overlap_and_none_is_forgotten() -> None:
 
 
 def in_turn(first: Callable[[], object], second: Callable[[], object]) -> None:
-    """Run `first` in an open transaction; commit it when `second`, in a thread, waits for it."""
+    """Run `first` in a transaction, which commits as soon as `second` waits for it."""
     with threads(1) as start:
         with transaction.atomic():
             first()
@@ -172,7 +175,8 @@ def test_end_of_a_run_while_the_next_one_is_being_fired_is_seen() -> None:
     (first,) = [job.id for job in fetch(FetchRequest(("default",))).jobs]
     make_due()
 
-    in_turn(fire, lambda: ack([Ack(first)]))  # passing the turn on waits for what is fired
+    # the end of the run waits for the transaction that fires
+    in_turn(fire, lambda: ack([Ack(first)]))
 
     assert state(first) is State.COMPLETED
     assert state(str(entry().last_job_id)) is State.AVAILABLE
@@ -190,7 +194,7 @@ def test_end_of_a_run_that_has_no_turn_yet_is_seen_by_who_fires() -> None:
 
     with threads(1) as start, transaction.atomic():
         fire()  # sees the first run active
-        start(lambda: ack([Ack(first)])).result()  # and its end finds no turn
+        start(lambda: ack([Ack(first)])).result()  # its end finds no overlap slot
         assert state(str(entry().last_job_id)) is State.PENDING
 
     assert state(str(entry().last_job_id)) is State.AVAILABLE
@@ -216,7 +220,7 @@ def test_schedule_that_is_deleted_meanwhile_does_not_fire() -> None:
 
     with threads(1) as start, transaction.atomic():
         delete("nightly", ANYBODY, allow_all)
-        assert start(fire).result() == 0  # the row is held: skipped
+        assert start(fire).result() == 0  # skipped, because the row is locked
 
     assert fire() == 0
     assert not Job.objects.exists()
@@ -260,7 +264,8 @@ def test_forgotten_turns_are_passed_on_once_by_many_loops() -> None:
         make_due()
         fire()
     holders = list(CronTurn.objects.values_list("holder", flat=True))
-    Job.objects.filter(id__in=holders).update(state=CODES[State.CANCELLED])  # nobody tells
+    # without passing their slots on
+    Job.objects.filter(id__in=holders).update(state=CODES[State.CANCELLED])
 
     passed = sum(at_once([pass_on_forgotten] * 4))
 

@@ -1,8 +1,8 @@
-"""How fair the turns of many fetchers at once are, by the record of starts. Spec: FS 7 to 9.
+"""Fairness of the rotation under many fetchers, by the event record. Spec: FS 7 to 9.
 
-The promises of `python -m bench.fairness`, at a small size and without a clock. Claims that take
-turns follow one another under a lock and write their events under it, so the numbers of the events
-order them; within a claim the order of its answer counts.
+The guarantees of `python -m bench.fairness`, at a small size and without a clock. Claims with a
+rotation follow one another under a lock and write their events under it. So the numbers of the
+events order the claims; within a claim, the order of its answer counts.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from tests.spec import spec
 pytestmark = pytest.mark.usefixtures("store")
 
 FETCHERS, MOST = 16, 20
-Claim = tuple[int, list[str]]  # how many were asked for, and the ids of what came
+Claim = tuple[int, list[str]]  # number of requested jobs, and the ids of the answer
 
 
 def put(name: str, **body: object) -> None:
@@ -35,7 +35,7 @@ def put(name: str, **body: object) -> None:
 
 
 def fill(**numbers: int) -> dict[str, int]:
-    """Store so many jobs in each queue; returns what was asked for."""
+    """Store a number of jobs in each queue; return these numbers."""
     for queue, number in numbers.items():
         stored_ids(number, queue=queue)
     return numbers
@@ -44,7 +44,7 @@ def fill(**numbers: int) -> dict[str, int]:
 def fetched(
     wish: Callable[[int], FetchRequest], turns: int, *, seed: int = 1, most: int = MOST
 ) -> list[Claim]:
-    """Let 16 threads fetch 1 to `most` jobs at a time until `turns` were asked for together."""
+    """Fetch 1 to `most` jobs at a time in 16 threads, until they requested `turns` in total."""
     claims: list[Claim] = []
     left = [turns]
 
@@ -60,7 +60,7 @@ def fetched(
 
 
 def in_order(claims: list[Claim]) -> list[Claim]:
-    """Put claims in the order of the record, without those that got nothing."""
+    """Return the claims in the order of the record, without empty claims."""
     seq = numbers()
     return sorted((c for c in claims if c[1]), key=lambda c: min(seq[job_id] for job_id in c[1]))
 
@@ -79,7 +79,7 @@ def named(claims: list[Claim], member: str = "queue") -> list[str]:
 
 
 def pooled(most: int) -> FetchRequest:
-    """Ask as a worker of the pool."""
+    """Return a FETCH of a worker in the pool."""
     return FetchRequest((), most, pool="p")
 
 
@@ -96,8 +96,8 @@ def test_weighted_shares_hold_in_every_window_of_16_fetchers(seed: int) -> None:
 
     order = named(fetched(pooled, turns, seed=seed))
 
-    # Every queue's virtual time is within one of its turns of the lowest: so its turns are within
-    # one of its part of what all together are off by, which is at most one turn each.
+    # Every queue's virtual time is within one of its turns of the lowest. So its number of turns is
+    # within one of its share of the total deviation, which is at most one turn per queue.
     assert window * worst_share(order, shares, window) <= 1 + len(shares) * max(shares.values())
 
 
@@ -111,7 +111,7 @@ def test_no_window_of_16_fetchers_lacks_the_least_share(ratio: float, longest: i
 
     order = named(fetched(pooled, 500))
 
-    # `middle` runs empty on the way; a queue counts while it has jobs
+    # `middle` becomes empty on the way; a queue counts while it has jobs
     assert max(longest_wait(order, stocks).values()) <= longest
 
 
@@ -122,7 +122,7 @@ def test_round_robin_of_16_fetchers_keeps_queues_within_a_turn() -> None:
 
     order = named(fetched(pooled, 500))
 
-    # one turn per fetcher would be allowed; the lock of the pool makes it one in all
+    # one turn per fetcher would be allowed; the lock of the pool makes it one in total
     assert most_apart(order, stocks) <= 1
 
 
@@ -161,14 +161,14 @@ def test_a_burst_holds_up_nobody_who_comes_later() -> None:
 
     order = named(fetched(shared, 200, most=1), "tenant")
 
-    # their work is 10 turns each, their part a sixth: twice as long is allowed
+    # the tenants need 10 turns each at a share of a sixth; twice as long is allowed
     last = max(n for n, tenant in enumerate(order, 1) if tenant != "A")
     assert sum(tenant != "A" for tenant in order) == 50
     assert last <= 2 * 10 * 6
 
 
 def shared(most: int) -> FetchRequest:
-    """Ask for the queue of the tenants."""
+    """Return a FETCH from the tenants' queue."""
     return FetchRequest(("q",), most)
 
 
@@ -181,7 +181,7 @@ def test_equal_tenants_have_a_jain_index_of_one(size: int) -> None:
 
     order = [job.tenant for _ in range(400 // size) for job in fetch(shared(size)).jobs]
 
-    # one fetcher: what several do to each other is not decided by a rule alone
+    # a single fetcher, because the rule alone does not bound several fetchers
     assert worst_jain(order, names, 100) >= 0.99
 
 
@@ -195,5 +195,5 @@ def test_weighted_tenants_are_within_a_turn_of_their_shares(size: int) -> None:
 
     order = [job.tenant for _ in range(400 // size) for job in fetch(shared(size)).jobs]
 
-    # as for queues above
+    # the bound is derived as for queues above
     assert 100 * worst_share(order, shares_of(weights), 100) <= 1 + 4 * 0.5

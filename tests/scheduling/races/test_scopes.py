@@ -35,7 +35,7 @@ def put(name: str = "p", **more: object) -> None:
 
 
 def one_queue(wanted: int) -> FetchRequest:
-    """Ask as a worker of the pool for one queue, another one each time."""
+    """Return a FETCH of a worker in the pool from one queue, a different queue each time."""
     return FetchRequest((QUEUES[next(turn) % len(QUEUES)],), wanted, pool="p")
 
 
@@ -48,7 +48,7 @@ def test_equal_tenants_of_several_queues_have_a_jain_index_near_one(wish: Wish, 
     turns, window = (240, 80) if most == 1 else (600, 200)
     for n, name in enumerate(names):
         for queue in QUEUES if n % 2 else (QUEUES[n % 4], QUEUES[n // 2 % 4]):
-            of_tenant(name, turns // 3, queue)  # half of them are in one or two queues alone
+            of_tenant(name, turns // 3, queue)  # half of the tenants use only one or two queues
 
     claims = fetched(wish, turns, most=most)
 
@@ -64,12 +64,12 @@ def test_weighted_tenants_of_several_queues_are_near_their_shares_with_16() -> N
         tenant_fairness={"scope": "pool", "weights": weights}, strategy="weighted", weights={"a": 2}
     )
     for n, name in enumerate(weights):
-        for queue in QUEUES[n % 2 :]:  # two of them are not in the first one
+        for queue in QUEUES[n % 2 :]:  # two tenants have no jobs in the first queue
             of_tenant(name, 300, queue)
 
     order = named(fetched(pooled, 600), "tenant")
 
-    # a batch is decided queue by queue: what each may be off by is a batch of each end
+    # a batch is decided queue by queue, so each end of a window may deviate by a batch
     assert 200 * worst_share(order, shares_of(weights), 200) <= 2 * MOST
     whole = Counter(order[:500])
     assert all(abs(whole[name] / 500 - part) <= 0.04 for name, part in shares_of(weights).items())
@@ -89,7 +89,7 @@ def test_nothing_is_lost_or_counted_twice_while_tenants_come_and_go() -> None:
     def work(number: int) -> list[str]:
         got: list[str] = []
         idle = 0
-        while idle < 2_000:  # far longer than producers pause
+        while idle < 2_000:  # far longer than the pauses of producers
             wish = pooled(3) if number % 2 else one_queue(1 + number % 4)
             found = fetch(wish).jobs
             ack([Ack(job.id) for job in found])
@@ -118,9 +118,10 @@ def done(wish: FetchRequest) -> list[str]:
 
 
 def sum_of_jobs() -> float:
-    """Return how many jobs tenants have got, by what is charged."""
+    """Return how many jobs tenants have got, by their charges."""
     found = {row.tenant: row.cost for row in Served.objects.all()}
-    weights = dict(Lane.objects.values_list("tenant", "weight"))  # read later: there are no fewer
+    # read after the charges: no tenant is missing
+    weights = dict(Lane.objects.values_list("tenant", "weight"))
     return round(sum(cost * weights[tenant] for tenant, cost in found.items()), 6)
 
 
@@ -129,7 +130,7 @@ def test_switching_the_scope_to_and_fro_under_fetchers_loses_nothing() -> None:
     for n in range(5):
         for queue in QUEUES:
             of_tenant(f"t{n}", 15, queue)
-    lanes.set_terms("t0", weight=1, cap=2)  # its lanes are waited for
+    lanes.set_terms("t0", weight=1, cap=2)  # claims wait for its lanes
     lanes.set_terms("t1", weight=1, cap=2)
 
     def switch() -> list[str]:

@@ -1,4 +1,4 @@
-"""Ways of sharing under many fetchers and producers at once. Spec: contract 20.4, FS-9."""
+"""Sharing policies under many fetchers and producers. Spec: contract 20.4, FS-9."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def put(**fairness: object) -> None:
-    """Define how the tenants of the queue share."""
+    """Define the sharing policy of the queue."""
     pools.put(parse_pool("p", {"queues": ["q"], "tenant_fairness": fairness}))
 
 
@@ -67,7 +67,7 @@ def test_limits_of_tenants_hold_under_8_fetchers() -> None:
 
     def work() -> list[str]:
         done: list[str] = []
-        for _ in range(30_000):  # far more than it takes
+        for _ in range(30_000):  # far more than needed
             found = fetch(FetchRequest((), 3, pool="p")).jobs
             for n in range(2):
                 assert Lease.objects.filter(tenant=f"t{n}").count() <= 2
@@ -124,7 +124,7 @@ def test_durations_are_charged_once_each_while_jobs_come_and_go() -> None:
 
     def work() -> int:
         number = 0
-        for _ in range(30_000):  # far more than it takes
+        for _ in range(30_000):  # far more than needed
             found = fetch(FetchRequest((), 3, pool="p")).jobs
             ack([Ack(job.id) for job in found])
             number += len(found)

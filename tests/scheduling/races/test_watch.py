@@ -1,4 +1,4 @@
-"""Loops that watch at the same moment tell of everything once. Spec: contract 20.6."""
+"""Concurrent watch loops report each event once. Spec: contract 20.6."""
 
 from datetime import timedelta
 
@@ -27,12 +27,12 @@ QUEUES = ("a", "b", "c")
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell of an overload once an hour, so that no test depends on how long it takes."""
+    """Report an overload at most once an hour, so that no test depends on its own duration."""
     monkeypatch.setattr(module, "QUIET", timedelta(hours=1))
 
 
 def prepare() -> None:
-    """Define a pool that is full, with queues that have waited for long."""
+    """Define a full pool whose queues have waited for long."""
     body = {"queues": [*QUEUES, "d"], "concurrency": 1,
             "starvation_prevention": {"rotation_interval": "PT1H"}}  # fmt: skip
     pools.put(parse_pool("p", body))

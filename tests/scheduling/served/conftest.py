@@ -1,4 +1,4 @@
-"""A client of the real server, which runs in two processes beside its loops."""
+"""A client of the real server, which runs two processes and its loops."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,18 +8,18 @@ import pytest
 
 from tests.processes import DEADLINE_S
 
-BATCH = 100  # jobs of one enqueue
+BATCH = 100  # jobs per enqueue
 
 
 class Served:
-    """What producers, workers and operators do, over HTTP; threads may share it."""
+    """Requests of producers, workers and operators over HTTP; threads may share it."""
 
     def __init__(self, url: str) -> None:
         """Use the server at this URL."""
         self._client = httpx.Client(base_url=f"{url}/ojs/v1/", timeout=DEADLINE_S)
 
     def send(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
-        """Send a request and return the answer's body, if any; the status must be as said."""
+        """Send a request, check its status, and return the body of the answer, if any."""
         answer = self._client.request(method, path, json=body)
         assert answer.status_code == status, answer.text
         return answer.json() if answer.content else None
@@ -30,7 +30,7 @@ class Served:
         return self.send("PUT", f"admin/pools/{name}", sent, 201)
 
     def fill(self, **numbers: int) -> list[str]:
-        """Enqueue so many jobs in each queue; returns their ids."""
+        """Enqueue a number of jobs in each queue; return their ids."""
         ids: list[str] = []
         for queue, number in numbers.items():
             job = {"type": "tests.noop", "args": [], "options": {"queue": queue}}
@@ -52,7 +52,7 @@ class Served:
         return "".join(job["queue"] for job in self.fetch(count, **body))
 
     def one_by_one(self, number: int, **body: Any) -> str:
-        """Fetch as often, one job each."""
+        """Fetch `number` times, one job each."""
         return "".join(self.turns(1, **body) for _ in range(number))
 
     def ack(self, job: dict[str, Any], worker_id: str | None = None) -> None:
@@ -65,13 +65,13 @@ class Served:
         return str(self.send("GET", f"jobs/{job_id}")["job"]["state"])
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self._client.close()
 
 
 @pytest.fixture
 def served(server: str, store: None) -> Iterator[Served]:
-    """Return a client of the server, whose store is empty."""
+    """Return a client of the server, with an empty store."""
     client = Served(server)
     yield client
     client.close()

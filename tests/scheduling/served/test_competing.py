@@ -1,4 +1,4 @@
-"""Many workers of many processes: each job goes to one of them. Spec: FS 4, 5."""
+"""Many workers of many processes: each job goes to exactly one worker. Spec: FS 4, 5."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ Held = tuple[str, str, int]  # job, worker, attempt
 
 
 def drained(served: Served, worker_id: str, count: int, **wish: Any) -> list[Held]:
-    """Fetch until nothing is left; returns what the worker got."""
+    """Fetch until no job is left; return the jobs that the worker got."""
     got: list[Held] = []
     while jobs := served.fetch(count, worker_id=worker_id, **wish):
         got += [(job["id"], worker_id, job["attempt"]) for job in jobs]
@@ -52,7 +52,7 @@ def test_clients_that_share_nothing_do_not_get_the_same_job(served: Served, serv
 
 
 def anonymous(served: Served) -> list[str]:
-    """Fetch until nothing is left, without saying who asks, and leave."""
+    """Fetch without a worker id until no job is left, then close the connections."""
     got: list[str] = []
     with closing(served):
         while jobs := served.fetch(3, queues=["a", "b"]):
@@ -96,28 +96,28 @@ def test_under_overload_low_work_is_late_and_nothing_is_lost(served: Served) -> 
 
 
 class Storm:
-    """Workers that fetch from a server whose processes are killed, and what they were told."""
+    """Workers that fetch while processes of the server are killed, and the jobs they received."""
 
     def __init__(self, url: str) -> None:
-        """Aim at this server."""
+        """Use the server at this URL."""
         self.told: list[tuple[str, str]] = []
         self.stop = threading.Event()
         self._url = f"{url}/ojs/v1/workers/fetch"
 
     def fetch(self, worker_id: str) -> None:
-        """Fetch as one worker, until it is over."""
+        """Fetch as one worker until the storm stops."""
         wish = {"queues": ["a", "b"], "count": 2, "worker_id": worker_id}
         with httpx.Client(timeout=DEADLINE_S) as client:
             while not self.stop.is_set():
                 try:
                     answer = client.post(self._url, json=wish)
                 except httpx.TransportError:
-                    continue  # of the process that was killed
+                    continue  # the answer was lost with the killed process
                 if answer.status_code == httpx.codes.OK:
                     self.told += [(job["id"], worker_id) for job in answer.json()["jobs"]]
 
     def kill(self, parent: int) -> None:
-        """Kill a process of the server in the middle, twice."""
+        """Kill two processes of the server during the fetches."""
         try:
             for enough in (60, 160):
                 until(lambda enough=enough: len(self.told) >= enough, "fetches")  # type: ignore[misc]
@@ -159,7 +159,7 @@ def test_a_killed_process_leaves_each_job_with_one_worker_or_available(
         assert None not in held.values()
         told = dict(storm.told)
         assert len(told) == len(storm.told)
-        # the answer about the others was on its way when its process was killed
+        # answers with the other leases were lost with the killed processes
         assert told.items() <= held.items()
         assert {served.state(job_id) for job_id in list(told)[:20]} == {"active"}
         assert {served.state(job_id) for job_id in list(waiting)[:20]} == {"available"}

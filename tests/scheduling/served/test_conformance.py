@@ -1,4 +1,4 @@
-"""What an implementation must have (FS-001 to 004) and should have (FS-R001 to R006). FS 12."""
+"""Required (FS-001 to 004) and recommended (FS-R001 to R006) behaviour. Spec: FS 12."""
 
 import threading
 from collections import Counter
@@ -103,7 +103,7 @@ def test_fs_r002_weights_are_configurable_and_shares_follow_them(served: Served)
                     served.fetch(8, **wish, weights=by_wish))  # fmt: skip
     assert found == {"critical": 20, "default": 8, "low": 4}
 
-    # what the server is configured with comes before what the worker would like
+    # the configuration of the server precedes the wishes of the worker
     served.put("p", strategy="weighted", queues={"critical": 1, "default": 1, "low": 6})
     found = Counter(job["queue"] for _ in range(4) for job in
                     served.fetch(8, pool="p", **wish, weights=by_wish))  # fmt: skip
@@ -119,7 +119,7 @@ def test_fs_r003_starving_queues_are_rotated_in(served: Served) -> None:
     order: list[str] = []
     lock = threading.Lock()
 
-    # more workers than processes; only the counts of the whole are looked at, and each batch
+    # more workers than processes; only the total counts and each batch are checked
     def work() -> None:
         got = [job["queue"] for _ in range(3) for job in served.fetch(20, pool="p")]
         with lock:

@@ -66,7 +66,7 @@ def test_isolation_counts_and_ends_for_every_process_at_once(served: Served) -> 
     served.fill(gpu=8)
     for _ in range(4):
         served.put("a", "gpu", isolated=True)
-        # more at once than there are processes
+        # more requests at once than processes
         closed = at_once([partial(served.fetch, 1, queues=["gpu"]) for _ in range(6)])
         served.send("DELETE", "admin/pools/a", status=204)
         opened = served.fetch(1, queues=["gpu"])
@@ -161,7 +161,7 @@ def test_a_queue_that_waited_for_the_interval_is_next(served: Served) -> None:
         "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT1S",
     })  # fmt: skip
 
-    # as long as it takes: the first queue has far more than can be fetched in a second
+    # the first queue has far more jobs than a client can fetch in a second
     order = ""
     while "l" not in order and served.fetch(1, queues=["other"]) == []:
         order += served.turns(pool="p")

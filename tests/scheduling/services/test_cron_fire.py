@@ -46,19 +46,19 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def fire_again(*names: str) -> str:
-    """Let schedules be due and fire; returns the job of the first one's latest run."""
+    """Make schedules due and fire; return the job of the first schedule's latest run."""
     make_due(*names)
     fire()
     return str(CronEntry.objects.order_by("id").values_list("last_job_id", flat=True)[0])
 
 
 def job_ids() -> set[str]:
-    """Return all jobs there are."""
+    """Return the ids of all jobs."""
     return set(map(str, Job.objects.values_list("id", flat=True)))
 
 
 def claim(queue: str = "default") -> list[str]:
-    """Claim what is available."""
+    """Claim all available jobs."""
     return [job.id for job in fetch(FetchRequest((queue,), count=100)).jobs]
 
 
@@ -161,7 +161,7 @@ def test_schedules_that_are_not_due_cost_one_statement(nightly: CronEntry) -> No
 @spec("contract 7.3")
 def test_a_batch_takes_a_fixed_number_of_statements(number: int) -> None:
     registered("first")
-    fire_again()  # the lane is known
+    fire_again()  # now the lane is known
     cancel(last_job("first").id)
     for n in range(number):
         registered(f"n{n}", overlap_policy=("skip", "allow")[n % 2])
@@ -172,7 +172,7 @@ def test_a_batch_takes_a_fixed_number_of_statements(number: int) -> None:
 
     ran = [q["sql"] for q in captured.captured_queries]
     ran = [sql for sql in ran if not sql.startswith(("BEGIN", "COMMIT", "SAVE", "RELEASE"))]
-    # due, enqueue, advance, events, wake
+    # read due rows, enqueue, advance, write events, wake
     assert len(ran) == 5, ran
     assert Job.objects.count() == number + 1
 
@@ -242,7 +242,7 @@ def test_schedule_that_is_no_longer_understood_is_switched_off_and_holds_up_nobo
 
 
 class Gate(extensions.Extension):
-    """Refuses jobs by their type."""
+    """Extension that refuses jobs by their type."""
 
     def __init__(self) -> None:
         self.problems: dict[str, Callable[[], Exception]] = {}
@@ -256,7 +256,7 @@ class Gate(extensions.Extension):
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    """Return an extension that is asked at every enqueue."""
+    """Return an extension that every enqueue asks."""
     made = Gate()
     before = extensions.installed()
     monkeypatch.setattr(extensions, "installed", lambda: (*before, made))
@@ -335,7 +335,7 @@ def test_job_is_enqueued_with_everything_as_at_push(
 
 
 def stamp(job: JobDraft, following: Callable[[JobDraft], JobDraft | None]) -> JobDraft | None:
-    """Leave a mark."""
+    """Add a marker to the job."""
     job.meta["stamped"] = True
     return following(job)
 
@@ -467,7 +467,7 @@ def test_enqueue_lets_ten_wait_and_skips_the_next() -> None:
 
 
 def end(job_id: str) -> None:
-    """End a job in a way of which the core tells nobody in this process."""
+    """End a job without the notice to its schedule, then run the loop that passes slots on."""
     cancel(job_id)
     pass_on_forgotten()
 

@@ -1,4 +1,4 @@
-"""Tenants that pay by how long their jobs run. Spec: contract 20.4 (`cost`: `duration`)."""
+"""Tenants that are charged by run time. Spec: contract 20.4 (`cost`: `duration`)."""
 
 from collections import Counter
 from dataclasses import replace
@@ -33,7 +33,7 @@ COMPLETED, FAILED = 4, 5
 
 
 def put(cost: str = "duration", **more: object) -> None:
-    """Define a pool whose tenants pay so, and let the loop notice it."""
+    """Define a pool that charges run time, and let the loop `charge` read it."""
     fairness = {"cost": cost, **more}
     pools.put(parse_pool("p", {"queues": ["q"], "tenant_fairness": fairness}))
     charge_durations()
@@ -49,24 +49,24 @@ def take(count: int = 1) -> list[Job]:
 
 
 def end(job: Job, seconds: float) -> None:
-    """Complete a job that ran so long."""
+    """Complete a job that ran for this time."""
     Lease.objects.filter(id=job.id).update(started_at=F("started_at") - timedelta(seconds=seconds))
     ack([Ack(job.id)])
 
 
 def charged() -> int:
-    """Charge what has ended."""
+    """Charge the attempts that ended; return their number."""
     wait_until_settled()
     return charge_durations()
 
 
 def times() -> dict[str, float]:
-    """The virtual times of the tenants."""
+    """Return the virtual times of the tenants."""
     return dict(Lane.objects.values_list("tenant", "vt"))
 
 
 def took() -> dict[str, list[int]]:
-    """The durations of attempts that ended, by tenant, in order."""
+    """Return the durations of ended attempts by tenant, in order."""
     found: dict[str, list[int]] = {}
     ended = Event.objects.filter(kind__in=[COMPLETED, FAILED]).order_by("stamp", "seq")
     for tenant, ms in ended.values_list("tenant", "took_ms"):
@@ -243,7 +243,7 @@ def test_batches_of_the_record_follow_each_other(monkeypatch: pytest.MonkeyPatch
 
 
 class Model:
-    """What the virtual times have to be: each attempt costs what it took, by the mean."""
+    """Model of the virtual times: each attempt costs its run time divided by the mean."""
 
     def __init__(self, weights: tuple[int, ...]) -> None:
         self.weights = dict(zip("AB", weights, strict=True))

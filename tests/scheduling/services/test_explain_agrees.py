@@ -1,7 +1,7 @@
-"""What is said of pools against what their claims do, in random stores. Spec: contract 20.5.
+"""Explanations of pools compared with their claims, in random stores. Spec: contract 20.5.
 
-The core's own gates are compared in tests/jobs/services/dispatch/test_explain_agrees.py, whose
-steps are mixed with those of pools here.
+tests/jobs/services/dispatch/test_explain_agrees.py compares the core's own gates. Its steps are
+mixed with steps of pools here.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ def define(name: str, **body: Any) -> None:
 
 
 def claim(pool: str | None, count: int = 1, *queues: str) -> list[str]:
-    """Claim as a worker of a pool, without the bounds that earlier claims left."""
+    """Claim as a worker of a pool, without the low-water marks of earlier claims."""
     low_water.forget()
     request = FetchRequest(queues, count=count, pool=pool)
     return [job.id for job in fetch(request).jobs]
@@ -67,7 +67,7 @@ def live(pool: str | None) -> None:
 
 
 def crowd(name: str, cap: int, isolated: bool, lives: bool) -> None:
-    """Let a pool be as full as it may, with a worker that lives or none, and more jobs wait."""
+    """Fill a pool to its cap, with a live worker or none, while more jobs wait."""
     define(name, concurrency=cap, isolated=isolated, queues=[QUEUE, "x"])
     if lives:
         live(name)
@@ -95,7 +95,7 @@ def pool_gates(found: Explanation) -> dict[str | None, Gate]:
 
 
 def may(found: Explanation, pool: str) -> bool:
-    """Tell by the explanation whether workers of a pool may be given the job."""
+    """Return whether the explanation lets workers of a pool get the job."""
     gates = pool_gates(found)
     if pool in gates:
         return gates[pool].numbers["active"] < gates[pool].numbers.get("concurrency", 2**31)
@@ -103,7 +103,7 @@ def may(found: Explanation, pool: str) -> bool:
 
 
 def agree() -> bool:
-    """Compare what is said with what claims of every pool do; returns whether one took a job."""
+    """Compare the explanations with claims of every pool; return whether a claim got a job."""
     for name in (*NAMES, "nowhere"):
         said = explained()
         certain = {i for i, one in said.items() if one.standing and one.standing.is_next}
@@ -199,7 +199,8 @@ def test_a_pool_that_another_process_has_just_deleted_holds_nobody_up() -> None:
     (job_id,) = stored_ids(1, queue=QUEUE)
     assert {gate.name for gate in explained()[job_id].gates if gate.gate == "pool"} == {"p"}
 
-    models.PoolRow.objects.all().delete()  # and this one remembers it
+    # as another process does; this process remembers the pool
+    models.PoolRow.objects.all().delete()
     queries.raise_terms()
 
     assert explained()[job_id].is_eligible

@@ -1,4 +1,4 @@
-"""Queues whose jobs go in their order, against a model: a list. Spec: contract 20.4, FS-9."""
+"""Queues in order of age, compared with a model: a list. Spec: contract 20.4, FS-9."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,11 +28,11 @@ FAIR, IN_ORDER = {"weights": {"t1": 3}}, {"enabled": False}
 
 
 class Store:
-    """The queue, and what is known to wait in it: ids by priority, oldest first."""
+    """The queue and its model: expected waiting jobs by priority, oldest first."""
 
     def __init__(self) -> None:
         reset()
-        self.order: list[tuple[int, int, str, str]] = []  # minus priority, number, id, tenant
+        self.order: list[tuple[int, int, str, str]] = []  # negated priority, number, id, tenant
         self.active: list[tuple[int, int, str, str]] = []
         self.number = 0
         self.share(IN_ORDER)
@@ -64,7 +64,7 @@ class Store:
         self.active += expected
 
     def give_back(self, at: int) -> None:
-        """Return an active job: it is available again, at its old place."""
+        """Requeue an active job: it becomes available again at its old place."""
         if self.active:
             given = self.active.pop(at % len(self.active))
             nack([Nack(given[2], None, requeue=True)])
@@ -85,7 +85,10 @@ class Store:
                 model.objects.filter(id=job_id).update(expires_at=ago(1000))
 
     def switch(self, fairness: Mapping[str, object], count: int) -> None:
-        """Let tenants share for some jobs, which the model leaves to them, and then no longer."""
+        """Let tenants share for the next jobs, then return to the order of age.
+
+        The model accepts any job while tenants share.
+        """
         self.share(fairness)
         for job in fetch(FetchRequest((), count, pool="p")).jobs:
             (one,) = (one for one in self.order if one[2] == job.id)

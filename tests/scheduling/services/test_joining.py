@@ -1,4 +1,4 @@
-"""Tenants that come to a queue, or back to it: neither credit nor a debt to nobody. Spec: FS 9."""
+"""Tenants that join or rejoin a queue have neither credit nor debt. Spec: FS 9."""
 
 from collections import Counter
 
@@ -14,18 +14,18 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def take(number: int, size: int = 1) -> Counter[str]:
-    """Fetch so many jobs; returns how many of each tenant."""
+    """Fetch this number of jobs; return how many each tenant got."""
     low_water.forget()
     requests = [FetchRequest(("q",), size)] * (number // size)
     return Counter(job.tenant for one in requests for job in fetch(one).jobs)
 
 
 def worked(*tenants: str) -> None:
-    """Let tenants have shared the queue until it was empty."""
+    """Let tenants share the queue until it is empty."""
     for tenant in tenants:
         of_tenant(tenant, 100)
     take(100 * len(tenants), 10)
-    assert not take(10, 10)  # it is only now that the lanes are known to be empty
+    assert not take(10, 10)  # this claim finds the lanes empty
 
 
 @pytest.mark.parametrize("size", [1, 5])

@@ -1,4 +1,4 @@
-"""Metrics of pools and turns. Spec: fair-scheduling 11.2; contract 20.6."""
+"""Metrics of pools and queue rotation. Spec: fair-scheduling 11.2; contract 20.6."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -29,14 +29,14 @@ Samples = dict[tuple[str, ...], float]
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    """Cache nothing from test to test."""
+    """Clear the caches between tests."""
     module._cached.clear()
     yield
     module._cached.clear()
 
 
 def families() -> dict[str, Metric]:
-    """Count the events and read the page; names without their prefix."""
+    """Aggregate the events and read the exposition; return families without their prefix."""
     wait_until_settled()
     FoldPosition.objects.get_or_create(id=1, defaults={"stamp": "0"})
     run_once(["fold"])
@@ -98,7 +98,7 @@ def test_dispatches_are_counted_once_each_by_queue_and_pool() -> None:
     for job in taken(3, pool="p"):
         nack([Nack(job["id"], None, requeue=True)])
     families()
-    taken(2, pool="none", queues=["a"])  # a pool that nobody has defined
+    taken(2, pool="none", queues=["a"])  # an undefined pool
     taken(9, pool="p")
 
     counted = values(families()["dispatch"], "_total")

@@ -1,6 +1,6 @@
 """Tenants that share over several queues: `tenant_fairness.scope`. Spec: contract 20.4, FS-9.
 
-Each queue has its own virtual times; what a tenant got in the others is added to them. ADR 0018.
+Each queue has its own virtual times. The claim adds the tenant's jobs in other queues. ADR 0018.
 """
 
 from collections import Counter
@@ -34,16 +34,16 @@ def put(*queues: str, name: str = "p", scope: str = "pool", **body: object) -> N
 
 
 def fill(**numbers: Mapping[str, int]) -> None:
-    """Store jobs: by queue, so many of each tenant."""
+    """Store jobs: by queue, a number for each tenant."""
     for queue, tenants in numbers.items():
         for tenant, number in tenants.items():
             of_tenant(tenant, number, queue)
 
 
 def take(number: int, *requests: FetchRequest, size: int = 1, sees: bool = True) -> list[str]:
-    """Fetch so many jobs in turn from what requests ask for; returns their tenants in order.
+    """Fetch this number of jobs by the requests in turn; return their tenants in order.
 
-    `sees`: without the bounds that earlier claims left.
+    If `sees`, each claim starts without the low-water marks of earlier claims.
     """
     found: list[str] = []
     while len(found) < number:
@@ -58,7 +58,7 @@ def take(number: int, *requests: FetchRequest, size: int = 1, sees: bool = True)
 
 
 def most_apart(order: list[str], weights: Mapping[str, float]) -> float:
-    """Return by how much two tenants were ever apart, each by its weight."""
+    """Return the largest difference between two tenants, in jobs divided by weight."""
     got = dict.fromkeys(weights, 0.0)
     worst = 0.0
     for tenant in order:
@@ -136,7 +136,7 @@ def test_a_lane_alone_in_its_queue_is_charged_when_another_comes() -> None:
     assert abs(found["one"] - found["two"]) <= 3
 
 
-# --- who comes, and who comes back ----------------------------------------------------------------
+# --- tenants that join and rejoin -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 5])
@@ -145,7 +145,7 @@ def test_who_comes_back_begins_as_the_equal_of_those_who_wait(size: int) -> None
     put("a", "b")
     fill(a={"old": 20, "one": 200, "two": 200}, b={"old": 20, "one": 200, "two": 200})
     take(60, size=size)
-    take(120, size=size)  # the old one has nothing left
+    take(120, size=size)  # now the tenant `old` has no jobs left
     assert not Lane.objects.filter(tenant="old", active=True).exists()
 
     fill(a={"old": 50}, b={"old": 50, "new": 50})
@@ -173,7 +173,7 @@ def test_what_nobody_else_could_have_is_not_held_against_a_tenant_for_long() -> 
     fill(a={"one": 3000, "two": 3000}, b={"rich": 4000})
     take(4000, B, size=1000)
     take(10, A)
-    fill(a={"rich": 400})  # it comes as the equal of the others
+    fill(a={"rich": 400})  # it joins as an equal
 
     found = Counter(take(60, A))
     assert max(found.values()) - min(found.values()) <= 3
@@ -208,7 +208,7 @@ def test_who_has_one_job_at_a_time_gets_no_more_than_its_share() -> None:
     assert abs(found["few"] - found["many"]) <= 3
 
 
-# --- what stays as it is --------------------------------------------------------------------------
+# --- unchanged behaviour --------------------------------------------------------------------------
 
 
 @spec("FS-9.3-a")
@@ -283,7 +283,7 @@ def test_the_configuration_counts_queues_by_their_pools() -> None:
     configuration.configure(configuration.Wanted(tenants=fairness))
     fill(a={"x": 1}, b={"x": 1}, c={"x": 1}, d={"x": 1})
 
-    # the first pool by name counts a queue of several; one of none is by itself
+    # a queue of several pools counts for the first pool by name; `d`, in no pool, is separate
     assert dict(Lane.objects.values_list("queue", "scope")) == {
         "a": "p", "b": "p", "c": "r", "d": None,
     }  # fmt: skip

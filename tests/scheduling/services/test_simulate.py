@@ -1,4 +1,4 @@
-"""Simulations through the very same claim: shares, strategies, caps; live tables untouched."""
+"""Simulations with the real claim: shares, strategies, caps; live tables stay untouched."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -33,13 +33,13 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def compared(scenario: dict[str, Any], **changes: Any) -> Comparison:
-    """Simulate a scenario, and with changes if there are any."""
+    """Simulate a scenario, also with the changes if there are any."""
     text = orjson.dumps(changes).decode() if changes else ""
     return scenarios.run(Wish(scenario=orjson.dumps(scenario).decode(), changes=text))
 
 
 def overloaded(*queues: str, slots: int = 4, **members: Any) -> dict[str, Any]:
-    """Return a scenario in which all queues have jobs to the end."""
+    """Return a scenario in which all queues have jobs until the end."""
     return {
         "duration": "30s",
         "workers": [{"pool": "p", "slots": slots}],
@@ -132,7 +132,7 @@ def test_the_cap_of_a_pool_and_the_limit_of_a_queue_hold_in_virtual_time() -> No
         overloaded("a", slots=10), queues={"a": {"rate_limit": {"limit": 5, "period": "PT10S"}}}
     )
 
-    # half a second each, for 30 seconds and the moment at their end
+    # each job runs half a second; 30 seconds, and the moment at their end
     assert 600 >= found.before.total.started >= 290
     for comparison, most in ((found, 2), (limited, 3)):
         assert comparison.after is not None
@@ -236,7 +236,7 @@ def test_pools_that_contradict_each_other_are_refused() -> None:
 
 
 def age(seconds: int) -> None:
-    """Let everything that is on record have happened earlier."""
+    """Move all records back by this time."""
     ago = timedelta(seconds=seconds)
     Event.objects.update(at=F("at") - ago)
     Lease.objects.update(started_at=F("started_at") - ago)
@@ -248,7 +248,7 @@ def test_the_past_is_replayed_with_its_arrivals_lengths_and_workers() -> None:
     drafts = [replace(DraftFactory.create(queue="a"), tenant="blue") for _ in range(4)]
     enqueue(drafts)
     fetched = fetch(FetchRequest(("a",), 2, worker_id="w1", pool="p")).jobs
-    age(20)  # the first two start 20 s before they end
+    age(20)  # the first two jobs started 20 s before they end
     ack([Ack(job.id) for job in fetched])
     age(30)
     stored_ids(3, queue="b")

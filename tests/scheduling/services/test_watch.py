@@ -1,4 +1,4 @@
-"""Queues that starve and pools that are overloaded. Spec: fair-scheduling 11.1; contract 20.6."""
+"""Starving queues and overloaded pools. Spec: fair-scheduling 11.1; contract 20.6."""
 
 from datetime import timedelta
 from typing import Any
@@ -40,13 +40,13 @@ PREVENTION = {"rotation_interval": "PT1H"}
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell of an overload once an hour, so that no test depends on how long it takes."""
+    """Report an overload at most once an hour, so that no test depends on its own duration."""
     assert timedelta(seconds=10) == module.QUIET
     monkeypatch.setattr(module, "QUIET", timedelta(hours=1))
 
 
 def later(minutes: float = 61) -> None:
-    """Let all that happened so far have happened earlier."""
+    """Move all records back by this time."""
     ago = timedelta(minutes=minutes)
     QueueWatch.objects.update(since=F("since") - ago, told_at=F("told_at") - ago)
     Overload.objects.update(told_at=F("told_at") - ago)
@@ -60,7 +60,7 @@ def shared(*queues: str, name: str = "p", **body: Any) -> None:
 
 
 def starve(queue: str) -> None:
-    """Let a queue with jobs wait for longer than it may, and tell."""
+    """Let a queue with jobs wait too long, and check that the loop reports it."""
     watch()
     later()
     assert watch() == 1
@@ -68,13 +68,13 @@ def starve(queue: str) -> None:
 
 
 def names(kind: int) -> list[dict[str, Any]]:
-    """Return what was told, with the queue."""
+    """Return the data of all events of a kind, with the queue."""
     events = Event.objects.filter(kind=kind).order_by("stamp", "seq")
     return [{"queue": event.queue, **(event.data or {})} for event in events]
 
 
 def is_starved(queue: str = "b") -> bool:
-    """Tell what the statistics say."""
+    """Return whether the statistics call the queue starved."""
     found = {one["name"]: one["starved"] for one in get("admin/scheduling/stats?pool=p")["queues"]}
     return bool(found[queue])
 
@@ -89,7 +89,7 @@ def test_a_queue_that_gets_nothing_is_told_of_once() -> None:
     assert watch() == 0
     later(40)
     assert (watch(), is_starved()) == (0, False)
-    taken(1, queues=["a"], pool="p")  # of the strict pool: b goes without
+    taken(1, queues=["a"], pool="p")  # the pool is strict, so b gets no job
     later(25)
 
     assert watch() == 1
@@ -295,7 +295,7 @@ def test_a_pool_that_another_process_defined_is_watched() -> None:
     fill(b=1)
     before = pool_cache.known()
     shared("b")
-    pool_cache._Memory.latest = before  # as a process that has heard of nothing
+    pool_cache._Memory.latest = before  # as in a process that missed the change
 
     starve("b")
 
@@ -322,7 +322,7 @@ def test_a_pool_whose_cap_holds_jobs_back_is_told_of_now_and_then() -> None:
     fill(a=3, b=3, c=1)
     assert watch() == 0
     taken(9, pool="p")
-    taken(9, pool="q")  # full, and nothing waits
+    taken(9, pool="q")  # full, with no waiting jobs
 
     assert watch() == 1
 

@@ -1,7 +1,7 @@
-"""What schedules cost at volume: a hundred thousand of them, with their runs.
+"""Cost of schedules at volume: a hundred thousand schedules with their runs.
 
-Measured as in tests/jobs/sql/test_plans.py: no table is read from end to end, and no index further
-than the work needs, whatever kind of plan is used.
+Measured as in tests/jobs/sql/test_plans.py: with every kind of plan, no statement reads a whole
+table, and none reads more of an index than the work needs.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def run(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Load schedules, their runs, and turns of jobs that go on."""
+    """Load schedules, their runs, and overlap slots of active jobs."""
     with django_db_blocker.unblock():
         reset()
         for text in (ENTRIES, RUNS, TAKEN, TURN_ROWS):
@@ -82,17 +82,17 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         registered("known", overlap_policy="enqueue")
         analyze()
         yield
-        connection.close()  # with the mode and the plans
+        connection.close()  # drops the mode and the plans
         reset()
 
 
 def fire_some() -> None:
-    """Fire those that are due."""
+    """Fire the due schedules."""
     assert fire() == DUE
 
 
 def trigger_one() -> None:
-    """Run one now; more than may wait is refused, which reads as much."""
+    """Trigger one schedule; a refusal for too many waiting runs reads as much."""
     with suppress(Conflict):
         trigger("known", ANYBODY, allow_all)
 
@@ -135,7 +135,7 @@ def test_call_among_100_000_schedules_reads_what_it_needs(name: str, mode: str) 
 def test_list_reads_its_page_and_counts_what_the_caller_sees(caller: Caller) -> None:
     read = touched_by(lambda: page(caller, enabled=None, tenant=None, limit=50, offset=100))
 
-    # counting all is one pass over them, or over the index where a vacuum has marked their pages
+    # counting all schedules reads the table once, or the index where vacuum has marked the pages
     counted = SCHEDULES + FEW if caller is ANYBODY else SCHEDULES // 10 + FEW
     assert read.scanned.get("ojs_cron_entry", 0) <= (counted if caller is ANYBODY else 0)
     assert max(read.entries.values(), default=0) <= counted, read.entries

@@ -1,4 +1,4 @@
-"""Turns as the claim takes them, against a model that decides slot by slot. Spec: FS 7, 8."""
+"""The claim's queue rotation compared with a model that decides slot by slot. Spec: FS 7, 8."""
 
 from dataclasses import dataclass, field
 from itertools import count, pairwise
@@ -29,15 +29,15 @@ EXAMPLES = settings(
 )
 
 
-Place = tuple[str, int]  # the queue and the priority of a job
+Place = tuple[str, int]  # queue and priority of a job
 
 
 @dataclass
 class Model:
-    """Decides as contract 20.4 and 20.5 word it.
+    """Decides by the wording of contract 20.4 and 20.5.
 
-    `active` are the queues that are thought to have jobs, and `jobs` the priorities: from the first
-    job that is stored until a turn finds none.
+    `active` has the queues that count as non-empty, and `jobs` their priorities: from the first
+    stored job until a turn finds no job.
     """
 
     strategy: Strategy
@@ -101,7 +101,7 @@ names = count(1)
 
 
 def fresh(strategy: Strategy, weights: tuple[float, ...], **more: Any) -> Turns:
-    """Return turns that nobody has taken, of queues that nobody has used: named by their key."""
+    """Return a rotation that no claim has used, whose queues are new and named by its key."""
     return Turns(f"p{next(names)}", strategy, weights, **more)
 
 
@@ -179,7 +179,7 @@ def test_whatever_happens_a_backlogged_queue_has_its_share(
     )
     def check(steps: list[tuple[int, int, int]]) -> None:
         turns = fresh(strategy, (1000.0, 10.0, 1.0, 1.0), ratio=ratio, rotation_ms=3_600_000)
-        waits = [0] * len(QUEUES)  # turns that went to others while it had jobs
+        waits = [0] * len(QUEUES)  # turns that other queues got while it had jobs
         jobs = [0] * len(QUEUES)
         for q, number, size in [(0, 60, 1), (1, 60, 1), *steps]:
             if number:
@@ -198,7 +198,7 @@ def test_whatever_happens_a_backlogged_queue_has_its_share(
 
 
 def order(strategy: Strategy, limit: int, keys: list[float], **more: Any) -> list[int]:
-    """Call the function itself."""
+    """Call the stored function."""
     facts: dict[str, Any] = {
         "rooms": [None] * len(keys), "weights": [1.0] * len(keys), "ratio": None,
         "since": [0] * len(keys), "overdue": [False] * len(keys), "seq": 0,
@@ -219,7 +219,7 @@ def order(strategy: Strategy, limit: int, keys: list[float], **more: Any) -> lis
 
 @pytest.fixture(autouse=True)
 def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> object:
-    """Let the tests call functions."""
+    """Let the tests use the database."""
     with django_db_blocker.unblock():
         yield
     forget()
@@ -264,7 +264,7 @@ def test_overdue_queues_come_first_the_longest_waiting_before_others() -> None:
 def slot_by_slot(
     strategy: Strategy, limit: int, keys: list[float], weights: list[float], rooms: list[int | None]
 ) -> list[int]:
-    """Decide by a look at all queues in each slot."""
+    """Decide each slot by comparing all queues."""
     found: list[int] = []
     keys = list(keys)
     left = [inf if room is None else room for room in rooms]
@@ -304,7 +304,7 @@ def test_many_slots_of_many_queues_are_decided_as_slot_by_slot(
     keys = {
         Strategy.STRICT: [float(q + 1) for q in range(queues)],
         Strategy.ROUND_ROBIN: [float(-chance.randrange(queues)) for _ in range(queues)],
-        # some as far as each other, some behind, as after turns of such weights
+        # some queues are level, some behind, as after turns with these weights
         Strategy.WEIGHTED: [chance.randrange(4) / weight for weight in weights],
         Strategy.LEAST_LOADED: [-float(chance.randrange(1, 40)) for _ in range(queues)],
     }[strategy]
@@ -315,7 +315,7 @@ def test_many_slots_of_many_queues_are_decided_as_slot_by_slot(
 
 
 def levels(*found: tuple[int, int | None, int]) -> dict[str, list[int | None]]:
-    """Name levels: of a queue, up to so many jobs, with this rank."""
+    """Return levels: each is a queue, a maximum number of jobs, and their rank."""
     queues, ends, ranks = zip(*found, strict=True)
     return {"level_queues": [*queues], "level_ends": [*ends], "level_ranks": [*ranks]}
 

@@ -1,4 +1,4 @@
-"""Priorities of a tenant's jobs raised or lowered as a whole. Spec: MT 8.1, contract 20.5."""
+"""Boosts: a tenant's offset to the priorities of all its jobs. Spec: MT 8.1, contract 20.5."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def boost(tenant: str, by: int, **more: Any) -> None:
 
 
 def answer_status(tenant: str) -> int:
-    """Return what a PUT answers."""
+    """Return the status that a PUT of the tenant has: 200 if it exists, else 201."""
     return 200 if send("GET", f"admin/tenants/{tenant}").status_code == 200 else 201
 
 
@@ -38,17 +38,17 @@ def fetched(count: int = 1, *queues: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def whose(count: int, *queues: str, **more: Any) -> list[str]:
-    """Fetch jobs; returns their tenants."""
+    """Fetch jobs; return their tenants."""
     return [job["meta"]["tenant_id"] for job in fetched(count, *queues, **more)]
 
 
 def one_by_one(number: int) -> list[str]:
-    """Fetch as often, one job each; returns their tenants."""
+    """Fetch `number` times, one job each; return their tenants."""
     return [tenant for _ in range(number) for tenant in whose(1)]
 
 
 def gate(job: dict[str, Any]) -> dict[str, Any]:
-    """Return what is said of the lane of a waiting job."""
+    """Return the gate `lane` of a waiting job's explanation."""
     said = answer(send("GET", f"admin/jobs/{job['id']}/explain"))
     found: dict[str, Any] = next(one for one in said["gates"] if one["gate"] == "lane")
     return found
@@ -147,7 +147,7 @@ def test_boost_counts_where_the_oldest_is_next() -> None:
     many(2, "red", priority=5)
     many(2, "blue")
     boost("blue", 5)
-    assert whose(3) == ["red", "red", "blue"]  # equals now, the oldest first
+    assert whose(3) == ["red", "red", "blue"]  # equal ranks now, the oldest job first
 
     push("red", priority=5)
     boost("blue", 6)

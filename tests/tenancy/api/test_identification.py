@@ -1,4 +1,4 @@
-"""Whose a job is. Spec: MT 5, contract 21.3, 21.4."""
+"""The tenant of a job. Spec: MT 5, contract 21.3, 21.4."""
 
 import re
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ BAD_IDS = ["", "-a", "a b", "é", "x" * 256, "_other", "_mine", 7, ["a"]]
 
 
 def tenants() -> list[str]:
-    """Return whose the stored jobs are."""
+    """Return the tenants of the stored jobs."""
     return list(Job.objects.order_by("id").values_list("tenant", flat=True))
 
 
 @pytest.fixture
 def rules(settings: Any) -> Any:
-    """Change settings of tenants for a test."""
+    """Return a function that changes settings of tenancy for a test."""
 
     def change(**chosen: Any) -> None:
         settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}
@@ -228,7 +228,7 @@ def test_unknown_tenant_is_refused_where_they_are_configured(rules: Any) -> None
 
 
 def described() -> Any:
-    """Return the OpenAPI document as the settings have it now."""
+    """Return the OpenAPI document under the current settings."""
     return Generator().get_schema()  # type: ignore[no-untyped-call]  # no types
 
 
@@ -253,7 +253,8 @@ def test_document_names_the_headers_where_they_are_read() -> None:
     assert documented == reading
     assert ("post", "/ojs/v1/jobs") in documented
     assert ("get", "/ojs/v1/health") not in documented
-    assert ("get", "/ojs/v1/admin/pools") in documented  # and refused where it names one
+    # documented, because it refuses a tenant in the header
+    assert ("get", "/ojs/v1/admin/pools") in documented
     assert told["components"]["parameters"]["TenantID"]["name"] == "X-OJS-Tenant-ID"
 
 
@@ -333,7 +334,7 @@ def test_jobs_of_a_workflow_are_of_the_tenant_in_the_header() -> None:
 
 OTHERS = {**JOB, "meta": {"tenant_id": "south"}}
 CRON = {"name": "c", "cron": "@daily", **JOB}
-# each place that takes the terms of a job: (method, path, body); workflows say it in their own way
+# requests that take the members of a job: (method, path, body); workflows have tests below
 TEMPLATES = [
     ("POST", "jobs", OTHERS),
     ("POST", "jobs/batch", {"jobs": [JOB, OTHERS]}),

@@ -1,4 +1,4 @@
-"""The isolation models of tenants, and workers of one of them. Spec: MT 6, 7.3, D-MT-6, 7, 9."""
+"""Isolation models of tenants, and workers of a single tenant. Spec: MT 6, 7.3, D-MT-6, 7, 9."""
 
 from collections import Counter
 from typing import Any
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture
 def rules(settings: Any) -> Any:
-    """Change settings of tenants for a test."""
+    """Return a function that changes settings of tenancy for a test."""
 
     def change(**chosen: Any) -> None:
         settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}
@@ -35,7 +35,7 @@ def rules(settings: Any) -> Any:
 
 
 def take(*queues: str, count: int = 100, status: int = 200, **headers: str) -> Any:
-    """Fetch; returns whose jobs came, or the error."""
+    """Fetch; return the tenants of the jobs, or the error."""
     sent = {"queues": list(queues) or ["default"], "count": count}
     found = answer(send("POST", "workers/fetch", sent, **headers), status)
     if status != 200:
@@ -164,14 +164,14 @@ def test_a_tenant_moves_with_the_jobs_that_wait() -> None:
 @spec("D-MT-6")
 def test_who_comes_back_has_neither_saved_nor_lost_turns() -> None:
     put("acme", isolation="namespace")
-    fill("acme", 40)  # two lanes of one priority: the turns between them are counted
+    fill("acme", 40)  # two lanes of one priority, whose virtual times are compared below
     fill("acme", 40, options={"rate_limit": {"key": "one", "concurrency": 50}})
     fill("beta", 30)
     take(count=5)
     take(count=40, X_OJS_Tenant="acme")
     put("acme", status=200, isolation="hybrid")
 
-    assert Counter(take(count=12)) == {"acme": 8, "beta": 4}  # by lane, of which it has two
+    assert Counter(take(count=12)) == {"acme": 8, "beta": 4}  # two shares for the two lanes of acme
 
 
 @spec("D-MT-6")

@@ -1,4 +1,4 @@
-"""What tenants may have and do. Spec: MT 8, 15.5, contract 21.2, D-MT-14."""
+"""Limits and states of tenants. Spec: MT 8, 15.5, contract 21.2, D-MT-14."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_pending_jobs_need_room_when_they_are_sent_and_take_none() -> None:
 
     assert refused(options={"pending": True})["current"] == 2
     assert answer(send("POST", f"jobs/{held[0]}/activate"))["job"]["state"] == "available"
-    assert refused()["current"] == 3  # not asked again: docs/tenancy.md
+    assert refused()["current"] == 3  # ACTIVATE checks no limit: docs/tenancy.md
 
 
 @spec("MT-8.1-d")
@@ -358,7 +358,7 @@ def test_a_tenant_that_reaches_its_concurrency_is_told_of() -> None:
             "mode": "hard",
         }
     ]
-    assert not told(Kind.LIMIT_EXCEEDED)  # that is for limits of queues, types and keys
+    assert not told(Kind.LIMIT_EXCEEDED)  # this event is for limits of queues, types and keys
 
 
 @spec("MT-11.1-a")

@@ -18,7 +18,7 @@ BEATS = ("workers/heartbeat", "workers/beat", "workers/register")
 
 
 def beat(tenant: str | None = None, *, status: int = 200, path: str = BEATS[0], **body: Any) -> Any:
-    """Heartbeat as `w1`, for a tenant if given."""
+    """Send a heartbeat as `w1`, for a tenant if given."""
     headers = {} if tenant is None else {"X_OJS_Tenant": tenant}
     return answer(send("POST", path, {"worker_id": "w1", **body}, **headers), status)
 
@@ -38,7 +38,7 @@ def leave(tenant: str | None, status: int) -> Any:
 
 
 def health(tenant: str) -> int:
-    """Ask how `w1` is."""
+    """Return the health of `w1` by the API."""
     return send("GET", "workers/w1/health", X_OJS_Tenant=tenant).status_code
 
 
@@ -93,7 +93,7 @@ def test_a_fetch_under_the_id_of_another_tenants_worker_leaves_that_alone() -> N
     (job,) = claim("beta", count=5)
 
     assert job["meta"]["tenant_id"] == "beta"
-    assert Lease.objects.get().worker_id is None  # as if it had named no worker
+    assert Lease.objects.get().worker_id is None  # as if the FETCH had named no worker
     assert stored() == before
     done = {"job_id": job["id"], "worker_id": "w1"}
     assert answer(send("POST", "workers/ack", done, X_OJS_Tenant="beta"))

@@ -1,4 +1,4 @@
-"""Who is a noisy neighbour. Spec: MT 9.1, contract 21.5."""
+"""Detection of noisy tenants. Spec: MT 9.1, contract 21.5."""
 
 from dataclasses import replace
 from statistics import fmean, median
@@ -35,7 +35,7 @@ SAMPLES = st.lists(
 
 
 def reasons(*samples: Sample, rules: Rules = RULES) -> dict[str, list[Reason]]:
-    """Return who is noisy, and why."""
+    """Return the noisy tenants with their reasons."""
     found = noisy(samples, rules)
     return {tenant: [one.reason for one in signals] for tenant, signals in found.items()}
 
@@ -167,7 +167,7 @@ def test_a_tenant_is_judged_as_if_the_others_were_looked_at_one_by_one(
 
     found = {tenant: set(said) for tenant, said in reasons(*samples).items()}
 
-    # sums of floats may differ in the last place: what is that near a threshold is left open
+    # sums of floats may differ in the last place, so either result is right near a threshold
     assert found.keys() | expected.keys() == found.keys()
     for tenant, said in found.items():
         extra = said - expected.get(tenant, set())

@@ -1,4 +1,4 @@
-"""What a throttle leaves. Spec: MT 9.2, contract 21.5."""
+"""The weight or concurrency that a throttle leaves. Spec: MT 9.2, contract 21.5."""
 
 import pytest
 from hypothesis import given

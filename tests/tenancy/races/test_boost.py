@@ -1,4 +1,4 @@
-"""Boosts that change while everybody is at work. Spec: MT 8.1, 15.1."""
+"""Boosts that change under load. Spec: MT 8.1, 15.1."""
 
 from collections import Counter
 from itertools import count
@@ -57,7 +57,7 @@ def test_every_job_is_handed_out_once_while_boosts_change() -> None:
 
 
 def work_off(got: list[str]) -> None:
-    """Take what is left."""
+    """Claim and complete the remaining jobs."""
     while found := [job.id for job in fetch(FetchRequest(("q",), 50)).jobs]:
         got.extend(found)
         ack([Ack(job_id) for job_id in found])

@@ -1,4 +1,4 @@
-"""Tenants that move between the isolation models under load: nothing lost, nothing done twice.
+"""Tenants that change their isolation model under load lose and repeat no job.
 
 Spec: MT 6, D-MT-6.
 """
@@ -32,12 +32,12 @@ EACH = 60
 
 
 def take(tenant: str | None, count: int) -> list[Job]:
-    """Claim from all queues, for a tenant or for any."""
+    """Claim from all queues, for one tenant or for all."""
     return fetch(FetchRequest(QUEUES, count=count, tenant=tenant)).jobs
 
 
 def produce(tenant: str, made: list[str]) -> None:
-    """Enqueue to several queues with several priorities: new lanes are made, too."""
+    """Enqueue to several queues with several priorities, which also creates lanes."""
     for n in range(EACH):
         draft = DraftFactory.create(queue=QUEUES[n % 3], priority=n % 7, meta={"tenant_id": tenant})
         enqueue([draft])
@@ -45,7 +45,7 @@ def produce(tenant: str, made: list[str]) -> None:
 
 
 def work(tenant: str | None, done: list[str]) -> None:
-    """Claim until nothing comes for a while; some jobs are given back at first."""
+    """Claim until no job comes for a while; requeue some jobs at first."""
     idle = 0
     while idle < 20:
         jobs = take(tenant, 3)
@@ -58,7 +58,7 @@ def work(tenant: str | None, done: list[str]) -> None:
 
 
 def move(limits: TenantLimits, done: list[str], strayed: list[str]) -> None:
-    """Move the tenant to and fro; while it has a namespace nobody else's worker gets its jobs."""
+    """Switch the tenant's isolation model repeatedly, and record jobs that left a namespace."""
     for model in MODELS:
         put("acme", Definition(limits=limits, isolation=model))
         for jobs in (take(None, 2), take(None, 2)):

@@ -1,4 +1,4 @@
-"""Limits of tenants with many clients: exceeded by none. Spec: MT 8, contract 21.2."""
+"""Limits of tenants under many clients: never exceeded. Spec: MT 8, contract 21.2."""
 
 from collections import Counter
 from contextlib import suppress
@@ -29,7 +29,7 @@ STARTED, LEFT_ACTIVE = 3, 4  # Event.kind, Event.from_state
 
 
 def send_all(tenants: tuple[str, ...] = ("blue",), **envelope: object) -> Counter[str]:
-    """Enqueue from many clients at once; returns how many jobs were taken and refused by code."""
+    """Enqueue from many clients at once; count the accepted jobs, and the refusals by code."""
 
     def work() -> Counter[str]:
         found: Counter[str] = Counter()
@@ -140,7 +140,7 @@ def test_limit_that_is_set_meanwhile_holds_from_its_commit_on() -> None:
 
 
 def send_all_here() -> Counter[str]:
-    """Enqueue from this thread until a job is refused, a hundred at most."""
+    """Enqueue from this thread until a job is refused, at most a hundred."""
     found: Counter[str] = Counter()
     for _ in range(100):
         try:

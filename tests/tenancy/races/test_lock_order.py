@@ -1,4 +1,4 @@
-"""Tenants are locked before lanes, also when an enqueue begins anew: docs/architecture.md."""
+"""An enqueue locks tenants before lanes, also when it starts again: docs/architecture.md."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,14 +33,14 @@ def test_an_enqueue_that_begins_anew_holds_no_lane_while_it_waits_for_its_tenant
 
     def enqueue_by_old_terms() -> None:
         terms._Memory.latest, tenant_cache._Memory.latest = stale
-        with transaction.atomic():  # as the transaction of a workflow, or of a host
+        with transaction.atomic():  # as in the transaction of a workflow or of a host project
             enqueue([draft])
 
     with threads(1) as start, transaction.atomic():
-        queries.lock([TENANT])  # as a POST /jobs does that knows of the limit
+        queries.lock([TENANT])  # as a POST /jobs does when its process has read the limit
         other = start(enqueue_by_old_terms)
         wait_until_blocked()
-        # a deadlock if the other held the lane that it made for its first try
+        # this deadlocks if the other transaction holds the lane that its first attempt created
         lanes.resolve([LaneKey("q", draft.priority, TENANT)])
     other.result()
 
@@ -76,5 +76,5 @@ def test_a_request_in_parts_locks_all_its_tenants_before_the_first_lane(
     )
 
     assert sum(isinstance(one, OJSError) for one in outcomes) == 1
-    assert held[0] == 0  # at once as long as nothing is refused
+    assert held[0] == 0  # the first attempt stores the whole request; parts follow a refusal
     assert set(held[1:]) == {2}

@@ -1,4 +1,4 @@
-"""Throttles next to operators and other leaders: told once, and claims go by what is stored."""
+"""Throttles next to operators and other leaders: one event each, and claims use stored rows."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,7 +25,7 @@ REASONS = ["queue_depth_ratio_exceeded"]
 
 
 def assert_told_as_stored() -> None:
-    """Each throttle was told when it began, and its end unless it counts."""
+    """Check that the events of begun and ended throttles match the stored throttles."""
     counts = Throttle.objects.filter(hold="applied").count()
     ended = len(told(Kind.TENANT_THROTTLE_RELEASED))
     assert len(told(Kind.TENANT_THROTTLED)) - ended == counts

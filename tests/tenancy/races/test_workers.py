@@ -1,4 +1,4 @@
-"""Tenants that register a worker under one id at once: it is of exactly one. Spec: MT 5."""
+"""Concurrent tenants register one worker id: it belongs to exactly one tenant. Spec: MT 5."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
-"""Every route and method, and what a caller of one tenant may know by it of another's things.
+"""Requests for every route and method, listed by the visibility of another tenant's things.
 
-A new one belongs into exactly one of the lists: see test_leaks.
+A new route belongs in exactly one of the lists: see test_leaks.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.jobs.api.routes import views
 
-# without a key
+# need no key
 PUBLIC = """
 GET /ojs/manifest
 GET /ojs/v1/health
@@ -19,7 +19,7 @@ GET /ready
 GET /readyz
 GET /health
 """
-# refused to callers of one tenant, whatever they name
+# refused to callers of one tenant, for any name in the request
 OF_ALL_TENANTS = """
 GET /ojs/v1/workers
 GET /ojs/v1/admin/stats/stream
@@ -92,8 +92,8 @@ GET /ojs/federation/stats
 GET /ojs/v1/admin/federation/config
 PUT /ojs/v1/admin/federation/config
 """
-# only reads; the answer is the same as if the other tenant were not there. After the path, queries
-# that name things of that tenant
+# only read. The answer must be equal with and without the other tenant. Queries after the path
+# name things of that tenant
 READS = """
 GET /ojs/v1/events ?queue={queue} ?job_id={job_id} ?type=job.enqueued
 GET /ojs/v1/jobs ?queue={queue} ?type={type} ?state=available
@@ -161,30 +161,30 @@ GET /ojs/v1/federation/regions
 GET /ojs/v1/federation/health
 GET /ojs/v1/federation/jobs/{federation_id}
 """
-# endless for who may read them: told apart by what they tell, see test_leaks
+# endless streams, compared by their events: see test_leaks
 STREAMS = """
 GET /ojs/v1/jobs/{job_id}/progress/stream
 GET /ojs/v1/jobs/{job_id}/events
 GET /ojs/v1/events/stream
 GET /ojs/v1/queues/{name}/events
 """
-# say how a tenant stands among the others, or name what all share, by what they are for
+# show a tenant's rank among all tenants, or name shared things, as intended
 RELATIVE = {
     "/ojs/v1/queues", "/ojs/v1/admin/tenants/{tenant_id}/stats",
     "/ojs/v1/admin/jobs/{job_id}/explain",
 }  # fmt: skip
-# tell whether a name is taken: queues are of the deployment, whoever uses them
+# show whether a name is taken: all tenants of a deployment share its queues
 COMMON = {
     "GET /ojs/v1/queues/{name}",
     "GET /ojs/v1/queues/{name}/stats",
     "GET /ojs/v1/queues/{name}/priority-stats",
     "GET /ojs/v1/queues/{name}/events",
-    # so are ids of workers: that of another tenant's worker is refused
+    # they share ids of workers, too: the id of another tenant's worker is refused
     "POST /ojs/v1/workers/heartbeat",
     "POST /ojs/v1/workers/beat",
     "POST /ojs/v1/workers/register",
 }
-# changes; the other tenant's things stay, and the answer is that for things that nobody has
+# change things. The other tenant's things stay, and the answer equals that for missing things
 _JOB = {"type": "tests.noop", "args": []}
 _CRON = {"name": "{cron}", "expression": "0 * * * *", "type": "tests.noop"}
 _HOOK = {"url": "https://example.org/h", "events": ["job.*"]}
@@ -303,7 +303,7 @@ CHANGES: dict[str, list[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request; paths, queries and bodies name things in braces."""
+    """A request whose path, query and body name things in braces."""
 
     method: str
     path: str
@@ -311,7 +311,7 @@ class Ask:
 
 
 def routes() -> list[str]:
-    """Name every method of every route once, however many patterns lead to it."""
+    """Return every method of every route once, even if several patterns lead to it."""
     return sorted(
         {
             f"{method} /{path}"
@@ -322,7 +322,7 @@ def routes() -> list[str]:
 
 
 def lines(text: str) -> list[str]:
-    """Name the requests of a list."""
+    """Return the requests of a list."""
     return [" ".join(line.split()[:2]) for line in text.split("\n") if line]
 
 
@@ -335,7 +335,7 @@ def reads() -> Iterator[Ask]:
 
 
 def streams() -> Iterator[Ask]:
-    """Yield the requests that are answered for as long as there is something to follow."""
+    """Yield the requests for endless streams."""
     for route in lines(STREAMS):
         yield Ask(*route.split())
 

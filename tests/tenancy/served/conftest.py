@@ -14,7 +14,7 @@ TENANT = "X-OJS-Tenant"
 
 
 class Served:
-    """What producers, workers and operators do over HTTP; threads may share it."""
+    """Requests of producers, workers and operators over HTTP; threads may share it."""
 
     def __init__(self, url: str) -> None:
         """Use the server at this URL."""
@@ -24,7 +24,7 @@ class Served:
         self, method: str, path: str, body: Any = None, *, tenant: str | None = None,
         status: int = 200,
     ) -> Any:  # fmt: skip
-        """Send a request and return the answer's body, if any; the status must be as said."""
+        """Send a request, check its status, and return the body of the answer, if any."""
         headers = {} if tenant is None else {TENANT: tenant}
         answer = self._client.request(method, path, json=body, headers=headers)
         assert answer.status_code == status, answer.text
@@ -35,7 +35,7 @@ class Served:
         return self.send("PUT", f"admin/tenants/{tenant}", body, status=status)
 
     def push(self, tenant: str | None, number: int = 1, queue: str = "default") -> list[str]:
-        """Enqueue jobs; returns their ids."""
+        """Enqueue jobs; return their ids."""
         job = {"type": "tests.noop", "args": [], "options": {"queue": queue}}
         sent = {"jobs": [job] * number}
         found = self.send("POST", "jobs/batch", sent, tenant=tenant, status=201)["jobs"]
@@ -54,26 +54,26 @@ class Served:
         self.send("POST", "workers/ack", {"job_id": job["id"]})
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self._client.close()
 
 
 @pytest.fixture
 def served(server: str, store: None) -> Iterator[Served]:
-    """Return a client of the server, whose store is empty."""
+    """Return a client of the server, with an empty store."""
     client = Served(server)
     yield client
     client.close()
 
 
 def owners(jobs: list[dict[str, Any]]) -> list[str | None]:
-    """Return whose the jobs are."""
+    """Return the tenants of the jobs."""
     return [job.get("meta", {}).get("tenant_id") for job in jobs]
 
 
 @pytest.fixture(scope="module")
 def guarded(spawn: Callable[..., subprocess.Popen[bytes]]) -> Iterator[str]:
-    """Return the URL of a server that asks for API keys, without loops: nothing moves by itself."""
+    """Return the URL of a server that requires API keys and runs no loops, so its state stays."""
     port = free_port()
     server = spawn(
         *http_server(port), OJS_AUTH="apikey", OJS_METRICS_PUBLIC="false",

@@ -1,4 +1,4 @@
-"""What an implementation must support, of a deployed server. Spec: MT 12, MT-12-a."""
+"""Required behaviour of a deployed server. Spec: MT 12, MT-12-a."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,7 +36,7 @@ class Wire:
         return self.send("POST", "jobs", {**JOB, "meta": {"tenant_id": tenant}, **options})
 
     def fetch(self, *queues: str, count: int) -> list[dict[str, Any]]:
-        """Take jobs."""
+        """Fetch jobs."""
         answer = self.send("POST", "workers/fetch", {"queues": list(queues), "count": count})
         found: list[dict[str, Any]] = answer.raise_for_status().json()["jobs"]
         return found

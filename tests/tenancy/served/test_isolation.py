@@ -72,10 +72,10 @@ def test_a_fetch_that_waits_gets_jobs_that_leave_a_namespace(served: Served) -> 
 
 
 class Load:
-    """Clients of one run: what they sent and what they did."""
+    """Clients of one run: their enqueued and their completed jobs."""
 
     def __init__(self, served: Served) -> None:
-        """Begin with nothing."""
+        """Start with empty lists."""
         self.served = served
         self.made: list[str] = []
         self.done: list[str] = []
@@ -87,7 +87,7 @@ class Load:
             self.made += self.served.push(tenant, 5, queue=f"q{n % 3}")
 
     def take(self, count: int, tenant: str | None = None) -> list[str | None]:
-        """Fetch and complete; returns whose the jobs were."""
+        """Fetch and complete; return the tenants of the jobs."""
         jobs = self.served.fetch("q0", "q1", "q2", tenant=tenant, count=count)
         for job in jobs:
             self.served.ack(job)
@@ -95,13 +95,13 @@ class Load:
         return owners(jobs)
 
     def work(self, tenant: str | None) -> None:
-        """Go on until nothing comes for a while."""
+        """Fetch and complete until no job comes for a while."""
         idle = 0
         while idle < 8:
             idle = 0 if self.take(4, tenant) else idle + 1
 
     def move(self) -> None:
-        """Move the tenant to and fro; while it has a namespace nobody else gets its jobs."""
+        """Switch the tenant's isolation model repeatedly, and record jobs that left a namespace."""
         for model in MODELS:
             self.served.put("acme", 200, isolation=model)
             taken = self.take(3)

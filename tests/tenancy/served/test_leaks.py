@@ -1,7 +1,8 @@
-"""A caller of one tenant learns nothing of another's things and changes none. Spec: MT 5, D-MT-8.
+"""A caller of one tenant can neither see nor change another tenant's things. Spec: MT 5, D-MT-8.
 
-Each route is asked over HTTP for things of another tenant and for things that nobody has: the
-answers are the same. What it reads of its own is the same with and without the other tenant.
+Each route is asked over HTTP for things of another tenant and for things that do not exist. Both
+answers must be equal. Reads of the caller's own things must be equal with and without the other
+tenant.
 """
 
 import re
@@ -28,7 +29,7 @@ from tests.tenancy.wire import answer, push, send
 
 pytestmark = pytest.mark.usefixtures("store")
 
-# what differs from answer to answer, and says nothing
+# values that differ in every answer and reveal nothing
 VOLATILE = re.compile(
     r"req_[\w-]+|\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|whsec_[\w+/=-]+|(?<=sub_)\w+|\"(uptime|age|wait_ms)\w*\":[\d.]+"
@@ -38,8 +39,8 @@ Send = Callable[[Ask, Names], httpx.Response]
 
 @pytest.fixture(params=["key", "header"])
 def of_mine(request: Any, guarded: str) -> Iterator[Send]:
-    """Return a function that sends a request as one tenant, which its key or a header names."""
-    reset()  # the server may know things of the test before
+    """Return a function that sends requests as one tenant, which its key or a header names."""
+    reset()  # the server may remember the previous test
     is_bound = request.param == "key"
     mine = mine_of(request.param)
     _, text = create(NewKey("test", tuple(SCOPES), tenant=mine if is_bound else None))
@@ -47,7 +48,7 @@ def of_mine(request: Any, guarded: str) -> Iterator[Send]:
     headers |= {} if is_bound else {"X-OJS-Tenant": mine}
     once = httpx.Limits(
         max_keepalive_connections=0
-    )  # the server leaves bodies unread that it refuses
+    )  # the server does not read the body of a request that it refuses
     with httpx.Client(base_url=guarded, headers=headers, timeout=60, limits=once) as client:
 
         def ask(wanted: Ask, names: Names) -> httpx.Response:
@@ -59,7 +60,7 @@ def of_mine(request: Any, guarded: str) -> Iterator[Send]:
                     response.read()
                 return response
 
-        ask.tenant = mine  # type: ignore[attr-defined]  # asked by the tests
+        ask.tenant = mine  # type: ignore[attr-defined]  # read by the tests
         ask.is_bound = is_bound  # type: ignore[attr-defined]
         ask.url, ask.headers = guarded, headers  # type: ignore[attr-defined]
         yield ask
@@ -67,32 +68,32 @@ def of_mine(request: Any, guarded: str) -> Iterator[Send]:
 
 
 def mine_of(param: str) -> str:
-    """Name the tenant: another one each time, since the server remembers its lanes."""
+    """Return the tenant, one for each parameter, since the server remembers its lanes."""
     return f"mole-{param}"
 
 
 def filled(text: str, names: Names, path: str) -> str:
-    """Put names where braces name them; `name` is that of a schedule, a pool or a queue."""
+    """Replace the names in braces; `name` is the name of a schedule, a pool or a queue."""
     named = {**names, "name": names["cron"] if "/cron" in path else names["queue"]}
     named |= {"job_type": names["type"], "version": "1", "region_id": "eu"}
     return re.sub(r"{(\w+)}", lambda found: named[found[1]], text)
 
 
 def shown(response: httpx.Response, names: Names) -> tuple[int, str]:
-    """Return status and body without the names that were asked for and what is always new."""
-    text = response.text if response.is_stream_consumed else ""  # an event stream goes on
+    """Return status and body without the requested names and without volatile values."""
+    text = response.text if response.is_stream_consumed else ""  # an event stream does not end
     for name in sorted(set(names.values()), key=len, reverse=True):
         text = text.replace(name, "<asked>")
     return response.status_code, VOLATILE.sub("<new>", text)
 
 
 def is_aimed(ask: Ask) -> bool:
-    """Tell whether a request names anything."""
+    """Return whether a request names anything."""
     return "{" in ask.path or re.search(r"{\w+}", str(ask.body)) is not None
 
 
 def aims(ask: Ask, theirs: list[Names]) -> list[Names]:
-    """Return the things to ask for: every job, or one of what is no job."""
+    """Return the names to ask for: those of every job, or one set if the request names no job."""
     return theirs if "{job_id}" in ask.path + str(ask.body) else theirs[:1]
 
 
@@ -202,7 +203,7 @@ def test_a_stream_tells_nothing_of_what_another_tenant_does_meanwhile(of_mine: S
 
 
 def _told_until_end_of(job_id: str, stream: Stream) -> list[str]:
-    """Return what a stream tells until it tells that a job has completed, or ends."""
+    """Return the frames of a stream up to the completion of a job, or up to its end."""
     told: list[str] = []
     while frame := stream.frames.get(timeout=DEADLINE_S):
         told.append(str(frame))

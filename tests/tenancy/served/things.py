@@ -1,4 +1,4 @@
-"""Things of one tenant, of every sort, and how to tell whether they are as they were."""
+"""Things of one tenant, of every kind, and a snapshot that shows whether they have changed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,18 +12,18 @@ from tests.factories import JobFactory
 from tests.tenancy.wire import answer, put, send
 from webhooks.models import Delivery
 
-MARK = "zebra"  # in every name of the one tenant's things
+MARK = "zebra"  # in every name of this tenant's things
 STATES = (
     State.COMPLETED, State.DISCARDED, State.RETRYABLE, State.ACTIVE, State.CANCELLED,
     State.SCHEDULED, State.PENDING, State.AVAILABLE,
 )  # fmt: skip
-# what callers of any tenant leave by asking, and what tells that they did
+# tables that change with the requests of any tenant
 NOT_COMPARED = {"ojs_audit", "ojs_api_key", "ojs_loop"}
 Names = Mapping[str, str]
 
 
 def nothings() -> Names:
-    """Name things that nobody has."""
+    """Return names of things that do not exist."""
     return {
         "tenant": "no-tenant", "tenant_id": "no-tenant", "queue": "no-queue", "cron": "no-cron",
         "type": "no.type", "worker_id": f"no-worker-{new_id()}", "key": "no-key",
@@ -34,9 +34,9 @@ def nothings() -> Names:
 
 
 def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
-    """Give a tenant a job in every state and one thing of every other sort; returns their names.
+    """Give a tenant a job in every state and one thing of every other kind; return their names.
 
-    One for each job: the others are the same in all.
+    The list has an entry for each job. All other names are equal in all entries.
     """
     queue = queue or f"{mark}-queue"
     header = {"X_OJS_Tenant": mark}
@@ -79,7 +79,7 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
 
 
 def snapshot(things: list[Names]) -> dict[str, Any]:
-    """Return how many rows of each table name the tenant or one of its ids, and their digest."""
+    """Return, for each table, number and digest of the rows with the tenant or one of its ids."""
     ids = {value for one in things for name, value in one.items() if name.endswith("_id")}
     found = {}
     with connection.cursor() as cursor:

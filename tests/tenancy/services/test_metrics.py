@@ -38,11 +38,11 @@ LABELLED = (
 
 @pytest.fixture
 def read() -> Iterator[Read]:
-    """Return a function that counts the events and parses the page."""
+    """Return a function that aggregates the events and parses the exposition."""
 
     def families() -> dict[str, Metric]:
         wait_until_settled()
-        for _ in range(2):  # on an empty store the first turn only finds its place
+        for _ in range(2):  # the first run on an empty store only finds the start position
             run_once(["fold"])
         page._cached.clear()
         return {one.name: one for one in text_string_to_metric_families(page.exposition().decode())}
@@ -53,7 +53,7 @@ def read() -> Iterator[Read]:
 
 @pytest.fixture
 def rules(settings: Any) -> Any:
-    """Change settings of tenants for a test."""
+    """Return a function that changes settings of tenancy for a test."""
 
     def change(**chosen: Any) -> None:
         settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}
@@ -62,7 +62,7 @@ def rules(settings: Any) -> Any:
 
 
 def values(family: Metric, *names: str) -> dict[tuple[str, ...], float]:
-    """Return what is not 0 by the values of these labels."""
+    """Return the samples above 0 by the values of these labels."""
     return {
         tuple(sample.labels[name] for name in names): sample.value
         for sample in family.samples
@@ -71,13 +71,13 @@ def values(family: Metric, *names: str) -> dict[tuple[str, ...], float]:
 
 
 def tenants(found: dict[str, Metric]) -> set[str]:
-    """Return every value of the label."""
+    """Return all values of the tenant label."""
     samples = (sample for family in found.values() for sample in family.samples)
     return {sample.labels["tenant_id"] for sample in samples if "tenant_id" in sample.labels}
 
 
 def of(tenant: str) -> dict[str, Any]:
-    """Return the members that name a tenant."""
+    """Return the members of a job that name a tenant."""
     return {"meta": {"tenant_id": tenant}}
 
 
@@ -190,7 +190,7 @@ def test_tenants_that_came_first_keep_their_labels_in_every_process(read: Read, 
     stored(1, **of("beta"))
     stored(1, **of("acme"))
     read()
-    forget()  # as a process that has just started
+    forget()  # as in a process that has just started
 
     assert tenants(read()) == {"zulu", "beta", "_other"}
     assert list(TenantLabel.objects.order_by("place").values_list("tenant", flat=True)) == [

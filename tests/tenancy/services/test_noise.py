@@ -1,4 +1,4 @@
-"""Noisy neighbours are found by what the fold counted. Spec: MT 9.1, contract 21.5."""
+"""Noisy tenants are found by aggregated counts. Spec: MT 9.1, contract 21.5."""
 
 from datetime import timedelta
 from typing import Any
@@ -40,7 +40,7 @@ def listed(query: str = "") -> list[str]:
 
 
 def minutes_pass(minutes: float) -> None:
-    """Let what was counted lie further in the past."""
+    """Move the counts of minutes into the past."""
     for row in TenantPeriod.objects.filter(span_s=60):
         TenantPeriod.objects.filter(pk=row.pk).update(at=F("at") - timedelta(minutes=minutes))
 

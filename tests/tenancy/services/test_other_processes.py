@@ -1,4 +1,4 @@
-"""A change counts in every process from its commit on. Spec: MT 15.1."""
+"""A change applies in every process from its commit on. Spec: MT 15.1."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def elsewhere(change: Callable[[], object]) -> None:
-    """Change something in another process: this one remembers what it knew."""
+    """Make a change as in another process: the cache of this process stays."""
     known = terms._Memory.latest, tenant_cache._Memory.latest
     change()
     forget()

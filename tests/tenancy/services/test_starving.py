@@ -1,4 +1,4 @@
-"""Queues that starve in a namespace. Spec: fair-scheduling 11.1; MT 6.1, 7.3."""
+"""Starving queues in a namespace. Spec: fair-scheduling 11.1; MT 6.1, 7.3."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,12 +32,13 @@ def pool(store: None) -> None:
 
 
 def later(minutes: float) -> None:
-    """Let all that happened so far have happened earlier."""
+    """Move all records back by this time."""
     ago = timedelta(minutes=minutes)
     QueueWatch.objects.update(since=F("since") - ago, told_at=F("told_at") - ago)
     Event.objects.update(at=F("at") - ago)
     rows = TenantPeriod.objects.filter(span_s=60)
-    for at in rows.order_by("at").values_list("at", flat=True):  # none onto another
+    # in order of time, so that no row collides with another
+    for at in rows.order_by("at").values_list("at", flat=True):
         rows.filter(at=at).update(at=F("at") - ago)
 
 
@@ -49,7 +50,7 @@ def apart(tenant: str, number: int = 1, queue: str = "a", status: int = 201) -> 
 
 
 def names() -> list[dict[str, Any]]:
-    """Return what was told."""
+    """Return the data of all starvation events, in order."""
     events = Event.objects.filter(kind=STARVED).order_by("stamp", "seq")
     return [{"queue": one.queue, "tenant": one.tenant, **(one.data or {})} for one in events]
 
@@ -66,7 +67,7 @@ def test_a_namespace_that_nobody_serves_is_told_of_once() -> None:
     folded()
     assert watch() == 0
     later(40)
-    assert take("open") == 1  # which is no help to the namespace
+    assert take("open") == 1  # a job of another tenant, which does not help the namespace
     assert watch() == 0
     later(25)
 
@@ -137,7 +138,7 @@ def test_many_namespaces_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) 
     for _ in range(3):
         watch()
     assert QueueWatch.objects.count() == 6
-    watch()  # behind the last
+    watch()  # begins again behind the last namespace
     later(90)
 
     assert [watch() for _ in range(4)] == [2, 2, 2, 0]

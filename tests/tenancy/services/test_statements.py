@@ -1,4 +1,4 @@
-"""What tenants cost those who have none or no limits. Spec: issue "no hot row", contract 21.2."""
+"""Cost of tenancy without tenants or limits. Spec: issue "no hot row", contract 21.2."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def statements(work: Callable[[], object]) -> list[str]:
-    """Return what the database was asked."""
+    """Return the statements that were sent to the database."""
     with CaptureQueriesContext(
         connection,
     ) as found:

@@ -1,4 +1,4 @@
-"""Tenants of the settings. Spec: MT 15.1."""
+"""Tenants defined in the settings. Spec: MT 15.1."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Noisy tenants are throttled for a while, where that is chosen. Spec: MT 9.2, contract 21.5."""
+"""Noisy tenants are throttled for a while, if configured. Spec: MT 9.2, contract 21.5."""
 
 from collections import Counter
 from typing import Any
@@ -47,20 +47,20 @@ def shown(tenant: str = "blue") -> dict[str, Any]:
 
 
 def weights(tenant: str = "blue") -> set[float]:
-    """Return what the lanes of a tenant weigh: what claims go by."""
+    """Return the weights of a tenant's lanes, as claims use them."""
     ids = list(LaneKey.objects.filter(tenant=tenant).values_list("id", flat=True))
     return set(Lane.objects.filter(id__in=ids).values_list("weight", flat=True))
 
 
 @pytest.fixture
 def by_weight(settings: Any) -> None:
-    """Reduce weights of noisy tenants."""
+    """Reduce the weights of noisy tenants."""
     choose(settings, "weight")
 
 
 @pytest.fixture
 def by_concurrency(settings: Any) -> None:
-    """Reduce what noisy tenants may have active."""
+    """Reduce the concurrency of noisy tenants."""
     choose(settings, "concurrency")
 
 
@@ -434,7 +434,7 @@ def test_throttle_is_there_after_a_restart() -> None:
     noise()
     watch()
 
-    forget()  # as a process that has just started
+    forget()  # as in a process that has just started
 
     assert shown()["effective_weight"] == 2
     backlog("blue", 1, queue="other")

@@ -1,6 +1,6 @@
-"""What the statements of tenants read at volume: no growing table from end to end.
+"""Rows that statements of tenancy read at volume: none reads a growing table completely.
 
-For plans made for these parameters and for plans made for any.
+Both for plans made for these parameters and for generic plans.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ INSERT INTO ojs_tenant_period (tenant, span_s, at, queue, enqueued, started, com
 SELECT 't' || n, 60, date_trunc('minute', now()) + s * interval '1 minute', 'q1', 1, 1, 1, 0, 1, 1
   FROM generate_series(1000, 1099) AS n, generate_series(-1, 0) AS s
 """
-FEW = 1_500  # rows of a tenant in a hundred queues, and events that are not folded yet
+FEW = 1_500  # rows of a tenant in a hundred queues, and unaggregated events
 CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "alone": (queries.alone, 0),
     "count": (lambda: queries.count([{"tenant": "t5", "period_ms": 60_000, "jobs": 3}]), FEW),
@@ -45,17 +45,17 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "samples": (queries.samples, FEW * 2),
     "misplaced": (
         lambda: queries.misplaced(isolates=False, enabled=True, default="_default", most=100),
-        25_000,  # lanes, once
+        25_000,  # reads all lanes once
     ),
-    # lanes that have jobs, and what was done in these minutes, once every 15 seconds
+    # lanes with jobs, and counts of these minutes, once every 15 seconds
     "survey": (lambda: queries.survey(5, least=100, most=200), 25_000),
     "started": (lambda: queries.started(5), 25_000),
-    "shares": (lambda: queries.shares("t5", 5), 25_000),  # lanes that have jobs, once
+    "shares": (lambda: queries.shares("t5", 5), 25_000),  # lanes with jobs, once
     "summaries": (lambda: queries.summaries(["t5", "t1005"]), FEW * 2),
     "queues": (lambda: queries.queues({"t5": ["q1", "new"], "t1005": ["q2"]}), FEW * 2),
     "usage": (lambda: queries.usage({"t5": 60_000, "t1005": None}), FEW * 2),
 }
-# as much as there is active, or has jobs
+# tables that are as large as the active jobs or the lanes with jobs
 SCANS = {
     "samples": {"ojs_lease"},
     "summaries": {"ojs_lease"},
@@ -75,7 +75,7 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
             cursor.execute(MANY)
         analyze()
         yield
-        connection.close()  # with the mode and the plans
+        connection.close()  # drops the mode and the plans
         reset()
 
 

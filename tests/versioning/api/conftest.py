@@ -1,4 +1,4 @@
-"""Fixtures of the tests over the wire."""
+"""Fixtures of the API tests."""
 
 from tests.jobs.api.conftest import new_key, with_keys
 

@@ -1,4 +1,4 @@
-"""Which worker gets which version. Spec: job-versioning 8; contract 22.3."""
+"""Selection of workers by job version. Spec: job-versioning 8; contract 22.3."""
 
 from typing import Any
 
@@ -185,8 +185,8 @@ def test_where_a_declaration_is_required_they_get_jobs_without_a_version_alone(
 def test_a_version_that_is_new_to_a_process_is_accepted_at_once() -> None:
     declares("w1", ">=1.0")
     push("1.0")
-    assert versions_of(fetched("w1")) == ["1.0"]  # the process knows all routes there are
-    push("1.77")  # another one by now
+    assert versions_of(fetched("w1")) == ["1.0"]  # now the process knows all existing version keys
+    push("1.77")  # a version key that is new to the process
 
     assert versions_of(fetched("w1")) == ["1.77"]
 

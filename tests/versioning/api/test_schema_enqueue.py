@@ -1,4 +1,4 @@
-"""Arguments are checked over the wire. Spec: job-versioning 6.2, contract 30.4, 30.2."""
+"""Validation of arguments, over HTTP. Spec: job-versioning 6.2, contract 30.4, 30.2."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The registry over the wire. Spec: job-versioning 6, 11, contract 30."""
+"""The schema registry over HTTP. Spec: job-versioning 6, 11, contract 30."""
 
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +60,7 @@ def test_seed_form_updates() -> None:
     found = put("a.b/1", status=200, args_schema={**ARGS, "maxItems": 2})
 
     assert found["schema"]["maxItems"] == 2
-    assert found["version"] == "1.0"  # as it was first written
+    assert found["version"] == "1.0"  # in its first spelling
     assert answer(send("GET", "admin/schemas/a.b/versions"))["versions"][1:] == []
 
 
@@ -214,7 +214,7 @@ def test_documents_come_back_as_sent() -> None:
     assert list(answer(send("GET", "admin/schemas/a.b/1"))["schema"]) == list(document)
 
 
-# --- as SDKs have it ---
+# --- the form that SDKs use ---
 
 
 @spec("contract 30.2")
@@ -377,7 +377,7 @@ def test_two_versions_are_compared() -> None:
     assert send("GET", "admin/schemas/a.b/diff?from=x").status_code == 400
 
 
-# --- whose ---
+# --- tenants ---
 
 
 @spec("contract 30.2")

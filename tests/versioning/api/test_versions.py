@@ -1,4 +1,4 @@
-"""Versions of jobs as producers send and get them. Spec: job-versioning 5; contract 22.2."""
+"""Versions of jobs as producers send and receive them. Spec: job-versioning 5; contract 22.2."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who gets a job by routing rules: pure functions. Spec: contract 22.4."""
+"""Selection of versions and workers by routing rules: pure functions. Spec: contract 22.4."""
 
 from collections import Counter
 from hashlib import sha256
@@ -47,7 +47,7 @@ def v(text: str) -> Version:
 
 
 def ids(number: int) -> list[str]:
-    """Return ids as UUIDv7 are: the first half is a time."""
+    """Return ids in the form of UUIDv7: the first half is a time."""
     return [str(UUID(int=(0x0190_0000_0000_7000 << 64) + (2 << 62) + n)) for n in range(number)]
 
 
@@ -118,7 +118,7 @@ def test_whatever_the_weights_one_above_nothing_is_drawn(
     assert some[chosen(some, place).major].weight > 0
 
 
-CASES = [  # the job's version, the target, whether it may go there
+CASES = [  # the job's version, the target, whether the rules may send it there
     (None, "2.0", True),
     ("2.0", "2.0", True),
     ("2.0", "2.5", True),
@@ -147,11 +147,13 @@ def test_or_what_the_registry_lists() -> None:
     assert listed.assigned("x", v("1.3")) is None
 
 
-ADMITTED = [  # mode, own, target, versions of the worker, is it handed the job
+# mode, the job's version, target, versions of the worker, whether the worker gets the job
+ADMITTED = [
     (Mode.COMPATIBLE, None, "2.0", "2.0", True),
     (Mode.COMPATIBLE, None, "2.0", "*", True),
     (Mode.COMPATIBLE, None, "2.0", "1.0", False),
-    (Mode.COMPATIBLE, "2.0", "2.1", "2.1", False),  # it has to accept the job's own, too
+    # the worker must accept the job's own version, too
+    (Mode.COMPATIBLE, "2.0", "2.1", "2.1", False),
     (Mode.COMPATIBLE, "2.0", "2.1", ">=2.0 <3.0", True),
     (Mode.COMPATIBLE, "1.0", "2.0", "1.0", True),  # not compatible: as without rules
     (Mode.COMPATIBLE, "1.0", "2.0", "2.0", False),
@@ -202,7 +204,8 @@ def test_a_version_that_is_in_the_rules_no_more_gives_its_jobs_to_the_lowest() -
     assert both.resolved(None, v("1.0")) == v("2.0")
     assert both.resolved(None, v("3.0")) == v("3.0")
     assert both.resolved(None, None) is None
-    assert both.resolved(v("1.0"), v("1.0")) is None  # it does not fit: by its own version
+    # does not fit, so the job's own version counts
+    assert both.resolved(v("1.0"), v("1.0")) is None
 
 
 def test_without_rules_jobs_go_by_their_own_versions() -> None:

@@ -1,4 +1,4 @@
-"""What breaks, in the words of the seed. Spec: job-versioning 7, contract 30.5."""
+"""Breaking changes, in the words of the specification. Spec: job-versioning 7, contract 30.5."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def found(old: Any, new: Any) -> list[Change]:
 
 
 def field(schema: Any, *, required: bool = False, **more: Any) -> dict[str, Any]:
-    """Describe one argument that is an object with the field `a`."""
+    """Return a document for one argument, an object with the field `a`."""
     needed = {"required": ["a"]} if required else {}
     return {"type": "object", "properties": {"a": schema}, **needed, **more}
 

@@ -1,4 +1,4 @@
-"""When a version fails too often: pure functions, by simulation. Spec: contract 22.4."""
+"""Evidence that a version fails too often: pure functions, simulated. Spec: contract 22.4."""
 
 from math import comb, exp, log
 from random import Random
@@ -27,7 +27,7 @@ def summed(found: list[Outcomes]) -> Outcomes:
 def taken_back(
     random: Random, guard: Guard, rates: tuple[float, float], jobs: tuple[int, int] = (4, 12)
 ) -> int | None:
-    """Run a canary as the loop watches it; returns the look that took it back, None: none did."""
+    """Run a canary as the loop watches it; return the look of the rollback, or None without it."""
     seen: list[Pair] = []
     evidence = Evidence()
     for look in range(LOOKS):
@@ -50,7 +50,7 @@ GUARDED = Guard(0.05, 120_000, 20, SIGNIFICANCE)
 def test_equal_versions_are_not_taken_back_more_often_than_the_significance(
     rate: float,
 ) -> None:
-    random = Random(f"equal {rate}")  # noqa: S311 - the same at every run
+    random = Random(f"equal {rate}")  # noqa: S311 - equal in every run
 
     found = [taken_back(random, GUARDED, (rate, rate)) for _ in range(1_000)]
 
@@ -59,18 +59,19 @@ def test_equal_versions_are_not_taken_back_more_often_than_the_significance(
 
 @spec("VER-10.2-a")
 def test_without_a_significance_the_threshold_alone_decides() -> None:
-    random = Random("unguarded")  # noqa: S311 - the same at every run
+    random = Random("unguarded")  # noqa: S311 - equal in every run
     plain = Guard(0.05, 120_000, 20)
 
     found = [taken_back(random, plain, (0.08, 0.08)) for _ in range(50)]
 
-    assert sum(look is not None for look in found) > 45  # so often does it pass the threshold
+    # its random failures exceed the threshold this often
+    assert sum(look is not None for look in found) > 45
 
 
 @pytest.mark.parametrize("stable", [0.0, 0.01, 0.03])
 @spec("VER-10.2-a")
 def test_a_failure_of_20_percent_is_taken_back_within_the_window(stable: float) -> None:
-    random = Random(f"failing {stable}")  # noqa: S311 - the same at every run
+    random = Random(f"failing {stable}")  # noqa: S311 - equal in every run
 
     found = [taken_back(random, GUARDED, (0.2, stable)) for _ in range(300)]
 
@@ -79,10 +80,10 @@ def test_a_failure_of_20_percent_is_taken_back_within_the_window(stable: float) 
 
 
 def test_a_version_that_turns_bad_late_is_taken_back_too() -> None:
-    random = Random("late")  # noqa: S311 - the same at every run
+    random = Random("late")  # noqa: S311 - equal in every run
     found = Evidence()
     known = Pair(Outcomes(1_200, 12), Outcomes(3_600, 36))
-    for _ in range(2_000):  # almost three hours of nothing
+    for _ in range(2_000):  # almost three hours without a fault
         found = found.after(
             Pair(attempts(random, 4, 0.01), attempts(random, 12, 0.01)), known, 0.05
         )
@@ -132,10 +133,10 @@ def test_looks_that_see_nothing_cost_nothing() -> None:
     assert Evidence(9, -log(0.01)).p_value == pytest.approx(0.01)
 
 
-THRESHOLD = [  # acked, failed, is it too much: 5 percent of at least 20
-    (19, 1, False),  # not above
+THRESHOLD = [  # acked, failed, whether it exceeds 5 percent of at least 20
+    (19, 1, False),  # equal, not above
     (18, 2, True),
-    (0, 19, False),  # too few
+    (0, 19, False),  # too few attempts
     (0, 20, True),
     (950, 50, False),
     (949, 51, True),

@@ -1,4 +1,4 @@
-"""May handlers of old versions go: the decision alone. Spec: job-versioning 9.1."""
+"""The decision whether handlers of old versions may be removed. Spec: job-versioning 9.1."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Documents of the registry: what is taken, and what it means. Spec: contract 30.3."""
+"""Documents of the registry: accepted documents and their meaning. Spec: contract 30.3."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def problems(document: Any, *args: Any, asserts_formats: bool = True) -> list[st
 
 
 def why_not(document: Any) -> InvalidSchema:
-    """Return why a document is refused."""
+    """Return the reason for the refusal of a document."""
     with pytest.raises(InvalidSchema) as refused:
         Validator(read(document), asserts_formats=True)
     return refused.value
@@ -160,10 +160,10 @@ def _doubling(levels: int) -> dict[str, Any]:
     [
         _doubling(40),
         {"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]},
-        # one level and two levels down at once: Fibonacci's numbers
+        # descends one level and two levels at once: Fibonacci's numbers
         {"properties": {"a": {"allOf": [{"$ref": "#"}, {"properties": {"a": {"$ref": "#"}}}]}}},
         {"properties": {"a": {"$ref": "#"}}, "patternProperties": {"": {"$ref": "#"}}},
-        # a second way begins at each level: polynomial, of any degree
+        # a second path begins at each level: polynomial growth of any degree
         {
             "items": {"$ref": "#"},
             "contains": {"$ref": "#/$defs/b"},

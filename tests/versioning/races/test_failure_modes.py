@@ -1,7 +1,7 @@
 """The three failures of a deployment, with old and new producers and workers at once.
 
-Spec: job-versioning 4. The arguments of version 2 have a currency, which old code does not know of
-and new code cannot do without.
+Spec: job-versioning 4. The arguments of version 2 have a currency. Old code ignores it, and new
+code requires it.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ ROUNDS = 50
 
 @dataclass
 class Books:
-    """What came of the invoices."""
+    """The enqueued or handled invoices, and their faults."""
 
     ids: list[str] = field(default_factory=list)
     wrong_currency: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Books:
 
 
 def by_old_code(job: Job, books: Books) -> None:
-    """Ignore what it does not know: an invoice in the wrong currency."""
+    """Ignore the currency, which it does not expect: the invoice is wrong."""
     if "currency" in orjson.loads(job.args)[0]:
         books.wrong_currency.append(job.id)
 
@@ -68,7 +68,7 @@ def produce(args: dict[str, Any], version: str | None, number: int = JOBS) -> Bo
 
 
 def work(versions: str | None, handle: Callable[[Job, Books], None]) -> Books:
-    """Fetch again and again, and acknowledge what was handled."""
+    """Fetch repeatedly, and acknowledge each handled job."""
     handlers = [] if versions is None else [{"type": TYPE, "versions": versions}]
     wanted = FetchRequest((QUEUE,), count=3, declaration=declared(handlers, is_exclusive=False))
     books = Books()
@@ -83,7 +83,7 @@ def work(versions: str | None, handle: Callable[[Job, Books], None]) -> Books:
 def deployment(
     versions: tuple[str, str], ranges: tuple[str, str]
 ) -> tuple[Books, Counter[str], set[str]]:
-    """Deploy in the middle of traffic; returns what went wrong, what was done, and all jobs."""
+    """Deploy under load; return the faults, the handled jobs with their counts, and all jobs."""
     stale = produce(OLD, versions[0])  # enqueued before, processed after
     works: list[Callable[[], Books]] = [
         partial(produce, OLD, versions[0]),

@@ -118,7 +118,7 @@ def test_steps_and_puts_at_once_leave_the_rules_whole() -> None:
     ]
     assert len(set(revisions)) == len(revisions)
     assert found.revision == max(revisions)
-    # a PUT came last, or before what was meant for the rules that it replaced
+    # a PUT came last, or just before a request that was meant for the replaced rules
     assert (found.step, [one["weight"] for one in found.rules]) == (0, [5, 95])
 
 

@@ -1,4 +1,4 @@
-"""Registrations and enqueues at once. Spec: contract 30.1, 30.4."""
+"""Concurrent registrations and enqueues. Spec: contract 30.1, 30.4."""
 
 from collections import Counter
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_schema_counts_from_its_commit_on() -> None:
         draft = replace(DraftFactory.create(type="a.b", args=[1]), version="1.0")
         return enqueue([draft])[0] is not None
 
-    assert send()  # the type is known to this process now
+    assert send()  # now this process caches the type
     with threads(1) as start, transaction.atomic():
         texts = {"type": "array", "items": {"type": "string"}}
         register(Registration("a.b", "1.0", texts, Mode.STRICT))

@@ -51,7 +51,7 @@ def take(wanted: FetchRequest, rounds: int = 40) -> list[tuple[str, str]]:
 
 
 def moved() -> None:
-    """Move what waits, whatever others held of it a moment ago."""
+    """Move waiting jobs, also jobs that other transactions held a moment ago."""
     while Apart.objects.filter(is_done=False).update(starts_at=Now()):
         redrawn()
 
@@ -103,7 +103,7 @@ def test_a_host_transaction_that_stays_open_is_waited_for(isolation: str) -> Non
             for _ in range(3):
                 Apart.objects.update(starts_at=Now())
                 redrawn()
-            assert not Apart.objects.get(type=TYPE).is_done  # what it stored is not to be seen yet
+            assert not Apart.objects.get(type=TYPE).is_done  # its jobs are not visible yet
         finally:
             may_end.set()
         ids = late.result()

@@ -25,7 +25,7 @@ JOBS = 40
 
 
 def _produce(job_type: str, number: int) -> list[tuple[str, str | None]]:
-    """Enqueue jobs of many versions, some of which nobody has seen before."""
+    """Enqueue jobs of many versions, some of which are new to the server."""
     ids = []
     for n in range(JOBS):
         version = f"{1 + n % 2}.{(n * 7 + number) % 11}" if n % 5 else None
@@ -36,7 +36,7 @@ def _produce(job_type: str, number: int) -> list[tuple[str, str | None]]:
 
 
 def _work(job_type: str, versions: str) -> list[tuple[str, str | None]]:
-    """Fetch until all was enqueued and nothing is left for this range."""
+    """Fetch until all jobs are enqueued and none is left for this range."""
     handlers = [{"type": job_type, "versions": versions}]
     wanted = FetchRequest(("mixed",), count=5, declaration=declared(handlers, is_exclusive=True))
     return [(job.id, job.version) for _ in range(60) for job in fetch(wanted).jobs]
@@ -58,7 +58,7 @@ def test_mixed_versions_never_cross_while_new_ones_appear() -> None:
             taken[job_id] += 1
             if version is not None:
                 assert worker.accepts(job_type, parse_version(version.strip('"'))), versions
-    redrawn()  # those without a version that came before the first of these workers
+    redrawn()  # moves jobs without a version that were enqueued before these workers
     Apart.objects.update(starts_at=Now())
     redrawn()
     for job_id, _ in _work(job_type, "*"):

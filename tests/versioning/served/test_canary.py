@@ -1,4 +1,4 @@
-"""A canary on a real server, taken back by its own loops. Spec: job-versioning 10."""
+"""A canary on a real server, rolled back by the server's loops. Spec: job-versioning 10."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ ROUTING = f"admin/routing/{TYPE}"
 
 
 def fetch(served: Served, version: str) -> list[dict[str, Any]]:
-    """Fetch as a worker of one version, until there is nothing more."""
+    """Fetch as a worker of one version, until no job is left."""
     handlers = [{"type": TYPE, "versions": version}]
     found: list[dict[str, Any]] = []
     while more := served.fetch(100, queues=["default"], handlers=handlers):
@@ -32,7 +32,7 @@ def test_a_new_version_that_fails_is_taken_back(served: Served) -> None:
     new, old = fetch(served, "2.0"), fetch(served, "1.0")
     assert 30 <= len(new) <= 90
     assert len(new) + len(old) == 300
-    # both end all the time: a look of the loop that saw one of them alone would prove nothing
+    # both versions end jobs all the time: a look at only one version would prove nothing
     for n, (job, other) in enumerate(zip(new, old[:100], strict=False)):
         served.ack(other)
         if n % 3:

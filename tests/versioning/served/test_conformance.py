@@ -1,4 +1,4 @@
-"""What an implementation must have, over HTTP (VER-001 to 006). Spec: job-versioning 4, 12."""
+"""Required behaviour over HTTP (VER-001 to 006). Spec: job-versioning 4, 12."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def beat(served: Served, worker: str, versions: str, path: str = "workers/heartb
 
 
 def fetch(served: Served, worker: str) -> list[Any]:
-    """Fetch all that a worker may have and return the versions."""
+    """Fetch all jobs that a worker may have and return their versions."""
     found = served.fetch(50, queues=["default"], worker_id=worker)
     return sorted((job.get("version") for job in found), key=str)
 
@@ -56,7 +56,7 @@ def test_workers_declare_ranges(served: Served, path: str) -> None:
     push(served, "1.0")
     push(served, "2.0")
 
-    for _ in range(4):  # whichever process answers
+    for _ in range(4):  # each process may answer
         push(served, "2.0")
     assert fetch(served, "w1") == ["1.0"]
     wrong = {"worker_id": "w1", "handlers": [{"type": TYPE, "versions": "^1.0"}]}
@@ -99,7 +99,7 @@ def test_jobs_without_a_version_go_to_any_worker(served: Served, versions: str) 
 
 @spec("job-versioning 4")
 def test_a_rolling_deployment_mixes_nothing_up(served: Served) -> None:
-    """Old and new producers and workers at once: the three failures of section 4."""
+    """Run old and new producers and workers at once: the three failures of section 4."""
     beat(served, "old", ">=1.0 <2.0")
     stale = push(served, "1.0", args=[{"amount": 1}])  # enqueued before the deployment
     beat(served, "new", ">=2.0 <3.0")

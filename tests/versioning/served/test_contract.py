@@ -1,4 +1,7 @@
-"""Expand, migrate, contract on a real server, old and new at once. Spec: job-versioning 9.1, 4."""
+"""Expand, migrate and contract on a real server, old and new code at once.
+
+Spec: job-versioning 9.1, 4.
+"""
 
 from tests.scheduling.served.conftest import Served, served
 from tests.spec import spec
@@ -8,12 +11,12 @@ __all__ = ["served"]
 
 
 def produce(served: Served, version: str) -> None:
-    """Send a job."""
+    """Enqueue a job."""
     served.send("POST", "jobs", {"type": TYPE, "version": version, "args": []}, 201)
 
 
 def work(served: Served, worker: str, accepted: str) -> list[str]:
-    """Let a worker of these versions do all it gets; returns the versions of the jobs."""
+    """Let a worker of these versions complete all its jobs; return the jobs' versions."""
     handlers = [{"type": TYPE, "versions": accepted}]
     served.send("POST", "workers/heartbeat", {"worker_id": worker, "handlers": handlers})
     jobs = served.fetch(100, queues=["default"], worker_id=worker)
@@ -23,7 +26,7 @@ def work(served: Served, worker: str, accepted: str) -> list[str]:
 
 
 def said(served: Served) -> tuple[str, set[str]]:
-    """Return whether handlers of 1.x may go, with the codes of the reasons."""
+    """Return whether handlers of 1.x may be removed, with the codes of the reasons."""
     removals = served.send("GET", f"admin/versions/{TYPE}")["removals"]
     one = next(one for one in removals if one["versions"] == "1.x")
     return one["safe"], {reason["code"] for reason in one["reasons"]}
@@ -37,7 +40,7 @@ def test_expand_migrate_contract(served: Served) -> None:
     assert said(served) == ("no", {"still_sent", "not_expanded"})
 
     assert work(served, "both", ">=1.0 <3.0") == ["2.0"]  # expand
-    produce(served, "1.0")  # migrate: one of the old producers goes on
+    produce(served, "1.0")  # migrate: an old producer continues
     produce(served, "2.0")
     assert said(served) == ("no", {"jobs_left", "still_sent"})
     pass_time(6)

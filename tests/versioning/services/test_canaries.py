@@ -1,4 +1,4 @@
-"""Jobs that rules send to versions, and versions that are taken back. Spec: contract 22.4."""
+"""Jobs that routing rules send to versions, and rollbacks of versions. Spec: contract 22.4."""
 
 from datetime import timedelta
 from typing import Any
@@ -42,7 +42,7 @@ NONE = [{"version": "2.0", "weight": 1}, {"version": "1.0", "weight": 0}]
 
 
 def pushed(number: int, version: str | None = None) -> set[str]:
-    """Enqueue jobs of TYPE in one batch; returns their ids."""
+    """Enqueue jobs of TYPE in one batch; return their ids."""
     job: dict[str, Any] = {"type": TYPE, "args": []}
     if version is not None:
         job["version"] = version
@@ -61,7 +61,7 @@ def test_unversioned_jobs_are_split_by_weight_between_two_workers() -> None:
 
     new, old = taken("2.0"), taken("1.0")
 
-    # the contract's 70 to 130 and a standard deviation more: one run in 600 left those
+    # the contract's 70 to 130 and a standard deviation more: one run in 600 exceeded 70 to 130
     assert 60 <= len(new) <= 140
     assert new | old == every
     assert not new & old
@@ -95,7 +95,7 @@ def test_jobs_of_a_version_go_where_both_are_accepted() -> None:
     other = pushed(1, "1.0")
 
     assert taken("2.5") == set()  # it does not accept 2.1
-    assert taken("1.0") == other  # 2.5 is not for it
+    assert taken("1.0") == other  # the rule for 2.5 does not fit 1.0
     assert taken(">=2.0 <3.0") == fits
 
 
@@ -163,7 +163,7 @@ def test_an_enqueue_and_a_fetch_take_no_statement_more() -> None:
     assert statements() == before
 
 
-# --- rules that change ----------------------------------------------------------------------------
+# --- changed rules --------------------------------------------------------------------------------
 
 
 @spec("contract 22.4")
@@ -176,7 +176,7 @@ def test_jobs_that_wait_are_drawn_when_rules_come() -> None:
 
     new = taken("2.0")
     assert 60 <= len(new & every) <= 140
-    assert {job["id"] for job in others["jobs"]} <= new  # theirs is another type
+    assert {job["id"] for job in others["jobs"]} <= new  # jobs of another type
     assert taken("1.0") == every - new
 
 
@@ -219,7 +219,7 @@ def test_a_rollback_counts_at_once_for_jobs_that_wait() -> None:
     act("rollback")
 
     assert taken("2.0") == set()
-    assert taken("1.0") == every  # before any was moved
+    assert taken("1.0") == every  # before any job was moved
 
 
 @spec("contract 22.3")
@@ -247,11 +247,11 @@ def test_jobs_of_later_are_drawn_anew_too() -> None:
         assert keys[lanes[job["id"]]] == wanted
 
 
-# --- nobody accepts -------------------------------------------------------------------------------
+# --- no worker accepts ----------------------------------------------------------------------------
 
 
 def wait(seconds: int) -> None:
-    """Let available jobs have waited for longer."""
+    """Let available jobs have waited longer by this time."""
     Ready.objects.update(enqueued_at=F("enqueued_at") - timedelta(seconds=seconds))
 
 
@@ -281,7 +281,7 @@ def test_or_fall_back_to_their_own_versions_after_a_while() -> None:
     assert fetched("w1") == []
 
     wait(11)
-    assert canaries.watch() == 2  # routes: of both jobs
+    assert canaries.watch() == 2  # the version keys of both jobs
 
     assert versions_of(fetched("w2")) == [None]
     assert versions_of(fetched("w1")) == ["1.0"]
@@ -298,7 +298,7 @@ def test_or_fall_back_to_their_own_versions_after_a_while() -> None:
 
 
 def served(ended: dict[str, tuple[int, int]]) -> int:
-    """Let workers of versions complete and fail so many jobs each; returns how many ended."""
+    """Let workers complete and fail jobs by version; return how many ended."""
     total = 0
     for version, (acked, failed) in ended.items():
         found = takes(version, acked + failed)
@@ -328,7 +328,7 @@ def test_a_failure_of_20_percent_is_rolled_back_within_one_look() -> None:
     assert Audit.objects.filter(action="routing.rolled_back", target=TYPE).count() == 1
     assert taken("2.0") == set()
     assert canaries.watch() == 0
-    exposition._cached.clear()  # of a test before
+    exposition._cached.clear()  # cached by the test before
     metrics = Client().get("/metrics").content.decode()
     assert f'ojs_version_rollbacks_total{{type="{TYPE}"}} 1.0' in metrics
     assert f'ojs_version_routed_total{{type="{TYPE}",version="2.0"}} 30.0' in metrics
@@ -430,7 +430,7 @@ def test_attempts_that_were_lost_count_as_failed() -> None:
 
 
 def bake(minutes: int) -> None:
-    """Let the present step have lasted for longer."""
+    """Let the current step have lasted longer by this time."""
     Routing.objects.update(step_at=F("step_at") - timedelta(minutes=minutes))
 
 
@@ -499,9 +499,9 @@ def test_outcomes_count_for_what_ran_though_its_job_is_drawn_anew_at_once() -> N
     pushed(60)
     served({"2.0": (0, 8), "1.0": (0, 8)})
 
-    wait_until_settled()  # what is not complete before another transaction ends is not counted yet
+    wait_until_settled()  # attempts count only after all older transactions have ended
     act("promote")
-    redrawn()  # the jobs that failed wait for their next attempts at 2.0
+    redrawn()  # the failed jobs wait for their next attempts at 2.0
 
     looked(16)
     assert [one["failed"] for one in get()["outcomes"]] == [8, 8]

@@ -1,4 +1,7 @@
-"""Expand, migrate, contract, acted out with old and new producers and workers. Spec: 9.1, 4."""
+"""Expand, migrate and contract, with old and new producers and workers.
+
+Spec: job-versioning 9.1, 4.
+"""
 
 import json
 from datetime import timedelta
@@ -17,7 +20,7 @@ from versioning.services.contract import Bounds, assess
 
 pytestmark = pytest.mark.usefixtures("store")
 
-TYPE = "contract.type"  # whose routes are these tests' alone
+TYPE = "contract.type"  # only these tests use its version keys
 SOON: dict[str, Any] = {"options": {"delay_until": "+PT1H"}}
 
 
@@ -28,7 +31,7 @@ def send_job(version: str | None, /, **more: Any) -> str:
 
 
 def work(worker: str, versions: str) -> int:
-    """Let a worker of these versions do all it gets; returns how many jobs."""
+    """Let a worker of these versions complete all its jobs; return their number."""
     handlers = [{"type": TYPE, "versions": versions}]
     body = {"worker_id": worker, "queues": ["default"], "count": 50}
     answer(send("POST", "workers/heartbeat", {"worker_id": worker, "handlers": handlers}))
@@ -39,7 +42,7 @@ def work(worker: str, versions: str) -> int:
 
 
 def pass_time(minutes: int) -> None:
-    """Let what was sent have been so for longer."""
+    """Move all sent jobs back by this time."""
     earlier = timedelta(minutes=minutes)
     Event.objects.update(at=F("at") - earlier)
     Job.objects.update(created_at=F("created_at") - earlier)
@@ -51,7 +54,7 @@ def shown() -> dict[str, Any]:
 
 
 def said(major: str = "1.x") -> tuple[str, list[str]]:
-    """Return whether a major may go, with the codes of the reasons."""
+    """Return whether a major may be removed, with the codes of the reasons."""
     one = next(one for one in shown()["removals"] if one["versions"] == major)
     return one["safe"], [reason["code"] for reason in one["reasons"]]
 
@@ -62,7 +65,7 @@ def use(version: str) -> dict[str, Any]:
 
 
 def versions(*arguments: str) -> tuple[str, int]:
-    """Run `manage.py ojs versions TYPE` and return what it prints and its exit code."""
+    """Run `manage.py ojs versions TYPE` and return its output and its exit code."""
     out = StringIO()
     try:
         call_command("ojs", "versions", TYPE, *arguments, stdout=out)
@@ -81,17 +84,17 @@ def test_expand_migrate_contract() -> None:
     assert said() == ("no", ["jobs_left", "still_sent"])
     assert versions("--remove", "1.x")[1] == 3
 
-    # a producer that is deployed too early: nobody gets what it cannot read
+    # a producer that is deployed too early: old workers get none of its jobs
     send_job("2.0")
     assert work("old", "<2.0") == 1
     assert said() == ("no", ["still_sent", "not_expanded"])
 
-    # expand: workers of both
+    # expand: workers of both versions
     answer(send("POST", "workers/heartbeat", {"worker_id": "old", "state": "terminate"}))
     assert work("both", ">=1.0 <3.0") == 1
     assert said() == ("no", ["still_sent"])
 
-    # migrate: new producers, while an old one goes on
+    # migrate: new producers, while an old producer continues
     send_job("2.0")
     send_job("1.0")
     assert work("both", ">=1.0 <3.0") == 2
@@ -219,7 +222,7 @@ def test_the_command_prints_json_for_scripts() -> None:
     assert code == 0
     found, expected = json.loads(text), shown()
     assert expected.pop("held") == 1
-    assert found.pop("sent_known_since") < expected.pop("sent_known_since")  # by the clock
+    assert found.pop("sent_known_since") < expected.pop("sent_known_since")  # read later
     assert found == expected
     assert json.loads(versions("--json", "--remove", "<2.0")[0])["removals"][0]["safe"] == "no"
 

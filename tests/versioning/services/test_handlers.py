@@ -1,4 +1,7 @@
-"""Python handlers of versions, and versions of jobs that the server makes. Spec: 15.3; D-VER-11."""
+"""Python handlers of versions, and versions of jobs that the server makes.
+
+Spec: job-versioning 15.3; D-VER-11.
+"""
 
 from typing import Any
 
@@ -25,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a project without handlers."""
+    """Remove all registered handlers for the test."""
     monkeypatch.setattr(handlers, "_registry", {})
 
 
@@ -42,7 +45,7 @@ def test_jobs_go_to_the_handler_of_their_version() -> None:
     first.options(version="1.5").enqueue(1)
     second.enqueue(2)
     first.enqueue(3)  # without a version: to the handler of the latest
-    first.options(version="3.0").enqueue(4)  # nobody takes it
+    first.options(version="3.0").enqueue(4)  # no handler accepts it
 
     found = sorted(str(run.result) for run in run_available())
 

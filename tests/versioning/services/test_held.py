@@ -1,4 +1,4 @@
-"""Jobs that no worker accepts: told, counted, explained. Spec: job-versioning 8.2; contract 22."""
+"""Jobs that no worker accepts: events, counts, gates. Spec: job-versioning 8.2; contract 22."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ def told() -> list[dict[str, Any]]:
 
 
 def pass_time(seconds: int) -> None:
-    """Let what is held have been so for longer."""
+    """Let held jobs have been held longer by this time."""
     Held.objects.update(since=F("since") - timedelta(seconds=seconds))
 
 
@@ -37,7 +37,7 @@ def test_versioning_held_is_told_once_while_it_lasts() -> None:
     push("2.0", queue="other")
     push("2.0", queue="other")
 
-    assert watch() == 0  # not for long enough yet
+    assert watch() == 0  # not long enough yet
     assert alerts_of("version_held") == []
     pass_time(31)
     assert watch() == 1
@@ -84,7 +84,7 @@ def test_versioning_held_counts_no_worker_that_cannot_take_the_job() -> None:
 
 
 def shown() -> str:
-    exposition._cached.clear()  # of a test before
+    exposition._cached.clear()  # cached by the test before
     return Client().get("/metrics").content.decode()
 
 
@@ -97,7 +97,7 @@ def test_what_is_held_is_counted_by_type() -> None:
     assert f'ojs_version_held_jobs{{type="{TYPE}"}} 2.0' in shown()
     declares("w1", "*")
     watch()
-    family, *_ = families(lambda _kind, name: name)  # the page keeps its numbers for a moment
+    family, *_ = families(lambda _kind, name: name)  # the exposition is cached for a moment
     assert family.samples == []
 
 
@@ -143,7 +143,7 @@ def test_jobs_without_a_version_have_no_such_gate() -> None:
 
 def test_workers_that_never_heartbeat_may_be_gone() -> None:
     job = push("2.0")
-    assert gate(job)["state"] == "unknown"  # nobody is there
+    assert gate(job)["state"] == "unknown"  # no worker exists
     fetched("w1", queues=["empty"])
     assert gate(job)["state"] == "unknown"
 

@@ -1,4 +1,4 @@
-"""Arguments are checked when jobs are enqueued. Spec: job-versioning 6.2, contract 30.4."""
+"""Validation of arguments at the enqueue. Spec: job-versioning 6.2, contract 30.4."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,7 +52,7 @@ def other_type() -> JobDraft:
 
 
 def statements(work: Callable[[], object]) -> list[str]:
-    """Return what the database was asked."""
+    """Return the statements that were sent to the database."""
     with CaptureQueriesContext(connection) as found:
         work()
     return [query["sql"] for query in found.captured_queries]
@@ -120,14 +120,14 @@ def test_warnings_are_told_and_the_job_is_taken(caplog: pytest.LogCaptureFixture
     assert job is not None
     assert list(job.warnings) == ["/1: must be of type string"]
     assert "schema.not_met" in caplog.text
-    assert enqueue([draft("x")])[0].warnings == ()  # type: ignore[union-attr]  # it was taken
+    assert enqueue([draft("x")])[0].warnings == ()  # type: ignore[union-attr]  # it was accepted
 
 
 @spec("contract 30.4")
 def test_off_checks_nothing() -> None:
     register(made(mode=Mode.OFF))
 
-    assert enqueue([draft(3)])[0].warnings == ()  # type: ignore[union-attr]  # it was taken
+    assert enqueue([draft(3)])[0].warnings == ()  # type: ignore[union-attr]  # it was accepted
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_uniqueness_does_not_excuse_arguments() -> None:
 
 
 def elsewhere(change: Callable[[], object]) -> None:
-    """Change something in another process: this one remembers what it knew."""
+    """Make a change as in another process: the cache of this process stays."""
     known = terms._Memory.latest, schema_cache._Memory.latest
     change()
     forget()
@@ -230,7 +230,7 @@ def test_known_types_cost_no_statement() -> None:
 def test_new_types_cost_one_statement_and_a_document_one() -> None:
     register(made())
     register(made(type="c.d"))
-    enqueue([draft("x"), other_type()])  # a version that nobody met changes the terms
+    enqueue([draft("x"), other_type()])  # a new version raises the configuration version
     schema_cache._Memory.cache_clear()
 
     found = statements(lambda: enqueue([draft("x"), other_type()]))
@@ -279,7 +279,7 @@ def test_ten_thousand_schemas_are_read_as_they_are_met() -> None:
     assert (len(rows), total) == (10, 10_000)
 
 
-# --- what is enqueued later ---
+# --- jobs that the server enqueues later ---
 
 
 @spec("contract 30.4")

@@ -1,4 +1,4 @@
-"""What will be sent of a version counts for whether its handlers may go. Spec: 9.1, 15.3."""
+"""Future jobs of a version keep its handlers from removal. Spec: job-versioning 9.1, 15.3."""
 
 import json
 from datetime import timedelta
@@ -36,7 +36,7 @@ def chain(*steps: dict[str, Any]) -> str:
 
 
 def drained() -> None:
-    """Let all that was sent be done and long ago."""
+    """Complete all sent jobs, and move them back in time."""
     work("both", "*")
     earlier = timedelta(minutes=9)
     Event.objects.update(at=F("at") - earlier)

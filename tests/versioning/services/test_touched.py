@@ -1,4 +1,7 @@
-"""Jobs that a version touched before it was taken back, and how long its runs took. Spec: 10.2."""
+"""Jobs that a version ran before its rollback, and durations of its runs.
+
+Spec: job-versioning 10.2.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,7 +26,7 @@ ALL_NEW = [{"version": "2.0", "weight": 1}, {"version": "1.0", "weight": 0}]
 
 
 def rolled_back(number: int) -> list[str]:
-    """Let a new version fail half of its jobs for good, and be taken back; returns their ids."""
+    """Let a new version fail half of its jobs for good, and roll it back; return their ids."""
     put(ALL_NEW)
     sent = [push(options={"retry": {"max_attempts": 1}})["id"] for _ in range(number)]
     jobs = takes("2.0")
@@ -36,7 +39,7 @@ def rolled_back(number: int) -> list[str]:
 
 
 def listed(query: str = "") -> list[dict[str, Any]]:
-    """List what the API shows as touched."""
+    """Return the touched jobs that the API lists."""
     found: list[dict[str, Any]] = answer(send("GET", f"admin/versions/{TYPE}/touched{query}"))[
         "items"
     ]

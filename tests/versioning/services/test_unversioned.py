@@ -1,4 +1,7 @@
-"""Workers that refuse jobs without a version, or take only what they name. Spec: D-VER-6; 8.2."""
+"""Workers that refuse jobs without a version, or take only declared types.
+
+Spec: D-VER-6; job-versioning 8.2.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -38,7 +41,7 @@ def together(store: None) -> Iterator[None]:
 
 
 def of(versions: str = "*", /, *, accepts: bool = False, name: str = TYPE) -> list[dict[str, Any]]:
-    """Return what a worker handles that refuses jobs without a version, or does not."""
+    """Return the declaration of a worker that accepts or refuses jobs without a version."""
     return [{"type": name, "versions": versions, "accept_unversioned": accepts}]
 
 
@@ -47,7 +50,7 @@ def types_of(jobs: list[dict[str, Any]]) -> list[str]:
 
 
 def parted() -> None:
-    """Move what waits, also what another look is needed for."""
+    """Move all waiting jobs, also jobs that need a second look."""
     redrawn()
     Apart.objects.update(starts_at=Now())
     redrawn()
@@ -57,7 +60,7 @@ def parted() -> None:
 @pytest.mark.parametrize("declares", ["fetch", "heartbeat", "registration"])
 @spec("D-VER-6")
 def test_a_worker_that_refuses_gets_no_job_without_a_version(declares: str) -> None:
-    push()  # from before
+    push()  # before the worker declares
     push("1.0")
     more: dict[str, Any] = {}
     if declares == "fetch":
@@ -124,11 +127,12 @@ def test_a_retry_of_what_ran_before_comes_back_to_nobody_that_refuses() -> None:
     parted()
     push(type=OTHER)
     nack = {"job_id": running[0]["id"], "requeue": True}
-    answer(send("POST", "workers/nack", nack))  # to where it came from
+    answer(send("POST", "workers/nack", nack))  # back to its old lane
 
     first = fetched("w1", handlers=of())
     assert TYPE not in types_of(first)
-    assert not Apart.objects.get(type=TYPE).is_done  # found by that claim: moved anew
+    # that claim found the job, so the move starts again
+    assert not Apart.objects.get(type=TYPE).is_done
     parted()
     assert types_of(first + fetched("w1", handlers=of())) == [OTHER]
 
@@ -223,7 +227,7 @@ def test_a_type_is_told_apart_once() -> None:
     assert Apart.objects.count() == Route.objects.filter(major=None).count() == 1
 
 
-# --- held -----------------------------------------------------------------------------------------
+# --- held jobs ------------------------------------------------------------------------------------
 
 
 def gates(one: dict[str, Any]) -> list[dict[str, Any]]:

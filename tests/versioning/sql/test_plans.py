@@ -1,6 +1,6 @@
-"""What claims and the statements of versions read at volume: no growing table from end to end.
+"""Rows that claims and statements of versions read at volume: no growing table completely.
 
-For plans made for these parameters and for plans made for any.
+Both for plans made for these parameters and for generic plans.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ from versioning.services import routes, routing
 
 pytestmark = pytest.mark.xdist_group("plans of versions")
 
-HELD = 200_000  # jobs that no worker accepts, in so many lanes of as many tenants
+HELD = 200_000  # jobs that no worker accepts; each lane belongs to another tenant
 HELD_LANES = 100
 FIRST = 50_000_000  # id of a lane
 JOB = "00000000-0000-7000-8000-000000000000"
-# routes stay when a store is emptied, so these are of a version that no other test has
+# version keys survive a reset, so these have a version that no other test uses
 MANY = """
 INSERT INTO ojs_version_route (id, type, major, minor)
 SELECT 1000 + n, %(type)s, 900, n FROM generate_series(0, 99) AS n;
@@ -75,7 +75,7 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "forget_runs": (lambda: queries.forget_runs(3_600_000, batch=500), 2_500),
     "forget_touched": (
         lambda: queries.forget_touched(NOTED, age_ms=DAY_MS, batch=500),
-        25_000,  # what is kept
+        25_000,  # the stored rows
     ),
     "runs": (lambda: queries.runs([1000, 1001], SINCE), 2_500),
     "touched": (
@@ -86,7 +86,7 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "overdue": (lambda: queries.overdue({1000: 0, 1001: 0}, lanes=100), 2_500),
     "declarations": (lambda: queries.declarations(["held"], 30_000), 2_500),
     "waiting": (lambda: queries.waiting([1000, 1001], most=1_000, lanes=100), 2_500),
-    "active": (lambda: queries.active([1000, 1001]), 25_000),  # what runs, once
+    "active": (lambda: queries.active([1000, 1001]), 25_000),  # active jobs, once
     "left": (lambda: queries.left([1000, 1001], most=1_000, looked=100), 25_000),
     "unversioned": (lambda: queries.unversioned("volume.type", looked=100), 1_000),
     "dead": (lambda: queries.dead("volume.type", looked=100), 1_000),
@@ -120,14 +120,14 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
             for statement in MANY.split(";"):
                 cursor.execute(statement, params)
             cursor.execute(OUTCOMES)
-            # an event of the record from which on none was read, in the part that is full
+            # the reader stands before unread events, in the part of the record that is full
             cursor.execute("INSERT INTO ojs_version_reader (id, stamp) VALUES (1, '480')")
         analyze()
         yield
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM ojs_version_route WHERE id >= 1000")
             cursor.execute("DELETE FROM ojs_version_apart")
-        connection.close()  # with the mode and the plans
+        connection.close()  # drops the mode and the plans
         reset()
 
 
@@ -162,7 +162,7 @@ def test_a_held_backlog_does_not_slow_a_compatible_fetch(mode: str) -> None:
     set_mode(mode)
     push("1.0", queue="held")
     wanted = _request()
-    planned(wanted, 1)  # what processes know of routes is read
+    planned(wanted, 1)  # the process reads the version keys
 
     found: list[object] = []
     read = touched_by(lambda: found.extend(fetch(wanted).jobs))

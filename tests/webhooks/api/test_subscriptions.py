@@ -30,7 +30,7 @@ FIELDS = {
 
 
 class Api:
-    """A client that speaks JSON."""
+    """A client that sends and receives JSON."""
 
     def __init__(self, **headers: str) -> None:
         self._client = Client(raise_request_exception=False, headers=headers)
@@ -74,7 +74,7 @@ def test_a_subscription_is_shown_wrapped_and_flat_its_secret_once(api: Api) -> N
 
 @spec("contract 26.2")
 def test_the_store_and_the_log_hold_no_secret(api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    made(api, secret="a-secret-of-mine")  # noqa: S106 - a test's
+    made(api, secret="a-secret-of-mine")  # noqa: S106 - a secret of this test only
 
     row = Subscription.objects.get()
 

@@ -1,4 +1,4 @@
-"""Signatures, secrets, interests and verdicts. Spec: contract 26.2."""
+"""Signatures, secrets, event filters and verdicts. Spec: contract 26.2."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Several relays at once, and the first subscription against a relay. Spec: contract 26, WH-10."""
+"""Concurrent relays, and the first subscription racing a relay. Spec: contract 26, WH-10."""
 
 import threading
 from collections import Counter

@@ -1,4 +1,4 @@
-"""From an event to the subscriber's server. Spec: contract 26.2."""
+"""The path from an event to the subscriber's server. Spec: contract 26.2."""
 
 import socket
 import threading
@@ -35,21 +35,21 @@ DEADLINE_S = 30
 
 
 def relay_all() -> None:
-    """Turn every event that is complete into deliveries."""
+    """Turn all complete events into deliveries."""
     wait_until_settled()
     while relay():
         pass
 
 
 def due_now() -> None:
-    """Let every waiting delivery be due."""
+    """Make all waiting deliveries due."""
     Delivery.objects.filter(next_attempt_at__isnull=False).update(
         next_attempt_at=timezone.now() - timedelta(seconds=1)
     )
 
 
 def told(kind: Kind) -> int:
-    """Return how many events of a kind there are."""
+    """Return the number of events of a kind."""
     return Event.objects.filter(kind=kind).count()
 
 
@@ -57,7 +57,7 @@ def told(kind: Kind) -> int:
 def test_and_5_an_event_arrives_as_its_signed_envelope(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
-    subscription = subscribe("job.enqueued", secret="my-own-secret")  # noqa: S106 - a test's
+    subscription = subscribe("job.enqueued", secret="my-own-secret")  # noqa: S106 - a secret of this test only
     (job_id,) = stored_ids(1)
     relay_all()
 
@@ -98,7 +98,7 @@ def test_a_second_attempt_keeps_the_delivery_id(subscribe: Subscribe, receiver: 
 
 @spec("WH-6")
 def test_for_a_day_both_secrets_sign(subscribe: Subscribe, receiver: Receiver) -> None:
-    subscription = subscribe("job.enqueued", secret="the-first-one")  # noqa: S106 - a test's
+    subscription = subscribe("job.enqueued", secret="the-first-one")  # noqa: S106 - a secret of this test only
     _, new = subscriptions.rotate(subscription.id)
     stored_ids(2)
     relay_all()
@@ -378,7 +378,7 @@ def test_old_deliveries_are_forgotten_with_their_attempts(
     assert Attempt.objects.count() == 1
 
 
-# --- where it may go ------------------------------------------------------------------------------
+# --- allowed destinations -------------------------------------------------------------------------
 
 
 @spec("contract 26.2")
@@ -475,7 +475,7 @@ def test_a_secret_sealed_with_another_key_is_said_and_not_sent(
     subscribe("job.enqueued")
     stored_ids(1)
     relay_all()
-    settings.SECRET_KEY = "another"  # noqa: S105 - a test's
+    settings.SECRET_KEY = "another"  # noqa: S105 - a key of this test only
 
     send_due()
 
@@ -542,14 +542,14 @@ def test_what_a_killed_process_had_under_way_is_sent_again(
     subscribe("job.enqueued")
     stored_ids(1)
     relay_all()
-    (lost,) = claim(10)  # and killed before, or after, the request was made
+    (lost,) = claim(10)  # the process is killed before or after its request
     attempt(lost)
     assert send_due() == 0, "its lease holds"
-    due_now()  # the lease is over
+    due_now()  # its lease expires
 
     assert send_due() == 1
 
     assert Delivery.objects.get().status == Status.DELIVERED
-    record([(lost, attempt(lost))])  # the lost one answers after all: only logged
+    record([(lost, attempt(lost))])  # the lost attempt ends after all, and is only logged
     assert Delivery.objects.get().attempts == 2
     assert told(Kind.WEBHOOK_DELIVERED) == 1

@@ -1,4 +1,7 @@
-"""Retention leaves what the relay has yet to read, up to a bound. Spec: contract 25.2, 26 WH-10."""
+"""Retention keeps events that the relay must still read, up to a bound.
+
+Spec: contract 25.2, 26 WH-10.
+"""
 
 import logging
 from collections.abc import Callable
@@ -21,7 +24,7 @@ from webhooks.models import Delivery, Subscription
 from webhooks.services import subscriptions
 from webhooks.services.relay import relay
 
-LONG_AGO = 8 * 86_400_000  # longer than events are kept
+LONG_AGO = 8 * 86_400_000  # longer than the retention of events
 
 
 @pytest.fixture
@@ -35,11 +38,11 @@ def set_to(settings: Any) -> Callable[..., None]:
 
 
 def old_events(number: int) -> None:
-    """Record events, each in a transaction of its own, that have outlived their retention."""
+    """Record events in separate transactions and age them beyond their retention."""
     for _ in range(number):
         stored_ids(1)
     wait_until_settled()
-    fold()  # the first ever only places the start
+    fold()  # the first run ever only stores the start position
     while fold():
         pass
     Event.objects.update(at=queries.ago(LONG_AGO))
@@ -47,7 +50,7 @@ def old_events(number: int) -> None:
 
 
 def retain_all() -> int:
-    """Let everything go that has to; returns how many rows went."""
+    """Remove all rows whose retention has passed; return their number."""
     retain, total = Retainer(), 0
     while removed := retain():
         total += removed
@@ -55,7 +58,7 @@ def retain_all() -> int:
 
 
 def lost() -> float:
-    """Return how many events were lost so far."""
+    """Return the number of lost events so far."""
     return REGISTRY.get_sample_value("ojs_events_lost_total") or 0
 
 
@@ -70,7 +73,7 @@ def test_events_stay_until_they_are_relayed(subscribe: Subscribe) -> None:
     while relay():
         pass
     assert Delivery.objects.count() == 6
-    assert unread() <= 1  # the last transaction counts as unread: it may go on
+    assert unread() <= 1  # the last transaction counts as unread, since it may have more events
     Event.objects.update(at=queries.ago(LONG_AGO))
     removed = retain_all()
     assert removed >= 5

@@ -1,4 +1,4 @@
-"""What the statements of the webhooks read at volume. Design: no query scans a table that grows."""
+"""Rows that statements of webhooks read at volume: none scans a growing table."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.usefixtures("full"), pytest.mark.xdist_group("plans of
 
 SUBSCRIPTIONS, DELIVERIES = 50, 30_000
 GROWING = {"ojs_webhook_delivery", "ojs_webhook_attempt"}
-MOST = 1_000  # index entries; reading them all would be thirty times as many
+MOST = 1_000  # index entries; reading all would be thirty times as many
 LOAD = """
 INSERT INTO ojs_webhook_subscription (id, url, events, queues, job_types, secret, active,
                                       metadata, created_by)
@@ -49,7 +49,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "list": lambda: deliveries(DeliveryFilter(), limit=50, offset=0),
     "list of one": lambda: deliveries(DeliveryFilter(subscription_id="sub_1"), limit=50, offset=0),
 }
-MAY_READ = {"forget": 3_000}  # a batch of a thousand, and the index it goes by
+MAY_READ = {"forget": 3_000}  # a batch of a thousand, and its part of the index
 
 
 @pytest.fixture

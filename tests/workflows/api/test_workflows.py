@@ -41,7 +41,7 @@ def post(api: Client, body: object, path: str = URL, **headers: str) -> Any:
 
 
 def checked(answer: Any, status: int = 200) -> dict[str, Any]:
-    """Return a workflow answer after looking at its shape."""
+    """Check the shape of a workflow answer and return it."""
     assert answer.status_code == status, answer.content[:500]
     found: dict[str, Any] = answer.json()
     wrapped = found.pop("workflow")

@@ -1,4 +1,4 @@
-"""Shapes of graphs, and how counting down is shared."""
+"""Shapes of graphs, and the division of counters into slots."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from workflows.domain.progress import overall
 
 @st.composite
 def graphs(draw: st.DrawFn) -> list[list[int]]:
-    """Return a graph in which every step depends on earlier ones only."""
+    """Return a graph in which every step depends on earlier steps only."""
     number = draw(st.integers(1, 8))
     return [sorted(draw(st.sets(st.integers(0, n - 1)))) if n else [] for n in range(number)]
 

@@ -174,8 +174,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (chain(job(options=5)), "$.steps[0].options"),
     (chain(job(options={"retry": {"max_attempts": -1}})),
      "$.steps[0].options.retry.max_attempts"),
-    (chain(5), "$.steps[0]"),  # type: ignore[arg-type]  # what a client may send
-    (chain(None), "$.steps[0]"),  # type: ignore[arg-type]  # what a client may send
+    (chain(5), "$.steps[0]"),  # type: ignore[arg-type]  # a client may send it
+    (chain(None), "$.steps[0]"),  # type: ignore[arg-type]  # a client may send it
     (chain(job(id="a"), job(id="a")), "$.steps[1].id"),
     (chain(job(), job(id="step-0")), "$.steps[1].id"),
     (chain(job(id="")), "$.steps[0].id"),

@@ -1,4 +1,4 @@
-"""What follows from the last of many ends happens once. Spec: contract 8.2, 8.4, 8.6."""
+"""Consequences of the last of many ends happen exactly once. Spec: contract 8.2, 8.4, 8.6."""
 
 from collections.abc import Callable
 from random import Random
@@ -155,7 +155,7 @@ def test_a_cancel_among_ends_leaves_nothing_that_waits() -> None:
             try:
                 cancel(flow)
             except OJSError as problem:
-                assert isinstance(problem, Conflict)  # noqa: PT017 - who is first is chance
+                assert isinstance(problem, Conflict)  # noqa: PT017 - which comes first is chance
 
         with threads(8) as start:
             working = [start(work) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Everything at once on few tenants and queues: locks are taken in one order, so none meet."""
+"""All operations at once on few tenants and queues: a single lock order prevents deadlocks."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +31,7 @@ DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_data
 
 
 def deadlocks() -> int:
-    """Return how many there were; sessions that have ended have told theirs."""
+    """Return the number of deadlocks so far; sessions report theirs at their end."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(DEADLOCKS)
@@ -39,22 +39,22 @@ def deadlocks() -> int:
 
 
 class Client:
-    """One thread that does a bit of everything."""
+    """A thread that runs random operations."""
 
     def __init__(self, seed: int) -> None:
-        """Choose by a seed."""
+        """Seed the random choices."""
         self.random = Random(seed)  # noqa: S311 - no secret
         self.held: list[str] = []
         self.known: list[str] = []
 
     def __call__(self) -> None:
-        """Do so many things."""
+        """Run TURNS random operations."""
         for _ in range(TURNS):
             with suppress(OJSError):
                 self.random.choice(self.acts())()
 
     def acts(self) -> list[Callable[[], object]]:
-        """Return what there is to do."""
+        """Return the operations to choose from."""
         return [
             self.enqueue, self.enqueue, self.enqueue_each, self.flow, self.flow, self.fetch,
             self.fetch, self.ack, self.ack, self.nack, self.cancel, self.limit, self.bound,

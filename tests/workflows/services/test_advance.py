@@ -1,4 +1,4 @@
-"""What follows when members end. Spec: contract 8.2, 8.3, 8.4."""
+"""Steps, callbacks and states after members end. Spec: contract 8.2, 8.3, 8.4."""
 
 from typing import Any
 
@@ -436,7 +436,7 @@ def test_a_nested_workflow_behind_a_revived_step_waits_again() -> None:
 
 
 def told(flow: str) -> list[tuple[int, Any]]:
-    """Return the events of a workflow: kind, and what tells them apart."""
+    """Return the events of a workflow: kind and step id."""
     found = Event.objects.filter(kind__in=range(50, 60)).order_by("stamp", "seq")
     return [
         (event.kind, event.data.get("step_id"))

@@ -1,4 +1,4 @@
-"""Ending a workflow on request. Spec: contract 8.6, D39."""
+"""Cancelling a workflow. Spec: contract 8.6, D39."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a member's explanation says of its workflow. Spec: contract 8.2."""
+"""Explanations of members by their workflow. Spec: contract 8.2."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def gates() -> list[Gate]:
-    """Return what is said of the workflow of the one available job."""
+    """Return the workflow gates of the only available job."""
     (job_id,) = Ready.objects.values_list("id", flat=True)
     return [gate for gate in explain(show(str(job_id)), None).gates if gate.gate == "workflow"]
 
@@ -59,4 +59,4 @@ def test_explanation_of_a_member_takes_one_statement_more() -> None:
             explain(found, None)
         costs.append(len(captured))
 
-    assert costs == [4, 5]  # one each for the pools, the tenant and the versions
+    assert costs == [4, 5]  # one statement each for pools, tenant and versions

@@ -1,4 +1,7 @@
-"""Random workflows with random ends against a model without counters. Spec: contract 8.2 to 8.6."""
+"""Random workflows with random ends, compared with a model without counters.
+
+Spec: contract 8.2 to 8.6.
+"""
 
 from typing import Any, ClassVar
 
@@ -80,13 +83,13 @@ def modelled(body: dict[str, Any]) -> Flow:
 
 
 class Machine(RuleBasedStateMachine):
-    """One workflow, moved by workers and operators."""
+    """A workflow, changed by workers and operators."""
 
     wide: ClassVar[bool] = False
 
     @initialize(body=bodies())
     def create(self, body: dict[str, Any]) -> None:
-        """Store it."""
+        """Store the workflow."""
         empty()
         self.flow = modelled(body)
         self.flow.settle()
@@ -95,7 +98,7 @@ class Machine(RuleBasedStateMachine):
         self.bind()
 
     def bind(self) -> None:
-        """Give the model the ids of new jobs and look at what they were given."""
+        """Give the model the ids of new jobs and check the results that the jobs received."""
         self._bind(self.flow, show(self.id))
 
     def _bind(self, flow: Flow, whole: Whole) -> None:
@@ -121,7 +124,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 3))
     def claim(self, count: int) -> None:
-        """A worker takes jobs."""
+        """A worker claims jobs."""
         taken = {one.id for one in fetch(FetchRequest(("default",), count=count)).jobs}
         for _, step in self.flow.jobs():
             if step.job_id in taken and step.state == "pending":
@@ -154,7 +157,7 @@ class Machine(RuleBasedStateMachine):
             self.end(chosen[1], "stopped")
 
     def end(self, step: Step, outcome: str) -> None:
-        """Let the model follow."""
+        """Apply the end of a step to the model."""
         step.state = outcome
         self.flow.settle()
         self.bind()
@@ -177,11 +180,11 @@ class Machine(RuleBasedStateMachine):
         if flow.reopen(step):
             self.flow.settle()
         else:
-            cancel_job(step.job_id or "")  # it runs for itself: out of the way
+            cancel_job(step.job_id or "")  # the workflow ignores the retried job, so remove it
 
     @invariant()
     def looks_like_the_model(self) -> None:
-        """Every state that is shown is that of the model."""
+        """Compare every shown state with the model."""
         whole = show(self.id)
         self._compare(self.flow, whole)
         if FlowState(whole.row.state) in EVERY:
@@ -205,7 +208,7 @@ class Machine(RuleBasedStateMachine):
                 self._compare(step.child, whole.inside[row.index])
 
     def teardown(self) -> None:
-        """Everything else is in order, too."""
+        """Check the store, and that no counter is negative."""
         if hasattr(self, "id"):
             assert_store_is_sound()
             assert not Workflow.objects.filter(open__lt=0).exists()

@@ -1,4 +1,4 @@
-"""What may be removed when. Spec: contract 10.6, 28.3."""
+"""Removal of workflows and their jobs. Spec: contract 10.6, 28.3."""
 
 import pytest
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def retained(*job_ids: str) -> set[str]:
-    """Ask as retention does."""
+    """Return the ids that the hook `retains` keeps, as retention asks it."""
     return {kept for hook in extensions.having("retains") for kept in hook(job_ids)}
 
 

@@ -1,4 +1,4 @@
-"""Jobs of steps that nobody takes, or not yet. Spec: contract 8.2, 12.1."""
+"""Jobs of steps that are refused, or refused for now. Spec: contract 8.2, 12.1."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("store", "plugged")
 
 @pytest.fixture
 def plugged(settings: Any) -> Iterator[None]:
-    """Put the middleware in."""
+    """Install the middleware."""
     settings.OJS = {**settings.OJS, "ENQUEUE_MIDDLEWARE": ("tests.workflows.plug.plug",)}
     yield
     for names in (plug.REFUSED, plug.HELD, plug.DROPPED, plug.BROKEN):
@@ -40,7 +40,7 @@ def plugged(settings: Any) -> Iterator[None]:
 
 
 def turn() -> None:
-    """Let a second pass, and the loop look."""
+    """Make steps due and run the loop."""
     Step.objects.exclude(due_at=None).update(due_at=ago(1))
     run_once(["workflows"])
 

@@ -1,4 +1,4 @@
-"""Statements of workflows: a number that does not depend on the size, none for other jobs."""
+"""Statements of workflows: their number is independent of the size, and zero for other jobs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from workflows.services.show import show
 
 
 def cost(call: Callable[[], object]) -> int:
-    """Return how many statements a call takes, transaction control left out."""
+    """Return how many statements a call takes, without transaction commands."""
     with CaptureQueriesContext(connection) as captured:
         call()
     return sum(not query["sql"].startswith(CONTROL) for query in captured.captured_queries)
@@ -25,7 +25,7 @@ def cost(call: Callable[[], object]) -> int:
 
 @pytest.fixture(autouse=True)
 def lane(store: None) -> None:
-    """Make the lane of the default queue known."""
+    """Let the process cache the lane of the default queue."""
     stored_ids(1)
     ack([Ack(one.id) for one in claimed()])
 
@@ -39,7 +39,7 @@ SIZES = [2, 100, 1000]
 def test_creating_takes_three_statements(make: Callable[..., dict[str, Any]], number: int) -> None:
     body = make(*[job() for _ in range(number)])
 
-    # its jobs, itself, and waking the lane after the commit
+    # store its jobs, store the workflow, wake the lane after the commit
     assert cost(lambda: created(body)) == 3
 
 
@@ -55,7 +55,7 @@ def test_the_end_of_members_takes_five_statements(number: int) -> None:
     created(group(*[job() for _ in range(300)]))
     jobs = claimed(count=number)
 
-    # which are watched, their end, their steps, their workflows; whether a schedule waits for them
+    # find watched jobs, end them, update steps and workflows, look for waiting schedules
     assert cost(lambda: ack([Ack(one.id) for one in jobs])) == 5
 
 
@@ -64,7 +64,7 @@ def test_the_end_of_all_members_and_the_begin_of_the_next_take_ten(number: int) 
     created(batch(*[job() for _ in range(number)], on_complete=job()))
     jobs = [one for _ in range(number // 100 + 1) for one in claimed(count=100)]
 
-    # besides those five: fire, read what the job is made of, store it, note it, wake its lane
+    # besides these five: fire, read the job's request, store it, record it, wake its lane
     assert cost(lambda: ack([Ack(one.id) for one in jobs])) == 10
 
 
@@ -73,7 +73,7 @@ def test_a_fan_out_takes_the_same_number_whatever_its_width(number: int) -> None
     created(graph(a="", **{f"b{n}": "a" for n in range(number)}))
     (first,) = claimed()
 
-    # ended steps have others behind them: one more to let those go
+    # the ended step has dependents: one more statement releases them
     assert cost(lambda: ack([Ack(first.id)])) == 10
 
 

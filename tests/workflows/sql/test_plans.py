@@ -1,6 +1,6 @@
-"""What the statements of workflows read at volume: no growing table from end to end.
+"""Rows that statements of workflows read at volume: none reads a growing table completely.
 
-For plans made for these parameters and for plans made for any.
+Both for plans made for these parameters and for generic plans.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.xdist_group("plans of workflows")
 
 OURS = {"ojs_workflow", "ojs_workflow_step", "ojs_workflow_slot"}
 FEW = 300
-# reads that are bounded by other numbers than what one call names
+# bounds of reads that do not depend on the arguments of a call
 MAY_READ = {
-    "page": 45_000,  # counted up to ten thousand of each state
-    "finish": 1_000,  # all members, once, for the one that failed first
+    "page": 45_000,  # counts up to ten thousand of each state
+    "finish": 1_000,  # all members, once, for the member that failed first
     "prune": 6_000,  # workflows of a batch with their steps
     "due": 1_000,  # all members for a callback
 }
@@ -49,7 +49,7 @@ SELECT w.id, -1, s, 0 FROM ojs_workflow AS w, generate_series(0, 1) AS s
 
 
 class Flows:
-    """Workflows that the calls are about, among many others."""
+    """Workflows for the calls, among many other workflows."""
 
     group: str
     wide: str
@@ -88,13 +88,13 @@ def flows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 
 def make_due(flow: str, index: int) -> tuple[str, int]:
-    """Let a waiting step be due."""
+    """Make a waiting step due."""
     Step.objects.filter(workflow_id=flow, index=index).update(state=StepState.DUE)
     return flow, index
 
 
 def ended(flow: str, number: int = 5) -> list[tuple[str, int, int, int]]:
-    """Name members of a workflow as ended."""
+    """Return members of a workflow as ended."""
     return [(flow, n, int(StepState.COMPLETED), 0) for n in range(number)]
 
 

@@ -1,4 +1,4 @@
-"""The dead letter under both prefixes. Spec: contract 28.2, 28.4; EXT-DLQ-001 to 004."""
+"""Dead letter endpoints under both prefixes. Spec: contract 28.2, 28.4; EXT-DLQ-001 to 004."""
 
 from collections.abc import Callable
 from typing import Any

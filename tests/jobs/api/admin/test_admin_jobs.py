@@ -1,4 +1,4 @@
-"""Jobs by the admin API. Spec: contract 24.1, 24.2; EXT-ADM-004."""
+"""Job endpoints of the admin API. Spec: contract 24.1, 24.2; EXT-ADM-004."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_pages_are_clamped_and_exports_are_larger(api: Client) -> None:
 
     assert (len(page["items"]), page["pagination"]["per_page"]) == (100, 100)
     assert len(export["jobs"]) == 101
-    assert export["jobs"][0]["args"] == []  # as it can be enqueued again
+    assert export["jobs"][0]["args"] == []  # with args, a job can be enqueued again
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_trace_tells_the_way_of_a_job(api: Client) -> None:
     assert all(one["duration"].endswith("s") for one in found["snapshots"])
 
 
-# --- what the command line client reads from core routes ------------------------------------------
+# --- core routes that the command line client reads -----------------------------------------------
 
 
 @spec("contract 24.6")

@@ -1,4 +1,7 @@
-"""Stats, queues, workers, maintenance, configuration, audit. Spec: contract 24; EXT-ADM-001 on."""
+"""Admin API of queues, workers and the system. Spec: contract 24; EXT-ADM-001 on.
+
+It covers statistics, maintenance, configuration and the audit log, too.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -269,7 +272,7 @@ def test_observability_has_a_score(api: Client) -> None:
 
 @pytest.fixture
 def of_north(api: Client, new_key: Keys) -> dict[str, str]:
-    """Jobs of two tenants, and a key that is bound to one of them."""
+    """Store jobs of two tenants and return a key that is bound to one of them."""
     for tenant, number in (("north", 2), ("south", 3)):
         drafts = [DraftFactory.create(queue=tenant) for _ in range(number)]
         drafts.append(DraftFactory.create(queue="shared"))

@@ -1,4 +1,4 @@
-"""Explanations over HTTP: gates in words and as data, place, estimate, decision. Spec: 20.5."""
+"""Explanations over HTTP: gates, position, estimate and decision. Spec: contract 20.5."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,7 +41,7 @@ def explained(api: Client, job_id: str, **headers: str) -> dict[str, Any]:
 
 
 def gate(found: dict[str, Any], gate: str) -> dict[str, Any]:
-    """Return the one gate of a name."""
+    """Return the only gate with this name."""
     (one,) = [one for one in found["gates"] if one["gate"] == gate]
     return dict(one)
 
@@ -57,7 +57,7 @@ def of_tenant(tenant: str, number: int, **envelope: Any) -> list[str]:
 
 
 def serve(queue: str = "default", **facts: Any) -> None:
-    """Let a worker say that it fetches a queue."""
+    """Report a worker that fetches this queue."""
     heartbeat(Report("w1", queues=(queue,), **facts))
 
 
@@ -202,7 +202,7 @@ def test_limit_of_starts_tells_when_there_is_room(
     ids = stored_ids(2, rate_limit={"key": "k", **limit})
     fetch(FetchRequest(("default",)))
 
-    for blocked in (False, True):  # before a claim has noticed, and after
+    for blocked in (False, True):  # before a claim has marked the lane as blocked, and after
         found = explained(api, ids[1])
         told = gate(found, "limit")
         assert (told["state"], told["numbers"]) == ("closed", numbers)
@@ -284,7 +284,7 @@ def test_worker_gate_knows_served_unknown_and_unserved_queues(api: Client) -> No
     look()
     serve("other")
     look()
-    fetch(FetchRequest(("other",), worker_id="w2"))  # says nothing of itself
+    fetch(FetchRequest(("other",), worker_id="w2"))  # a worker that reported nothing about itself
     look()
     Worker.objects.filter(id="w2").delete()
     serve("mail")
@@ -345,7 +345,7 @@ def test_ended_job_tells_what_picked_it(api: Client, state: State) -> None:
     job = JobFactory.create(state=state, worker_id=None)
 
     found = explained(api, job.id)
-    Event.objects.all().delete()  # retention
+    Event.objects.all().delete()  # as retention deletes events
     later = explained(api, job.id)
 
     assert (found["verdict"], found["decision"]["attempt"]) == ("ended", 1)
@@ -396,7 +396,7 @@ def test_explanation_takes_a_fixed_number_of_statements(api: Client, state: Stat
     with CaptureQueriesContext(connection) as captured:
         explained(api, job.id)
 
-    # pools, the tenant and the versions that workers take are asked about what waits
+    # waiting jobs take three more statements: pools, tenant and accepted versions
     assert len(captured) == 2 + 3 * (state in WAITING)
 
 

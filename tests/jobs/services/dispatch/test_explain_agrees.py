@@ -1,4 +1,4 @@
-"""Explanations against the claim itself, in random stores: what is next is taken, and nothing held.
+"""Explanations compared with the claim, in random stores: next jobs are taken, held jobs are not.
 
 Spec: contract 20.5.
 """
@@ -61,14 +61,14 @@ def store(number: int, tenant: int, priority: int, limit: int, route: int = 0) -
 
 
 def expire(number: int) -> None:
-    """Let the time of some available jobs pass; the loop that discards them is late."""
+    """Let two available jobs expire, as if the loop that discards them were late."""
     ids = list(Ready.objects.order_by("seq").values_list("id", flat=True)[number : number + 2])
     for model in (Job, Ready):
         model.objects.filter(id__in=ids).update(expires_at=ago(1000))
 
 
 def pass_an_hour() -> None:
-    """Let windows of limits end; the lanes that they blocked are open again."""
+    """Move starts and blocks an hour back: windows of limits end and their lanes open."""
     past = timedelta(seconds=HOUR_S + 1)
     for start in Start.objects.order_by("slot"):
         Start.objects.filter(pk=start.pk).update(slot=F("slot") - past, at=F("at") - past)
@@ -76,7 +76,7 @@ def pass_an_hour() -> None:
 
 
 def window_passes(number: int) -> None:
-    """Let a lane be blocked by a rate, others go on, and its window end."""
+    """Let a rate block a lane, let other lanes advance, and let the window end."""
     store(2, 0, 0, 3)
     store(4, 1, 0, 0)
     claim(number + 2)
@@ -89,7 +89,7 @@ def hold_lane(number: int) -> None:
 
 
 def boost(tenant: int, by: int) -> None:
-    """Let the jobs of a tenant count for more, or less."""
+    """Add `by` to the priority of the tenant's lanes."""
     found = Lane.objects.filter(tenant=TENANTS[tenant]).values_list("id", "weight", "scope")
     queries.reweigh({lane: Share(weight, Way(scope=scope), by) for lane, weight, scope in found})
 
@@ -101,7 +101,7 @@ def end_some(number: int) -> None:
 
 
 def claim(count: int) -> list[str]:
-    """Claim without the bounds that earlier claims left."""
+    """Claim without the low-water marks of earlier claims."""
     low_water.forget()
     return [job.id for job in fetch(FetchRequest((QUEUE,), count=count)).jobs]
 
@@ -129,7 +129,7 @@ seen: Counter[str] = Counter()
 
 
 def explained() -> dict[str, Explanation]:
-    """Explain every job that waits."""
+    """Return the explanation of every waiting job."""
     ids = [str(job_id) for job_id in Job.objects.filter(state=None).values_list("id", flat=True)]
     return {
         job.id: explain(job, None) for job in show_many(ids) if job.state != CODES[State.ACTIVE]
@@ -137,7 +137,7 @@ def explained() -> dict[str, Explanation]:
 
 
 def agree() -> str | None:
-    """Compare what is said with what the next claim does; returns the job it took."""
+    """Compare the explanations with the next claim; return the job that it took."""
     said = explained()
     certain = {
         job_id for job_id, found in said.items() if found.standing and found.standing.is_next
@@ -171,7 +171,10 @@ def agree() -> str | None:
 
 
 def compare(examples: int, switch: Callable[[], object] | None = None) -> set[str]:
-    """Compare in many stores, with a switch thrown last; returns what was seen there."""
+    """Compare in random stores; return the observed gates and results.
+
+    A `switch` runs after all other steps.
+    """
     seen.clear()
 
     @settings(

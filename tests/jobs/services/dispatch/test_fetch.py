@@ -1,4 +1,4 @@
-"""What FETCH hands out, in which order, and to whom not. Spec: contract 9.2, 9.4, 10.1, 10.2."""
+"""FETCH: selected jobs, their order, and refusals. Spec: contract 9.2, 9.4, 10.1, 10.2."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def test_fetch_makes_a_job_active_with_attempt_lease_and_holder() -> None:
 
 @pytest.fixture
 def strict() -> Iterator[None]:
-    """Let queues come in the order of the request, as the core has it. Spec: D-FS-4."""
+    """Let a claim serve queues in the order of the request, the core's default. Spec: D-FS-4."""
     with override_settings(OJS_SCHEDULING={"DEFAULT_STRATEGY": "strict"}):
         yield
 
@@ -299,11 +299,11 @@ def test_a_lane_that_resumes_takes_nothing_back() -> None:
     fetched("default", count=40)
 
     assert lanes.set_paused(held, paused=False) == 2
-    assert lanes.set_paused(held, paused=False) == 0  # they are not held any more
+    assert lanes.set_paused(held, paused=False) == 0  # they are no longer held
 
     low_water.forget()
     taken = Counter(job.tenant for job in fetch(FetchRequest(("default",), 30)).jobs)
-    # nobody has an advantage of more than a job, c has only 17 left
+    # no lane is more than one job ahead; c has only 17 jobs left
     assert taken.total() == 30
     assert max(taken.values()) - min(taken.values()) <= 2
 
@@ -401,7 +401,7 @@ def fetched_jobs(count: int) -> list[Job]:
 
 
 class Rested(Exception):
-    """Ends a long poll at its first rest."""
+    """Raised at the first rest of a long poll, to end it."""
 
 
 @spec("contract 3.4")

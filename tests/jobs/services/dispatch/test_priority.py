@@ -21,7 +21,7 @@ PRIORITIES = list(range(-100, 101))
 
 
 def drained(queues: tuple[str, ...] = ("default",), count: int = 100) -> list[tuple[int, str]]:
-    """Fetch until nothing is left; (priority, id) in the order handed out."""
+    """Fetch all jobs and return (priority, id) in the order of the claims."""
     found: list[tuple[int, str]] = []
     while jobs := fetch(FetchRequest(queues, count=count)).jobs:
         found += [(job.priority, job.id) for job in jobs]

@@ -1,4 +1,4 @@
-"""Queues within their bounds, and what is configured for jobs. Spec: contract 27.4, 10.4."""
+"""Bounded queues, and job defaults in the configuration of queues. Spec: contract 27.4, 10.4."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,7 @@ def bound(max_depth: int, **more: Any) -> None:
 
 
 def told() -> list[str]:
-    """Return the names of what was told about pressure, in order."""
+    """Return the names of all backpressure events, in order."""
     wait_until_settled()
     found, _ = latest(EventFilter(types=("backpressure.*",)), limit=100)
     return [event_name(event) for event in reversed(found)]
@@ -201,7 +201,7 @@ def test_defaults_of_the_queue_fill_what_a_job_leaves_open() -> None:
 
 
 def test_a_draft_for_a_queue_without_configuration_is_passed_untouched() -> None:
-    stored(1)  # the queue has a row by now
+    stored(1)  # now the queue has a row
     terms.forget()
     draft = DraftFactory.create()
 
@@ -231,7 +231,7 @@ def test_a_queue_that_is_emptied_takes_no_jobs() -> None:
 
 @spec("contract 10.4")
 def test_a_change_counts_at_once_for_who_knew_the_old_terms() -> None:
-    """What a process remembers is checked by the statement that stores."""
+    """Check that the storing statement compares the process's configuration version."""
     stored(1)
     with threads(1) as start:  # as another process would
         known = terms._Memory.latest

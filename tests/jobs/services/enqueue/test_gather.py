@@ -1,4 +1,4 @@
-"""Single enqueues of several threads at once: jobs/services/enqueue/gather.py."""
+"""Joined single enqueues of several threads: jobs/services/enqueue/gather.py."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from tests.processes import until
 
 
 class Road:
-    """What a gathering runs: notes who goes together, and waits while it is closed."""
+    """The function that a gathering runs: it records each group and blocks until `is_open`."""
 
     def __init__(self) -> None:
         self.groups: list[list[int]] = []
@@ -44,7 +44,7 @@ class Road:
 
 @pytest.fixture
 def road(monkeypatch: pytest.MonkeyPatch) -> Road:
-    """A closed road, whose travellers have patience."""
+    """Return a closed road, and let requests wait without a practical limit."""
     monkeypatch.setattr(gather, "PATIENCE_S", DEADLINE_S)
     return Road()
 
@@ -52,7 +52,7 @@ def road(monkeypatch: pytest.MonkeyPatch) -> Road:
 def behind(
     gathering: Gathering[int, int], start: Callable[[Callable[[], int]], "Future[int]"]
 ) -> list["Future[int]"]:
-    """Let one go and three wait until it is back."""
+    """Start one request, and three more that wait until it returns."""
     going = [start(lambda: gathering.ask(1))]
     until(lambda: gathering._under_way == 1)
     for number in (2, 3, 4):
@@ -119,7 +119,7 @@ def test_nobody_waits_longer_than_patience_lasts(
     gathering = Gathering(road)
     with threads(2) as start:
         going = [start(lambda: gathering.ask(1)), start(lambda: gathering.ask(2))]
-        until(lambda: len(road.groups) == 2)  # both are on the closed road
+        until(lambda: len(road.groups) == 2)  # both requests run and block
         road.is_open.set()
 
         assert [future.result() for future in going] == [10, 20]
@@ -147,19 +147,19 @@ def test_many_threads_get_each_their_own_answers() -> None:
     assert (gathering._under_way, gathering._waiting) == (0, [])
 
 
-# --- of enqueues ----------------------------------------------------------------------------------
+# --- gathered enqueues ----------------------------------------------------------------------------
 
 
 @pytest.fixture
 def gathering(store: None) -> Iterator[None]:
-    """Gather, as a server does."""
+    """Gather enqueues, as a server does."""
     with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": True}):
         yield
     spare.close_spare()
 
 
 def put(**members: Any) -> str:
-    """Enqueue one job; returns its id."""
+    """Enqueue a job and return its id."""
     job = enqueue([DraftFactory.create(**members)])[0]
     assert job is not None
     return job.id
@@ -188,7 +188,10 @@ def test_every_acknowledged_enqueue_of_many_threads_is_stored_once() -> None:
 
 @pytest.fixture
 def asked(gathering: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Return what makes requests to store a job: by terms of so many versions before, and so on."""
+    """Return a function that makes requests to store a job.
+
+    Its argument `older` lowers the configuration version that the request names.
+    """
     seen: list[Any] = []
 
     def keep(asked: Any) -> Any:
@@ -209,7 +212,7 @@ def test_a_group_is_one_statement_and_keeps_what_each_request_says(
     asked: Callable[..., Any],
 ) -> None:
     with spare.borrowed() as lent:
-        pass  # the one that is used next
+        pass  # the pool lends this connection next
     with CaptureQueriesContext(lent) as captured:
         stored = service._store_gathered([asked(request_id="req_a"), asked(request_id="req_b")])
 
@@ -292,7 +295,7 @@ def test_the_connection_used_last_is_used_next_and_one_that_the_server_ended_is_
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
 
-    assert put()  # at once: who borrows it notices
+    assert put()  # immediately: the borrower replaces the broken connection
     assert spare._idle == [first]
 
 

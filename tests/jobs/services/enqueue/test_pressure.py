@@ -1,4 +1,4 @@
-"""Warnings of queues that fill up. Spec: contract 27.4, BP-8."""
+"""Events for queues that fill up. Spec: contract 27.4, BP-8."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ def bound(queue: str = "default", **members: Any) -> None:
 
 
 def take(number: int) -> None:
-    """Work jobs off."""
+    """Claim and complete jobs."""
     ack([Ack(job.id) for job in fetch(FetchRequest(("default",), count=number)).jobs])
 
 
 def told() -> list[tuple[str, dict[str, Any]]]:
-    """Return what was told of pressure, in order."""
+    """Return the names of all backpressure events, in order."""
     wait_until_settled()
     wanted = EventFilter(types=("backpressure.warning", "backpressure.cleared"))
     found, _ = latest(wanted, limit=100)

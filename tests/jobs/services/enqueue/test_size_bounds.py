@@ -30,7 +30,7 @@ TEXT = "x" * 1000
 
 
 def size_of(**members: Any) -> int:
-    """Return how many bytes such a job has."""
+    """Return the size in bytes of a job with these members."""
     (job_id,) = stored_ids(1, queue="measured", **members)
     return int(Job.objects.values_list("bytes", flat=True).get(id=job_id))
 
@@ -196,7 +196,7 @@ def test_null_and_zero_take_the_bound_away() -> None:
 
 @spec("BP-2")
 def test_bytes_are_bounded_exactly_with_many_producers_and_workers() -> None:
-    """At no moment more waits than may, however jobs of different sizes come and go."""
+    """Check that waiting bytes never exceed the bound while jobs of different sizes come and go."""
     size = size_of(args=[])
     most = 10 * size + 3500
     bound(most)

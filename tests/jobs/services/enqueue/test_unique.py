@@ -1,4 +1,4 @@
-"""Uniqueness at PUSH and in batches, against the database. Spec: contract 6.3, 11.1, 27."""
+"""Uniqueness at PUSH and in batches, with the database. Spec: contract 6.3, 11.1, 27."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def push(**unique: Any) -> Job:
-    """Enqueue one job of the default type with a policy; members of the envelope in `job`."""
+    """Enqueue a job with a unique policy; `job` has further members of the envelope."""
     envelope = unique.pop("job", {})
     (stored,) = enqueue([DraftFactory.create(unique=unique, **envelope)])
     assert stored is not None
@@ -141,7 +141,7 @@ def test_replace_cancels_what_it_hits(found: State, on_conflict: str) -> None:
     data: dict[str, Any] = Event.objects.get(kind=9).data or {}
     assert data["cancelled_by"] == "system"
     assert "same fingerprint" in data["reason"]
-    if found is State.ACTIVE:  # 2.7: its worker is told
+    if found is State.ACTIVE:  # contract 2.7: the heartbeat's answer names the job
         assert heartbeat(Report("w1", active_ids=(first.id,))).cancelled == [first.id]
     assert_store_is_sound()
 
@@ -192,7 +192,7 @@ def test_a_removed_job_is_no_hit_and_leaves_no_fingerprint() -> None:
     assert not push(states=["discarded"], on_conflict="ignore").deduplicated
 
 
-# --- the note about ended jobs --------------------------------------------------------------------
+# --- fingerprints that are marked as ended --------------------------------------------------------
 
 
 def ended(number: int, state: State = State.CANCELLED) -> list[str]:
@@ -309,9 +309,9 @@ def test_missing_arguments_are_listed_for_the_whole_batch() -> None:
 def test_each_job_of_a_partial_request_fares_by_itself() -> None:
     taken = push()
     drafts = [
-        DraftFactory.create(unique={}),  # hits
+        DraftFactory.create(unique={}),  # a hit
         DraftFactory.create(type="other", unique={}),
-        DraftFactory.create(type="other", unique={}),  # hits the one before
+        DraftFactory.create(type="other", unique={}),  # a hit of the job before it
         DraftFactory.create(id=taken.id),
         DraftFactory.create(args=[], unique={"args_keys": ["to"]}),
         DraftFactory.create(unique={"on_conflict": "ignore"}),
@@ -332,7 +332,7 @@ def test_each_job_of_a_partial_request_fares_by_itself() -> None:
 
 
 class Bound(Extension):
-    """Takes jobs while fewer than `most` are stored."""
+    """Extension that admits jobs while fewer than `most` are stored."""
 
     most = 0
 
@@ -422,7 +422,7 @@ def test_handlers_enqueue_unique_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def statements(drafts: list[JobDraft]) -> tuple[int, int]:
-    """Return the numbers of statements and of transaction control that storing takes."""
+    """Return the numbers of statements and of transaction commands that the enqueue takes."""
     with CaptureQueriesContext(connection) as captured, suppress(Duplicate):
         enqueue(drafts)
     control = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
@@ -448,8 +448,8 @@ def test_unique_jobs_take_one_statement_whatever_their_number(number: int) -> No
     ("policy", "cost"),
     [
         ({}, (1, 0)),
-        ({"on_conflict": "ignore"}, (2, 0)),  # and reads what was hit
-        # tries; checks, locks what it hit, cancels, stores; wakes the lane after the commit
+        ({"on_conflict": "ignore"}, (2, 0)),  # the second statement reads the hit job
+        # attempt; check, lock hits, cancel, store; after the commit, wake the lane
         ({"on_conflict": "replace"}, (6, 4)),
     ],
 )

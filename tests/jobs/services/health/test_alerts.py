@@ -1,4 +1,4 @@
-"""What an operator should look at now."""
+"""Alerts that need an operator's attention now."""
 
 from collections.abc import Iterator
 
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.usefixtures("no_loops")
 
 @pytest.fixture
 def no_loops(store: None) -> Iterator[None]:
-    """Forget the loops of other tests, and those of this one."""
+    """Remove the ticks of all loops, before and after the test."""
     LoopTick.objects.all().delete()
     yield
     LoopTick.objects.all().delete()
 
 
 def kinds() -> list[tuple[str, str]]:
-    """Return what is told: kind and subject."""
+    """Return kind and subject of all alerts."""
     return [(alert.kind, alert.subject) for alert in alerts()]
 
 

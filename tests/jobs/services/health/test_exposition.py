@@ -25,7 +25,10 @@ Read = Callable[[], dict[str, Metric]]
 
 @pytest.fixture(autouse=True)
 def fresh(settings: Any) -> Iterator[None]:
-    """Cache nothing from test to test, and tell no tenants apart: see the tests of tenants."""
+    """Clear the cache around each test, and switch off labels of tenants.
+
+    The tests of tenancy cover metrics with tenants.
+    """
     settings.OJS_TENANCY = {**settings.OJS_TENANCY, "ENABLED": False}
     module._cached.clear()
     yield
@@ -34,11 +37,11 @@ def fresh(settings: Any) -> Iterator[None]:
 
 @pytest.fixture
 def read() -> Read:
-    """Return a function that counts the events and parses the page."""
+    """Return a function that aggregates the events and parses the exposition."""
 
     def families() -> dict[str, Metric]:
         wait_until_settled()
-        for _ in range(2):  # on an empty store the first turn only finds its place
+        for _ in range(2):  # the first run on an empty store only finds the start position
             run_once(["fold"])
         module._cached.clear()
         found = list(text_string_to_metric_families(exposition().decode()))
@@ -73,7 +76,7 @@ def test_families_have_the_names_types_and_labels_of_the_contract(read: Read) ->
         assert shapes.pop(f"ojs_job_{name}") == ("counter", {"queue", "type"})
     elsewhere = ("ojs_rate_limit", "ojs_backpressure", "ojs_scheduling", "ojs_version")
     for name in [name for name in shapes if name.startswith(elsewhere)]:
-        del shapes[name]  # see test_limit_metrics, and the tests of the extensions
+        del shapes[name]  # covered by test_limit_metrics and the tests of the extensions
     assert shapes == {
         "ojs_job_queue_time_seconds": ("histogram", {"queue", "type"}),
         "ojs_job_duration_seconds": ("histogram", {"queue", "type", "state"}),
@@ -81,8 +84,8 @@ def test_families_have_the_names_types_and_labels_of_the_contract(read: Read) ->
         "ojs_workers_active": ("gauge", frozenset()),
         "ojs_workers_busy": ("gauge", {"queue"}),
         "ojs_loop_lag_seconds": ("gauge", {"loop"}),
-        "ojs_progress_stalled_jobs": ("gauge",),  # none here
-        **dict.fromkeys(  # no federation here
+        "ojs_progress_stalled_jobs": ("gauge",),  # no job is stalled
+        **dict.fromkeys(  # there is no federation
             (
                 "ojs_federation_circuit_state",
                 "ojs_federation_region_healthy",

@@ -1,4 +1,4 @@
-"""Whether the server is well. Spec: contract 3.8, 32.1."""
+"""Health of the server. Spec: contract 3.8, 32.1."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -27,7 +27,7 @@ Fall = Callable[..., None]
 
 @pytest.fixture(autouse=True)
 def ticking(store: None) -> Iterator[None]:
-    """Let every loop have done its turn."""
+    """Record a tick of every loop."""
     LoopTick.objects.all().delete()
     for loop in all_loops():
         queries.tick(loop.name)
@@ -36,7 +36,7 @@ def ticking(store: None) -> Iterator[None]:
 
 
 def heard_of(worker_id: str, ago: timedelta = timedelta(0), *, dead: bool = False) -> None:
-    """Have a worker whose last heartbeat was some time ago."""
+    """Store a worker whose last heartbeat was some time ago."""
     heartbeat(Report(worker_id))
     Worker.objects.filter(id=worker_id).update(last_heartbeat_at=Now() - ago)
     if dead:
@@ -69,7 +69,10 @@ def test_health_without_any_loop_is_not_well() -> None:
 
 
 def test_health_counts_silent_workers_and_is_well_with_them() -> None:
-    """Health is about whether jobs are taken and kept, not about who runs them. ADR 23."""
+    """Check that silent workers leave the health good.
+
+    Health covers the acceptance and the storage of jobs, not the workers. ADR 23.
+    """
     heard_of("w1", SILENT)
     heard_of("w2", SILENT, dead=True)
     heard_of("w3")

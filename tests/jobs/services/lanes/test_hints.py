@@ -1,4 +1,4 @@
-"""Bounds of the claim's index scans: they may cost a walk, never an answer."""
+"""Low-water marks of the claim: a wrong mark may cost an index scan, never a result."""
 
 import random
 import sys
@@ -63,7 +63,7 @@ def test_a_claim_says_nothing_of_what_lies_below_its_bound() -> None:
     low = LowWater()
     low.learn([("a", 7, 1000, -3, 2.5)])
     bound = above(["a"], low.bounds(["a"]))
-    low.learn([("a", 9, 10, -3, 0.5)])  # the claim that looked at all
+    low.learn([("a", 9, 10, -3, 0.5)])  # a claim without a hint
 
     low.learn([("a", 7, 1001, -3, 3.5)], above=bound)
 

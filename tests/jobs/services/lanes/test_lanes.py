@@ -1,4 +1,4 @@
-"""Lanes by key. Design: lanes are interned, made on first use by whoever comes first."""
+"""Lanes by key; the first producer that needs a lane creates it."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -55,8 +55,8 @@ def test_resolve_in_a_transaction_that_rolls_back_keeps_nothing() -> None:
     assert_true_to_table(lanes.resolve([FIRST]))
 
 
-@pytest.mark.parametrize("number", [1, 2, 4, 5, 40])  # up to four are looked at one by one
-@pytest.mark.parametrize("asleep", [0, 1, -1])  # how many of them, -1: all but one
+@pytest.mark.parametrize("number", [1, 2, 4, 5, 40])  # up to four lanes are read one by one
+@pytest.mark.parametrize("asleep", [0, 1, -1])  # how many lanes sleep; -1: all but one
 def test_lanes_that_sleep_are_offered_beside_those_that_do_not(number: int, asleep: int) -> None:
     found = [*lanes.resolve(LaneKey("q", n, "_default") for n in range(number)).values()]
     sleeping = found[::-1][:asleep]
@@ -86,7 +86,7 @@ def test_a_job_is_never_stored_in_a_lane_that_is_gone(
 ) -> None:
     enqueue([DraftFactory.create()])
     lane = Lane.objects.get()
-    queries.reset(())  # by another process: this one remembers the lane
+    queries.reset(())  # as another process does; this process remembers the lane
 
     with transaction.atomic() if is_hosted else nullcontext():
         enqueue([replace(DraftFactory.create(), **fields)])

@@ -134,6 +134,6 @@ def test_every_process_reads_the_same_numbers_from_the_database(read: Read) -> N
     claim()
     Limit.objects.update(updated_at=timezone.now())
     first = {name: values(family) for name, family in read().items() if "limit" in name}
-    exposition._cached.clear()  # another process has none of this one's memory
+    exposition._cached.clear()  # as in another process, whose cache is empty
 
     assert {name: values(family) for name, family in read().items() if "limit" in name} == first

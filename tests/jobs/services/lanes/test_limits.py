@@ -43,7 +43,7 @@ def fetched(count: int = 100, queue: str = "default") -> list[str]:
 
 
 def pass_time(seconds: float) -> None:
-    """Let what was noted for limits lie further in the past."""
+    """Move the stored starts, blocks and events of limits into the past."""
     earlier = timedelta(seconds=seconds)
     for start in Start.objects.order_by("slot"):
         Start.objects.filter(pk=start.pk).update(slot=F("slot") - earlier, at=F("at") - earlier)
@@ -52,7 +52,7 @@ def pass_time(seconds: float) -> None:
 
 
 def told() -> list[str]:
-    """Return the names of what was told about limits, in order."""
+    """Return the names of all rate limit events, in order."""
     wait_until_settled()
     found, _ = latest(EventFilter(types=("rate_limit.*",)), limit=100)
     return [event_name(event) for event in reversed(found)]

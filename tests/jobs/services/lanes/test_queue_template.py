@@ -1,4 +1,4 @@
-"""The configuration that queues get when they are made. Spec: contract 10.4."""
+"""The configuration that new queues get. Spec: contract 10.4."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,7 +33,7 @@ TWO = {"backpressure": {"max_depth": 2}}
 
 
 def concurrency(queue: str) -> object:
-    """Return how many jobs of a queue may be active, as the claim reads it."""
+    """Return the queue's limit of active jobs, as the claim reads it."""
     limit_id = Queue.objects.values_list("limit_id", flat=True).get(name=queue)
     limit = Limit.objects.get(key=queue, id=limit_id or 0)
     return (limit.policy or {})["concurrency"]
@@ -187,7 +187,10 @@ def test_a_template_that_is_wrong_changes_nothing() -> None:
 
 @spec("contract 10.4")
 def test_producers_and_operators_who_make_one_queue_at_once_agree() -> None:
-    """Each locks the queue before its limit: none waits for ever, and the queue's own word wins."""
+    """Check that creation and configuration of a queue never deadlock.
+
+    Each locks the queue before its limit. The queue's own configuration wins over the template.
+    """
     configure_template({"concurrency": 2})
     names = [f"q{n}" for n in range(8)]
 

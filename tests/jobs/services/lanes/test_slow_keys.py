@@ -1,4 +1,4 @@
-"""Keys under slow hashes: checked once a minute, and beside those of other hashes.
+"""Keys under slow hashes: checked once a minute, next to keys under other hashes.
 
 Spec: contract 31.2.
 """
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def nothing_verified() -> Iterator[None]:
-    """Check every secret anew, before and after."""
+    """Forget verified secrets, before and after the test."""
     verified.forget()
     yield
     verified.forget()
@@ -28,7 +28,7 @@ def nothing_verified() -> Iterator[None]:
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Return the hashes that secrets are compared with, as it happens."""
+    """Return the list of stored hashes that secrets are compared with, in order."""
     seen: list[bytes] = []
     compare = hashers.matches
 
@@ -41,7 +41,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def made(settings: Any, hasher: str) -> tuple[str, str]:
-    """Make a key; returns its prefix and its text."""
+    """Make a key; return its prefix and its text."""
     settings.OJS = {**settings.OJS, "AUTH": "apikey", "APIKEY_HASHER": hasher}
     key, text = api_keys.create(api_keys.NewKey("k", ("operator",)))
     return key.prefix, text
@@ -96,7 +96,7 @@ def test_keys_from_before_the_setting_stay_and_rotation_moves_them(settings: Any
 
     assert renewed is not None
     assert hashers.is_slow(bytes(ApiKey.objects.get(prefix=prefix).secret_hash))
-    assert (ask(renewed), ask(old)) == (200, 200)  # the old one for an hour yet
+    assert (ask(renewed), ask(old)) == (200, 200)  # the old key stays valid for an hour
 
 
 @spec("contract 31.2")

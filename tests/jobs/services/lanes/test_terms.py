@@ -1,4 +1,4 @@
-"""Terms that change all the time: what goes by them gives up instead of holding others up."""
+"""Operations give up if the configuration version changes all the time, instead of blocking."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture
 def always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything that goes by the terms find that they have just changed."""
+    """Let every use of the cached configuration find that it is stale."""
 
     def stale(*_: object, **__: object) -> None:
         raise terms.Stale

@@ -1,4 +1,4 @@
-"""Maintenance holds jobs back everywhere at once and ends by itself. Spec: contract 24.1."""
+"""Maintenance holds back all jobs at once and ends by itself. Spec: contract 24.1."""
 
 from datetime import timedelta
 

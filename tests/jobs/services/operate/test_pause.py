@@ -1,4 +1,4 @@
-"""Queues are paused and resumed; each change is told and recorded once. Spec: contract 10.2."""
+"""Pause and resume of queues; each has one event and one audit entry. Spec: contract 10.2."""
 
 import pytest
 

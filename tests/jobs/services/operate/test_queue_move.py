@@ -1,4 +1,4 @@
-"""Deleting a queue whose jobs go to another one. Spec: contract 10.2, 10.4."""
+"""Deletion of a queue that moves its jobs to another queue. Spec: contract 10.2, 10.4."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture(autouse=True)
 def target(store: None) -> None:
-    """The queue that takes the jobs."""
+    """Create the queue that takes the jobs."""
     create("new", {}, SYSTEM)
 
 
@@ -66,7 +66,7 @@ def test_all_that_waits_is_moved_and_the_queue_is_gone() -> None:
     assert {str(job_id) for job_id in moved} == {*ready, *later, *pending, failed.id}
     assert show(ended.id).queue == "old"
     assert_store_is_sound()
-    assert fetched("new")[:3] == ready  # the one that failed may be due by now
+    assert fetched("new")[:3] == ready  # the failed job may be due by now
 
 
 @spec("contract 10.1")
@@ -140,7 +140,7 @@ def test_a_move_counts_neither_as_enqueued_nor_as_a_change_of_state() -> None:
     (job_id,) = stored_ids(1, queue="old")
     move()
     wait_until_settled()
-    for _ in range(2):  # the first finds where to begin
+    for _ in range(2):  # the first run finds the start position
         fold()
 
     totals = dict(Total.objects.values_list("queue", "enqueued"))
@@ -218,7 +218,7 @@ def test_a_target_that_cannot_be_is_refused(target: str | None, kind: type[Excep
     with pytest.raises(kind):
         delete("old", "move", "test", target)
 
-    stored(1, queue="old")  # it is not draining for that
+    stored(1, queue="old")  # the refused deletion leaves the queue open
 
 
 @spec("contract 10.4")

@@ -1,4 +1,4 @@
-"""Emptying queues and deleting them. Spec: contract 10.2, 10.4, 24.1."""
+"""Purge and deletion of queues. Spec: contract 10.2, 10.4, 24.1."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_a_queue_with_jobs_is_not_deleted_unless_they_may_be_discarded() -> None
 
     with pytest.raises(Conflict):
         delete("a", "reject", "test")
-    stored(1, queue="a")  # it is not draining for that
+    stored(1, queue="a")  # the refused deletion leaves the queue open
 
     gone = delete("a", "discard", "test")
 
@@ -76,7 +76,7 @@ def test_a_queue_with_active_jobs_drains_and_goes_with_the_last() -> None:
     assert drain() == 0
 
     ack([Ack(ids[0])])
-    nack([Nack(ids[1], error())])  # it would be tried again
+    nack([Nack(ids[1], error())])  # without the deletion it would be retried
     assert drain() == 1
     assert_state(State.CANCELLED, ids[1])
     assert not Queue.objects.filter(name="a").exists()
@@ -99,7 +99,7 @@ def test_a_deleted_queue_is_made_again_by_its_next_job() -> None:
     delete("a", "discard", "test")
 
     again = stored_ids(1, queue="a")
-    drain()  # the producer knew the lane, so nothing else made the queue
+    drain()  # the producer remembered the lane, so the enqueue did not create the queue
 
     assert fetched("a") == again
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_deleted_is_refused() -> None:
         delete("unknown", "discard", "test")
 
 
-# --- the version of the terms ---------------------------------------------------------------------
+# --- the configuration version --------------------------------------------------------------------
 
 
 def test_a_queue_that_drains_does_not_change_the_terms_while_a_job_runs() -> None:

@@ -1,4 +1,4 @@
-"""The priority of waiting jobs. Spec: contract 24.1."""
+"""Changes to the priority of waiting jobs. Spec: contract 24.1."""
 
 import pytest
 

@@ -30,7 +30,7 @@ WHO = Caller("tester", request_id="req-1", address="10.0.0.1")
 
 
 def dead(number: int = 1, *, kind: str = "handler_error", **envelope: object) -> list[str]:
-    """Store jobs that died and are flagged."""
+    """Store jobs that failed for good and are in the dead letter."""
     ids = stored_ids(number, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"}, **envelope)
     queue = str(envelope.get("queue", "default"))
     fetch(FetchRequest((queue,), count=number))
@@ -121,7 +121,7 @@ def test_retry_starts_anew_keeps_history_and_counts_replays() -> None:
 
     assert (claimed.id, claimed.attempt) == (job_id, 1)
     assert claimed.errors == before.errors
-    assert orjson.loads(claimed.meta) == orjson.loads(before.meta)  # the producer's
+    assert orjson.loads(claimed.meta) == orjson.loads(before.meta)  # the producer's meta
     kept = Replay.objects.get()
     assert (str(kept.job_id), kept.replays, kept.rule) == (job_id, 1, None)
     assert_store_is_sound()
@@ -232,7 +232,7 @@ def test_deleted_jobs_leave_nothing_behind() -> None:
     assert not Replay.objects.exists()
 
 
-# --- rules ----------------------------------------------------------------------------------------
+# --- replay rules ---------------------------------------------------------------------------------
 
 
 def rule(**facts: object) -> ReplayRule:

@@ -1,7 +1,7 @@
-"""Every verb in any order against a model of the contract that fits in memory.
+"""All verbs in any order, compared with an in-memory model of the contract.
 
-After each step the store must agree with the model, and its narrow rows, index of ended jobs,
-counts and events with each other. Spec: contract 2, 5.4, 9, 10.1.
+After each step the store must agree with the model. Narrow rows, the index of ended jobs, counts
+and events must agree with each other. Spec: contract 2, 5.4, 9, 10.1.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -77,7 +77,7 @@ ERRORS = {
 
 @dataclass
 class Known:
-    """What the model knows of a job."""
+    """The model's state of a job."""
 
     id: str
     queue: str
@@ -86,8 +86,8 @@ class Known:
     on_exhaustion: str
     state: State
     is_ahead: bool = False  # its scheduled_at is in the future
-    turn: int = 0  # its place: entries into available, over all jobs
-    due: int | None = None  # waiting, and its time has come: in which order
+    turn: int = 0  # position: number of entries into available, over all jobs
+    due: int | None = None  # position among due jobs; None until the job is due
     is_expired: bool = False
     attempt: int = 0
     failures: int = 0
@@ -101,7 +101,7 @@ class Known:
 
 
 class Lifecycle(RuleBasedStateMachine):
-    """Verbs as rules; a `pick` chooses among the jobs a rule is about."""
+    """Verbs as rules; the number `pick` selects a job among the candidates of a rule."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Lifecycle(RuleBasedStateMachine):
         job.state, job.turn, job.worker, job.due = State.AVAILABLE, next(self.turns), None, None
 
     def returned(self, job: Known) -> None:
-        """Enter available again after a claim, at the old place."""
+        """Enter available again after a claim, in the old place."""
         job.state, job.worker = State.AVAILABLE, None
 
     def ended(self, job: Known, state: State, *, dead: bool | None = None) -> None:
@@ -143,7 +143,7 @@ class Lifecycle(RuleBasedStateMachine):
             job.state = State.RETRYABLE
 
     def lost(self, jobs: Iterable[Known]) -> None:
-        """Apply contract 9.3: back at once, at the old place, or discarded."""
+        """Apply contract 9.3: available at once in the old place, or discarded."""
         for job in jobs:
             job.failures += 1
             if job.spent:
@@ -152,13 +152,13 @@ class Lifecycle(RuleBasedStateMachine):
                 self.returned(job)
 
     def promoted(self) -> None:
-        """Let all that is due become available."""
+        """Make all due jobs available."""
         due = [job for job in self.jobs.values() if job.due is not None and not job.is_expired]
         for job in sorted(due, key=lambda one: (one.due, one.id)):
             self.available(job)
 
     def line(self, queue: str) -> list[Known]:
-        """Return what a FETCH may take from a queue, in order."""
+        """Return the jobs that a FETCH may take from a queue, in order."""
         if queue in self.paused:
             return []
         waiting = [
@@ -177,13 +177,13 @@ class Lifecycle(RuleBasedStateMachine):
     # --- enqueue ----------------------------------------------------------------------------------
 
     def draft(self, form: str, queue: str, priority: int, attempts: int, fate: str) -> Known:
-        """Plan a job; `self.store` makes it."""
+        """Plan a job, which `self.store` then stores."""
         state = FORMS[form][1]
         is_ahead = "scheduled" in form
         return Known(new_id(), queue, priority, attempts, fate, state, is_ahead=is_ahead)
 
     def store(self, planned: list[tuple[str, Known]]) -> None:
-        """Enqueue with one call."""
+        """Enqueue with a single call."""
         drafts = [
             DraftFactory.create(
                 id=job.id, queue=job.queue, priority=job.priority, **FORMS[form][0],
@@ -208,13 +208,13 @@ class Lifecycle(RuleBasedStateMachine):
         fate=st.sampled_from(["discard", "dead_letter"]),
     )
     def push(self, forms: list[str], queue: str, priority: int, attempts: int, fate: str) -> None:
-        """Enqueue one job or a batch."""
+        """Enqueue a job or a batch."""
         self.store([(form, self.draft(form, queue, priority, attempts, fate)) for form in forms])
 
     @precondition(lambda self: self.jobs)
     @rule(pick=st.integers(0, 99), first=st.booleans())
     def push_used_id(self, pick: int, first: bool) -> None:
-        """Enqueue a batch with an id that is taken: nothing is stored."""
+        """Enqueue a batch with an id that is taken: no job is stored."""
         taken = DraftFactory.create(id=self.pick(pick, *State).id)
         batch = [taken, DraftFactory.create()] if first else [DraftFactory.create(), taken]
         with pytest.raises(Duplicate) as refused:
@@ -229,22 +229,22 @@ class Lifecycle(RuleBasedStateMachine):
         worker=st.sampled_from(WORKERS),
     )
     def fetch(self, queues: list[str], number: int, worker: str | None) -> None:
-        """FETCH hands out exactly what the model says, in that order."""
+        """Check that FETCH hands out the jobs of the model, in its order."""
         found = fetch(FetchRequest(tuple(queues), number, worker)).jobs
         expected = self.claimed(queues, number, worker)
-        if len(expected) < number:  # what is due is promoted when there is room
+        if len(expected) < number:  # a claim with room promotes due jobs
             self.promoted()
             expected += self.claimed(queues, number - len(expected), worker)
         assert [job.id for job in found] == expected
         assert all(job.attempt == self.jobs[job.id].attempt for job in found)
 
     def pick(self, number: int, *states: State) -> Known:
-        """Choose one of the jobs in these states."""
+        """Choose a job in one of these states."""
         found = self.among(*states)
         return found[number % len(found)]
 
     def answer(self, job: Known, give: Callable[[str | None], Any], claims: str | None) -> bool:
-        """Answer for a job as `claims`; returns whether it must have been accepted."""
+        """Answer for a job as worker `claims`; return whether the server must accept."""
         outcome = give(claims)
         if job.state is not State.ACTIVE:
             assert_refused(outcome, Conflict, current_state=job.state.value)
@@ -258,7 +258,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.among(State.ACTIVE))
     @rule(pick=st.integers(0, 99), claims=st.sampled_from(WORKERS), result=st.booleans())
     def ack(self, pick: int, claims: str | None, result: bool) -> None:
-        """ACK by the holder, by another, or by nobody in particular."""
+        """ACK as the holder, as another worker, or without a worker."""
         job = self.pick(pick, State.ACTIVE)
         text = b'{"rows": 1}' if result else None
         if self.answer(job, lambda worker: ack([Ack(job.id, text, worker)])[0], claims):
@@ -280,7 +280,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.among(State.ACTIVE))
     @rule(pick=st.integers(0, 99), claims=st.sampled_from(WORKERS))
     def requeue(self, pick: int, claims: str | None) -> None:
-        """Give a claim back."""
+        """Requeue a job."""
         job = self.pick(pick, State.ACTIVE)
         if self.answer(
             job, lambda w: nack([Nack(job.id, None, requeue=True, worker_id=w)])[0], claims
@@ -291,7 +291,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: len(self.among(State.ACTIVE)) > 1)
     @rule(pick=st.integers(0, 99))
     def answer_many(self, pick: int) -> None:
-        """Complete one, fail one, and name one that is already over, in batches."""
+        """Answer in batches: complete a job, fail a job, and name a job that has ended."""
         first = self.pick(pick, State.ACTIVE)
         second = self.pick(pick + 1, State.ACTIVE)
         done = ack([Ack(first.id), Ack(new_id())])
@@ -306,14 +306,14 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.among(*(set(State) - {State.ACTIVE})))
     @rule(pick=st.integers(0, 99), claims=st.sampled_from(WORKERS))
     def answer_too_late(self, pick: int, claims: str | None) -> None:
-        """ACK and FAIL for what does not run are refused and change nothing."""
+        """ACK and FAIL for jobs that are not active are refused and change nothing."""
         job = self.pick(pick, *(set(State) - {State.ACTIVE}))
         self.answer(job, lambda worker: ack([Ack(job.id, None, worker)])[0], claims)
         self.answer(job, lambda worker: nack([Nack(job.id, error(), worker_id=worker)])[0], claims)
 
     @rule(pick=st.integers(0, 99), number=st.integers(0, 5), worker=st.sampled_from(WORKERS[:2]))
     def beat(self, pick: int, number: int, worker: str) -> None:
-        """A heartbeat extends what its worker holds and tells what was cancelled."""
+        """A heartbeat extends the worker's leases and reports cancelled jobs."""
         jobs = list(self.jobs.values())
         named = [jobs[(pick + n) % len(jobs)] for n in range(number)] if jobs else []
         told = heartbeat(Report(worker, active_ids=tuple(job.id for job in named)))
@@ -326,7 +326,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.jobs)
     @rule(pick=st.integers(0, 99), fraction=st.floats(0, 1))
     def progress(self, pick: int, fraction: float) -> None:
-        """Only running jobs have progress."""
+        """Only active jobs accept progress."""
         job = self.pick(pick, *State)
         assert report(job.id, Progress(fraction)) is (job.state is State.ACTIVE)
 
@@ -335,14 +335,14 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.among(State.SCHEDULED, State.RETRYABLE))
     @rule(pick=st.integers(0, 99))
     def time_comes(self, pick: int) -> None:
-        """The time of a waiting job has come."""
+        """A scheduled or retryable job becomes due."""
         job = self.pick(pick, State.SCHEDULED, State.RETRYABLE)
         job.due = next(self.dues)
         Later.objects.filter(id=job.id).update(due_at=ago(HOUR_MS - job.due))
 
     @rule()
     def promote(self) -> None:
-        """What is due and not expired becomes available."""
+        """Due jobs that have not expired become available."""
         due = [job for job in self.jobs.values() if job.due is not None and not job.is_expired]
         assert promote() == len(due)
         self.promoted()
@@ -358,7 +358,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule()
     def expire(self) -> None:
-        """Expired jobs that wait are discarded; one that runs is left alone."""
+        """Expired jobs that wait are discarded; active jobs continue."""
         late = [job for job in self.among(*WAITING) if job.is_expired]
         assert expire() == len(late)
         for job in late:
@@ -367,7 +367,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.among(State.ACTIVE))
     @rule(pick=st.integers(0, 99))
     def lease_ends(self, pick: int) -> None:
-        """A lease runs out: the job comes back at once while attempts remain."""
+        """A lease expires: the job is available at once while attempts remain."""
         job = self.pick(pick, State.ACTIVE)
         Lease.objects.filter(id=job.id).update(lease_until=ago(1))
         assert reap() == 1
@@ -376,7 +376,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.among(State.ACTIVE))
     @rule(pick=st.integers(0, 99))
     def execution_ends(self, pick: int) -> None:
-        """An execution takes too long: as a failure, with backoff; it wins over the lease."""
+        """An execution times out, which counts as a failure with backoff; it precedes the lease."""
         job = self.pick(pick, State.ACTIVE)
         Lease.objects.filter(id=job.id).update(timeout_at=ago(2), lease_until=ago(1))
         assert reap() == 1
@@ -384,7 +384,10 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule(worker=st.sampled_from(WORKERS[:2]))
     def worker_falls_silent(self, worker: str) -> None:
-        """A worker that had heartbeated is dead and loses its jobs; others have their leases."""
+        """A worker that sent a heartbeat dies and loses its jobs.
+
+        Jobs of other workers keep their leases.
+        """
         Worker.objects.filter(id=worker).exclude(last_heartbeat_at=None).update(
             last_heartbeat_at=ago(HOUR_MS)
         )
@@ -399,7 +402,7 @@ class Lifecycle(RuleBasedStateMachine):
         Row.objects.filter(id__in=[job.id for job in held]).update(
             created_at=F("created_at") - span, activated_at=F("activated_at") - span
         )
-        # it is buried once; a sign, such as the claim of a job, makes it live again
+        # marked dead once; a later sign of life, such as a claim, revives the worker
         assert reap_dead_workers() in {len(held), len(held) + 1}
         self.lost(held)
 
@@ -408,7 +411,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.jobs)
     @rule(pick=st.integers(0, 99))
     def cancel(self, pick: int) -> None:
-        """CANCEL ends a live job in any state and refuses an ended one."""
+        """CANCEL ends a live job in any state and refuses an ended job."""
         job = self.pick(pick, *State)
         if job.state in TERMINAL:
             with pytest.raises(Conflict):
@@ -421,7 +424,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.jobs)
     @rule(pick=st.integers(0, 99))
     def activate(self, pick: int) -> None:
-        """ACTIVATE starts a pending job, or lets it wait for its time."""
+        """ACTIVATE makes a pending job available, or scheduled until its time."""
         pending = self.among(State.PENDING)
         job = pending[pick % len(pending)] if pending else self.pick(pick, *State)
         if job.state is not State.PENDING:
@@ -447,7 +450,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.jobs)
     @rule(pick=st.integers(0, 99))
     def retry_by_hand(self, pick: int) -> None:
-        """A discarded job starts anew; its history stays. Others are refused."""
+        """A retry restarts a discarded job and keeps its history; other states are refused."""
         discarded = self.among(State.DISCARDED)
         job = discarded[pick % len(discarded)] if discarded else self.pick(pick, *State)
         if job.state is not State.DISCARDED:
@@ -461,7 +464,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: self.jobs)
     @rule(pick=st.integers(0, 99))
     def delete(self, pick: int) -> None:
-        """A discarded job can be removed for good."""
+        """A discarded job can be deleted for good; other states are refused."""
         job = self.pick(pick, *State)
         if job.state is not State.DISCARDED:
             with pytest.raises(NotFound):
@@ -472,15 +475,15 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule()
     def fold(self) -> None:
-        """Counting changes nothing."""
+        """Aggregation changes no job."""
         fold()
 
     @precondition(lambda self: self.among(*TERMINAL))
     @rule(pick=st.integers(0, 99))
     def retention_ends(self, pick: int) -> None:
-        """A job that outlived its retention leaves, and no other."""
+        """A job whose retention has passed is removed, and no other job."""
         job = self.pick(pick, *TERMINAL)
-        at = queries.now() - timedelta(days=200)  # one time for both
+        at = queries.now() - timedelta(days=200)  # equal in both tables
         for table in (Row, Finished):
             table.objects.filter(id=job.id).update(finished_at=at)
         wait_until_settled()
@@ -490,11 +493,11 @@ class Lifecycle(RuleBasedStateMachine):
         Retainer()()
         del self.jobs[job.id]
 
-    # --- what always holds ------------------------------------------------------------------------
+    # --- invariants -------------------------------------------------------------------------------
 
     @invariant()
     def the_store_agrees_with_the_model(self) -> None:
-        """States, attempts, holders, flags and histories."""
+        """Compare states, attempts, workers, flags and histories."""
         found = queries.jobs(list(self.jobs))
         seen = {
             job.id: (
@@ -512,14 +515,14 @@ class Lifecycle(RuleBasedStateMachine):
 
     @invariant()
     def the_store_agrees_with_itself(self) -> None:
-        """Rows, counts and events; and no lane has to be healed."""
+        """Compare rows, counts and events; check that no lane needs repair."""
         assert_store_is_sound()
         assert [heal(), heal()] == [0, 0]
 
 
 @pytest.fixture
 def patient(store: None) -> Iterator[None]:
-    """Let only steps pass time: no worker is silent because the test is slow."""
+    """Let only steps pass time, so a slow test makes no worker silent."""
     with override_settings(OJS={**django_settings.OJS, "WORKER_SILENCE_MS": HOUR_MS // 2}):
         yield
 

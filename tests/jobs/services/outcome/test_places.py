@@ -1,4 +1,4 @@
-"""A job that comes back keeps its place in its lane. Spec: docs/adr/0025."""
+"""A job that returns keeps its place in its lane. Spec: docs/adr/0025."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ from tests.factories import error, stored_ids
 pytestmark = pytest.mark.usefixtures("store")
 
 WORKER = "w1"
-BACKLOG = 600  # far more numbers than a bound leaves open
+BACKLOG = 600  # many more numbers than the distance below a low-water mark
 
 
 def _fetched(count: int = 1, worker_id: str | None = None) -> list[str]:
@@ -63,7 +63,7 @@ def test_a_job_that_comes_back_is_the_next_of_its_lane(
     assert _fetched(worker_id=WORKER) == [first]
     here = fetching.waters
     assert _fetched(300) == others[:300]
-    monkeypatch.setattr(fetching, "waters", Waters())  # another process, with hints of its own
+    monkeypatch.setattr(fetching, "waters", Waters())  # another process has its own hints
     there = fetching.waters
     assert _fetched(100) == others[300:400]
 

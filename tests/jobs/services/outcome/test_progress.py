@@ -1,4 +1,4 @@
-"""Progress of running attempts. Spec: contract 3.3, 29."""
+"""Progress of active attempts. Spec: contract 3.3, 29."""
 
 import orjson
 import pytest
@@ -35,7 +35,7 @@ def shown(job_id: str) -> tuple[float | None, str | None, object]:
 
 
 def claimed(job_id: str) -> None:
-    """Claim the only job there is."""
+    """Claim the only job."""
     assert [job.id for job in fetch(FetchRequest(("default",))).jobs] == [job_id]
 
 
@@ -81,7 +81,7 @@ def test_report_extends_the_lease_and_never_shortens_it() -> None:
     whole = Lease.objects.get().lease_until
 
     report(job.id, Progress(0.5))
-    assert Lease.objects.get().lease_until == whole  # more than two thirds are left
+    assert Lease.objects.get().lease_until == whole  # unchanged while more than two thirds remain
 
     Lease.objects.update(lease_until=ago(-30_000))
     report(job.id, Progress(0.6))
@@ -314,6 +314,6 @@ def test_job_that_ended_does_not_stall() -> None:
     Row.objects.update(updated_at=ago(400_000), told_at=ago(400_000))
 
     assert stall() == 1
-    assert stall() == 0  # looked at once
+    assert stall() == 0  # each job is examined once
 
     assert not Event.objects.filter(kind=Kind.PROGRESS_STALLED).exists()

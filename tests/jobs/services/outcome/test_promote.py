@@ -1,4 +1,4 @@
-"""When jobs whose time has come become available. Spec: contract 2.5."""
+"""Promotion of due jobs. Spec: contract 2.5."""
 
 import pytest
 from django.db import connection, transaction
@@ -19,7 +19,7 @@ def test_no_job_is_available_before_its_time_whenever_the_transaction_began() ->
     job = JobFactory.create(state=State.SCHEDULED)
 
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(DUE, [job.id])  # later than the transaction
+        cursor.execute(DUE, [job.id])  # due after the start of the transaction
         due = cursor.fetchone()[0]
         assert promote() == 1
 

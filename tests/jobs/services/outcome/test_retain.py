@@ -1,4 +1,4 @@
-"""What leaves, when, and what stays. Spec: contract 10.6, 28.3, 25.2, D46."""
+"""Retention: removed rows, their ages, and rows that stay. Spec: contract 10.6, 28.3, 25.2, D46."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ def set_to(settings: Any) -> Callable[..., None]:
 
 
 def age(seconds: float, *job_ids: str) -> None:
-    """Let jobs have ended so much earlier."""
+    """Move the ends of jobs into the past by this number of seconds."""
     with connection.cursor() as cursor:
         for table in ("ojs_job", "ojs_finished"):
             cursor.execute(
@@ -66,15 +66,15 @@ def age(seconds: float, *job_ids: str) -> None:
 
 
 def fold_all() -> None:
-    """Count everything that happened."""
+    """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first ever only places the start
+    fold()  # the first run ever only stores the start position
     while fold():
         pass
 
 
 def retain_all(batch: int = 1000) -> int:
-    """Count, then let everything go that has to; returns how many rows went."""
+    """Aggregate, remove all rows whose retention has passed, and return their number."""
     fold_all()
     retain = Retainer()
     total = 0
@@ -84,14 +84,14 @@ def retain_all(batch: int = 1000) -> int:
 
 
 def ended(state: State, number: int = 1, *, ago: float = 0.0, **envelope: Any) -> list[str]:
-    """Make jobs that ended some seconds ago."""
+    """Store jobs that ended some seconds ago."""
     ids = [JobFactory.create(state=state, **envelope).id for _ in range(number)]
     age(ago, *ids)
     return ids
 
 
 def dead(number: int = 1, *, ago: float = 0.0, queue: str = "default") -> list[str]:
-    """Make jobs of the dead letter, the oldest first."""
+    """Store jobs in the dead letter, the oldest first."""
     retry = {"on_exhaustion": "dead_letter"}
     ids = ended(State.DISCARDED, number, queue=queue, retry=retry)
     for n, job_id in enumerate(ids):
@@ -100,7 +100,7 @@ def dead(number: int = 1, *, ago: float = 0.0, queue: str = "default") -> list[s
 
 
 def kept() -> set[str]:
-    """Return the ids of the jobs that there are."""
+    """Return the ids of all stored jobs."""
     return set(map(str, Row.objects.values_list("id", flat=True)))
 
 
@@ -206,7 +206,7 @@ def test_jobs_of_a_queue_that_was_deleted_leave_too() -> None:
     assert retain_all() == 1
 
 
-# --- the number in the dead letter ----------------------------------------------------------------
+# --- the bound of the dead letter -----------------------------------------------------------------
 
 
 def limit_dead_letter(number: int, queue: str = "default") -> None:
@@ -274,7 +274,7 @@ def test_what_was_pruned_from_the_dead_letter_is_told_by_queue_and_reason() -> N
     ]
 
 
-# --- what goes with a job -------------------------------------------------------------------------
+# --- rows that leave with a job -------------------------------------------------------------------
 
 
 @spec("contract 10.6")
@@ -371,7 +371,7 @@ def test_delete_by_hand_archives_nothing(set_to: Callable[..., None]) -> None:
 
 
 class Keeper(extensions.Extension):
-    """Retains what it is told to, and notes what it was asked about."""
+    """Extension that retains chosen jobs and records the ids that it was asked about."""
 
     retained: set[str] = set()
     asked: list[Sequence[str]] = []
@@ -390,7 +390,7 @@ def keeper(set_to: Callable[..., None]) -> type[Keeper]:
 
 
 def watched(number: int) -> list[str]:
-    """Make jobs that an extension follows and that outlived their retention."""
+    """Store jobs that an extension follows and whose retention has passed."""
     ids = ended(State.CANCELLED, number, ago=8 * DAY)
     Row.objects.filter(id__in=ids).update(watched=True)
     return ids
@@ -537,7 +537,7 @@ def test_events_that_are_not_counted_yet_stay() -> None:
 
 
 def counted(span_s: int, *hours_ago: float) -> None:
-    """Make counts of a span that began so long ago, in each of the tables."""
+    """Store counts of a span, with a start these hours ago, in each table."""
     for hours in hours_ago:
         at = queries.ago(round(hours * HOUR * 1000))
         Period.objects.create(span_s=span_s, at=at, queue="a", type="t")
@@ -601,7 +601,7 @@ def test_a_job_that_was_passed_is_looked_at_in_the_next_round(
     fold_all()
     retain = Retainer()
     assert retain() == 1
-    late = ended(State.COMPLETED, ago=9 * DAY)  # committed behind what was seen
+    late = ended(State.COMPLETED, ago=9 * DAY)  # committed behind the position of the current round
     assert retain() == 0
 
     monkeypatch.setattr("jobs.services.outcome.retain.ROUND_S", 0.0)

@@ -19,7 +19,7 @@ def found(wanted: Wanted, *, offset: int = 0, limit: int = 100) -> list[str]:
 
 @pytest.fixture
 def ids() -> dict[State, str]:
-    """One job in every state, each in a queue of its own."""
+    """Store a job in every state, each in its own queue."""
     return {state: JobFactory.create(state=state, queue=state.value).id for state in State}
 
 

@@ -33,12 +33,12 @@ FINAL = ["job.failed", "job.retry_exhausted", "job.discarded", "job.dead_lettere
 
 
 def names(events: list[StoredEvent]) -> list[str]:
-    """Return the wire names of events."""
+    """Return the public names of events."""
     return [event_name(event) for event in events]
 
 
 def fail_for_good(**retry: object) -> str:
-    """Store a job and let its only attempt fail; returns its id."""
+    """Store a job and let its only attempt fail; return its id."""
     (job,) = stored(1, retry={"max_attempts": 1, **retry})
     fetch(FetchRequest(("default",)))
     nack([Nack(job.id, error())])

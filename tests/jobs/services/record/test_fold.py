@@ -1,4 +1,4 @@
-"""Counts from events, in batches that always get on. Spec: contract 10.3, 32.3."""
+"""Aggregation of events into counts, in batches that always advance. Spec: contract 10.3, 32.3."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def fold_all(batch: int = 1000) -> int:
-    """Fold until nothing is left; returns how many events were folded."""
+    """Aggregate all events and return their number."""
     wait_until_settled()
-    fold(1)  # the first ever only places the start
+    fold(1)  # the first run ever only stores the start position
     total = 0
     while folded := fold(batch):
         total += folded
@@ -31,7 +31,7 @@ def fold_all(batch: int = 1000) -> int:
 
 
 def fold_to_place() -> None:
-    """Place the start of the fold, if it has none; folds nothing."""
+    """Store the start position of the aggregation if there is none; aggregate nothing."""
     if not FoldPosition.objects.exists():
         queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
 
@@ -41,7 +41,7 @@ def folded_depth() -> dict[str, int]:
 
 
 def enqueued() -> dict[int, int]:
-    """Return how many jobs were enqueued, as each span has it."""
+    """Return the number of enqueued jobs that each span counted."""
     return {
         span_s: sum(Period.objects.filter(span_s=span_s).values_list("enqueued", flat=True))
         for span_s in SPANS
@@ -77,7 +77,7 @@ def test_fold_takes_no_more_transactions_than_the_batch_needs() -> None:
     wait_until_settled()
 
     assert fold(4) == 4
-    assert fold(3) == 4  # a transaction is never split
+    assert fold(3) == 4  # a batch never splits a transaction
     assert fold(100) == 4
 
 

@@ -1,4 +1,4 @@
-"""The log lines of the life of jobs and workers, made of the record. Spec: contract 32.5."""
+"""Log lines for the life of jobs and workers, from the event record. Spec: contract 32.5."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ Lines = Callable[[], list[dict[str, Any]]]
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
-    """Return a function that writes what is due at any level and returns the new lines."""
+    """Return a function that writes due lines at any level and returns the new lines."""
     formatter = JsonFormatter()
 
     def written() -> list[dict[str, Any]]:
@@ -53,12 +53,12 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
         return [orjson.loads(formatter.format(one)) for one in of_jobs(caplog)]
 
     with caplog.at_level(logging.DEBUG, LOGGER):
-        log()  # the first ever only places the start
+        log()  # the first run ever only stores the start position
         yield written
 
 
 def write(batch: int = 1000) -> int:
-    """Write all lines that are due; returns how many events were read."""
+    """Write all due lines; return the number of events that were read."""
     wait_until_settled()
     total = 0
     while read := log(batch):
@@ -67,7 +67,7 @@ def write(batch: int = 1000) -> int:
 
 
 def of_jobs(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    """Return the records of the life of jobs."""
+    """Return the log records of the logger for job events."""
     return [one for one in caplog.records if one.name == LOGGER]
 
 
@@ -77,7 +77,7 @@ def told(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def active(worker_id: str | None = None, **members: Any) -> str:
-    """Return the id of a job that runs."""
+    """Return the id of an active job."""
     return JobFactory.create(state=State.ACTIVE, worker_id=worker_id, **members).id
 
 
@@ -381,7 +381,7 @@ def test_a_level_without_lines_keeps_no_place(caplog: pytest.LogCaptureFixture) 
         stored(3)
         assert write() == 0
 
-    with caplog.at_level(logging.INFO, LOGGER):  # begins anew with what comes from now on
+    with caplog.at_level(logging.INFO, LOGGER):  # starts with events from now on
         log()
         stored(1)
         write()
@@ -407,14 +407,15 @@ def test_what_may_still_get_an_event_before_it_waits(lines: Lines) -> None:
     wait_until_settled()
     place = LogPosition.objects.get()
     assert log() == 1
-    LogPosition.objects.update(stamp=place.stamp, seq=place.seq)  # a writer that was killed there
+    # as after the kill of a writer here
+    LogPosition.objects.update(stamp=place.stamp, seq=place.seq)
 
     assert told(lines()) == [("job.enqueued", "INFO")]
 
 
 @pytest.fixture
 def sampled(settings: Any) -> Callable[[float], None]:
-    """Return a function that sets which part of the jobs has ordinary lines."""
+    """Return a function that sets the fraction of jobs with ordinary lines."""
 
     def change(part: float) -> None:
         settings.OJS = {**settings.OJS, "LOG_SAMPLE": part}
@@ -460,7 +461,7 @@ def test_errors_warnings_and_workers_are_always_logged(
 def test_retention_waits_for_lines_while_somebody_writes_them(lines: Lines) -> None:
     JobFactory.create()
     wait_until_settled()
-    fold()  # the first ever only places the start
+    fold()  # the first run ever only stores the start position
     while fold():
         pass
     Event.objects.update(at=ago(8 * 86_400_000))

@@ -1,4 +1,4 @@
-"""Counts that have drifted from the jobs are found to the last one and set right. Spec: 10.3."""
+"""Drift between counts and jobs is found and corrected completely. Spec: contract 10.3."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,15 +27,15 @@ TABLES = ("ojs_depth", "ojs_tenant_depth", "ojs_queue_size")
 
 
 def fold_all() -> None:
-    """Fold until nothing is left."""
+    """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first ever only places the start
+    fold()  # the first run ever only stores the start position
     while fold():
         pass
 
 
 def jobs_of_all_states() -> None:
-    """Store a job in every state, of two tenants, in two queues."""
+    """Store a job in every state, and jobs of two tenants in a shared queue."""
     for state in State:
         JobFactory.create(state=state, queue=state.value)
     drafts = [DraftFactory.create(queue="shared") for _ in range(6)]
@@ -43,16 +43,16 @@ def jobs_of_all_states() -> None:
 
 
 def counted(table: str) -> float:
-    """Return how many counts of a table have been wrong so far."""
+    """Return the number of wrong counts of a table that were found so far."""
     return REGISTRY.get_sample_value("ojs_count_drifts_total", {"table": table}) or 0
 
 
 def no_fold() -> None:
-    """Leave all events unfolded, as before the first fold ever."""
+    """Leave all events unaggregated, as before the first run."""
 
 
 def half_a_fold() -> None:
-    """Fold some of the events."""
+    """Aggregate some of the events."""
     wait_until_settled()
     queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
     queries.fold(7, WAIT_BOUNDS, RUN_BOUNDS)
@@ -132,7 +132,8 @@ def test_counts_that_were_lost_as_a_whole_are_there_again() -> None:
 
     assert tables.count("ojs_depth") == len(LIVE) + 1
     assert tables.count("ojs_tenant_depth") == len(LIVE) + 2
-    assert tables.count("ojs_queue_size") == len(LIVE)  # what is active has no size, two queues do
+    # active jobs have no size; the shared queue has
+    assert tables.count("ojs_queue_size") == len(LIVE)
     assert_counts_have_not_drifted()
     assert sum(queries.depths()["shared"].values()) == 6
 

@@ -1,4 +1,4 @@
-"""Which databases this release upgrades, and what it finds lacking."""
+"""Databases that this release upgrades, and missing parts that it finds."""
 
 from io import StringIO
 
@@ -26,13 +26,13 @@ def run(*statements: str) -> None:
 
 
 def refusal() -> str:
-    """Return why the database is refused."""
+    """Return the reason for the refusal of the database."""
     with pytest.raises(schema.SchemaRefused) as problem:
         schema.check()
     return str(problem.value)
 
 
-# --- what is lacking ------------------------------------------------------------------------------
+# --- missing parts --------------------------------------------------------------------------------
 
 
 def test_a_migrated_database_lacks_nothing() -> None:
@@ -72,7 +72,7 @@ def test_functions_of_a_newer_release_that_does_not_serve_this_one_are_not() -> 
     assert "function ojs_claim_jobs" in schema.lacking()
 
 
-# --- which databases are upgraded -----------------------------------------------------------------
+# --- databases that are upgraded ------------------------------------------------------------------
 
 
 def test_a_database_of_this_release_is_taken() -> None:
@@ -122,7 +122,7 @@ def test_migrate_that_leaves_migrations_out_leaves_functions_alone(
 
 @pytest.mark.parametrize("option", ["--plan", "--check"])
 def test_migrate_that_only_looks_takes_no_lock(option: str) -> None:
-    run(NEWER)  # and refuses nothing
+    run(NEWER)  # this option refuses no database
 
     call_command("migrate", option, stdout=StringIO())
 

@@ -1,4 +1,4 @@
-"""Lanes that hold jobs and are not offered."""
+"""Repair of lanes that hold jobs and are not active."""
 
 import logging
 
@@ -44,6 +44,6 @@ def test_a_lane_is_no_alarm_between_a_commit_and_its_offer(monkeypatch: pytest.M
             ids = stored_ids(1)
         assert fetched() == ids
         assert fetched() == []
-        assert not Lane.objects.get().active  # the claim found it empty
+        assert not Lane.objects.get().active  # the claim found the lane empty
 
     assert looks == [0, 0]

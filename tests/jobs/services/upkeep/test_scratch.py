@@ -1,4 +1,7 @@
-"""The scratch store: the same claim, on other tables, at another time; nothing live is touched."""
+"""The scratch store: the same claim on other tables, with its own clock.
+
+Live tables stay untouched.
+"""
 
 import random
 from collections.abc import Iterator
@@ -23,21 +26,21 @@ BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 
 @contextmanager
 def scratch() -> Iterator[Scratch]:
-    """Open a store, with what the extensions go by read before."""
+    """Open a scratch store; the cached pools are read before."""
     pools = pool_cache.read()
     with open_scratch() as opened, pool_cache.standing(pools):
         yield opened
 
 
 def left() -> list[str]:
-    """Return the scratch schemas there are."""
+    """Return the names of all scratch schemas."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE %s", [f"{PREFIX}%"])
         return [row[0] for row in cursor.fetchall()]
 
 
 def written() -> list[tuple[object, ...]]:
-    """Return how many rows of each live table were written until now."""
+    """Return the numbers of inserted, updated and deleted rows of each live table."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_force_next_flush()")
         cursor.execute("SELECT pg_stat_clear_snapshot()")
@@ -65,7 +68,7 @@ def test_live_tables_are_not_touched() -> None:
         opened.enqueue([ScratchJob(n, lane) for n in range(5)])
         assert opened.claim(FetchRequest(("a",), 5))[0] == [0, 1]
         opened.complete([0, 1])
-        assert Ready.objects.count() == 3  # the thread sees the scratch store alone
+        assert Ready.objects.count() == 3  # in this thread, the models read the scratch tables
         assert opened.claim(FetchRequest(("a",), 5))[0] == [2, 3]
 
     assert written() == before
@@ -90,8 +93,8 @@ def test_time_is_what_it_is_told_to_be() -> None:
 
 @pytest.mark.usefixtures("store")
 def test_a_claim_decides_as_the_live_one() -> None:
-    chance = random.Random(7)  # noqa: S311 - a test's own
-    # one tenant in a queue: which of two lanes with the same virtual time is first is nowhere said
+    chance = random.Random(7)  # noqa: S311 - chooses lanes of this test
+    # one tenant per queue, because the order of lanes with equal virtual times is undefined
     picked = [LaneKey(q, chance.choice((0, 0, 5)), f"of-{q}") for q in chance.choices("abc", k=60)]
     live = [
         stored(1, queue=k.queue, priority=k.priority, meta={"tenant_id": k.tenant})[0].id
@@ -152,7 +155,7 @@ def test_live_claims_do_not_wait_for_it() -> None:
         opened.set_clock(BEGINNING)
         opened.configure({"a": {"concurrency": 5}})
         opened.enqueue([ScratchJob(n, LaneKey("a", 0, "t")) for n in range(3)])
-        with transaction.atomic():  # whatever it locks is held until the end of this block
+        with transaction.atomic():  # its locks are held until the end of this block
             assert opened.claim(FetchRequest(("a", "b"), 2))[0] == [0, 1]
             opened.enqueue([ScratchJob(9, LaneKey("a", 0, "t"))])
             assert len(start(lambda: fetch(FetchRequest(("a", "b"), 2))).result().jobs) == 2

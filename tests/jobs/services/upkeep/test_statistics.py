@@ -1,4 +1,4 @@
-"""The planner learns of a burst at once, not with autovacuum's next round."""
+"""The loop `statistics` analyzes a table right after a burst, before autovacuum does."""
 
 import pytest
 from django.db import connection, transaction
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("store", "never_analyzed")
 
 @pytest.fixture
 def never_analyzed(store: None) -> None:
-    """Start with new files: what an emptied table held before is still believed of it."""
+    """Reset the tables to new files: an emptied table keeps its old statistics."""
     reset()
 
 
@@ -26,14 +26,14 @@ def analyze() -> None:
 
 
 def flush() -> None:
-    """Tell the statistics what this session has changed, which it does once a second else."""
+    """Flush this session's statistics, which PostgreSQL otherwise does once a second."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_force_next_flush()")
         cursor.execute("SELECT 1")
 
 
 def believed(table: str) -> int:
-    """Return how many rows the planner takes a table for."""
+    """Return the planner's estimate of the rows in a table."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [table])
         return int(cursor.fetchone()[0])
@@ -51,7 +51,7 @@ def test_a_table_is_analyzed_anew_whose_rows_were_not_committed_when_it_last_was
     stored(1)
     with threads(1) as start, transaction.atomic():
         stored(2000)
-        start(analyze).result()  # sees 2,000 rows' pages and one row
+        start(analyze).result()  # it sees the pages of 2,000 rows, but one row
     assert believed("ojs_job") < 2000
     flush()
 
@@ -62,7 +62,7 @@ def test_a_table_is_analyzed_anew_whose_rows_were_not_committed_when_it_last_was
 
 def test_a_table_that_grew_a_little_is_left_alone() -> None:
     stored(2000)
-    flush()  # what comes after the look would be counted on top of what it saw
+    flush()  # rows that are reported after the look would be added to its result
     refresh_statistics()
     stored(500)
 

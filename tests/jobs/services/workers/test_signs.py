@@ -34,7 +34,7 @@ def _fetch(queue: str = "default", count: int = 1, bound_to: str | None = None) 
 
 
 def _held(number: int = 2) -> list[str]:
-    """Let a worker heartbeat once and claim jobs, all of it long ago."""
+    """Let a worker send a heartbeat and claim jobs, and move both into the past."""
     heartbeat(Report(WORKER))
     stored_ids(number)
     held = _fetch(count=number)

@@ -1,7 +1,7 @@
-"""Workers that ask and fall silent in any order, against a model of their last signs.
+"""Workers with requests and silences in any order, compared with a model of their signs of life.
 
-No job is taken from a worker that gave a sign within the silence, nor while its lease is younger.
-A job of a worker that gave none for longer comes back. Spec: contract 9.5.
+A worker with a sign of life within the silence keeps its jobs, and so does a worker with a younger
+lease. Jobs of a worker that was silent for longer become available again. Spec: contract 9.5.
 """
 
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ from tests.asserts import assert_store_is_sound, state
 from tests.factories import error, stored_ids
 
 SILENCE_MIN = 600
-NOTED_MIN = 60  # a tenth: what is noted may be so much older
+NOTED_MIN = 60  # a tenth of the silence: the stored sign may be older than the last request by this
 WORKERS = ("w1", "w2")
 
 
 @dataclass
 class Held:
-    """A job that runs, by whom, and when the lease was granted."""
+    """An active job: its worker, and the time of its lease."""
 
     id: str
     worker: str
@@ -44,30 +44,30 @@ class Held:
 
 
 class Signs(RuleBasedStateMachine):
-    """Minutes pass by moving what is stored back."""
+    """State machine; time passes by moving stored times back."""
 
     def __init__(self) -> None:
         super().__init__()
         reset()
         self.now = 0
-        self.beat: set[str] = set()  # heartbeated at least once
+        self.beat: set[str] = set()  # workers with at least one heartbeat
         self.heard = dict.fromkeys(WORKERS, 0)
         self.held: list[Held] = []
 
     def sign(self, worker: str) -> None:
-        """Note a request."""
+        """Record a request."""
         self.heard[worker] = self.now
 
     @rule(worker=st.sampled_from(WORKERS))
     def heartbeats(self, worker: str) -> None:
-        """The worker reports, and names no job."""
+        """The worker sends a heartbeat without jobs."""
         heartbeat(Report(worker))
         self.beat.add(worker)
         self.sign(worker)
 
     @rule(worker=st.sampled_from(WORKERS), new=st.integers(0, 2))
     def fetches(self, worker: str, new: int) -> None:
-        """The worker claims what there is, or nothing."""
+        """The worker claims available jobs, or none."""
         if new:
             stored_ids(new)
         found = fetch(FetchRequest(("default",), 2, worker, visibility_ms=10**10)).jobs
@@ -94,7 +94,7 @@ class Signs(RuleBasedStateMachine):
 
     @rule(minutes=st.integers(1, SILENCE_MIN + 2 * NOTED_MIN))
     def time_passes(self, minutes: int) -> None:
-        """Everything was so much earlier."""
+        """Move all stored times back."""
         span = timedelta(minutes=minutes)
         for name in ("last_heartbeat_at", "dead_at", "started_at"):
             Worker.objects.update(**{name: F(name) - span})
@@ -103,7 +103,7 @@ class Signs(RuleBasedStateMachine):
 
     @rule()
     def reaper_comes(self) -> None:
-        """What is taken was silent for long enough; what was silent for longer is taken."""
+        """Check that the reaper takes the jobs of silent workers, and no others."""
         reap_dead_workers()
         for job in list(self.held):
             silent = self.now - max(self.heard[job.worker], job.granted)
