@@ -66,21 +66,39 @@ def placed(keys: Iterable[LaneKey], run: Callable[[Mapping[LaneKey, int]], T]) -
 
 
 def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
-    """Find or make lanes, uncached. Raises Stale: their weights follow from older terms."""
-    with transaction.atomic():
-        # whoever changes weights waits for us, or we see the version that it raised
-        queries.lock_lanes(exclusive=False)
-        shares, versions = _shares(keys)
-        made: dict[LaneKey, int] = {}
-        for _ in range(LOOKS):  # one that another transaction was just making is there by now
-            missing = [key for key in keys if key not in made]
-            more, latest = queries.lanes(missing, shares)
-            made |= more
-            if not versions <= {latest}:
-                raise Stale
-            if len(made) == len(set(keys)):
-                return made
-        raise Stale  # it was taken away again: begin anew
+    """Find or make lanes, uncached. Raises Stale: their weights follow from older terms.
+
+    In a transaction of the caller the savepoint around the new lanes is left open, until the
+    caller's own ends. Whoever makes the same lane waits for its subtransaction. Released, that is
+    part of the whole transaction, and they go on waiting for its end even where the caller rolls
+    back to an earlier savepoint and then takes locks that come before lanes: a deadlock.
+    """
+    if not connection.in_atomic_block:
+        with transaction.atomic():
+            return _make(keys)
+    before = transaction.savepoint()
+    try:
+        return _make(keys)
+    except Stale:
+        transaction.savepoint_rollback(before)
+        transaction.savepoint_commit(before)
+        raise
+
+
+def _make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
+    # whoever changes weights waits for us, or we see the version that it raised
+    queries.lock_lanes(exclusive=False)
+    shares, versions = _shares(keys)
+    made: dict[LaneKey, int] = {}
+    for _ in range(LOOKS):  # one that another transaction was just making is there by now
+        missing = [key for key in keys if key not in made]
+        more, latest = queries.lanes(missing, shares)
+        made |= more
+        if not versions <= {latest}:
+            raise Stale
+        if len(made) == len(set(keys)):
+            return made
+    raise Stale  # it was taken away again: begin anew
 
 
 def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:
