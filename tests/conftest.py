@@ -1,5 +1,6 @@
 """Servers and processes for the tests."""
 
+import logging
 import os
 import re
 import socket
@@ -16,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import override_settings, setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs import queries
+from jobs import queries, trouble
 from jobs.extensions import tables
 from jobs.services.upkeep.reset import forget, persist
 from tests.processes import kill_family, until
@@ -114,6 +115,8 @@ def empty() -> None:
         is_shared = cursor.fetchone()[0]
     persist(partial(_delete, is_shared=is_shared))
     forget()
+    # an outage that a test made is none of the next test
+    trouble.database = trouble.Database(logging.getLogger("ojs.database"))
 
 
 def _delete(*, is_shared: bool) -> None:

@@ -15,7 +15,7 @@ from jobs.domain import jsonio
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft, parse_job
 from jobs.domain.errors import OJSError
-from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue, hold
 from jobs.services.lanes.envelopes import stored_limits
 from workflows import queries
 from workflows.domain.envelope import member
@@ -66,6 +66,8 @@ def take(due: Sequence[Due]) -> None:
     by_caller: dict[str, list[tuple[Due, JobDraft]]] = {}
     for step in due:
         by_caller.setdefault(step.caller, []).append((step, _draft(step)))
+    if len(by_caller) > 1:  # several parts: the locks of all come before the lanes of the first
+        hold([draft for wanted in by_caller.values() for _, draft in wanted])
     for caller, wanted in by_caller.items():
         jobs = enqueue([draft for _, draft in wanted], Caller(**orjson.loads(caller)))
         for (_, draft), job in zip(wanted, jobs, strict=True):

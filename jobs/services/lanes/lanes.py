@@ -66,21 +66,40 @@ def placed(keys: Iterable[LaneKey], run: Callable[[Mapping[LaneKey, int]], T]) -
 
 
 def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
-    """Find or make lanes, uncached. Raises Stale for weights of an older configuration version."""
-    with transaction.atomic():
-        # A transaction that changes weights waits for this lock, or its new version is visible.
-        queries.lock_lanes(exclusive=False)
-        shares, versions = _shares(keys)
-        made: dict[LaneKey, int] = {}
-        for _ in range(LOOKS):  # a lane that another transaction was making exists now
-            missing = [key for key in keys if key not in made]
-            more, latest = queries.lanes(missing, shares)
-            made |= more
-            if not versions <= {latest}:
-                raise Stale
-            if len(made) == len(set(keys)):
-                return made
-        raise Stale  # the lane was deleted again: begin anew
+    """Find or make lanes, uncached. Raises Stale for weights of an older configuration version.
+
+    In a transaction of the caller, the savepoint around the new lanes stays open until the caller's
+    savepoint ends. Another transaction that makes the same lane waits for this subtransaction.
+    PostgreSQL would let it wait for the whole transaction after a release of the savepoint. The
+    caller may roll back to its own savepoint and then take locks that come before lanes. Both
+    transactions would then wait for each other.
+    """
+    if not connection.in_atomic_block:
+        with transaction.atomic():
+            return _make(keys)
+    before = transaction.savepoint()
+    try:
+        return _make(keys)
+    except Stale:
+        transaction.savepoint_rollback(before)
+        transaction.savepoint_commit(before)
+        raise
+
+
+def _make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
+    # A transaction that changes weights waits for this lock, or its new version is visible.
+    queries.lock_lanes(exclusive=False)
+    shares, versions = _shares(keys)
+    made: dict[LaneKey, int] = {}
+    for _ in range(LOOKS):  # a lane that another transaction was making exists now
+        missing = [key for key in keys if key not in made]
+        more, latest = queries.lanes(missing, shares)
+        made |= more
+        if not versions <= {latest}:
+            raise Stale
+        if len(made) == len(set(keys)):
+            return made
+    raise Stale  # the lane was deleted again: begin anew
 
 
 def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:

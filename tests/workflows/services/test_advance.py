@@ -3,10 +3,16 @@
 from typing import Any
 
 import pytest
+from django.db import transaction
 
+from jobs import queries
 from jobs.domain import jsonio
+from jobs.domain.caller import Caller
+from jobs.domain.claim import LaneKey
 from jobs.models import Event, Job, Lease, Ready
 from jobs.queries import ago
+from jobs.services.lanes import lanes
+from jobs.services.lanes.queue_config import configure
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.cancel import cancel as cancel_job
 from jobs.services.outcome.dead_letter import retry
@@ -15,6 +21,7 @@ from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.reap import reap
 from jobs.services.read.show import show as show_job
 from tests.asserts import assert_store_is_sound
+from tests.concurrency import threads, wait_until_blocked
 from tests.factories import error
 from tests.spec import spec
 from tests.workflows.flows import (
@@ -35,6 +42,23 @@ from tests.workflows.flows import (
 )
 
 pytestmark = pytest.mark.usefixtures("store")
+
+
+def test_jobs_for_several_callers_are_stored_behind_the_locks_of_all_their_queues() -> None:
+    for queue in ("first", "second"):
+        configure(queue, {"backpressure": {"max_depth": 10}})
+        created(chain(job(), job(options={"queue": queue})), Caller(name=queue))
+    ended = claimed()
+
+    with threads(1) as start:
+        with transaction.atomic():
+            queries.lock_queues(["second"])
+            completing = start(lambda: complete(*ended))
+            wait_until_blocked()
+            lanes.resolve([LaneKey("first", 0, "_default")])  # nobody who waits for us has made it
+        completing.result()
+
+    assert [len(claimed(queue)) for queue in ("first", "second")] == [1, 1]
 
 
 # --- 8.2 engine -----------------------------------------------------------------------------------

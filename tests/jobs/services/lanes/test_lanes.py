@@ -12,7 +12,7 @@ from jobs.domain.claim import LaneKey
 from jobs.models import Job, Lane
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import lanes
-from tests.concurrency import threads, wait_until_blocked
+from tests.concurrency import DEADLINE_S, threads, wait_until_blocked
 from tests.factories import DraftFactory
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -53,6 +53,19 @@ def test_resolve_in_a_transaction_that_rolls_back_keeps_nothing() -> None:
         transaction.set_rollback(True)
 
     assert_true_to_table(lanes.resolve([FIRST]))
+
+
+def test_whoever_makes_the_same_lane_goes_on_after_a_rollback_to_a_savepoint() -> None:
+    with threads(1) as start, transaction.atomic():
+        before = transaction.savepoint()
+        lanes.resolve([FIRST])
+        waiting = start(lambda: lanes.resolve([FIRST]))
+        wait_until_blocked()
+        transaction.savepoint_rollback(before)
+
+        found = waiting.result(DEADLINE_S)  # while this transaction goes on
+
+    assert_true_to_table(found)
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 5, 40])  # up to four lanes are read one by one
