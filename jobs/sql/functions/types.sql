@@ -15,61 +15,62 @@ CREATE TYPE ojs_request AS (
 -- already locked the job, and makes one pick for each job.
 CREATE TYPE ojs_pick AS (
     lane bigint, tenant text, is_limited boolean, vt float8, weight float8,
-    low bigint,  -- no job of the lane lies below, except late jobs; null: jobs were returned
-    place tid,  -- the `ctid` of the locked row: the index may hold many dead entries
+    low bigint,  -- No job of the lane lies below, except late jobs; null: jobs were returned.
+    place tid,  -- The `ctid` of the locked row: the index may hold many dead entries.
     rank smallint, job tid, position int);
 
 -- The state of a claim. Steps take it and return it changed.
 CREATE TYPE ojs_claim_state AS (
     -- State of the whole claim.
     now timestamptz, need int,
-    is_holding boolean,  -- the claim may hold a lane or a limit, also of a lane that it skipped
-    blocked_on bigint,  -- the lock that may have hidden jobs: of a limit or, if negative, of a lane
-    opens_at timestamptz,  -- when the first of the reached limits opens by itself
-    over_limit jsonb,  -- lanes over a limit whose policy is not to wait, with the number of jobs
-    exhausted bigint[],  -- lanes whose jobs were all expired or locked by other claims
-    -- reached limits, and when the latest of them opens by itself
+    is_holding boolean,  -- The claim may hold a lane or a limit, also of a lane that it skipped.
+    blocked_on bigint,  -- The lock that may have hidden jobs: of a limit or, if negative, of a lane.
+    opens_at timestamptz,  -- When the first of the reached limits opens by itself.
+    over_limit jsonb,  -- Lanes over a limit whose policy is not to wait, with the number of jobs.
+    exhausted bigint[],  -- Lanes whose jobs were all expired or locked by other claims.
+    -- Reached limits, and when the latest of them opens by itself.
     reached bigint[], reached_until timestamptz,
-    homes text[],  -- the queue names in the lanes' rows; null: as in the request
-    signals jsonb,  -- if set, the claim ends with this answer
+    homes text[],  -- The queue names in the lanes' rows; null: as in the request.
+    signals jsonb,  -- If set, the claim ends with this answer.
     -- State of the queue at `position`.
     position int, queue text, home text, scope text, quota int, queue_limits bigint[],
-    own_lanes bigint[],  -- the lanes of the request's tenant
-    is_hinted boolean,  -- low-water marks bound the look
-    closed bigint[],  -- reached limits, and limits that another claim has locked
-    busy_rank smallint,  -- the rank of the lanes whose limit another claim has locked
+    own_lanes bigint[],  -- The lanes of the request's tenant.
+    is_hinted boolean,  -- Low-water marks bound the look.
+    closed bigint[],  -- Reached limits, and limits that another claim has locked.
+    busy_rank smallint,  -- The rank of the lanes whose limit another claim has locked.
     -- State of one look at the queue.
-    -- done: the queue has nothing to give; again: something changed, look again
+    -- `is_done`: the queue has nothing to give; `is_again`: something changed, look again.
     is_done boolean, is_again boolean,
-    is_moved boolean,  -- the best job has another rank than the rotation assumed
-    rank smallint, vt float8, near bigint[],  -- of the head; and the lanes around it
-    is_alone boolean,  -- the claim knows no other lane of the rank that has jobs
-    is_ordered boolean, empty bigint[], behind bigint[],  -- see ojs_in_order
-    is_locked boolean,  -- the claim has locked the picked lanes, except the lanes of `held`
-    -- lanes that other claims hold; the virtual time of the last of them
+    is_moved boolean,  -- The best job has another rank than the rotation assumed.
+    rank smallint, vt float8, near bigint[],  -- Of the head of the queue; `near`: the lanes around it.
+    is_alone boolean,  -- The claim has found no other lane of the rank.
+    is_ordered boolean, empty bigint[], behind bigint[],  -- See ojs_in_order.
+    is_locked boolean,  -- The claim has locked the picked lanes, except the lanes of `held`.
+    -- Lanes that other claims hold; `held_vt`: the virtual time of the last of them.
     held bigint[], held_vt float8,
-    owes boolean,  -- the claim takes jobs from lanes that other claims hold: the cost becomes a debt
-    indebted int[],  -- positions of picks that were charged a debt
-    has_limited boolean, has_returned boolean,  -- some pick has limits; some pick has returned jobs
-    picks ojs_pick[], lanes bigint[],  -- the lanes of the picks
-    takes int[],  -- number of jobs that each pick shall give
-    gives int[],  -- number of jobs that each pick has, if counted before the claim hands them out
+    owes boolean,  -- The claim takes jobs from lanes that other claims hold: the cost becomes a debt.
+    indebted int[],  -- Positions of picks that were charged a debt.
+    has_limited boolean, has_returned boolean,  -- Whether some pick has limits, or returned jobs.
+    picks ojs_pick[], lanes bigint[],  -- The lanes of the picks.
+    takes int[],  -- Number of jobs that each pick shall give.
+    gives int[],  -- Number of jobs that each pick has, if counted before the claim hands them out.
     wanted int);
 
 -- The turns of the queues of a request. Arrays are by position: see ojs_rotation_begin.
 CREATE TYPE ojs_rotation AS (
-    is_on boolean,  -- some queue has a turn
-    -- the next claim continues from these turns; the stored turns before this claim
+    is_on boolean,  -- Some queue has a turn.
+    -- `is_kept`: the next claim continues from these turns; `turn`: the stored turns before this
+    -- claim.
     is_kept boolean, turn ojs_turn,
     slots int, is_open boolean[], keys float8[], since bigint[], overdue boolean[],
-    stock int[],  -- number of jobs that a queue turned out to have; null: enough so far
+    stock int[],  -- Number of jobs that a queue turned out to have; null: enough so far.
     taken int[], wants int[], turns int[],
-    first int,  -- the position of the queue with which a round begins
-    is_visited boolean,  -- the claim looked at a queue in this round
-    is_agreed boolean,  -- each queue gave the jobs that its turns ask for
+    first int,  -- The position of the queue with which a round begins.
+    is_visited boolean,  -- The claim looked at a queue in this round.
+    is_agreed boolean,  -- Each queue gave the jobs that its turns ask for.
     -- If priorities compete over queues: the index of the latest level of each queue. A level is a
     -- queue, a rank, and the number of jobs of the queue up to the last job of this rank; null: no
-    -- end is known.
+    -- end yet.
     levels int[], level_queues int[], level_ends int[], level_ranks smallint[]);
 
 -- A row of a claim's answer: a job, or `signals` with a null id.

@@ -1,7 +1,7 @@
 -- ojs_after_look: prepare the next look after the picks gave p_got jobs: store the findings and
 -- retire empty lanes. The claim does not call it where an unordered look got all wanted jobs,
 -- unless a lane of its picks is marked as returned (ADR 0025).
--- Locks: those of the functions that it calls; all of them are tried.
+-- Locks: the locks of the functions that it calls; all of them are tried.
 CREATE OR REPLACE FUNCTION ojs_after_look(request ojs_request, claim ojs_claim_state, p_got int)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE

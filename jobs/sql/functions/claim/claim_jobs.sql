@@ -3,16 +3,16 @@
 -- A claim is a sequence of steps. Each step takes the request and the state of the claim
 -- (ojs_claim_state), and returns the changed state. types.sql describes the members of the state,
 -- make_request.sql the members of the request. The steps and the rules that each of them applies:
---   ojs_claim_worker   the configuration version; the worker's standing, pool, tenant and load
---   ojs_claim_pool     the pool's cap; one claim of a pool, rotation or scope at a time
---   ojs_rotation_*     which queue has the next turn
---   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself
+--   ojs_claim_worker   the configuration version; the worker's standing, pool, tenant and load.
+--   ojs_claim_pool     the pool's cap; one claim of a pool, rotation or scope at a time.
+--   ojs_rotation_*     which queue has the next turn.
+--   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself.
 --   ojs_pick_lanes     strict priority inside a queue; the other ojs_pick_* choose lanes of that
---                      priority, and the number of jobs of each
---   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys
---   ojs_charge_scopes  the starts of tenants in other queues
---   ojs_hand_out       expiry; hands the jobs out
---   ojs_after_look     retires empty lanes, and decides where to look next
+--                      priority, and the number of jobs of each.
+--   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.
+--   ojs_charge_scopes  the starts of tenants in other queues.
+--   ojs_hand_out       expiry; hands the jobs out.
+--   ojs_after_look     retires empty lanes, and decides where to look next.
 --
 -- Locks, in this order: the worker; the pool or the rotation; scopes; the lock that `blocked_on`
 -- names; the limit of a queue; lanes; limits of lanes; ready rows; stripes of emptied lanes. The
@@ -21,16 +21,16 @@
 --
 -- Returns the claimed jobs; jobs of the same queue are in turn order. A last row with a null id may
 -- have `signals`, an object with some of these members:
---   directive   the worker must not fetch
---   stale       the configuration version of the request is out of date
---   pool        the request named another pool than this pool of the worker; '' for none
---   declared    the request named another declaration than this one of the worker
---   foreign     the worker belongs to another tenant than the caller
---   due         waiting jobs have become due: promote and call again
---   opens_ms    in how many ms a limit that held jobs back opens by itself
---   over_limit  lanes over a limit: see on_limit in domain/limits.py
---   turns       the position of each job's queue, in turn order
---   blocked_on  the lock that may have hidden jobs
+--   directive   the worker must not fetch.
+--   stale       the configuration version of the request is out of date.
+--   pool        the request named another pool than this pool of the worker; '' for none.
+--   declared    the request named another declaration than this one of the worker.
+--   foreign     the worker belongs to another tenant than the caller.
+--   due         waiting jobs have become due: promote and call again.
+--   opens_ms    in how many ms a limit that held jobs back opens by itself.
+--   over_limit  lanes over a limit: see on_limit in domain/limits.py.
+--   turns       the position of each job's queue, in turn order.
+--   blocked_on  the lock that may have hidden jobs.
 --
 -- The steps must stay VOLATILE: each statement then has a fresh snapshot, which a lock needs (ADR
 -- 0001). The steps inherit the planner settings at the end, which are part of the design: the

@@ -1,9 +1,9 @@
 -- ojs_pick_lanes: find the head of the claim's queue, whose rank decides the priority, and pick
 -- lanes of that rank by the rule that applies:
---   ojs_pick_ordered   the oldest jobs first, regardless of the tenant
---   ojs_pick_unlocked  a single lane, or other claims hold all lanes
---   ojs_pick_tenant    the claim is for one tenant
---   ojs_pick_fair      tenants share
+--   ojs_pick_ordered   the oldest jobs first, regardless of the tenant.
+--   ojs_pick_unlocked  a single lane, or other claims hold all lanes.
+--   ojs_pick_tenant    the claim is for one tenant.
+--   ojs_pick_fair      tenants share.
 --
 -- p_level_rank: the rank by which the rotation decided the turn; null: priorities do not compete
 -- over queues. `is_done`: the queue has nothing to give now. `is_again`: look again with the new

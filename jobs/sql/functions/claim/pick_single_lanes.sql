@@ -3,10 +3,10 @@
 -- a pick of its own.
 --
 -- The other rules take queues that do not qualify:
---   a queue that is paused or limited, or that has a lane about to open
---   a queue whose best job has another rank than the rank that the rotation decided by
---   with a low-water mark: a queue with a lane of higher priority, or with returned jobs in order
---   a queue whose jobs cost by duration
+--   a queue that is paused or limited, or that has a lane about to open.
+--   a queue whose best job has another rank than the rank that the rotation decided by.
+--   with a low-water mark: a queue with a lane of higher priority, or with returned jobs in order.
+--   a queue whose jobs cost by duration.
 -- Locks: the jobs (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_pick_single_lanes(
     request ojs_request, claim ojs_claim_state, rotation ojs_rotation

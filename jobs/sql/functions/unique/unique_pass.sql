@@ -5,7 +5,7 @@
 -- has checked under the locks of ojs_unique_hits in this transaction. For a draft that hits, the
 -- newest hit replaces its members. If all drafts with a hit have `unique_ignores`, the other drafts
 -- pass. Otherwise the function returns only the hits, and the caller stores nothing.
--- Locks: those of ojs_unique_hits.
+-- Locks: the locks of ojs_unique_hits.
 CREATE OR REPLACE FUNCTION ojs_unique_pass(p_drafts json, p_checked boolean) RETURNS json
 LANGUAGE plpgsql STRICT AS $$
 DECLARE
