@@ -1,6 +1,6 @@
 -- ojs_after_look: prepare the next look after the picks gave p_got jobs: store the findings and
--- retire empty lanes. The claim does not call it where an unordered look got all wanted jobs,
--- unless a lane of its picks is marked as returned (ADR 0025).
+-- retire empty lanes. After an unordered look that got all wanted jobs, the claim calls it only if
+-- a lane of the picks is marked as returned (ADR 0025).
 -- Locks: the locks of the functions that it calls; all of them are tried.
 CREATE OR REPLACE FUNCTION ojs_after_look(request ojs_request, claim ojs_claim_state, p_got int)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$

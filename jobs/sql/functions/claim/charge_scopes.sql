@@ -1,6 +1,6 @@
 -- ojs_charge_scopes: charge the tenants of the picks for the jobs that the claim is about to hand
--- out, where tenants share over more than the queue (ADR 0018). The charge must equal the number of
--- jobs handed out, so the function first locks and counts the jobs: `gives`.
+-- out. It serves tenants that share over more than the queue (ADR 0018). The charge must equal the
+-- number of jobs handed out, so the function first locks and counts the jobs: `gives`.
 -- Locks: the jobs (SKIP LOCKED); the claim holds the locks of the scopes.
 CREATE OR REPLACE FUNCTION ojs_charge_scopes(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
--- ojs_raised: return the virtual time of a lane of a scope. p_vt is the stored lower bound,
+-- ojs_raised: return the virtual time of a lane of a scope. p_vt is the stored lower bound;
 -- p_served the cost of its tenant in the scope, and p_paid the part of it that the lane was charged
 -- before. p_present is the virtual time of the next lane of the queue.
 --
